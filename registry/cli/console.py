@@ -96,7 +96,7 @@ class Console:
         from click import echo_via_pager
 
         self.flush()
-        echo_via_pager("\n".join(shown) + "\n", color=True)
+        echo_via_pager("\n".join(shown) + "\n")  # with colour if it is less, which shows it
 
     def write_bytes(self, data: bytes) -> None:
         """Write bytes to stdout as they are."""

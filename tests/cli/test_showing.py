@@ -100,6 +100,17 @@ def test_what_is_longer_than_the_screen_goes_through_the_pager(library, cli, ter
     assert "Line 59." in (tmp_path / "paged").read_text()
 
 
+@pytest.mark.parametrize(("less", "painted"), [("", True), ("-R", True), ("-X", False)])
+def test_less_gets_only_the_colour_that_it_shows(library, cli, terminal, tmp_path, less, painted):
+    write_skill(library / "long", body="Some **bold** words.\n\n" * 60)
+    cli("sync")
+    pager = tmp_path / "less"
+    pager.write_text(f'#!/bin/sh\necho "LESS=$LESS"\nexec cat > {tmp_path}/paged\n')
+    pager.chmod(0o755)
+    assert terminal("show", "long", PAGER=str(pager), LESS=less).out == f"LESS={less or '-R'}\n"
+    assert ("\x1b[1m" in (tmp_path / "paged").read_text()) == painted
+
+
 def test_a_pipe_has_no_pager(library, cli, process, tmp_path):
     write_skill(library / "long", body="Line.\n\n" * 90)
     cli("sync")
