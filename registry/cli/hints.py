@@ -91,6 +91,16 @@ def _database_refused(error: errors.RegistryError) -> str:
     return "Give the password in PGPASSWORD or ~/.pgpass." if "user" in error.facts else ""
 
 
+def _right_missing(error: errors.RegistryError) -> str:
+    right = "--write" if error.facts["writing"] else "--read, or --write"
+    if "team" in error.facts:
+        right += f" --team {quote(escape.line(error.facts['team']))}"
+    return (
+        f"An admin gives it: skill-registry db grant ROLE {right}; with --print it says what a DBA "
+        "would run."
+    )
+
+
 def _remote_refused(error: errors.RegistryError) -> str:
     if error.facts["status"] in {401, 403}:
         return (
@@ -148,10 +158,7 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
         "one with: skill-registry db revoke ROLE"
     ),
     errors.RoleNotFound: "Make one, on the server: createuser {name}",
-    errors.RightMissing: (
-        "An admin gives it: skill-registry db grant ROLE --read, or --write; with --print it says "
-        "what a DBA would run."
-    ),
+    errors.RightMissing: _right_missing,
     errors.LockMissing: "'skill-registry pull NAME --agent AGENT', or --to DIR, pulls a skill.",
     errors.NotPulled: "'skill-registry pull NAME --agent AGENT', or --to DIR, pulls a skill.",
     errors.LockNotMet: "'skill-registry pull --check' says what is different.",

@@ -45,10 +45,16 @@ class DatabaseRefused(DatabaseProblem):
 
 
 class RightMissing(DatabaseProblem):
-    """The server does not let this user do this: ``path``, ``reason``."""
+    """The server does not let this user do this: ``path``, ``reason``.
+
+    ``writing``: it would have changed something. ``team``: the team that the user is not of.
+    """
 
     code = "right_missing"
     sentence = "The server does not allow this user that, in {path}: {reason}."
+
+    writing: bool = False
+    team: str | None = None
 
 
 class DatabaseBusy(DatabaseProblem, Unavailable):

@@ -4,7 +4,7 @@ import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
@@ -21,6 +21,7 @@ from registry.disk.links import LINK_KNOWN
 from registry.model import SCOPES
 
 if TYPE_CHECKING:
+    from registry.model import Source
     from registry.sync.report import SourceReport, SyncReport
 
 MAX_SHOWN: Final = 20
@@ -79,15 +80,7 @@ def command(
 
     console, registry = session.console, session.registry
     if not targets and not (given["scope"] or given["name"]) and not registry.own_sources():
-        none = "No sources are registered yet."
-        if _tell_unadopted(session):
-            raise click.ClickException("No source is synced here yet.")
-        if registry.sources(counted=False):
-            none = "All sources are on other machines, which sync them."
-        raise click.ClickException(
-            f"{none} Name a folder: skill-registry sync FOLDER\n"
-            "'skill-registry source discover' finds the folders of agents on this machine."
-        )
+        _fail_for_want_of_sources(session)
     confirm_addresses(session, targets, yes=yes or given["dry_run"])
     tell_nesting(session, targets)
     before = {one.path for one in registry.sources(counted=False)}
@@ -112,6 +105,20 @@ def command(
         raise click.exceptions.Exit(Status.FAILED)
 
 
+def _fail_for_want_of_sources(session: Session) -> NoReturn:
+    none = "No sources are registered yet."
+    if unadopted := _tell_unadopted(session):
+        if any(one.own for one in unadopted):  # what to do was printed
+            raise click.exceptions.Exit(Status.FAILED)
+        none = "No source here is yours."
+    elif session.registry.sources(counted=False):
+        none = "All sources are on other machines, which sync them."
+    raise click.ClickException(
+        f"{none} Name a folder: skill-registry sync FOLDER\n"
+        "'skill-registry source discover' finds the folders of agents on this machine."
+    )
+
+
 def _tell_remotes(console: Console, report: "SyncReport", before: Collection[str]) -> None:
     """Say which remote sources are new, not being ``before``, and which a dry run did not ask."""
     remotes = [(one.name, one.path, one.remote) for one in report.sources if one.remote is not None]
@@ -124,13 +131,13 @@ def _tell_remotes(console: Console, report: "SyncReport", before: Collection[str
         console.note(f"What lies elsewhere was not asked whether it has anything new: {some}.")
 
 
-def _tell_unadopted(session: Session) -> bool:
-    """Say which sources claim to be of this host and are left out; False: none."""
+def _tell_unadopted(session: Session) -> "Sequence[Source]":
+    """Print which sources claim to be of this host and are left out, and return them."""
     from registry.sync.sources import unadopted_sources
 
     unadopted = unadopted_sources(session.registry.core)
     if not unadopted:
-        return False
+        return unadopted
     from registry.db.adopted import address_of, former_addresses
 
     backend, note = session.registry.core.backend, session.console.note
@@ -157,7 +164,7 @@ def _tell_unadopted(session: Session) -> bool:
             f"If both are the same registry, run: skill-registry source adopt {shlex.join(names)}",
             "yellow",
         )
-    return True
+    return unadopted
 
 
 def _watch(session: Session) -> None:

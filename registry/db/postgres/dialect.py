@@ -75,6 +75,9 @@ libpq hands no SQLSTATE over while it connects: the English words have to do. Wh
 another language is shown as it is.
 """
 
+_NOT_OF_TEAM: Final = "^this role is not of the team (?P<team>.*)"
+"""What migration 0015 raises."""
+
 _NO_DATABASE: Final = 'database "(?P<name>.*)" does not exist'
 
 
@@ -145,14 +148,18 @@ def translate(error: Exception, path: str, seconds: float) -> RegistryError:
         reason = "its server only reads, as a replica does; what is written goes to the primary one"
         return NotWritable(path=path, reason=reason)
     is_unsaid = state is None and isinstance(origin, psycopg.OperationalError)
-    found = _unconnected(str(origin), state, path, is_unsaid=is_unsaid)
-    if found is not None:
-        return found
+    unconnected = _unconnected(str(origin), state, path, is_unsaid=is_unsaid)
+    if unconnected is not None:
+        return unconnected
     lines = str(origin).strip().splitlines()
     reason = lines[0].strip() if lines else type(origin).__name__
     kind = DatabaseUnreachable if state in LOST or is_unsaid else DatabaseProblem
-    kinds = ((REFUSING, DatabaseRefused), (FORBIDDING, RightMissing))
-    return next((one for states, one in kinds if state in states), kind)(path=path, reason=reason)
+    if state in FORBIDDING:
+        # Writers alone use SQLAlchemy.
+        facts = {"path": path, "reason": reason, "writing": error is not origin}
+        found = re.search(_NOT_OF_TEAM, reason)
+        return RightMissing(**facts, **(found.groupdict() if found else {}))
+    return (DatabaseRefused if state in REFUSING else kind)(path=path, reason=reason)
 
 
 def _unconnected(
