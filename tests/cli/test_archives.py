@@ -18,6 +18,13 @@ def test_an_export_names_what_it_wrote_and_what_it_left_out(cli, library, skill,
     assert cli("export", "--well-known", str(tmp_path)).exit_code == 2
 
 
+def test_an_export_without_a_place_names_both_ways_out(cli, library):
+    result = cli("export", "haiku")
+    assert result.exit_code == 2
+    assert "Error: Name the root of a web site with --well-known DIR." in result.stderr
+    assert result.stderr.endswith("run: skill-registry pull NAME --to DIR\n")
+
+
 def test_a_file_that_keeps_a_skill_from_being_exported_steers_no_terminal(cli, library, root):
     outside = root.parent / "\x1b[2Joutside"
     outside.write_text("x")

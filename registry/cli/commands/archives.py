@@ -63,12 +63,12 @@ def import_(session: Session, /, *, file: str, yes: bool, **given: Any) -> None:
     "--well-known",
     "to",
     metavar="DIR",
-    required=True,
-    help="The root of a web site: the index becomes .well-known/agent-skills/index.json in it.",
+    help="The root of a web site: the index becomes .well-known/agent-skills/index.json in it.  "
+    "[required]",
 )
 @options.yes_fetch_option
 @options.json_option
-def export(session: Session, /, *, to: str, yes: bool, **choice: Any) -> None:
+def export(session: Session, /, *, to: str | None, yes: bool, **choice: Any) -> None:
     """Publish skills for discovery: an index and its artifacts.
 
     Writes the index of the discovery RFC 0.2.0, a SKILL.md or an archive for each skill, and their
@@ -77,6 +77,11 @@ def export(session: Session, /, *, to: str, yes: bool, **choice: Any) -> None:
 
     Exit status: 1 where a skill can't be had, whole.
     """
+    if to is None:
+        raise click.UsageError(
+            "Name the root of a web site with --well-known DIR. To copy skills into a folder, run: "
+            "skill-registry pull NAME --to DIR"
+        )
     confirm_names(session, choice["names"], yes=yes)
     wanted = chosen_skills(session, **choice)
     if wanted is None:
