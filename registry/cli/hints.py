@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 def _source_unclear(error: errors.RegistryError) -> str:
     if not error.facts["known"]:
         return "'skill-registry sync FOLDER' registers a folder."
-    return "Name one with --source; the setting default_source makes one of them the usual choice."
+    return (
+        "Name one with --source. To make one the usual choice, put 'default_source: NAME' into the "
+        "settings file, which this command names: skill-registry config"
+    )
 
 
 def _skill_not_found(error: errors.RegistryError) -> str:

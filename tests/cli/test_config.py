@@ -83,3 +83,21 @@ def test_settings_that_can_not_be_read_are_an_error(newcomer, tmp_path):
     ran = newcomer("config", "--config", str(tmp_path / "nothing.yaml"))
     assert ran.exit_code == 2
     assert "there is no such file" in ran.stderr
+
+
+def test_who_has_several_sources_learns_where_to_choose_one(newcomer, tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        assert newcomer("sync", str(tmp_path / name)).exit_code == 0
+    refused = newcomer("create", "haiku", "--description", "Writes a haiku.")
+    assert refused.exit_code == 1
+    assert "put 'default_source: NAME' into the settings file, which" in refused.stderr
+    assert "names: skill-registry config" in refused.stderr
+    file = tmp_path / "home/.config/skill-registry/config.yaml"
+    printed = newcomer("config")
+    assert printed.stderr == f"To change settings, make this file, in YAML: {file}\n"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("default_source: two\n")
+    assert newcomer("create", "haiku", "--description", "Writes a haiku.").exit_code == 0
+    assert newcomer("config").stderr == ""
+    assert (tmp_path / "two/haiku/SKILL.md").exists()

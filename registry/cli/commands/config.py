@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import click
 from click.core import ParameterSource
 
-from registry.cli import options
+from registry.cli import escape, options
 from registry.cli.column import Column
 from registry.cli.group import session_command
 from registry.cli.listing import emit
@@ -51,18 +51,29 @@ def command(session: Session) -> None:
     """
     found = [*_global(session), *_of_file(session)]
     emit(session, found, COLUMNS, to_record=lambda one: one._asdict())
+    file = _settings_file(session)
+    if session.style in {None, "table"} and not file.exists():
+        made = escape.line(str(file))
+        session.console.note(f"To change settings, make this file, in YAML: {made}")
+
+
+def _settings_file(session: Session) -> Path:
+    """Return the path of the settings file, whether it exists or not."""
+    from registry.settings import default_settings_file
+
+    path = session.config or default_settings_file()
+    return Path(os.path.abspath(os.path.expanduser(path)))
 
 
 def _global(session: Session) -> Iterator[Setting]:
     """Yield what options and environment variables decide."""
     from registry.db.open import open_backend
-    from registry.settings import default_settings_file
 
     settings = session.settings
     with closing(open_backend(session.db, settings)) as backend:
         yield Setting("database", backend.path, _origin("db"))
-    path = os.path.abspath(os.path.expanduser(session.config or default_settings_file()))
-    yield Setting("settings_file", path if os.path.exists(path) else None, _origin("config"))
+    file = _settings_file(session)
+    yield Setting("settings_file", str(file) if file.exists() else None, _origin("config"))
     variable = "SKILL_REGISTRY_TOKEN"
     is_set = bool(os.environ.get(variable))
     yield Setting("token", "set" if is_set else None, _variable(variable) if is_set else DEFAULT)
