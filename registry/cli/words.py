@@ -12,6 +12,7 @@ STATUS_STYLES: Final[dict[str, Style]] = {
     "invalid": "red",
     "no document": "red",
     "shadowed": "dim",
+    "quarantined": "yellow",
 }
 SEVERITY_STYLES: Final[dict[str, Style]] = {"error": "red", "warning": "yellow", "info": "dim"}
 

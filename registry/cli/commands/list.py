@@ -1,17 +1,20 @@
 """`skill-registry list`."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from registry.catalog.listing import opened
-from registry.cli import options, words
+from registry.cli import escape, options, words
 from registry.cli.column import FIRST_SHARE, Column
 from registry.cli.group import session_command
 from registry.cli.listing import emit, tell_left_out, tell_nothing_found
 from registry.cli.pulling import agent_option, global_option, target_of, tell_project
 from registry.cli.session import Session
+from registry.db.queries.elsewhere import quarantined
 from registry.db.queries.filters import SORTS, Filters
 from registry.model import Skill
 
@@ -105,6 +108,12 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
     if is_global:
         raise click.UsageError("--global is about what an agent sees: name it with --agent.")
     columns = BY_CREATION if given["sort"] == "created" else COLUMNS
+    if chosen.all or chosen.status:
+        held = quarantined(session.registry.core.reader)
+        columns = [
+            one._replace(value=partial(_status, held)) if one.title == "STATUS" else one
+            for one in columns
+        ]
     with opened(session.registry.core, chosen, **given) as found:
         skills = _Counted(found)
         told = emit(session, skills, columns)
@@ -116,6 +125,26 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
         elif told:
             session.console.note(f"{shown:,} of {total:,} skills", "dim")
         tell_left_out(session, chosen, "lists")
+        if chosen.source is not None and chosen == Filters(source=chosen.source):
+            _tell_quarantined(session, chosen.source)
+
+
+def _status(held: Collection[tuple[str, str]], skill: Skill) -> str:
+    """Return a skill's status for people; ``held``: the sources and folders of quarantined ones."""
+    if (skill.source, skill.folder) in held:
+        return "quarantined"
+    return words.state(skill.status, shadowed=skill.shadowed)
+
+
+def _tell_quarantined(session: Session, name: str) -> None:
+    count = sum(source == name for source, _ in quarantined(session.registry.core.reader))
+    if count:
+        shown = escape.line(name)
+        are = "is" if count == 1 else "are"
+        session.console.note(
+            f"{words.count(count, 'skill')} of {shown} {are} quarantined. To see which, run: "
+            f"skill-registry list --source {quote(shown)} --all --format table"
+        )
 
 
 _PLAIN: Final = {"sort": "name", "reverse": False, "limit": None, "offset": 0}

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from registry.db.interface import Reader
-from registry.db.queries.filters import order
+from registry.db.queries.filters import FROM, order
 from registry.db.queries.skills import StoredSkill, select
 from registry.model import SECURITY_CODES, Severity
 
@@ -12,6 +12,12 @@ def skills_in(reader: Reader, source: str) -> list[StoredSkill]:
     """Return all skills of a source, by name, whether they are seen or not."""
     wanted = "src.name = ? AND src.enabled = 1 AND s.status <> 'no_document'"
     return select(reader, f"{wanted} ORDER BY {order('name', reverse=False)}", source)
+
+
+def quarantined(reader: Reader) -> set[tuple[str, str]]:
+    """Return the source and folder of each quarantined skill."""
+    held = "s.live = 1 AND s.held = 1 AND s.status IN ('ok', 'warning')"
+    return set(reader.rows(f"SELECT src.name, s.folder FROM {FROM} WHERE {held}"))
 
 
 class Suspicious(NamedTuple):

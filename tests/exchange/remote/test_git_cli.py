@@ -43,6 +43,22 @@ def test_a_held_skill_is_in_list_all_and_nowhere_else(cli, synced):
     assert "/dev/tcp" not in cli("tools", "call", "read_skill", '{"name": "evil"}').output
 
 
+def test_list_says_which_skills_of_a_source_are_quarantined(cli, synced):
+    every = cli("list", "--source", "team", "--all", "--format", "table").stdout.splitlines()
+    assert every[0].split()[:2] == ["SKILL", "STATUS"]
+    assert [line.split()[:2] for line in every[1:]] == [
+        ["alpha", "ok"],
+        ["beta", "ok"],
+        ["evil", "quarantined"],
+    ]
+    told = "1 skill of team is quarantined. To see which, run: skill-registry list --source team "
+    assert cli("list", "--source", "team").stderr == f"{told}--all --format table\n"
+    assert cli("list").stderr == ""
+    cli("source", "trust", "team")
+    assert cli("list", "--source", "team").stderr == ""
+    assert "STATUS" not in cli("list", "--all", "--format", "table").stdout
+
+
 def test_show_reports_that_a_skill_is_quarantined(cli, synced):
     assert json.loads(cli("show", "evil", "--json").stdout)["quarantined"] is True
     assert json.loads(cli("show", "alpha", "--json").stdout)["quarantined"] is False
