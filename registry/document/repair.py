@@ -28,6 +28,7 @@ _CONTROL: Final = re.compile(
 )
 _KEY_WITHOUT_COLON: Final = re.compile(r"^(name|description)[ \t]+(?=\S)", re.IGNORECASE)
 _NAMING_KEY: Final = re.compile(r"[ \t]*[\"']?(?:name|description)[\"']?[ \t]*:", re.IGNORECASE)
+_DESCRIPTION: Final = re.compile(r"[ \t]+[\"']?description[\"']?[ \t]*:", re.IGNORECASE)
 _ITEM: Final = re.compile(r"([ \t]*)-(?:[ \t]+|\Z)")
 _PROSE: Final = frozenset({"name", "description", "license", "compatibility"})
 """Keys that are never lists: a bracket is a part of what they say."""
@@ -195,6 +196,8 @@ class _Repair:
             return self._only(read_mapping(entry.text, entry.line, self.anchors))
         if joined := self._joined(entry, below):
             return joined
+        if self._unnested(entry, below):
+            return self.entry(entry, below, depth)
         attempts = untangle(entry.text)
         if entry.key.casefold() not in _PROSE:
             attempts = chain(closed(entry.text, entry.head, entry.rest), attempts)
@@ -230,6 +233,18 @@ class _Repair:
                 below.popleft()
             return read
         return None
+
+    def _unnested(self, entry: _Entry, below: deque[_Entry]) -> bool:
+        """Put keys that are indented below the name, which has a value, next to it."""
+        is_name = entry.key.casefold() == "name" and entry.head
+        if not (is_name and entry.rest and _DESCRIPTION.match(entry.rest[0])):
+            return False
+        at = entry.line + 1
+        message = "`description` is indented below `name`, which has a value"
+        self.note("yaml-indentation", message, at, "indent it like `name`")
+        below.extendleft(reversed(list(_entries(entry.rest, at))))
+        entry.rest.clear()
+        return True
 
     def _only(self, reading: Reading) -> tuple[str, JsonValue]:
         """Return the one pair of ``reading``; more or none means that the entry is not YAML."""

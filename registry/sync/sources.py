@@ -150,8 +150,10 @@ def _existing(known: Sequence[Source], target: str, host: str) -> Source | None:
     for source in known:
         if source.name == target:
             return source
-    known = [source for source in known if source.host == host]  # whose paths mean something here
     path = resolved(target)
+    if target.endswith("/") and not os.path.lexists(path):  # as shells complete names
+        return _existing(known, target.rstrip("/"), host)
+    known = [source for source in known if source.host == host]  # whose paths mean something here
     for source in known:
         if source.path == path:
             return source

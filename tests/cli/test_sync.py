@@ -195,3 +195,22 @@ def test_a_watch_that_is_interrupted_while_it_starts_leaves_no_thread_behind(
     assert cli("sync", str(root), "--watch").exit_code == 0
     assert len(started) == 1
     assert "watch" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_a_slash_behind_a_sources_name_changes_nothing(library, cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli("sync", "mine/").exit_code == 0
+    assert cli("list", "--source", "mine/").stdout == cli("list", "--source", "mine").stdout
+    (tmp_path / "mine").mkdir()
+    assert cli("sync", "mine/", "--name", "other").exit_code == 0, "a folder is a folder"
+
+
+def test_a_description_that_is_indented_below_the_name_is_no_part_of_it(library, cli):
+    text = "---\nname: sums\n  description: [Adds numbers\n  license: MIT\n---\nAdd them.\n"
+    (library / "sums").mkdir()
+    (library / "sums/SKILL.md").write_text(text)
+    assert cli("sync").stdout.startswith("+ sums\n")
+    assert cli("list").stdout.splitlines()[-1] == "sums\t[Adds numbers"
+    assert "SKILL.md:3: warning yaml-indentation " in cli("check", "sums").stdout
+    cli("check", "sums", "--fix", "--yes")
+    assert "sums" in cli("list", "--format", "names").stdout.splitlines()
