@@ -145,7 +145,11 @@ def test_nothing_is_done_unasked_and_printed_sql_does_the_same(world, command):
     before = acl(world)
     ran = command("owner", "db", "grant", alice, "--write", "--team", "red")
     assert ran.status == 1
-    assert "GRANT SELECT ON" in ran.err
+    assert ran.err.splitlines() == [
+        f"{alice} now sees: nothing; writes: nothing.",
+        f"After this {alice} sees: red and sources without a team; writes: own sources.",
+        "Error: Not a terminal; pass --yes to confirm.",
+    ]
     printed = command("owner", "db", "grant", alice, "--write", "--team", "red", "--print")
     assert acl(world) == before
     assert world.as_dba("SELECT * FROM teams") == []

@@ -288,8 +288,8 @@ def grant(
 
     The role exists already (CREATE ROLE); it is a user or a group. Name one of --read, --write and
     --admin; --read takes back what --write gave. A team is added to the teams before; without
-    --team the role sees all sources. Nobody changes another role's sources. The command shows the
-    SQL and what the role will see, asks, and prints the rights that are in force then.
+    --team the role sees all sources. Nobody changes another role's sources. The command shows
+    what the role will see, asks, and prints the rights that are in force then.
     """
     from registry.changes.rights import granting
 
@@ -342,10 +342,9 @@ def grants(session: Session) -> None:
 def _give(
     session: Session, role: str, statements: Sequence[str], *, yes: bool, printed: bool
 ) -> None:
-    """Carry out what changes rights, once it was shown and agreed to."""
-    lines = [f"{escape.line(one)};" for one in statements]
+    """Carry out what changes rights, once it was agreed to; or print the SQL of it."""
     if printed:
-        session.console.write(lines)
+        session.console.write(f"{escape.line(one)};" for one in statements)
         return
     from registry.changes.rights import carry_out
 
@@ -354,8 +353,6 @@ def _give(
     changed = (one for one in {**before, **after} if before.get(one) != after.get(one))
     roles = list(dict.fromkeys([role, *sorted(changed)]))
     if not yes:
-        for line in lines:
-            note(f"  {line}")
         for one in roles:
             note(f"{_right(one, before, 'now sees')}.")
         for one in roles:
