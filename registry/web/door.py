@@ -22,6 +22,7 @@ from registry.web.desk import Visitor
 
 log = logging.getLogger(__name__)
 
+INVALID: Final = "That token is not known, or not valid any more."
 COOKIE: Final = "skill_registry"
 MAX_FORM: Final = 32 << 10
 """Bytes of the form that signs in, with the address that was asked for."""
@@ -186,7 +187,7 @@ class Door:
         form = dict(parse_qsl(body.decode("utf-8", "replace")))
         token, wanted = form.get("token", "").strip(), _ours(form.get("wanted", "/"))
         if await self._known(token) is None:
-            return self._sign_in("That token is not known, or not valid any more.", wanted)
+            return self._sign_in(INVALID, wanted)
         entered = RedirectResponse(wanted, 303)
         # A link on another site brings it along, nothing else does: pages only read.
         entered.set_cookie(
@@ -202,8 +203,11 @@ class Door:
             and not request.url.path.startswith(("/api/", "/mcp"))
         ):
             return self._sign_in("", _ours(_asked(request)))
+        told, how = "A token is needed.", "Bearer"
+        if request.headers.get("authorization", "").lower().startswith("bearer "):
+            told, how = INVALID, 'Bearer error="invalid_token"'
         return PlainTextResponse(
-            "A token is needed.\n", 401, {"www-authenticate": "Bearer", "cache-control": "no-store"}
+            f"{told}\n", 401, {"www-authenticate": how, "cache-control": "no-store"}
         )
 
 

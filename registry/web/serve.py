@@ -50,8 +50,13 @@ class Address:
     @property
     def url(self) -> str:
         """The URL to open."""
+        return self.public or self.own
+
+    @property
+    def own(self) -> str:
+        """The URL at which it listens, which a proxy forwards requests to."""
         host = f"[{self.host.strip('[]')}]" if ":" in self.host else self.host
-        return self.public or f"{'https' if self.tls else 'http'}://{host}:{self.port}"
+        return f"{'https' if self.tls else 'http'}://{host}:{self.port}"
 
     @property
     def is_open(self) -> bool:

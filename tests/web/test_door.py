@@ -128,6 +128,9 @@ def test_a_request_that_is_too_large_is_turned_away(site):
     assert site.ask("/healthz").status == 200
 
 
+INVALID = "That token is not known, or not valid any more.\n"
+
+
 @pytest.fixture
 def tokens(registry, library):
     return registry.tokens()
@@ -137,15 +140,17 @@ def tokens(registry, library):
 def test_a_token_lets_in_and_one_that_is_revoked_or_over_does_not(registry, tokens):
     token, shown = tokens.create("anna")
     with serving(registry, host="0.0.0.0") as site:
-        assert site.ask("/index.json").status == 401
-        assert site.ask("/index.json", Authorization=f"Bearer {shown}x").status == 401
+        assert site.ask("/index.json").text == "A token is needed.\n"
+        wrong = site.ask("/index.json", Authorization=f"Bearer {shown}x")
+        assert (wrong.status, wrong.text) == (401, INVALID)
+        assert wrong.headers["www-authenticate"] == 'Bearer error="invalid_token"'
         assert site.ask("/index.json", Authorization=f"Basic {shown}").status == 401
         answer = site.ask("/index.json", Authorization=f"Bearer {shown}")
         assert answer.json["total"] == 4
         assert answer.headers["vary"] == "Accept-Encoding, Authorization, Cookie"
         assert tokens.list()[0].used_at is not None
         tokens.revoke(token.number)
-        assert site.ask("/index.json", Authorization=f"Bearer {shown}").status == 401
+        assert site.ask("/index.json", Authorization=f"Bearer {shown}").text == INVALID
 
 
 def test_a_browser_signs_in_with_a_token_and_out_again(registry, tokens):

@@ -157,7 +157,9 @@ def test_it_warns_at_its_start_that_forwarding_the_port_publishes_the_catalogue(
         warned = said.read()
         assert "publishes the catalogue" in warned
         assert "--public-url" in warned
-    with served(environment, "--public-url", PUBLIC) as (_, process, said):
+    with served(environment, "--public-url", PUBLIC) as (port, process, said):
         process.terminate()
         process.join(60)
-        assert "publishes" not in said.read()
+        told = said.read()
+        assert "publishes" not in told
+        assert f"A proxy forwards requests to http://127.0.0.1:{port}\n" in told

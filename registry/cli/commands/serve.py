@@ -110,7 +110,8 @@ def command(
     trusted = Trusted(trust_header, networks, personality) if trust_header else None
 
     def begun() -> None:
-        console.note(f"Serving {address.url}; Ctrl-C ends it.")
+        told = [] if address.public is None else [f"A proxy forwards requests to {address.own}"]
+        console.note("\n".join([f"Serving {address.url}; Ctrl-C ends it.", *told]))
         if address.is_open and trusted is None:
             console.note(PUBLISHED)
         if show:
