@@ -21,11 +21,14 @@ from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Source
 from registry.settings import Personality
 from registry.sync.fingerprint import is_same
 from registry.sync.owned import is_here
-from registry.sync.sources import own_sources, walk_of
+from registry.sync.sources import find, own_sources, walk_of
 
 NO_DOCUMENT: Final = Diagnostic(
     "no-document", "error", "the folder holds no SKILL.md", fix="add a SKILL.md, then sync"
 )
+
+GUARDED: Final = frozenset({"missing", "empty", "shrunk"})
+"""Results of a sync that left out what is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,8 @@ def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
             yield from lost
         elif found is None:
             fix = "run: skill-registry sync"
+            if find(core, skill.source).last_result in GUARDED:
+                fix = f"if that is right, run: skill-registry sync {skill.source} --allow-prune"
             yield Diagnostic("gone", "warning", "the folder is gone since the last sync", fix=fix)
         elif not is_same(stored.fingerprint, found):
             message = "the folder changed since the last sync"

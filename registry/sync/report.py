@@ -14,7 +14,10 @@ Progress = Callable[[str, int, int | None], None]
 
 @dataclass(frozen=True, slots=True)
 class Moved(Value):
-    """A skill found again in another folder; ``before`` and ``after`` are ``source/folder``."""
+    """A skill found again in another folder, ``after``.
+
+    Both are ``source/folder`` if that is in another source, too.
+    """
 
     ref: str
     before: str

@@ -6,7 +6,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from registry.core import Core
-from registry.db.queries.known import links_outside
+from registry.db.queries.known import RemovedSkill, links_outside
 from registry.db.queries.skills import refs_of
 from registry.db.stamps import NONE
 from registry.db.turns import SyncLock
@@ -114,6 +114,12 @@ def _report(plan: Plan, *, dry_run: bool = False) -> SyncReport:
     )
 
 
+def _moved(ref: str, before: RemovedSkill, source: str, folder: str) -> Moved:
+    if before.source == source:
+        return Moved(ref, before.folder, folder)
+    return Moved(ref, f"{before.source}/{before.folder}", f"{source}/{folder}")
+
+
 def _foretell(core: Core, plan: Plan) -> SyncReport:
     """Say what a dry run would do; skills that are not stored yet are named source/folder."""
     added: list[str] = []
@@ -128,7 +134,7 @@ def _foretell(core: Core, plan: Plan) -> SyncReport:
             if before is None:
                 added.append(place)
             else:
-                moved.append(Moved(place, before.folder, folder))
+                moved.append(_moved(place, before, part.source.name, folder))
     report = _report(plan, dry_run=True)
     return replace(
         report,
@@ -156,7 +162,8 @@ def _carry_out(core: Core, plan: Plan, lock: SyncLock, progress: Progress) -> Sy
 
     updates = {known for part in plan.sources for known in part.updates.values()}
     rechecked = {part.updates[folder] for part in plan.sources for folder in part.rechecked}
-    before = {one.id: one for one in plan.moves.values()}
+    names = {part.source.id: part.source.name for part in plan.sources}
+    before = {one.id: (one, names[source_id]) for (source_id, _), one in plan.moves.items()}
     live = apply_plan(core, plan, lock, progress)
     refs = refs_of(core.reader, [version.id for version in live])
     added: list[str] = []
@@ -166,8 +173,7 @@ def _carry_out(core: Core, plan: Plan, lock: SyncLock, progress: Progress) -> Sy
     for version in live:
         ref = refs.get(version.id, "")
         if version.replaces in before:
-            moved = before[version.replaces]
-            moves.append(Moved(ref, moved.folder, version.folder))
+            moves.append(_moved(ref, *before[version.replaces], version.folder))
         elif version.replaces in rechecked:
             unchanged += 1
         elif version.replaces in updates:

@@ -214,3 +214,24 @@ def test_a_description_that_is_indented_below_the_name_is_no_part_of_it(library,
     assert "SKILL.md:3: warning yaml-indentation " in cli("check", "sums").stdout
     cli("check", "sums", "--fix", "--yes")
     assert "sums" in cli("list", "--format", "names").stdout.splitlines()
+
+
+def test_a_move_between_sources_names_the_sources(library, cli, tmp_path):
+    (tmp_path / "other").mkdir()
+    cli("sync", str(tmp_path / "other"))
+    (library / "haiku").rename(tmp_path / "other/haiku")
+    arrow = "\N{RIGHTWARDS ARROW}"
+    moved = f"haiku (mine/haiku {arrow} other/haiku)\n"
+    assert moved in cli("sync", "--dry-run").stdout
+    assert moved in cli("sync").stdout
+
+
+def test_why_names_the_option_that_a_guarded_source_needs(library, cli):
+    def fix():
+        return json.loads(cli("why", "haiku", "--json").stdout)[0]["reasons"][0]["fix"]
+
+    for folder in library.iterdir():
+        shutil.rmtree(folder)
+    assert fix() == "run: skill-registry sync"
+    assert cli("sync").exit_code == 1
+    assert fix() == "if that is right, run: skill-registry sync mine --allow-prune"

@@ -125,13 +125,15 @@ class RemovedSkill(NamedTuple):
     tree_hash: str | None
     file_count: int
     bytes: int
+    source: str = ""
 
 
 def removed_skills(reader: Reader, ids: Sequence[int]) -> list[RemovedSkill]:
     """Return the facts by which moved skills are recognised."""
     sql = (
-        "SELECT id, ref, name, folder, tree_hash, file_count, bytes FROM skills "
-        f"WHERE id {reader.in_json_array} ORDER BY id"
+        "SELECT s.id, s.ref, s.name, s.folder, s.tree_hash, s.file_count, s.bytes, src.name "
+        "FROM skills s JOIN sources src ON src.id = s.source_id "
+        f"WHERE s.id {reader.in_json_array} ORDER BY s.id"
     )
     return [RemovedSkill(*row) for row in reader.rows(sql, (json.dumps(ids),))] if ids else []
 
