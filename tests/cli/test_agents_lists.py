@@ -108,6 +108,20 @@ def test_agents_lists_all_agents_the_installed_ones_first(cli, tmp_path):
     assert "$CODEX_HOME/skills" in by_name["codex"]["reads"]
 
 
+def test_agents_shows_real_folders_and_whole_ids(cli, monkeypatch):
+    def rows(columns):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = cli("agents", "--format", "table").stdout.splitlines()
+        assert max(map(len, lines)) <= columns
+        return {line.split()[0]: line.split() for line in lines}
+
+    assert rows(80).keys() == {"AGENT", *agents()}
+    assert rows(80)["claude-code"][-2:] == [".claude/skills", "~/.claude/skills"]
+    assert ".codex/skills," in rows(160)["codex"]
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", "/opt/claude")
+    assert rows(80)["claude-code"][-1] == "/opt/claude/skills"
+
+
 def test_an_unknown_agent_is_answered_with_the_command_that_lists_them(library, cli):
     refused = cli("pull", "haiku", "--agent", "nope")
     assert refused.stderr.endswith(

@@ -10,6 +10,7 @@ import pytest
 from registry.model import Diagnostic
 from registry.sync.report import SourceReport, SyncReport
 from registry.sync.watch import Watcher
+from tests.conftest import write_skill
 
 KEYS = [
     "added",
@@ -235,3 +236,11 @@ def test_why_names_the_option_that_a_guarded_source_needs(library, cli):
     assert fix() == "run: skill-registry sync"
     assert cli("sync").exit_code == 1
     assert fix() == "if that is right, run: skill-registry sync mine --allow-prune"
+
+
+def test_a_new_source_without_skills_is_said_to_have_none(library, cli, tmp_path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    told = f"No skills were found in {empty}. If it is the wrong folder, run: skill-registry source"
+    assert cli("sync", str(empty)).stderr == f"{told} remove empty\n"
+    assert cli("sync", str(empty)).stderr == ""

@@ -9,13 +9,28 @@ from registry.cli.column import Column
 from registry.cli.group import session_command
 from registry.cli.listing import emit
 from registry.cli.session import Session
-from registry.disk.agents import Agent, agents, installed_agents
+from registry.disk.agents import Agent, agents, expand, installed_agents
+
+
+def _shown(place: str) -> str:
+    """Return the path of a place of all projects, short in the home folder."""
+    path, home = expand(place) or "", os.path.expanduser("~")
+    return path.replace(home, "~", 1) if path.startswith(f"{home}/") else path
+
+
+def _others(one: Agent) -> str:
+    """Return the further folders that an agent reads."""
+    personal = filter(None, map(_shown, one.personal_places))
+    places = dict.fromkeys([*one.project_places, *personal])
+    return ", ".join(place for place in places if place not in {one.project, _shown(one.personal)})
+
 
 COLUMNS: Final[Sequence[Column[Agent]]] = (
     Column("AGENT", lambda one: one.id),
-    Column("NAME", lambda one: one.name),
-    Column("IN A PROJECT", lambda one: one.project),
-    Column("FOR ALL PROJECTS", lambda one: one.personal),
+    Column("NAME", lambda one: one.name, drop=2),
+    Column("IN A PROJECT", lambda one: one.project, drop=1),
+    Column("FOR ALL PROJECTS", lambda one: _shown(one.personal)),
+    Column("ALSO READS", _others, only="table", flexible=True, drop=3),
 )
 
 

@@ -95,6 +95,7 @@ def command(
     _tell_remotes(console, report, before)
     if given["scope"] is None:
         tell_project(session, targets, before)
+    _tell_empty(console, report, before)
     _tell(session, report, hints=not session.as_json)
     if not targets:
         _tell_unadopted(session)
@@ -129,6 +130,16 @@ def _tell_remotes(console: Console, report: "SyncReport", before: Collection[str
     if report.dry_run and remotes:
         some = ", ".join(escape.line(name) for name, _, _ in remotes)
         console.note(f"What lies elsewhere was not asked whether it has anything new: {some}.")
+
+
+def _tell_empty(console: Console, report: "SyncReport", before: Collection[str]) -> None:
+    """Print which new sources, not being ``before``, hold no skills."""
+    for part in () if report.dry_run else report.sources:
+        if part.path not in before and part.outcome == "ok" and not part.skills:
+            console.note(
+                f"No skills were found in {escape.line(part.path)}. If it is the wrong folder, "
+                f"run: skill-registry source remove {shlex.quote(escape.line(part.name))}"
+            )
 
 
 def _tell_unadopted(session: Session) -> "Sequence[Source]":
