@@ -27,6 +27,8 @@ def tell_nesting(session: Session, targets: Iterable[str]) -> None:
                     f"{held} of it belong to the new source alone ({other} has {now:,} now, then "
                     f"{now - found.skills:,})."
                 )
+                if now == found.skills:
+                    note += f" To remove it, run: skill-registry source remove {shlex.quote(other)}"
             else:
                 note = f"{folder} lies inside the source {other}, which has no skills there."
             session.console.note(note)

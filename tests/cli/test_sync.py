@@ -244,3 +244,12 @@ def test_a_new_source_without_skills_is_said_to_have_none(library, cli, tmp_path
     told = f"No skills were found in {empty}. If it is the wrong folder, run: skill-registry source"
     assert cli("sync", str(empty)).stderr == f"{told} remove empty\n"
     assert cli("sync", str(empty)).stderr == ""
+
+
+def test_a_source_whose_skills_all_go_to_one_inside_it_can_be_removed(cli, tmp_path):
+    write_skill(tmp_path / "site/.claude/skills/deploy")
+    cli("sync", str(tmp_path / "site"))
+    told = cli("sync", str(tmp_path / "site/.claude/skills"), "--scope", "project").stderr
+    assert told.endswith(
+        "(site has 1 now, then 0). To remove it, run: skill-registry source remove site\n"
+    )
