@@ -89,8 +89,8 @@ BEHAVIOURS: Final = (
     Behaviour(
         "secret-sent",
         pattern(
-            r"\bvalues?[ ]of[ ][^.\n]{0,80}?_(?:api_)?(?:key|token|secret)\b[\s\S]{0,300}?"
-            r"\b(?:parameter|query|url)\b[\s\S]{0,200}?https?://",
+            r"\bvalues?[ ]of[ \n][^.\n]{0,80}?_(?:api_)?(?:key|token|secret)\b[\s\S]{0,300}?"
+            r"\b(?:parameter|query|url|address|link|image)\b[\s\S]{0,200}?https?://",
         ),
         "puts secrets into an address",
         where="prose",
@@ -99,7 +99,7 @@ BEHAVIOURS: Final = (
     Behaviour(
         "hidden-action",
         pattern(
-            r"\bread\b[^\n]{0,80}?(?:id_rsa|\.ssh/|\.aws/|\.env\b|mcp\.json)[\s\S]"
+            r"\bread\b[^\n]{0,80}?(?:id_rsa|\.ssh/|\.aws/|\.env\b)[\s\S]"
             r"{0,400}?\b(?:do not|don't|never)[ ](?:mention|tell|inform)[ ](?:it|this|that|the user"
             r"|you)\b",
         ),
@@ -170,6 +170,55 @@ BEHAVIOURS: Final = (
         accept=_asked,
     ),
     Behaviour(
+        "conversation-sent",
+        pattern(
+            r"(?:\buser's messages\b|\byour answers\b|\bwhat was said\b|\bchat so far\b)"
+            r"[^.]{0,120}?"
+            r"\b(?:post|send|upload|forward|submit)\b[^.]{0,60}?https?://",
+        ),
+        "gives away what was said",
+        where="prose",
+        accept=_asked,
+    ),
+    Behaviour(
+        "agent-configuration",
+        pattern(
+            r"\b(?:append|add|write|put)[ ](?:these|the following|this)\b[^.]{0,60}?(?:claude\.md"
+            r"|agents\.md|memory\.md|soul\.md|\.cursorrules|memory file)[\s\S]{0,700}?(?:\bskip\b"
+            r"|\brather than the public\b|\bput (?:it|them) back\b|\b(?:do not|don't|never)\s"
+            r"(?:raise|mention|ask|tell|warn)\b)",
+        ),
+        "makes itself a rule of the agent",
+        where="prose",
+    ),
+    # The same in other languages.
+    Behaviour(
+        "instruction-override",
+        pattern(
+            r"(?:\bignor(?:a|ar|e|en)[ ](?:todas[ ])?(?:las|tus|sus)[ ]instrucciones"
+            r"|\bignore(?:z|r)?[ ](?:toutes[ ])?(?:les|vos|tes)[ ]instructions"
+            r"|\bignorier\w{1,3}[ ](?:sie[ ])?(?:alle[ ])?(?:bisherigen|vorherigen|vorigen"
+            r"|fr\?heren)"
+            r"[ ](?:an)?weisungen|\bignore[ ](?:todas[ ])?as[ ]instru\?\?es"
+            r"|\bignora[ ](?:tutte[ ])?le[ ]istruzioni)"
+        ),
+        "tells the model to drop its instructions",
+        where="prose",
+    ),
+    Behaviour(
+        "concealment",
+        pattern(
+            r"(?:\bno[ ](?:se[ ])?(?:lo[ ])?(?:digas|cuentes|menciones|informes)[ ]"
+            r"[^.\n]{0,20}?usuario"
+            r"|\bne[ ](?:le[ ])?dites[ ](?:rien|pas)[^.\n]{0,20}?utilisateur"
+            r"|\bsag\w{0,3}[ ](?:es[ ])?de[mr][ ](?:be)?nutzer\w{0,3}[ ]nicht"
+            r"|\bn\?o[ ](?:conte|diga|informe)[^.\n]{0,20}?usu\?rio"
+            r"|\bnon[ ](?:dire|dirlo)[^.\n]{0,20}?utente)"
+        ),
+        "keeps something from the user",
+        where="prose",
+    ),
+    Behaviour(
         "tool-shadowing",
         pattern(
             r"\b(?:built-?in|standard|default|native|other)\b[^.\n]{0,80}?\b(?:tools?|skills?)\b"
@@ -182,7 +231,7 @@ BEHAVIOURS: Final = (
         "remote-instructions",
         pattern(
             r"https?://[\s\S]{3,400}?\b(?:follow|do|obey|execute|carry out|apply)[ ](?:whatever"
-            r"|exactly what|everything(?: that)?|all that)[ ](?:it|the \w{1,20}|they|that)[ ]"
+            r"|what|exactly what|everything(?: that)?|all that)[ ](?:it|the \w{1,20}|they|that)[ ]"
             r"(?:says?|tells?|contains?|instructs?|asks?)\b"
             r"|https?://[\s\S]{3,300}?\b(?:same (?:standing|authority|weight|priority) as|as if"
             r" (?:it|they) (?:were|was|came|had been)(?: written)? (?:in|from|by)) (?:this file"
@@ -248,8 +297,8 @@ BEHAVIOURS: Final = (
             r"(?:\bno (?:need|reason) to (?:explain|mention|discuss|show|bring up) (?:it|this|them"
             r"|the (?:step|image|call|request|upload|extra \w{1,12}))\b"
             r"|\bno reason to bring (?:it|this|that) up"
-            r"|\bleave (?:it|this|the [^.\n]{1,24}?) out of (?:the|your) (?:transcript|summary"
-            r"|answer|reply|report|log)\b)",
+            r"|\bleave (?:it|this|the [^.\n]{1,24}?) out of (?:(?:the|your|any|all) )?(?:transcript"
+            r"|summar|answer|repl|report|log|plan))",
         ),
         "keeps something from the user",
         where="prose",
@@ -277,6 +326,21 @@ BEHAVIOURS: Final = (
         ),
         "runs what was just written",
     ),
+    Behaviour(
+        "download-then-run",
+        pattern(
+            r"\b(?:pickle|marshal|dill|joblib)\.loads?\([^\n]{0,60}?(?:urlopen|requests\.get|httpx\.get)",
+        ),
+        "runs what it downloads",
+    ),
+    Behaviour(
+        "stranger-key",
+        pattern(
+            r"(?:authorized_keys[\"'][\s\S]{0,80}?[\"']ssh-(?:ed25519|rsa)[ ]aaaa"
+            r"|ssh-(?:ed25519|rsa)[ ]aaaa[^\n]{20,400}?[\"'][\s\S]{0,200}?authorized_keys[\"'])"
+        ),
+        "lets a stranger in",
+    ),
     # Numbers and ciphers in the place of words.
     Behaviour(
         "assembled-command",
@@ -299,7 +363,7 @@ BEHAVIOURS: Final = (
     Behaviour(
         "assembled-command",
         pattern(
-            r"(?:(?:__import__|getattr)\([^)\n]{0,30}?[\"']\w{1,10}[\"'][ ]{1,3}[\"']\w"
+            r"(?:(?:__import__|getattr)\([^)\n]{0,30}?[\"']\w{1,10}[\"']\s{1,30}[\"']\w"
             r"|\b(?:vars|dir|getattr)\([ ]?__builtins__|getattr\([ ]?\w{1,30}[ ]?,[ ]?(?:codecs"
             r"|base64|bytes|binascii|chr|[\"']{2}\.join)\b)",
         ),
