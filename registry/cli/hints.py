@@ -34,8 +34,9 @@ def _skill_held(error: errors.RegistryError) -> str:
     if error.facts["source"] is not None:
         source = quote(escape.line(error.facts["source"]))
         address = error.facts["address"]
-        first = f"sync {quote(escape.line(address))}" if address else "check"
-        return f"'skill-registry {first}' says which; then: skill-registry source trust {source}"
+        known = f"skill-registry sync {quote(escape.line(address))} && " if address else ""
+        first = f"{known}skill-registry check {source}"
+        return f"'{first}' says which; then: skill-registry source trust {source}"
     if error.facts["url"] is not None:
         name, url = (quote(escape.line(error.facts[one])) for one in ("name", "url"))
         way = f"skill-registry import {url} --skill {name} --trust"

@@ -299,7 +299,8 @@ class TestAddress:
     def test_what_is_held_back_is_told_with_how_to_look_at_it(self, cli, address):
         ran = cli("pull", address, "--skill", "mailer", "--agent", "codex")
         assert ran.exit_code == 1
-        assert f"'skill-registry sync {address}' says which" in ran.stderr
+        way = f"skill-registry sync {address} && skill-registry check office"
+        assert f"'{way}' says which; then: skill-registry source trust office" in ran.stderr
         assert sources(cli) == ["mine"]
 
     def test_where_its_source_is_not_known_the_lock_counts_and_that_is_told(
