@@ -16,8 +16,8 @@ from registry.db.facts import DatabaseInfo
 from registry.db.queries.revisions import Revision
 from registry.db.queries.summary import Stats
 from registry.db.queries.usage import UsageCount
-from registry.exchange.export import Export
-from registry.exchange.told import Pulled
+from registry.install.export import Export
+from registry.install.told import Pulled
 from registry.model import Diagnostic, Found, Page, Parameter, SearchHit, Skill, SkillDetail, Source
 from registry.settings import Settings
 from registry.sync.places import Discovered

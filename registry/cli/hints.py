@@ -78,9 +78,9 @@ def _folder_pulled(error: errors.RegistryError) -> str:
 
 def _for_all_projects(error: errors.RegistryError, arguments: Sequence[str]) -> str:
     """Return the same command with --global, if what it missed was pulled for all projects."""
-    from registry.exchange.lockfile import NAME, read_lock
-    from registry.exchange.pull import folders_of
-    from registry.exchange.targets import Target
+    from registry.install.lockfile import NAME, read_lock
+    from registry.install.pull import folders_of
+    from registry.install.targets import Target
 
     everywhere = Target.everywhere()
     folder, file = os.path.split(error.facts["path"])

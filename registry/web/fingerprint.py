@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
-from registry.exchange.client_lock import locale_key
+from registry.install.client_lock import locale_key
 from registry.model import SkillFile
 
 _IGNORING: Final = frozenset({".gitignore", ".clawhubignore", ".clawdhubignore"})

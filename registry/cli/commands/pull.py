@@ -27,12 +27,12 @@ from registry.errors import LockMissing, NotPulled
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
-    from registry.exchange.bringing import OfferedSkill
-    from registry.exchange.lockfile import Mode
-    from registry.exchange.remote.offered import Choose
-    from registry.exchange.targets import Target
-    from registry.exchange.told import How, Pulled
+    from registry.install.bringing import OfferedSkill
+    from registry.install.lockfile import Mode
+    from registry.install.targets import Target
+    from registry.install.told import How, Pulled
     from registry.model import Skill
+    from registry.remotes.offered import Choose
 
 CHOOSE: Final = "Choose skills by name, by --tag, or --all of them."
 WITH_ADDRESS: Final = (
@@ -104,7 +104,7 @@ def chosen_skills(
     found = list(registry.list(chosen))
     if target is None:
         return found
-    from registry.exchange.choice import kept
+    from registry.install.choice import kept
 
     return kept(registry.core, target, found)
 
@@ -117,8 +117,8 @@ def _check_no_folder(names: Sequence[str]) -> None:
 
 def _owners(session: Session, target: "Target") -> dict[str, str]:
     """Return handles of what was pulled before, by the names that people know it by."""
-    from registry.exchange.choice import owner
-    from registry.exchange.lockfile import read_lock
+    from registry.install.choice import owner
+    from registry.install.lockfile import read_lock
 
     found: dict[str, str] = {}
     for folder, entry in read_lock(target.path).items():
@@ -214,7 +214,7 @@ def command(
     Exit status: 1 where something was left alone, can't be had, or is behind, and where nothing was
     ever pulled.
     """
-    from registry.exchange.told import How
+    from registry.install.told import How
 
     if lists:
         others = (to, agent, is_global, mode, theirs, force, dry_run, offline, *given.values())
@@ -298,7 +298,7 @@ def _done(
     may_ask: bool,
 ) -> "Sequence[Pulled]":
     """Do what was asked for, and return what became of each skill."""
-    from registry.exchange import pull as pulling
+    from registry.install import pull as pulling
 
     core, names = session.registry.core, given["names"]
     is_check = "check" in doing
@@ -306,7 +306,7 @@ def _done(
         if "remove" in doing:
             return pulling.remove(core, target, pulling.folders_of(target, names), how)
         if "adopt" in doing:
-            from registry.exchange.adopt import adopt
+            from registry.install.adopt import adopt
 
             return adopt(core, target, how)
         if "frozen" in doing:
@@ -343,7 +343,7 @@ def _choose(
 
 def _list_offered(session: Session, names: Sequence[str], *, yes: bool) -> None:
     """Print the skills that addresses offer; nothing is installed, or becomes a source."""
-    from registry.exchange.bringing import offered_at
+    from registry.install.bringing import offered_at
 
     if not names or not all(map(session.registry.is_address, names)):
         raise click.UsageError("--list requires an ADDRESS; 'list' lists registered skills.")
@@ -366,7 +366,7 @@ def _status(one: "OfferedSkill") -> str:
 
 
 def _checked(session: Session, target: "Target", given: Mapping[str, Any]) -> "Sequence[Pulled]":
-    from registry.exchange import pull as pulling
+    from registry.install import pull as pulling
 
     core, names = session.registry.core, given["names"]
     if names and not given["tags"] and given["personality"] is None:
