@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from registry.db.queries.revisions import Revision
     from registry.db.queries.skills import StoredSkill
     from registry.db.queries.usage import UsageCount
-    from registry.exchange.export import Export
-    from registry.exchange.remote.offered import Choose
-    from registry.exchange.remote.sources import SourceChange
-    from registry.exchange.told import Pulled
+    from registry.install.export import Export
+    from registry.install.told import Pulled
+    from registry.remotes.offered import Choose
+    from registry.remotes.sources import SourceChange
     from registry.sync.places import Discovered
     from registry.sync.report import Progress, SyncReport
     from registry.sync.watching import Watching
@@ -550,42 +550,42 @@ class SkillRegistry:
 
         ``agents``: into the folders of these below ``to``, which is a project.
         """
-        from registry.exchange.pull import pull
-        from registry.exchange.targets import Target
-        from registry.exchange.told import How
+        from registry.install.pull import pull
+        from registry.install.targets import Target
+        from registry.install.told import How
 
         return pull(self.core, skills, Target.folder(to), How(force=force, agents=agents))
 
     def update_pulled(self, to: str) -> "Sequence[Pulled]":
         """Bring up to date what was pulled into a folder; see `exchange.pull.update`."""
-        from registry.exchange.pull import update
-        from registry.exchange.targets import Target
+        from registry.install.pull import update
+        from registry.install.targets import Target
 
         return update(self.core, Target.folder(to))
 
     def remove_pulled(self, to: str, names: Sequence[str]) -> "Sequence[Pulled]":
         """Remove what was pulled into a folder under these names; see `exchange.pull.remove`."""
-        from registry.exchange.pull import folders_of, remove
-        from registry.exchange.targets import Target
+        from registry.install.pull import folders_of, remove
+        from registry.install.targets import Target
 
         return remove(self.core, Target.folder(to), folders_of(Target.folder(to), names))
 
     def check_pulled(self, to: str, skills: Sequence[Skill] | None = None) -> "Sequence[Pulled]":
         """Say how pulled skills differ from these (None: all that were pulled) as they are now."""
-        from registry.exchange.pull import check
-        from registry.exchange.targets import Target
+        from registry.install.pull import check
+        from registry.install.targets import Target
 
         return check(self.core, skills, Target.folder(to))
 
     def export(self, skills: Sequence[Skill], to: str) -> "Export":
         """Publish skills for discovery below ``to``; see `exchange.export.export`."""
-        from registry.exchange.export import export
+        from registry.install.export import export
 
         return export(self.core, skills, to)
 
     def is_address(self, name: str) -> bool:
         """Tell whether a name is an address that skills are fetched from, and nothing known."""
-        from registry.exchange.remote.offered import is_address
+        from registry.remotes.offered import is_address
 
         return is_address(self.core, name)
 
@@ -599,7 +599,7 @@ class SkillRegistry:
         choose: "Choose | None" = None,
     ) -> Sequence[Skill]:
         """Make a source of an address, and return skills of it; see `remote.offered.skills_at`."""
-        from registry.exchange.remote.offered import skills_at
+        from registry.remotes.offered import skills_at
 
         return skills_at(
             self.core, address, skills=skills, every=every, dry_run=dry_run, choose=choose
@@ -607,7 +607,7 @@ class SkillRegistry:
 
     def diff_upstream(self, name: str) -> str:
         """Return how a skill differs from what it comes from; see `upstream.diff_upstream`."""
-        from registry.exchange.upstream import diff_upstream
+        from registry.install.upstream import diff_upstream
 
         return diff_upstream(self.core, name)
 
@@ -615,7 +615,7 @@ class SkillRegistry:
         self, path: str, *, source: str | None = None, name: str | None = None
     ) -> SkillDetail:
         """Create the skill that an archive holds; see `exchange.archives.import_archive`."""
-        from registry.exchange.archives import import_archive
+        from registry.install.archives import import_archive
 
         return import_archive(self.core, path, source=source, name=name)
 
@@ -630,7 +630,7 @@ class SkillRegistry:
         trust: bool = False,
     ) -> Sequence[SkillDetail]:
         """Create the skills of an archive or an address; see `exchange.bringing.import_skills`."""
-        from registry.exchange.bringing import import_skills
+        from registry.install.bringing import import_skills
 
         return import_skills(
             self.core, target, skills=skills, every=every, source=source, name=name, trust=trust
@@ -719,7 +719,7 @@ class SkillRegistry:
         The scope of a folder is personal unless given, that of a remote source community. Raises
         `SourceInvalid`, `SourceExists`, `AddressInvalid`, `RemoteProblem`.
         """
-        from registry.exchange.remote.sources import add
+        from registry.remotes.sources import add
 
         return add(self.core, path, name=name, scope=scope, priority=priority)
 
@@ -731,7 +731,7 @@ class SkillRegistry:
         `RemoteProblem` for a branch or tag that the remote does not have, and `SourceNotYours`, or
         `AdminNeeded` where it is to be done ``as_admin``.
         """
-        from registry.exchange.remote.sources import update
+        from registry.remotes.sources import update
 
         return update(self.core, name, **change)
 
@@ -750,13 +750,13 @@ class SkillRegistry:
         hashes of the quarantined skills. ``revoke``: quarantine all with security errors again.
         Raises `SourceNotFound`, `TrustOutdated`.
         """
-        from registry.exchange.remote.sources import trust
+        from registry.remotes.sources import trust
 
         return trust(self.core, name, revoke=revoke, as_admin=as_admin, shown=shown)
 
     def sources_asked(self, sources: Sequence[Source]) -> Sequence[Source]:
         """Return sources with what their remotes say by now: whether they are ``behind``."""
-        from registry.exchange.remote.sources import asked
+        from registry.remotes.sources import asked
 
         return asked(self.core, sources)
 
@@ -775,7 +775,7 @@ class SkillRegistry:
 
         The disk stays as it is, but for our checkout of a remote source, which goes.
         """
-        from registry.exchange.remote.sources import remove
+        from registry.remotes.sources import remove
 
         return remove(self.core, name, as_admin=as_admin)
 
@@ -802,12 +802,12 @@ class SkillRegistry:
         becomes one. Raises `SourceNotFound`, `SourceInvalid`, `SourceExists` under another name,
         `AddressInvalid`, `RemoteProblem` of a new one, `SyncRunning` unless ``wait``.
         """
-        from registry.exchange.interrupted import interrupted
-        from registry.exchange.remote.sources import sync
+        from registry.install.interrupted import interrupted
+        from registry.remotes.sources import sync
         from registry.sync.planning import SyncOptions
 
         if not dry_run and interrupted():
-            from registry.exchange.pull import clear_up
+            from registry.install.pull import clear_up
 
             clear_up(self.core)
         options = SyncOptions(dry_run=dry_run, verify=verify, allow_prune=allow_prune)

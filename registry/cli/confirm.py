@@ -62,9 +62,9 @@ def is_terminal(session: Session) -> bool:
 def confirm_addresses(session: Session, targets: Iterable[str], *, yes: bool) -> None:
     """Show the full address of each ``owner/repo`` that is not a source yet, and ask for it.
 
-    Raises as `registry.exchange.remote.sources.address_of`.
+    Raises as `registry.remotes.sources.address_of`.
     """
-    from registry.exchange.remote.sources import new_shorthand
+    from registry.remotes.sources import new_shorthand
 
     for target in targets:
         address = new_shorthand(session.registry.core, target)

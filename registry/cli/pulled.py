@@ -12,9 +12,9 @@ from registry.cli.session import Session
 from registry.errors import RegistryError, SkillHeld
 
 if TYPE_CHECKING:
-    from registry.exchange.lockfile import Locked
-    from registry.exchange.targets import Target
-    from registry.exchange.told import Pulled
+    from registry.install.lockfile import Locked
+    from registry.install.targets import Target
+    from registry.install.told import Pulled
 
 _TELLING: Final = {
     "edited": "was edited there",
@@ -37,9 +37,9 @@ def explain(
 
     ``again``: the command that brings what was pulled there up to date.
     """
-    from registry.exchange.choice import UNLESS_FORCED
-    from registry.exchange.lockfile import read_lock
-    from registry.exchange.standing import EQUAL
+    from registry.install.choice import UNLESS_FORCED
+    from registry.install.lockfile import read_lock
+    from registry.install.standing import EQUAL
 
     edited = [one for one in done if one.state == "edited" and one.reason != EQUAL]
     locked = read_lock(target.path) if edited else {}
@@ -76,7 +76,7 @@ def tell_origins(session: Session, target: "Target", done: "Sequence[Pulled]") -
     A name that looks like the name of another skill gets a warning.
     """
     from registry.catalog.similar import imitated, look_alikes
-    from registry.exchange.lockfile import NAME, read_lock
+    from registry.install.lockfile import NAME, read_lock
 
     new = [os.path.basename(one.path) for one in done if one.state in {"added", "updated"}]
     locked = read_lock(target.path) if new else {}
@@ -133,9 +133,9 @@ def tell_pulled(session: Session, since: str) -> None:
 
     Nothing is said of where a pull is written down: `undo` comes to that one.
     """
-    from registry.exchange.lockfile import pulled_at
-    from registry.exchange.remembered import remembered
-    from registry.exchange.targets import Target
+    from registry.install.lockfile import pulled_at
+    from registry.install.remembered import remembered
+    from registry.install.targets import Target
 
     known = {one.folder for one in remembered(session.registry.core)}
     with suppress(OSError):  # the current folder is gone, and with it any project
@@ -155,8 +155,8 @@ def tell_fetched(session: Session, target: "Target", done: "Sequence[Pulled]") -
     Its remote may have a newer one by now, as a check fetches nothing. To fetch it comes after what
     is behind already.
     """
-    from registry.exchange.lockfile import read_lock
-    from registry.exchange.remote.urls import bare
+    from registry.install.lockfile import read_lock
+    from registry.remotes.urls import bare
 
     folders = {os.path.basename(one.path) for one in done}
     is_behind = any(one.state == "behind" for one in done)
@@ -176,7 +176,7 @@ def tell_fetched(session: Session, target: "Target", done: "Sequence[Pulled]") -
 
 def tell_strange(session: Session, target: "Target") -> None:
     """Say of which addresses of the lock it can't be told what they have by now."""
-    from registry.exchange.whence import strange_addresses
+    from registry.install.whence import strange_addresses
 
     for address in strange_addresses(session.registry.core, target):
         session.console.note(

@@ -12,7 +12,7 @@ from registry.cli.session import Session
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from registry.exchange.targets import Target
+    from registry.install.targets import Target
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -52,7 +52,7 @@ where_options = options.stack(
 
 def target_of(to: str | None, *, is_global: bool) -> "Target":
     """Return where skills are pulled to."""
-    from registry.exchange.targets import Target
+    from registry.install.targets import Target
 
     if to is not None:
         return Target.folder(to)

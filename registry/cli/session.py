@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from registry.api import SkillRegistry
     from registry.settings import Settings
 
-FETCHING: Final = "registry.exchange.remote.fetching"
+FETCHING: Final = "registry.remotes.fetching"
 """The logger of errors that stop the fetch of one source."""
 
 

@@ -17,8 +17,8 @@ import anyio
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
-from registry.exchange.remote.address import is_loopback
 from registry.mcp.turns import asking
+from registry.remotes.address import is_loopback
 
 MAX_BYTES: Final = 4 << 20
 """Of one request's body; the largest is a skill that is created with its files."""

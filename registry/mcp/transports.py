@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from registry.errors import UsageProblem
-from registry.exchange.remote.address import is_loopback
 from registry.mcp.guard import MAX_BYTES, Guard, allowed_hosts
+from registry.remotes.address import is_loopback
 
 if TYPE_CHECKING:
     from registry.mcp.bounds import Bounds

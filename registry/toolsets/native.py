@@ -33,8 +33,8 @@ from registry.errors import (
     SourceUnclear,
     UsageProblem,
 )
-from registry.exchange.remote.sources import sync
 from registry.model import SCOPES, Found, Skill, record
+from registry.remotes.sources import sync
 from registry.sync.planning import SyncOptions
 from registry.sync.report import SyncReport
 from registry.text import Fact, is_encodable

@@ -12,8 +12,8 @@ from registry.catalog.hub import Kept, Offered
 from registry.core import UNEXPECTED
 from registry.db.queries.filters import Filters, Sort
 from registry.errors import ContentMissing, NotFound, RegistryError, UsageProblem
-from registry.exchange.content import Entry, content_of
-from registry.exchange.export import zipped
+from registry.install.content import Entry, content_of
+from registry.install.export import zipped
 from registry.web import clawhub_shapes as shapes
 from registry.web.answers import Visit, as_json, compressed, refusal, visit_of
 from registry.web.asked import number_of

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from registry.catalog.hub import Kept, Offered
-from registry.exchange.content import Entry
+from registry.install.content import Entry
 from registry.model import SkillFile
 from registry.web import addresses
 

@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from registry.disk.files import digest
 from registry.errors import FileNotFoundInSkill
-from registry.exchange.content import content_of
-from registry.exchange.export import zipped
+from registry.install.content import content_of
+from registry.install.export import zipped
 from registry.web.answers import Visit, is_known
 from registry.web.skill import bytes_of, located
 

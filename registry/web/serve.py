@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from registry.errors import NotFound, UsageProblem
-from registry.exchange.remote.address import is_loopback
 from registry.mcp.bounds import Bounds
 from registry.mcp.guard import Guard, allowed_hosts
 from registry.mcp.running import run
 from registry.mcp.turns import Fair
+from registry.remotes.address import is_loopback
 from registry.web.app import build
 from registry.web.bare import refused, sign_in
 from registry.web.desk import Desk, Visitor

@@ -17,9 +17,10 @@ from registry.db.queries.filters import Filters
 from registry.disk.files import digest
 from registry.document.names import check_new_name
 from registry.errors import NotFound, RegistryError, SkillAmbiguous
-from registry.exchange.content import Entry, content_of
-from registry.exchange.export import FOLDER, INDEX, SCHEMA, archive
+from registry.install.content import Entry, content_of
+from registry.install.export import FOLDER, INDEX, archive
 from registry.model import Skill
+from registry.remotes.site import SCHEMA
 from registry.web import addresses
 from registry.web.answers import Visit, refusal, visit_of
 from registry.web.clawhub_shapes import DOCUMENT, renamed

@@ -85,7 +85,8 @@ TRACED = tuple(
         "db/interface.py",
         "db/sqlite/writer.py",
         "db/postgres/writer.py",
-        "exchange/",
+        "install/",
+        "remotes/",
     )
 )
 TRACED_DISK = tuple(

@@ -11,8 +11,8 @@ from unittest import mock
 from registry.api import SkillRegistry
 from registry.db.sqlite import upgrade
 from registry.db.sqlite.upgrade import ensure_current  # the real one, before tests replace it
-from registry.exchange.pull import How, pull, remove
-from registry.exchange.targets import Target
+from registry.install.pull import How, pull, remove
+from registry.install.targets import Target
 from registry.settings import Settings
 from tests.powerloss.recorder import Acknowledge
 from tests.powerloss.tree import Tree, read_tree, write_tree

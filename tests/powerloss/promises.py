@@ -6,8 +6,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 from registry.api import SkillRegistry
 from registry.db.queries.filters import Filters
-from registry.exchange.pull import How, check, pull
-from registry.exchange.targets import Target
+from registry.install.pull import How, check, pull
+from registry.install.targets import Target
 from tests.powerloss.operations import Operation, World
 from tests.powerloss.tree import File, Folder, Node, read_tree
 

@@ -13,8 +13,8 @@ from registry.db.queries.filters import Filters
 from registry.db.remote.rights import VIEWS
 from registry.db.usage import Place
 from registry.errors import RegistryError, RightMissing, SkillNotFound, UsageProblem
-from registry.exchange.remote.sources import new_shorthand
 from registry.model import record
+from registry.remotes.sources import new_shorthand
 from registry.settings import Settings
 from tests.conftest import write_skill
 from tests.server.roles import World

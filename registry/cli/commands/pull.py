@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from shlex import join
+from shlex import join, quote
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from registry.cli import complete, escape, options
+from registry.cli import complete, escape, options, words
 from registry.cli.column import Column
 from registry.cli.confirm import choose as ask_which
 from registry.cli.confirm import confirm_addresses, is_terminal
@@ -27,14 +27,17 @@ from registry.errors import LockMissing, NotPulled
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
-    from registry.exchange.bringing import OfferedSkill
-    from registry.exchange.lockfile import Mode
-    from registry.exchange.remote.offered import Choose
-    from registry.exchange.targets import Target
-    from registry.exchange.told import How, Pulled
+    from registry.install.bringing import OfferedSkill
+    from registry.install.lockfile import Mode
+    from registry.install.targets import Target
+    from registry.install.told import How, Pulled
     from registry.model import Skill
+    from registry.remotes.offered import Choose
 
 CHOOSE: Final = "Choose skills by name, by --tag, or --all of them."
+WITH_ADDRESS: Final = (
+    "Name the skills of an ADDRESS with --skill, and registered skills in a command of their own."
+)
 WHERE: Final = "Say where to: --agent NAME (of this project, or --global), or --to DIR."
 
 _FOLDER: Final = (
@@ -76,15 +79,14 @@ def chosen_skills(
     ``dry_run``: no address is fetched, or becomes a source.
     Raises as `SkillRegistry.resolve`, and `SkillNotVisible` for what the personality does not see.
     """
-    for name in names:
-        if name[0:1] in {"/", "~", "."} and os.path.isdir(os.path.expanduser(name)):
-            raise click.UsageError(_FOLDER.format(path=escape.line(name)))
+    _check_no_folder(names)
     addresses = [name for name in names if session.registry.is_address(name)]
     if addresses and not tags:
-        choice = partial(
-            session.registry.skills_at, skills=skills, every=every, dry_run=dry_run, choose=choose
-        )
-        return _of_addresses(session, names, addresses, choice, personality)
+        others = [name for name in names if name not in addresses]
+        if others and (len(addresses) > 1 or skills or every):
+            raise click.UsageError(WITH_ADDRESS)
+        wanted = partial(session.registry.skills_at, every=every, dry_run=dry_run, choose=choose)
+        return [one for each in addresses for one in wanted(each, skills=[*skills, *others])]
     if skills:
         raise click.UsageError("--skill goes with an ADDRESS; skills are named themselves.")
     ways = sum(map(bool, (names, tags, every)))
@@ -102,33 +104,21 @@ def chosen_skills(
     found = list(registry.list(chosen))
     if target is None:
         return found
-    from registry.exchange.choice import kept
+    from registry.install.choice import kept
 
     return kept(registry.core, target, found)
 
 
-def _of_addresses(
-    session: Session,
-    names: Sequence[str],
-    addresses: Sequence[str],
-    choice: "Callable[[str], Sequence[Skill]]",
-    personality: str | None,
-) -> "list[Skill]":
-    """Return what is chosen of addresses, which become sources, and what else is named."""
-    registry = session.registry
-    found: list[Skill] = []
+def _check_no_folder(names: Sequence[str]) -> None:
     for name in names:
-        if name in addresses:
-            found += choice(name)
-        else:
-            found.append(_named(registry, name, personality))
-    return found
+        if name[0:1] in {"/", "~", "."} and os.path.isdir(os.path.expanduser(name)):
+            raise click.UsageError(_FOLDER.format(path=escape.line(name)))
 
 
 def _owners(session: Session, target: "Target") -> dict[str, str]:
     """Return handles of what was pulled before, by the names that people know it by."""
-    from registry.exchange.choice import owner
-    from registry.exchange.lockfile import read_lock
+    from registry.install.choice import owner
+    from registry.install.lockfile import read_lock
 
     found: dict[str, str] = {}
     for folder, entry in read_lock(target.path).items():
@@ -208,7 +198,8 @@ def command(
 
     NAME is a skill's, or an address ("source add --help"), which becomes a source first. The short
     form owner/repo is shown in full and has to be confirmed. If an address offers several skills,
-    choose with --skill or --all; on a terminal you are asked. --list only lists them. The source or
+    name them after it, or choose with --skill or --all; on a terminal you are asked. --list only
+    lists them, and marks the quarantined. The source or
     address of each installed skill is printed.
 
     --agent means its folder in this project (the git checkout around the current folder, else that
@@ -223,7 +214,7 @@ def command(
     Exit status: 1 where something was left alone, can't be had, or is behind, and where nothing was
     ever pulled.
     """
-    from registry.exchange.told import How
+    from registry.install.told import How
 
     if lists:
         others = (to, agent, is_global, mode, theirs, force, dry_run, offline, *given.values())
@@ -307,7 +298,7 @@ def _done(
     may_ask: bool,
 ) -> "Sequence[Pulled]":
     """Do what was asked for, and return what became of each skill."""
-    from registry.exchange import pull as pulling
+    from registry.install import pull as pulling
 
     core, names = session.registry.core, given["names"]
     is_check = "check" in doing
@@ -315,7 +306,7 @@ def _done(
         if "remove" in doing:
             return pulling.remove(core, target, pulling.folders_of(target, names), how)
         if "adopt" in doing:
-            from registry.exchange.adopt import adopt
+            from registry.install.adopt import adopt
 
             return adopt(core, target, how)
         if "frozen" in doing:
@@ -352,7 +343,7 @@ def _choose(
 
 def _list_offered(session: Session, names: Sequence[str], *, yes: bool) -> None:
     """Print the skills that addresses offer; nothing is installed, or becomes a source."""
-    from registry.exchange.bringing import offered_at
+    from registry.install.bringing import offered_at
 
     if not names or not all(map(session.registry.is_address, names)):
         raise click.UsageError("--list requires an ADDRESS; 'list' lists registered skills.")
@@ -360,10 +351,22 @@ def _list_offered(session: Session, names: Sequence[str], *, yes: bool) -> None:
     with waiting(session.console, "fetching"):
         found = [one for name in names for one in offered_at(session.registry.core, name)]
     emit(session, found, OFFERED, name=lambda one: one.name)
+    held = sum(one.quarantined for one in found)
+    if held and not session.as_json:
+        are, have = ("is", "it has") if held == 1 else ("are", "they have")
+        session.console.note(
+            f"{words.count(held, 'skill')} {are} quarantined, as {have} security errors; to see "
+            f"and trust them: skill-registry sync {quote(escape.line(names[0]))}, then "
+            "'skill-registry source trust' with its name."
+        )
+
+
+def _status(one: "OfferedSkill") -> str:
+    return "quarantined" if one.quarantined else "ok" if one.usable else "invalid"
 
 
 def _checked(session: Session, target: "Target", given: Mapping[str, Any]) -> "Sequence[Pulled]":
-    from registry.exchange import pull as pulling
+    from registry.install import pull as pulling
 
     core, names = session.registry.core, given["names"]
     if names and not given["tags"] and given["personality"] is None:
@@ -380,6 +383,9 @@ DONE: Final = frozenset({"added", "updated", "unchanged", "removed"})
 
 OFFERED: Final[Sequence[Column["OfferedSkill"]]] = (
     Column("SKILL", lambda one: one.name, style="bold", cut="middle"),
+    Column(
+        "STATUS", _status, only="table", style=words.STATUS_STYLES, when=lambda seen: seen != {"ok"}
+    ),
     Column("DESCRIPTION", lambda one: one.description, prose=True),
 )
 

@@ -1,0 +1,138 @@
+"""A pull at work: what is in the making, what killed pulls left, the lock that tells of it."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from typing import Final
+
+from registry.core import Core
+from registry.disk.atomic import Place, remove_tree
+from registry.disk.beneath import Folder
+from registry.install import lockfile, placing
+from registry.install.content import Entry
+from registry.install.lockfile import Locked
+from registry.install.remembered import Displaced
+from registry.install.several import Part, Several
+from registry.install.staging import alone, staging_dirs, stale_drafts
+from registry.install.standing import Standing
+from registry.install.targets import HERE, Target
+from registry.install.told import How
+
+BATCH: Final = 100
+"""Skills after which the lock file is written; until then staging directories tell the state."""
+
+
+class Placed(Standing):
+    """What is in place below the folder of a lock, for as long as nobody else may change it."""
+
+    def __init__(
+        self, core: Core, stack: ExitStack, target: Target, anchor: Folder, how: How
+    ) -> None:
+        super().__init__(core, stack, target, anchor, how)
+        self._anchor = anchor
+        self._written = dict(self.locked)
+        self._behind: list[Callable[[], None]] = []
+        self._changed: dict[str, Displaced] = {}
+
+    def begin(self) -> None:
+        """Finish, or take back, what killed pulls left."""
+        self._recover()
+        for address in lockfile.has_secrets(self._target.path):
+            self._written = {}  # so that the lock is written again without it
+            self._core.warn(
+                f"{self._target.path}/{lockfile.NAME} held a password or token in '{address}'. "
+                "It is removed. Revoke it: whoever has an old copy of the file can use it. "
+                "Put its successor into ~/.netrc."
+            )
+        self.flush()
+
+    def flush(self) -> None:
+        """Write down what is in place, and clear up behind it."""
+        if self.locked != self._written:
+            lockfile.write_lock(self._anchor, self.locked)
+            self._written = dict(self.locked)
+        while self._behind:
+            self._behind.pop()()
+
+    def _displaced(self, folder: str, entry: Locked | None, *, is_kept: bool) -> None:
+        self._changed[folder] = Displaced(entry, is_kept)
+
+    def displaced(self) -> dict[str, Displaced]:
+        """Return what was displaced so far, by the folders."""
+        return self._changed
+
+    def _recover(self) -> None:
+        for draft in stale_drafts(self._anchor):
+            remove_tree(Place(self._anchor, draft))
+        for name in staging_dirs(self._anchor):
+            known = self._target.known_labels()
+            several = Several.found(self._anchor, name, known, self.folder_at)
+            if several is not None:
+                if several.finish():
+                    self.note(several.record.folder, several.entry())
+                self._behind.append(several.clear)
+                continue
+            note = placing.note_in(self._anchor, name)
+            if note is not None and note.entry is None:
+                continue  # of a change that begins elsewhere
+            if note is not None and placing.repair(self._anchor, name) is not None:
+                self.note(note.folder, note.entry)
+            self._behind.append(lambda name=name: placing.clear(self._anchor, name))  # type: ignore[misc]
+
+    def _carry_out(
+        self, folder: str, parts: Sequence[Part], entries: Sequence[Entry], entry: Locked | None
+    ) -> bool:
+        """Change the places of a skill, all or none; False: somebody was there meanwhile."""
+        if entry is not None and [one.label for one in parts] == [HERE]:
+            placed = self._change_here(folder, parts[0], entries, entry)
+        else:
+            placed = self._change_several(folder, parts, entries, entry)
+        if len(self._behind) >= BATCH:
+            self.flush()
+        return placed
+
+    def _change_several(
+        self, folder: str, parts: Sequence[Part], entries: Sequence[Entry], entry: Locked | None
+    ) -> bool:
+        opened = {one.label: self.folder_at(one.label) for one in parts}
+        several = Several.begin(self._anchor, folder, parts, opened)
+        try:
+            made = several.stage(parts, entries)
+            entry = entry if entry is None or not made else replace(entry, digest=made)
+            placed = several.place(entry)
+        except BaseException:
+            with suppress(OSError):
+                if not several.finish():
+                    several.clear()
+            raise
+        if not placed:
+            several.clear()
+            return False
+        self.note(folder, entry)
+        self._behind.append(several.clear)
+        return True
+
+    def _change_here(
+        self, folder: str, part: Part, entries: Sequence[Entry], entry: Locked
+    ) -> bool:
+        """Put a skill into the folder of the lock itself: one rename is all."""
+        name, new = placing.stage(self._anchor, entries)
+        note = placing.Note(folder, part.base, new, replace(entry, digest=new))
+        try:
+            placed = placing.place(self._anchor, name, note)
+        except BaseException:
+            with suppress(OSError):
+                if placing.repair(self._anchor, name) is None:
+                    placing.clear(self._anchor, name)
+            raise
+        if not placed:
+            placing.clear(self._anchor, name)
+            return False
+        self.note(folder, note.entry)
+        self._behind.append(lambda: placing.clear(self._anchor, name))
+        return True
+
+    def _open(self, label: str) -> Folder:
+        found = self._stack.enter_context(self._target.open(label, self._anchor, make=True))
+        self._stack.enter_context(alone(found))
+        return found

@@ -1,0 +1,135 @@
+"""What is written down of a pull, signed, so that `taken_back` can take it back.
+
+It is one of the last changes that the `changes` table holds, whatever number of skills came: in
+``folder`` the folder of the lock, in ``before`` and ``after`` what the lock said of each.
+"""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any, Final, NamedTuple, Self
+
+from registry.changes.signed import Seal
+from registry.changes.state import new_numbers
+from registry.core import Core
+from registry.db.queries.changes import MadeChange, facts_of, last_changes
+from registry.errors import RegistryError
+from registry.install.lockfile import Locked
+from registry.install.targets import Target
+from registry.text import is_encodable, utc_now
+
+KIND: Final = "pull"
+MAX_NAMED: Final = 10
+
+_FROM_FILES: Final = frozenset({"files", "digest"})
+"""What an entry says that is known again once its files are."""
+
+
+class Displaced(NamedTuple):
+    """What a pull took the place of, as the lock had it; None: nothing.
+
+    ``is_kept``: nothing else lay there, no edit and nothing that no pull made.
+    """
+
+    entry: Locked | None
+    is_kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What a pull did to the skill in one folder.
+
+    ``before``: the lock's entry without what only its files tell, None for none; ``state`` and
+    ``left``: the `state_of` its entries before and after; the others as in `Displaced`.
+    """
+
+    name: str
+    before: Mapping[str, Any] | None
+    state: list[Any] | None
+    left: list[Any] | None
+    is_kept: bool
+
+    @classmethod
+    def of(cls, displaced: Displaced, now: Locked | None) -> Self:
+        """Return what was displaced, and the lock says now."""
+        known = displaced.entry or now
+        assert known is not None  # noqa: S101  # what was changed is, or was, in the lock
+        before = None
+        if displaced.entry is not None:
+            facts = asdict(displaced.entry).items()
+            before = {key: value for key, value in facts if key not in _FROM_FILES}
+        was, left = state_of(displaced.entry), state_of(now)
+        return cls(known.name, before, was, left, displaced.is_kept)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether what lies there is another; else at most the lock says something else of it."""
+        return self.state != self.left or not self.is_kept
+
+
+def state_of(entry: Locked | None) -> list[Any] | None:
+    """Return what tells two states of a pulled skill apart: its files, for whom, and how."""
+    return None if entry is None else [entry.tree_hash, list(entry.agents), entry.mode]
+
+
+def remember(
+    core: Core, target: Target, displaced: Mapping[str, Displaced], locked: Mapping[str, Locked]
+) -> None:
+    """Write a pull down, by the folders of its skills; nothing, where it changed none of these.
+
+    Where there is no database, or it can't be written, the pull is made all the same: `undo` then
+    names what takes it back.
+    """
+    made = {folder: Brought.of(one, locked.get(folder)) for folder, one in displaced.items()}
+    names = [one.name for one in made.values() if one.is_changed]
+    if not names or core.reader.empty or not is_encodable(target.path):
+        return
+    more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
+    number = new_numbers()[0]
+    change = MadeChange(
+        id=0,  # given by the database
+        number=number,
+        kind=KIND,
+        uid=number,  # it is about no skill of a source
+        name=", ".join(names[:MAX_NAMED]) + more,
+        source="",
+        folder=target.path,
+        before=json.dumps({folder: _before(one) for folder, one in made.items()}),
+        after=json.dumps({folder: one.left for folder, one in made.items()}),
+        made_at=utc_now(),
+        signature="",
+    )
+    # Most pulls change nothing: what writes is loaded for the others.
+    from registry.changes.made import signed
+    from registry.db.writes.changes import add_change, drop_old_changes
+
+    with suppress(RegistryError):
+        change = signed(Seal.of(core), change)
+        with core.writer.transaction() as connection:
+            add_change(connection, change, core.host)
+            drop_old_changes(connection, core.host)
+
+
+def remembered(core: Core) -> list[MadeChange]:
+    """Return the pulls that this user made and that are written down, the latest first.
+
+    Raises `OwnFileUnusable`.
+    """
+    found = [one for one in last_changes(core.reader, core.host) if one.kind == KIND]
+    seal = Seal.known(core) if found else None
+    if seal is None:
+        return []
+    return [one for one in found if seal.signed("undo", one.number, facts_of(one), one.signature)]
+
+
+def brought_by(change: MadeChange) -> dict[str, Brought]:
+    """Return what a pull that is `remembered` did, by the folders."""
+    before, after = json.loads(change.before or "{}"), json.loads(change.after or "{}")
+    for facts in before.values():
+        facts.pop("client", None)  # which earlier pulls wrote
+    return {folder: Brought(**facts, left=after[folder]) for folder, facts in before.items()}
+
+
+def _before(one: Brought) -> dict[str, Any]:
+    return {key: value for key, value in asdict(one).items() if key != "left"}
