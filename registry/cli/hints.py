@@ -30,13 +30,25 @@ def _skill_not_found(error: errors.RegistryError) -> str:
     return "" if error.facts["similar"] else "'skill-registry search' finds skills by what they do."
 
 
+def _several_skills(error: errors.RegistryError) -> str:
+    said = "--skill NAME takes one of them, --all takes all."
+    if not error.facts["held"]:
+        return said
+    way = _trusting(error.facts["source"], error.facts["path"])
+    return f"{said} What is quarantined has security errors: {way}"
+
+
+def _trusting(source: str, address: str | None) -> str:
+    """Return which commands show the security errors of a source, and trust it."""
+    source = quote(escape.line(source))
+    known = f"skill-registry sync {quote(escape.line(address))} && " if address else ""
+    first = f"{known}skill-registry check {source}"
+    return f"'{first}' says which; then: skill-registry source trust {source}"
+
+
 def _skill_held(error: errors.RegistryError) -> str:
     if error.facts["source"] is not None:
-        source = quote(escape.line(error.facts["source"]))
-        address = error.facts["address"]
-        known = f"skill-registry sync {quote(escape.line(address))} && " if address else ""
-        first = f"{known}skill-registry check {source}"
-        return f"'{first}' says which; then: skill-registry source trust {source}"
+        return _trusting(error.facts["source"], error.facts["address"])
     if error.facts["url"] is not None:
         name, url = (quote(escape.line(error.facts[one])) for one in ("name", "url"))
         way = f"skill-registry import {url} --skill {name} --trust"
@@ -152,7 +164,7 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
         "Pull a copy into a folder of your own, and change that: skill-registry pull NAME --to DIR"
     ),
     errors.SkillHeld: _skill_held,
-    errors.SeveralSkills: "--skill NAME takes one of them, --all takes all.",
+    errors.SeveralSkills: _several_skills,
     errors.SourceKindUnusable: "Settings: source_kinds.",
     errors.SourceNotAdopted: "If that is right: skill-registry source adopt {name}",
     errors.SourceNotYours: "Ask them; who is an admin says --as-admin.",

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from registry.changes.create import create_files, told
-from registry.changes.foreign import check_foreign
+from registry.changes.foreign import check_foreign, is_quarantined
 from registry.core import Core
 from registry.db.read.skills import folder_of_name
 from registry.db.read.sources import list_sources
@@ -85,13 +85,17 @@ def import_skills(
 
 @dataclass(frozen=True, slots=True)
 class OfferedSkill(Value):
-    """A skill that an address offers; ``folder`` is its folder there."""
+    """A skill that an address offers; ``folder`` is its folder there.
+
+    ``quarantined``: it has security errors, so agents would not see it until it is trusted.
+    """
 
     name: str
     description: str
     version: str | None
     folder: str
     usable: bool
+    quarantined: bool
 
 
 def offered_at(core: Core, target: str) -> list[OfferedSkill]:
@@ -106,15 +110,10 @@ def offered_at(core: Core, target: str) -> list[OfferedSkill]:
     found = []
     with _opened(core, remote) as tree:
         wanted, _ = wanted_files(tree, remote, Bounds())
-        skills = _without_copies(by_skill(wanted), wanted)
-        documents = {
-            next(paths[one] for one in DOCUMENT_NAMES if one in paths): folder
-            for folder, paths in skills.items()
-        }
-        for path, data in tree.read(list(documents)):
-            folder = documents[path]
-            parsed = _parsed(core, data, folder)
-            facts = parsed.description, parsed.version, folder, parsed.usable
+        for folder, files, executable in _read(tree, wanted):
+            parsed = _parsed(core, _document(files), folder)
+            held = is_quarantined(core, parsed.name, files, executable)
+            facts = parsed.description, parsed.version, folder, parsed.usable, held
             found.append(OfferedSkill(parsed.name, *facts))
     return sorted(found, key=lambda one: (one.name, one.folder))
 
@@ -160,17 +159,27 @@ def _files(
         raise SeveralSkills(path=target, names=[os.path.basename(one) for one in skills])
     if len(skills) > 1 and name is not None:
         raise UsageProblem(message="a name goes with a single skill")
-    data = dict(tree.read(list(wanted)))
     found = []
-    for folder, paths in skills.items():
-        files = {inside: data[path] for inside, path in paths.items()}
-        runs = frozenset(inside for inside, path in paths.items() if wanted[path].executable)
-        document = next(one for one in DOCUMENT_NAMES if one in files)
-        parsed = _parsed(core, files[document], folder)
+    for folder, files, runs in _read(tree, wanted):
+        parsed = _parsed(core, _document(files), folder)
         if not parsed.usable:
             raise SkillInvalid(name=folder, problems=parsed.diagnostics)
         found.append(_Brought(name or parsed.name, parsed.name, files, runs))
     return found
+
+
+def _read(
+    tree: Tree, wanted: Mapping[str, Blob]
+) -> Iterator[tuple[str, dict[str, bytes], frozenset[str]]]:
+    """Yield the folder of each skill, its files, and which of them are executable."""
+    data = dict(tree.read(list(wanted)))
+    for folder, paths in _without_copies(by_skill(wanted), wanted).items():
+        files = {inside: data[path] for inside, path in paths.items()}
+        yield folder, files, frozenset(one for one in paths if wanted[paths[one]].executable)
+
+
+def _document(files: Mapping[str, bytes]) -> bytes:
+    return next(files[one] for one in DOCUMENT_NAMES if one in files)
 
 
 def _without_copies(

@@ -117,7 +117,6 @@ class PullUndo:
         with at_work(self.core, self.target, remembers=False) as work:
             for folder in self._planned():
                 self._take_back(work, folder)
-                work.put_client_back(self.brought[folder].client)
         self.forget()
 
     def _check_lock(self) -> None:

@@ -77,7 +77,7 @@ def skills_at(
         return _chosen(core, name, address, part, skills, every=every, choose=choose)
     except BaseException:  # also where the user was asked, and ended the command
         if name not in known:
-            remove(core, name)
+            remove(core, name, with_tombstones=False)
         raise
 
 
@@ -116,14 +116,15 @@ def _chosen(
         return [_named(name, source, address, offered, held) for name in names]
     if held and not offered:
         raise SkillHeld(name=held[0].name, source=source, address=address)
+    waiting = list(dict.fromkeys(one.name for one in held))
+    is_clear = every or len(offered) + len(waiting) == 1
+    if not is_clear and choose is None:
+        listed = sorted([one.name for one in offered] + waiting)
+        raise SeveralSkills(path=address, names=listed, held=waiting, source=source)
     if held:
-        told = ", ".join(one.name for one in held)
+        told = ", ".join(waiting)
         core.warn(f"{source}: {told} held back until the source is trusted")
-    if len(offered) > 1 and not every:
-        if choose is not None:
-            return list(choose(offered))
-        raise SeveralSkills(path=address, names=[one.name for one in offered])
-    return offered
+    return offered if is_clear or choose is None else list(choose(offered))
 
 
 def _offered(core: Core, source: str, part: str) -> tuple[list[Skill], list[Skill]]:

@@ -208,9 +208,14 @@ def trust(
         return trust_source(connection, source.id, shown)
 
 
-def remove(core: Core, name: str, *, as_admin: bool = False) -> Source:
-    """Forget a source, and remove the checkout of a remote one."""
-    source = source_changes.remove(core, name, as_admin=as_admin)
+def remove(
+    core: Core, name: str, *, as_admin: bool = False, with_tombstones: bool = True
+) -> Source:
+    """Forget a source, and remove the checkout of a remote one.
+
+    ``with_tombstones``: its skills count as gone from now on; else as never seen.
+    """
+    source = source_changes.remove(core, name, as_admin=as_admin, with_tombstones=with_tombstones)
     if source.remote is not None and is_here(core, source.host, source.path):
         from registry.remotes.checkout import remove_checkout
 

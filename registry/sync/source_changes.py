@@ -63,8 +63,10 @@ def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
     return next(one for one in list_sources(core.reader) if one.id == source.id)
 
 
-def remove(core: Core, name: str, *, as_admin: bool = False) -> Source:
-    """Forget a source; see `SkillRegistry.remove_source`."""
+def remove(
+    core: Core, name: str, *, as_admin: bool = False, with_tombstones: bool = True
+) -> Source:
+    """Forget a source; see `exchange.remote.sources.remove`."""
     from registry.db.write.sources import remove_source
 
     wanted = find(core, name)
@@ -74,7 +76,7 @@ def remove(core: Core, name: str, *, as_admin: bool = False) -> Source:
         raise SourceNotYours(name=wanted.name, owner=wanted.owner, host=wanted.host)
     source = next(one for one in list_sources(core.reader) if one.id == wanted.id)
     with core.writer.transaction() as connection:
-        remove_source(connection, source.id)
+        remove_source(connection, source.id, with_tombstones=with_tombstones)
     if source.host == core.host:
         forget(core.backend, source.path)
     return source

@@ -85,7 +85,7 @@ def contents(folder):
 def test_an_address_becomes_a_source_of_which_skills_are_chosen(registry, office):
     address = f"file://{office}"
     assert registry.is_address(address)
-    with pytest.raises(SeveralSkills, match="holds 2 skills: minutes, slides"):
+    with pytest.raises(SeveralSkills, match=r"3 skills: mailer \(quarantined\), minutes, slides"):
         registry.skills_at(address)
     assert registry.sources() == []
     assert [one.ref for one in registry.skills_at(address, skills=["Slides"])] == ["slides"]

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from shlex import join
+from shlex import join, quote
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from registry.cli import complete, escape, options
+from registry.cli import complete, escape, options, words
 from registry.cli.column import Column
 from registry.cli.confirm import choose as ask_which
 from registry.cli.confirm import confirm_addresses, is_terminal
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from registry.remotes.offered import Choose
 
 CHOOSE: Final = "Choose skills by name, by --tag, or --all of them."
+WITH_ADDRESS: Final = (
+    "Name the skills of an ADDRESS with --skill, and registered skills in a command of their own."
+)
 WHERE: Final = "Say where to: --agent NAME (of this project, or --global), or --to DIR."
 
 _FOLDER: Final = (
@@ -76,15 +79,14 @@ def chosen_skills(
     ``dry_run``: no address is fetched, or becomes a source.
     Raises as `SkillRegistry.resolve`, and `SkillNotVisible` for what the personality does not see.
     """
-    for name in names:
-        if name[0:1] in {"/", "~", "."} and os.path.isdir(os.path.expanduser(name)):
-            raise click.UsageError(_FOLDER.format(path=escape.line(name)))
+    _check_no_folder(names)
     addresses = [name for name in names if session.registry.is_address(name)]
     if addresses and not tags:
-        choice = partial(
-            session.registry.skills_at, skills=skills, every=every, dry_run=dry_run, choose=choose
-        )
-        return _of_addresses(session, names, addresses, choice, personality)
+        others = [name for name in names if name not in addresses]
+        if others and (len(addresses) > 1 or skills or every):
+            raise click.UsageError(WITH_ADDRESS)
+        wanted = partial(session.registry.skills_at, every=every, dry_run=dry_run, choose=choose)
+        return [one for each in addresses for one in wanted(each, skills=[*skills, *others])]
     if skills:
         raise click.UsageError("--skill goes with an ADDRESS; skills are named themselves.")
     ways = sum(map(bool, (names, tags, every)))
@@ -107,22 +109,10 @@ def chosen_skills(
     return kept(registry.core, target, found)
 
 
-def _of_addresses(
-    session: Session,
-    names: Sequence[str],
-    addresses: Sequence[str],
-    choice: "Callable[[str], Sequence[Skill]]",
-    personality: str | None,
-) -> "list[Skill]":
-    """Return what is chosen of addresses, which become sources, and what else is named."""
-    registry = session.registry
-    found: list[Skill] = []
+def _check_no_folder(names: Sequence[str]) -> None:
     for name in names:
-        if name in addresses:
-            found += choice(name)
-        else:
-            found.append(_named(registry, name, personality))
-    return found
+        if name[0:1] in {"/", "~", "."} and os.path.isdir(os.path.expanduser(name)):
+            raise click.UsageError(_FOLDER.format(path=escape.line(name)))
 
 
 def _owners(session: Session, target: "Target") -> dict[str, str]:
@@ -208,7 +198,8 @@ def command(
 
     NAME is a skill's, or an address ("source add --help"), which becomes a source first. The short
     form owner/repo is shown in full and has to be confirmed. If an address offers several skills,
-    choose with --skill or --all; on a terminal you are asked. --list only lists them. The source or
+    name them after it, or choose with --skill or --all; on a terminal you are asked. --list only
+    lists them, and marks the quarantined. The source or
     address of each installed skill is printed.
 
     --agent means its folder in this project (the git checkout around the current folder, else that
@@ -360,6 +351,18 @@ def _list_offered(session: Session, names: Sequence[str], *, yes: bool) -> None:
     with waiting(session.console, "fetching"):
         found = [one for name in names for one in offered_at(session.registry.core, name)]
     emit(session, found, OFFERED, name=lambda one: one.name)
+    held = sum(one.quarantined for one in found)
+    if held and not session.as_json:
+        are, have = ("is", "it has") if held == 1 else ("are", "they have")
+        session.console.note(
+            f"{words.count(held, 'skill')} {are} quarantined, as {have} security errors; to see "
+            f"and trust them: skill-registry sync {quote(escape.line(names[0]))}, then "
+            "'skill-registry source trust' with its name."
+        )
+
+
+def _status(one: "OfferedSkill") -> str:
+    return "quarantined" if one.quarantined else "ok" if one.usable else "invalid"
 
 
 def _checked(session: Session, target: "Target", given: Mapping[str, Any]) -> "Sequence[Pulled]":
@@ -380,6 +383,9 @@ DONE: Final = frozenset({"added", "updated", "unchanged", "removed"})
 
 OFFERED: Final[Sequence[Column["OfferedSkill"]]] = (
     Column("SKILL", lambda one: one.name, style="bold", cut="middle"),
+    Column(
+        "STATUS", _status, only="table", style=words.STATUS_STYLES, when=lambda seen: seen != {"ok"}
+    ),
     Column("DESCRIPTION", lambda one: one.description, prose=True),
 )
 

@@ -133,15 +133,19 @@ def set_owner(connection: Connection, source_id: int, owner: str | None) -> None
     connection.execute(update(sources).where(sources.c.id == source_id).values(owner=given))
 
 
-def remove_source(connection: Connection, source_id: int) -> None:
-    """Forget a source and its skills, but for their history; the disk is not touched."""
+def remove_source(connection: Connection, source_id: int, *, with_tombstones: bool = True) -> None:
+    """Forget a source and its skills, but for their history; the disk is not touched.
+
+    ``with_tombstones``: it is written down that the skills are gone.
+    """
     known = select(sources.c.name, sources.c.path).where(sources.c.id == source_id)
     for name, path in connection.execute(known):
         note(connection, "source removed", name, path=path)
     live = select(skills.c.id).where(skills.c.source_id == source_id, skills.c.live == 1)
     versions = list(connection.scalars(live))
     store_documents(connection, versions)
-    record_gone(connection, versions)
+    if with_tombstones:
+        record_gone(connection, versions)
     while delete_retired(connection, source_id=source_id):
         pass
     connection.execute(sources.delete().where(sources.c.id == source_id))
