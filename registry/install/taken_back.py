@@ -7,8 +7,8 @@ from typing import Final, Literal, NamedTuple, Self, TypeAlias
 
 from registry.changes.undo import Undo
 from registry.core import Core
-from registry.db.queries.changes import MadeChange
-from registry.db.writes.changes import drop_change
+from registry.db.read.history import MadeChange
+from registry.db.write.history import drop_change
 from registry.disk.files import digest
 from registry.errors import ChangeNotUndone, NothingToUndo, RegistryError
 from registry.install.content import Entry, content_as_locked
