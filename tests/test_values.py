@@ -12,10 +12,10 @@ from registry.api import SkillRegistry
 from registry.catalog.checked import Checked
 from registry.changes.fix import Fix
 from registry.changes.trashed import Trashed
-from registry.db.facts import DatabaseInfo
-from registry.db.queries.revisions import Revision
-from registry.db.queries.summary import Stats
-from registry.db.queries.usage import UsageCount
+from registry.db.interface import DatabaseInfo
+from registry.db.read.history import Revision
+from registry.db.read.summary import Stats
+from registry.db.read.usage import UsageCount
 from registry.install.export import Export
 from registry.install.told import Pulled
 from registry.model import Diagnostic, Found, Page, Parameter, SearchHit, Skill, SkillDetail, Source

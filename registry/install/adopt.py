@@ -1,20 +1,20 @@
 """Take over what the ``skills`` command line put in place: its lock says what, the disk how."""
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from registry.core import Core
-from registry.db.queries.skills import same_files
+from registry.db.read.skills import same_files
 from registry.disk.agents import agents, installed_agents
 from registry.disk.atomic import Place, digest_of_link
-from registry.disk.files import tree_digest
+from registry.disk.files import read_file, tree_digest
 from registry.disk.paths import is_safe_relative
 from registry.document.names import check_folder_name
-from registry.errors import AddressInvalid, LockMissing, PullRefused
+from registry.errors import AddressInvalid, LockMissing, PullRefused, RegistryError
 from registry.install.choice import agents_folder, owner
-from registry.install.client_lock import ClientLock, path_of
 from registry.install.content import local_files
 from registry.install.lockfile import Locked, Mode
 from registry.install.pull import at_work
@@ -23,6 +23,12 @@ from registry.install.targets import Target
 from registry.install.told import PLAIN, How, Pulled
 from registry.model import DOCUMENT_NAMES
 from registry.remotes.address import Address, parse_address
+
+_NAME: Final = "skills-lock.json"
+_GLOBAL_NAME: Final = ".skill-lock.json"
+_VERSION: Final = 1
+_GLOBAL_VERSION: Final = 3
+_MAX_BYTES: Final = 16 << 20
 
 _SHARING: Final = "codex"
 """The agent that is taken to have what lies in the shared folder for all projects, where none that
@@ -34,11 +40,41 @@ def adopt(core: Core, target: Target, how: How = PLAIN) -> list[Pulled]:
 
     Raises `LockMissing` where it has none that can be read, and as `pull.pull`.
     """
-    theirs = ClientLock.find(core, target)
+    theirs = _client_lock(core, target)
     if theirs is None:
-        raise LockMissing(path=path_of(target))
+        raise LockMissing(path=client_lock_path(target))
     with at_work(core, target, how) as work:
-        return [_adopted(core, target, work, *one) for one in sorted(theirs.entries.items())]
+        return [_adopted(core, target, work, *one) for one in sorted(theirs.items())]
+
+
+def client_lock_path(target: Target) -> str:
+    """Return the path of that program's lock for a project, or for all projects."""
+    if not target.is_global:
+        return os.path.join(target.path, _NAME)
+    state = os.environ.get("XDG_STATE_HOME")
+    if state and os.path.isabs(state):
+        return os.path.join(state, "skills", _GLOBAL_NAME)
+    return os.path.join(os.path.expanduser("~"), ".agents", _GLOBAL_NAME)
+
+
+def _client_lock(core: Core, target: Target) -> Mapping[str, Mapping[str, Any]] | None:
+    """Return that lock's entries by the names of the skills; None: there is none, or no usable."""
+    path = client_lock_path(target)
+    try:
+        data = json.loads(read_file(path, _MAX_BYTES).data)
+        wanted = _GLOBAL_VERSION if target.is_global else _VERSION
+        skills: Mapping[str, Mapping[str, Any]] = data["skills"]
+        are_entries = isinstance(skills, dict) and all(
+            isinstance(one, dict) for one in skills.values()
+        )
+        if data["version"] != wanted or not are_entries:
+            raise ValueError(f"it is not of version {wanted}")  # noqa: TRY301
+    except FileNotFoundError:
+        return None
+    except (RegistryError, OSError, ValueError, LookupError, TypeError, RecursionError) as why:
+        core.warn(f"{path} can't be read: {str(why).rstrip('.')}.")
+        return None
+    return skills
 
 
 def _adopted(

@@ -1,16 +1,14 @@
 """A pull at work: what is in the making, what killed pulls left, the lock that tells of it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 from registry.core import Core
 from registry.disk.atomic import Place, remove_tree
 from registry.disk.beneath import Folder
 from registry.install import lockfile, placing
-from registry.install.client_lock import ClientLock
 from registry.install.content import Entry
 from registry.install.lockfile import Locked
 from registry.install.remembered import Displaced
@@ -19,7 +17,6 @@ from registry.install.staging import alone, staging_dirs, stale_drafts
 from registry.install.standing import Standing
 from registry.install.targets import HERE, Target
 from registry.install.told import How
-from registry.model import Skill
 
 BATCH: Final = 100
 """Skills after which the lock file is written; until then staging directories tell the state."""
@@ -35,7 +32,7 @@ class Placed(Standing):
         self._anchor = anchor
         self._written = dict(self.locked)
         self._behind: list[Callable[[], None]] = []
-        self._changed: dict[str, tuple[Locked | None, bool]] = {}
+        self._changed: dict[str, Displaced] = {}
 
     def begin(self) -> None:
         """Finish, or take back, what killed pulls left."""
@@ -51,57 +48,18 @@ class Placed(Standing):
 
     def flush(self) -> None:
         """Write down what is in place, and clear up behind it."""
-        if (client_lock := self._asked_client_lock()) is not None:
-            self._save(client_lock)
         if self.locked != self._written:
             lockfile.write_lock(self._anchor, self.locked)
             self._written = dict(self.locked)
         while self._behind:
             self._behind.pop()()
 
-    @cached_property
-    def _client_lock(self) -> ClientLock | None:
-        """The lock of another installer; it is about agents, so nobody asks for it else."""
-        return ClientLock.find(self._core, self._target)
-
-    def _asked_client_lock(self) -> ClientLock | None:
-        return vars(self).get("_client_lock")
-
-    def _save(self, lock: ClientLock) -> None:
-        """Write that lock; what is in place is so, whether that can be or not."""
-        try:
-            lock.save()
-        except OSError as error:
-            self._core.warn(f"{lock.path} could not be written: {error.strerror or error}.")
-
-    def _tell(self, folder: str, entries: Sequence[Entry], skill: Skill | None) -> None:
-        entry = self.locked[folder]
-        if entry.agents and self._client_lock is not None:
-            self._client_lock.put(entry, entries, skill)
-
-    def note(self, folder: str, entry: Locked | None) -> None:
-        """Let the lock list this for a folder; None: nothing, nor that program's."""
-        gone = self.locked.get(folder)
-        if entry is None and gone is not None and gone.agents and self._client_lock is not None:
-            self._client_lock.drop(gone.name)
-        super().note(folder, entry)
-
     def _displaced(self, folder: str, entry: Locked | None, *, is_kept: bool) -> None:
-        self._changed[folder] = entry, is_kept
+        self._changed[folder] = Displaced(entry, is_kept)
 
     def displaced(self) -> dict[str, Displaced]:
         """Return what was displaced so far, by the folders."""
-        found, lock = {}, self._asked_client_lock()
-        for folder, (entry, is_kept) in self._changed.items():
-            known = entry or self.locked[folder]
-            client = {} if lock is None else lock.replaced(known.name)
-            found[folder] = Displaced(entry, is_kept, client)
-        return found
-
-    def put_client_back(self, entries: Mapping[str, Mapping[str, Any] | None]) -> None:
-        """Let the lock of another installer say again what it said of skills, by their names."""
-        if entries and self._client_lock is not None:
-            self._client_lock.put_back(entries)
+        return self._changed
 
     def _recover(self) -> None:
         for draft in stale_drafts(self._anchor):

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Self
 from registry.changes.signed import Seal
 from registry.changes.state import new_numbers
 from registry.core import Core
-from registry.db.queries.changes import MadeChange, facts_of, last_changes
+from registry.db.read.history import MadeChange, facts_of, last_changes
 from registry.errors import RegistryError
 from registry.install.lockfile import Locked
 from registry.install.targets import Target
@@ -29,13 +29,11 @@ _FROM_FILES: Final = frozenset({"files", "digest"})
 class Displaced(NamedTuple):
     """What a pull took the place of, as the lock had it; None: nothing.
 
-    ``is_kept``: nothing else lay there, no edit and nothing that no pull made. ``client``: by the
-    skill's name what the lock of another installer said, where it has been changed.
+    ``is_kept``: nothing else lay there, no edit and nothing that no pull made.
     """
 
     entry: Locked | None
     is_kept: bool
-    client: Mapping[str, Mapping[str, Any] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,6 @@ class Brought:
     state: list[Any] | None
     left: list[Any] | None
     is_kept: bool
-    client: Mapping[str, Mapping[str, Any] | None]
 
     @classmethod
     def of(cls, displaced: Displaced, now: Locked | None) -> Self:
@@ -63,7 +60,7 @@ class Brought:
             facts = asdict(displaced.entry).items()
             before = {key: value for key, value in facts if key not in _FROM_FILES}
         was, left = state_of(displaced.entry), state_of(now)
-        return cls(known.name, before, was, left, displaced.is_kept, displaced.client)
+        return cls(known.name, before, was, left, displaced.is_kept)
 
     @property
     def is_changed(self) -> bool:
@@ -105,7 +102,7 @@ def remember(
     )
     # Most pulls change nothing: what writes is loaded for the others.
     from registry.changes.made import signed
-    from registry.db.writes.changes import add_change, drop_old_changes
+    from registry.db.write.history import add_change, drop_old_changes
 
     with suppress(RegistryError):
         change = signed(Seal.of(core), change)
@@ -129,6 +126,8 @@ def remembered(core: Core) -> list[MadeChange]:
 def brought_by(change: MadeChange) -> dict[str, Brought]:
     """Return what a pull that is `remembered` did, by the folders."""
     before, after = json.loads(change.before or "{}"), json.loads(change.after or "{}")
+    for facts in before.values():
+        facts.pop("client", None)  # which earlier pulls wrote
     return {folder: Brought(**facts, left=after[folder]) for folder, facts in before.items()}
 
 

@@ -5,10 +5,10 @@ Nothing is written here; `placed` does what is told here.
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from registry.core import Core
 from registry.disk.atomic import Place, digest_of_link
@@ -95,7 +95,6 @@ class Standing(Places):
             entries = content_of(self._core, skill) if entries is None else entries
             entry = locked(skill, entries, tuple(ids), mode)
             state, lost = self._put(folder, entry, entries, laid)
-            self._tell(folder, entries, skill)
         except (DatabaseProblem, PullRefused):
             raise
         except Edited as edited:
@@ -124,7 +123,6 @@ class Standing(Places):
             return Pulled(entry.ref, laid[0].path_of(folder), "failed", reason or _NOT_SO)
         try:
             state, lost = self._put(folder, entry, entries, laid)
-            self._tell(folder, entries, None)
         except Edited as edited:
             return Pulled(entry.ref, edited.path, "edited", edited.reason)
         return Pulled(entry.ref, laid[0].path_of(folder), state, lost)
@@ -203,12 +201,6 @@ class Standing(Places):
         del parts, entries
         self.note(folder, entry)
         return True
-
-    def put_client_back(self, entries: Mapping[str, Mapping[str, Any] | None]) -> None:
-        """Let the lock of another installer, where one is kept, say of skills what it said."""
-
-    def _tell(self, folder: str, entries: Sequence[Entry], skill: Skill | None) -> None:
-        """Tell others of a skill that is in place."""
 
     def _displaced(self, folder: str, entry: Locked | None, *, is_kept: bool) -> None:
         """Tell what was there as `remembered.Displaced` says; the lock says by now what is."""

@@ -8,9 +8,9 @@ from typing import Final, Literal, NamedTuple, Self, TypeAlias
 
 from registry.changes.undo import Undo
 from registry.core import Core
-from registry.db.queries.changes import MadeChange
-from registry.db.queries.skills import same_files
-from registry.db.writes.changes import drop_change
+from registry.db.read.history import MadeChange
+from registry.db.read.skills import same_files
+from registry.db.write.history import drop_change
 from registry.disk.files import digest
 from registry.errors import ChangeNotUndone, NothingToUndo, RegistryError
 from registry.install.content import Entry, content_as_locked
@@ -124,7 +124,6 @@ class PullUndo:
         with at_work(self.core, self.target, remembers=False) as work:
             for folder in self._planned():
                 self._take_back(work, folder)
-                work.put_client_back(self.brought[folder].client)
         self.forget()
 
     def _check_lock(self) -> None:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from registry.catalog.reading import read_text
-from registry.db.queries.skills import is_known
+from registry.db.read.skills import is_known
 from registry.document.names import check_folder_name, check_snake_case, is_built_in
 from registry.errors import DatabaseProblem, RegistryError, SourceNotFound
 from registry.model import DOCUMENT_NAMES, Parameter, Skill, Source

@@ -3,7 +3,7 @@
 from typing import Final
 
 from registry.catalog.search.find import MAX_QUERIES
-from registry.db.queries.filters import SORTS
+from registry.db.read.skills import SORTS
 from registry.toolsets import native_shapes as shapes
 from registry.toolsets.base import Tool, text
 from registry.toolsets.native_shapes import answer, arguments, flag, number, object_with, texts

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from registry.db.acting import acts
+from registry.db.audit_context import acts
 from registry.toolsets.base import Context, Json, Tool
 from registry.toolsets.schemas import Style, described, given, own
 

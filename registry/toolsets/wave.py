@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from registry.db.queries import skills as stored_skills
+from registry.db.read import skills as stored_skills
 from registry.errors import (
     RegistryError,
     SkillAmbiguous,

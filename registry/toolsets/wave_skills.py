@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from registry.catalog.reading import current_detail, read_text, unusable
-from registry.db.queries.sources import list_sources
+from registry.db.read.sources import list_sources
 from registry.disk.files import open_home, read_below, read_file
 from registry.disk.links import real_path
 from registry.disk.paths import ROOT, join

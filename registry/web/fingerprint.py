@@ -7,8 +7,10 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
-from registry.install.client_lock import locale_key
 from registry.model import SkillFile
+
+_ORDER: Final = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz"
+_WEIGHTS: Final = {character: weight for weight, character in enumerate(_ORDER)}
 
 _IGNORING: Final = frozenset({".gitignore", ".clawhubignore", ".clawdhubignore"})
 
@@ -32,3 +34,12 @@ def fingerprint(files: Sequence[SkillFile]) -> str | None:
     lines.sort(key=lambda line: locale_key(line[0]))
     text = "\n".join(f"{path}:{hashed}" for path, hashed in lines)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def locale_key(path: str) -> tuple[list[int], list[bool]]:
+    """Return the key by which JavaScript's ``localeCompare`` orders printable ASCII.
+
+    By the weights of all characters; where these are equal, small letters come before capitals.
+    """
+    weights = [_WEIGHTS[character] for character in path.lower()]
+    return weights, [character.isupper() for character in path]

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from registry.db.queries.changes import last_changes
+from registry.db.read.history import last_changes
 from registry.errors import ChangeNotUndone, NothingToUndo
 from registry.install.adopt import adopt
 from registry.install.pull import How, pull, put_back
@@ -28,9 +28,9 @@ def changes(library):
     return [one.kind for one in last_changes(library.core.reader, library.core.host)]
 
 
-def locks(project):
-    found = [project / name for name in ("skills.lock.json", "skills-lock.json")]
-    return [path.read_bytes() if path.exists() else None for path in found]
+def lock(project):
+    path = project / "skills.lock.json"
+    return path.read_bytes() if path.exists() else None
 
 
 @pytest.mark.both
@@ -50,33 +50,33 @@ def test_a_pull_of_several_skills_is_one_change_and_all_that_came_goes(library, 
 @pytest.mark.both
 def test_what_a_pull_replaced_comes_back_and_the_lock_with_it(library, place, project):
     place.pull("alpha", "beta")
-    before = tree(project), locks(project)
+    before = tree(project), lock(project)
     library.update("alpha", description="Two.", files={"run": None, "new": b"new"})
     assert place.update() == [("alpha", "updated"), ("beta", "unchanged")]
     found = last_change(library.core)
     assert found.taken == [("alpha", "replaced", 2)]
     found.carry_out()
-    assert (tree(project), locks(project)) == before
+    assert (tree(project), lock(project)) == before
     assert [undo(library), undo(library)] == ["update", "pull"]
     assert tree(project) == {}
 
 
 def test_what_was_removed_comes_back(library, place, project):
     place.pull("alpha")
-    before = tree(project), locks(project)
+    before = tree(project), lock(project)
     place.remove("alpha")
     assert last_change(library.core).taken == [("alpha", "returned", 2)]
     assert undo(library) == "pull"
-    assert (tree(project), locks(project)) == before
+    assert (tree(project), lock(project)) == before
 
 
 def test_agents_that_were_added_lose_it_again(library, place, project):
     place.pull("alpha", agents=["codex"])
-    before = tree(project), locks(project)
+    before = tree(project), lock(project)
     assert place.pull("alpha", agents=["claude-code", "windsurf"]) == [("alpha", "updated")]
     assert (project / ".claude/skills/alpha").is_symlink()
     undo(library)
-    assert (tree(project), locks(project)) == before
+    assert (tree(project), lock(project)) == before
 
 
 def test_for_all_projects_it_is_the_home_folder(library, tmp_path):
@@ -101,12 +101,12 @@ def test_an_edit_made_since_is_refused_and_nothing_happens(library, place, proje
         library.update("beta", description="Two.")
         place.update()
     (project / ".agents/skills/beta/SKILL.md").write_text("By hand.\n")
-    before = tree(project), locks(project)
+    before = tree(project), lock(project)
     found = last_change(library.core)
     for attempt in (found.diff, found.carry_out):
         with pytest.raises(ChangeNotUndone, match=r"beta was edited since \(SKILL.md differs"):
             attempt()
-    assert (tree(project), locks(project)) == before
+    assert (tree(project), lock(project)) == before
     assert changes(library)[0] == "pull"
 
 
@@ -124,10 +124,10 @@ def test_something_in_the_way_of_what_comes_back_is_refused(library, place, proj
     place.pull("alpha")
     place.remove("alpha")
     (project / ".agents/skills/alpha").mkdir()
-    before = tree(project), locks(project)
+    before = tree(project), lock(project)
     with pytest.raises(ChangeNotUndone, match="edited since"):
         undo(library)
-    assert (tree(project), locks(project)) == before
+    assert (tree(project), lock(project)) == before
 
 
 def test_what_was_pulled_or_removed_since_is_refused(library, place, project):
@@ -150,10 +150,10 @@ def test_where_the_files_of_before_are_not_kept_nothing_happens(library, place, 
     library.update("beta", description="Two.")
     place.update()
     library.prune(keep=1)
-    before = tree(project), locks(project)
+    before = tree(project), lock(project)
     with pytest.raises(ChangeNotUndone, match="files that alpha had before are not kept"):
         undo(library)
-    assert (tree(project), locks(project)) == before
+    assert (tree(project), lock(project)) == before
 
 
 @pytest.mark.parametrize("how", ["theirs", "force"])
@@ -178,35 +178,6 @@ def test_the_same_files_that_lay_there_before_a_pull_stay(library, place, projec
     with pytest.raises(ChangeNotUndone, match="not kept"):
         undo(library)
     assert (project / ".agents/skills/alpha/SKILL.md").exists()
-
-
-def test_the_lock_of_the_skills_program_goes_back_with_it(library, place, project):
-    lock = project / "skills-lock.json"
-    theirs = {"source": "./elsewhere", "sourceType": "local", "computedHash": "0" * 64}
-    lock.write_text(json.dumps({"version": 1, "skills": {"other": theirs}}))
-    place.pull("alpha")
-    first = locks(project)
-    library.update("alpha", description="Two.")
-    place.update()
-    assert locks(project)[1] != first[1]
-    undo(library)
-    assert locks(project) == first
-    place.remove("alpha")
-    assert list(json.loads(lock.read_text())["skills"]) == ["other"]
-    undo(library)
-    assert locks(project) == first
-    assert [undo(library), undo(library)] == ["update", "pull"]
-    assert json.loads(lock.read_text())["skills"] == {"other": theirs}
-
-
-def test_in_a_plain_folder_nobody_asks_for_the_lock_of_the_skills_program(library, tmp_path):
-    told = []
-    library.core.on_warning = told.append
-    (tmp_path / "to").mkdir()
-    (tmp_path / "to/skills-lock.json").write_text("no JSON")
-    library.pull([library.resolve("alpha")], str(tmp_path / "to"))
-    undo(library)
-    assert told == []
 
 
 def test_what_changes_nothing_is_no_change(library, place, project):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.install.client_lock import locale_key
+from registry.web.fingerprint import locale_key
 from tests.conftest import REPOSITORY, write_skill
 from tests.web.conftest import serving
 

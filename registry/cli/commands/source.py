@@ -208,7 +208,7 @@ def trust(session: Session, *, name: str, revoke: bool, yes: bool, as_admin: boo
     exactly the files whose errors were printed. If a later version has other files and security
     errors, it is quarantined again.
     """
-    from registry.db.queries.elsewhere import suspicious
+    from registry.db.read.findings import suspicious
     from registry.sync.sources import find
 
     core = session.registry.core

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from registry.changes.undo import Undo
-    from registry.db.queries.changes import MadeChange
+    from registry.db.read.history import MadeChange
     from registry.install.taken_back import PullUndo
 
 SHOWN = ("kind", "name", "source", "folder", "made_at")
