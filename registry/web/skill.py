@@ -58,7 +58,7 @@ def skill(visit: Visit) -> Told:
     if origin is not None and not visit.visitor.is_local and outside.is_place(origin.url):
         origin = None
     revisions = visit.desk.registry.history(stored.place)
-    is_offered = detail.status in {"ok", "warning"} and not stored.held
+    is_offered = detail.status in {"ok", "warning"} and not stored.quarantined
     install = list(install_lines(detail.ref, visit.base)) if is_offered else []
     return Told(
         "skill.html",
