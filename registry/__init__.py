@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
-    from registry.db.queries.filters import Filters
+    from registry.db.read.listing import Filters
     from registry.errors import *
     from registry.model import (
         Diagnostic,

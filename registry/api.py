@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
 
 from registry.catalog.listing import chosen, iterate, listed, searched
 from registry.core import UNEXPECTED, Core
-from registry.db.queries import listing, summary
-from registry.db.queries.filters import Filters, Sort, Wanted
-from registry.db.queries.journal import has_entries
-from registry.db.queries.sources import list_sources
+from registry.db.read import listing, summary
+from registry.db.read.journal import has_entries
+from registry.db.read.listing import Filters, Wanted
+from registry.db.read.skills import Sort
+from registry.db.read.sources import list_sources
 from registry.errors import RegistryError, UsageProblem
 from registry.model import Found, Page, Parameter, Scope, Skill, SkillDetail, Source
 from registry.settings import Settings, load_settings
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
     from registry.changes.history import History
     from registry.changes.tokens import Tokens
     from registry.changes.trashed import Trashed
-    from registry.db.facts import DatabaseInfo
-    from registry.db.queries.revisions import Revision
-    from registry.db.queries.skills import StoredSkill
-    from registry.db.queries.usage import UsageCount
+    from registry.db.interface import DatabaseInfo
+    from registry.db.read.history import Revision
+    from registry.db.read.skills import StoredSkill
+    from registry.db.read.usage import UsageCount
     from registry.install.export import Export
     from registry.install.told import Pulled
     from registry.remotes.offered import Choose
@@ -376,7 +377,7 @@ class SkillRegistry:
 
     def usage_counts(self) -> "Sequence[UsageCount]":
         """Return how often tools listed, found and read each skill, the most read first."""
-        from registry.db.queries.usage import usage
+        from registry.db.read.usage import usage
 
         return usage(self.core.reader)
 
@@ -843,8 +844,7 @@ class SkillRegistry:
     def check_database(self, *, contents: bool = True) -> Sequence[str]:
         """Return what is wrong: damage, changes not ours to finish; else unfit ``contents``."""
         from registry.changes.pending import foreign
-        from registry.db.queries.damage import find_damage
-        from registry.db.queries.unfit import unfit
+        from registry.db.read.corruption import find_damage, unfit
 
         found = [*self.core.backend.check(), *foreign(self.core)]
         # `unfit` looks at texts and bytes, and a sync can store those again.

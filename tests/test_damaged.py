@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from registry.api import SkillRegistry
 from registry.cli.app import root as program
 from registry.core import UNEXPECTED
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.errors import DatabaseCorrupt, DatabaseProblem, RegistryError, UsageProblem
 from registry.settings import Settings
 from tests.conftest import write_skill
@@ -235,7 +235,7 @@ def test_values_that_no_program_of_ours_stores_are_damage(filled, root, tmp_path
 
 
 def test_a_failure_of_our_own_is_not_laid_at_the_databases_door(filled, monkeypatch):
-    from registry.db.queries import summary
+    from registry.db.read import summary
 
     def fail(_reader):
         raise KeyError("ours")

@@ -9,8 +9,8 @@ import pytest
 import registry
 from registry.api import SkillRegistry
 from registry.core import UNEXPECTED
-from registry.db.queries.filters import Filters
-from registry.db.state import KNOWN_REVISIONS
+from registry.db.interface import KNOWN_REVISIONS
+from registry.db.read.listing import Filters
 from registry.errors import RegistryError, SourceNotFound, UsageProblem
 from registry.settings import Settings
 from tests.conftest import REPOSITORY, interpreted, write_skill

@@ -9,7 +9,7 @@ from registry.cli.session import Console
 from registry.model import Diagnostic
 
 if TYPE_CHECKING:
-    from registry.db.queries.elsewhere import Suspicious
+    from registry.db.read.findings import Suspicious
 
 INDENT: Final = "  "
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Type
 from registry.cli import escape, formatting
 from registry.cli.formatting import Cut, ago, fit, pad, width_of
 from registry.cli.session import Console, Style, batches
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.model import Skill
 from registry.text import name_key, quoted
 

@@ -11,7 +11,7 @@ import click
 
 from registry.cli import completion, escape
 from registry.cli.session import Session
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.model import SCOPES, STATUSES
 
 if TYPE_CHECKING:

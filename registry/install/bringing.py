@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from registry.changes.create import create_files, told
 from registry.changes.foreign import check_foreign, is_quarantined
 from registry.core import Core
-from registry.db.queries.skills import folder_of_name
-from registry.db.queries.sources import list_sources
+from registry.db.read.skills import folder_of_name
+from registry.db.read.sources import list_sources
 from registry.disk.paths import ROOT
 from registry.document.names import check_folder_name
 from registry.document.parse import parse_document

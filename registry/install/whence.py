@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import Final
 
 from registry.core import Core
-from registry.db.queries.sources import list_sources
+from registry.db.read.sources import list_sources
 from registry.disk.paths import ROOT
 from registry.errors import RegistryError
 from registry.install.choice import owner

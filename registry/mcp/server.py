@@ -18,7 +18,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from registry import __version__
-from registry.db.acting import acts
+from registry.db.audit_context import acts
 from registry.errors import DatabaseProblem, UsageProblem
 from registry.mcp.extension import SkillsExtension, paged
 from registry.mcp.notices import (

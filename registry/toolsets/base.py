@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from registry.core import Core
-from registry.db.acting import acts
+from registry.db.audit_context import acts
 from registry.model import Parameter, Scope
 from registry.text import MAX_NAME, shorten
 from registry.toolsets.schemas import TYPES, Json, Style, Tool, described, given, own

@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from registry.catalog.reading import CurrentSkill, read_bytes
-from registry.db.queries import skills
-from registry.db.queries.skills import StoredSkill
-from registry.db.queries.sources import list_sources
-from registry.db.usage import Place
+from registry.db.read import skills
+from registry.db.read.skills import StoredSkill
+from registry.db.read.sources import list_sources
+from registry.db.write.usage import Place
 from registry.disk.beneath import Folder
 from registry.disk.files import IsLink, digest, open_home, read_inside
 from registry.disk.links import Leads, follow

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from registry.catalog.reading import read_text
-from registry.db.queries.skills import is_known
+from registry.db.read.skills import is_known
 from registry.disk.paths import join
 from registry.document.names import check_folder_name, check_snake_case, is_built_in
 from registry.errors import (

@@ -12,10 +12,9 @@ from registry.catalog.copies import Fate, copies_of, fate
 from registry.catalog.reading import check_path, read_file
 from registry.catalog.search.find import MAX_QUERIES, search
 from registry.catalog.search.fit import FITS
-from registry.db.queries.filters import SORTS, Filters
-from registry.db.queries.listing import list_skills
-from registry.db.queries.skills import StoredSkill
-from registry.db.queries.summary import registered
+from registry.db.read.listing import Filters, list_skills
+from registry.db.read.skills import SORTS, StoredSkill
+from registry.db.read.summary import registered
 from registry.errors import (
     FileNotFoundInSkill,
     NotInTrash,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
 from registry.catalog.reading import current_detail, read_text, unusable
-from registry.db.queries import skills as stored_skills
-from registry.db.queries.sources import list_sources
+from registry.db.read import skills as stored_skills
+from registry.db.read.sources import list_sources
 from registry.disk.files import open_home, read_below, read_file
 from registry.disk.links import real_path
 from registry.disk.paths import ROOT, join

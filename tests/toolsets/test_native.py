@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from registry.api import SkillRegistry
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.settings import parse_settings
 from registry.toolsets.native import TOOLS
 from tests.conftest import write_skill

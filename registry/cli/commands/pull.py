@@ -20,7 +20,7 @@ from registry.cli.progress import SyncProgress, waiting
 from registry.cli.prompts import choose as ask_which
 from registry.cli.prompts import confirm_addresses, is_terminal
 from registry.cli.session import Session, Status
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.errors import LockMissing, NotPulled
 
 if TYPE_CHECKING:

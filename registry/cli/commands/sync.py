@@ -169,7 +169,8 @@ def _tell_unadopted(session: Session) -> "Sequence[Source]":
         them = "them" if names[1:] else "it"
         note(
             f"Not synced: {formatting.listed(names)}. You added {them} when the address of the "
-            f"registry was {escape.line(address)}; now it is {escape.line(address_of(backend.identity))}.\n"
+            f"registry was {escape.line(address)}; now it is "
+            f"{escape.line(address_of(backend.identity))}.\n"
             f"If both are the same registry, run: skill-registry source adopt {shlex.join(names)}",
             "yellow",
         )
@@ -269,7 +270,7 @@ def _tell_links(session: Session, report: "SyncReport") -> None:
 
 def _tell_suspicious(session: Session, report: "SyncReport") -> None:
     """Show what was found in skills from elsewhere that are new, or that wait to be trusted."""
-    from registry.db.queries.elsewhere import suspicious
+    from registry.db.read.findings import suspicious
 
     remotes = [part for part in report.sources if part.remote is not None]
     if not remotes or not (report.added or report.updated):
