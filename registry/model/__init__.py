@@ -12,7 +12,7 @@ from registry.model.values import shallow_record as shallow_record
 JsonValue: TypeAlias = (
     "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 )
-"""Not for fields of public values: what makes a schema of those (pydantic) follows it for ever."""
+"""A value as JSON has it."""
 
 Scope: TypeAlias = Literal["project", "team", "personal", "community", "bundled"]
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
