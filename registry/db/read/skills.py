@@ -219,7 +219,9 @@ class StoredSkill(NamedTuple):
     @property
     def is_usable(self) -> bool:
         """Whether it may be seen by anybody; what is quarantined waits to be trusted."""
-        return self.skill.status in {"ok", "warning"} and self.enabled == 1 and self.quarantined == 0
+        return (
+            self.skill.status in {"ok", "warning"} and self.enabled == 1 and self.quarantined == 0
+        )
 
     @property
     def is_visible(self) -> bool:
