@@ -17,7 +17,7 @@ from registry.db.queries.revisions import Revision
 from registry.db.queries.summary import Stats
 from registry.db.queries.usage import UsageCount
 from registry.install.export import Export
-from registry.install.told import Pulled
+from registry.install.targets import InstallResult
 from registry.model import Diagnostic, Found, Page, Parameter, SearchHit, Skill, SkillDetail, Source
 from registry.settings import Settings
 from registry.sync.places import Discovered
@@ -122,7 +122,7 @@ def test_reports_do_not_change(filled, root):
 VALUES = [
     Diagnostic, Parameter, Source, Skill, SearchHit, SkillDetail, Page[Skill], Page[SearchHit], Found,
     SyncReport, SourceReport, Moved, Stats, Revision, Trashed, UsageCount, DatabaseInfo, Discovered,
-    Checked, Fix, Pulled, Export,
+    Checked, Fix, InstallResult, Export,
 ]  # fmt: skip
 
 

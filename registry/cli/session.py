@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from registry.api import SkillRegistry
     from registry.settings import Settings
 
-FETCHING: Final = "registry.remotes.fetching"
+FETCHING: Final = "registry.remotes.fetch"
 """The logger of errors that stop the fetch of one source."""
 
 

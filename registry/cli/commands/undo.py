@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from registry.changes.undo import Undo
     from registry.db.queries.changes import MadeChange
-    from registry.install.taken_back import PullUndo
+    from registry.install.undo import PullUndo
 
 SHOWN = ("kind", "name", "source", "folder", "made_at")
 
@@ -72,7 +72,7 @@ def command(session: Session, *, yes: bool, lists: bool, skip: bool) -> None:
     Syncs, edits by hand, "pull --frozen" and "pull --adopt" can't be undone. After an edit by hand,
     "restore NAME --revision N" brings earlier content back.
     """
-    from registry.install.taken_back import last_change
+    from registry.install.undo import last_change
 
     if lists:
         if yes or skip:
@@ -105,7 +105,7 @@ def command(session: Session, *, yes: bool, lists: bool, skip: bool) -> None:
 
 def _list(session: Session) -> None:
     """Print the commands that can be undone, the latest first."""
-    from registry.install.taken_back import all_changes
+    from registry.install.undo import all_changes
 
     found = all_changes(session.registry.core)
     rows = [_facts(one) for one in found]
@@ -143,7 +143,7 @@ def _short(undo: "Undo | PullUndo") -> str:
 
 def _steps(undo: "Undo | PullUndo") -> "Sequence[Sequence[MadeChange]]":
     """Return the changes by what was changed at once: a skill, or a skill with its copies."""
-    from registry.install.taken_back import PullUndo
+    from registry.install.undo import PullUndo
 
     return [undo.changes] if isinstance(undo, PullUndo) else undo.steps
 
@@ -154,7 +154,7 @@ def _answer(session: Session, undo: "Undo | PullUndo", done: str) -> None:
 
 def _show_next(session: Session) -> None:
     """Print which command is the last one now."""
-    from registry.install.taken_back import last_change
+    from registry.install.undo import last_change
 
     try:
         last = last_change(session.registry.core)
@@ -171,7 +171,7 @@ def _place(change: "MadeChange") -> str:
 
 def _pulled(undo: "Undo | PullUndo") -> "Iterator[str]":
     """Yield what becomes of the skills of a pull."""
-    from registry.install.taken_back import PullUndo
+    from registry.install.undo import PullUndo
 
     if not isinstance(undo, PullUndo):
         return
