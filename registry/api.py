@@ -2,18 +2,21 @@
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Self, Unpack
+from functools import wraps
+from types import FunctionType, MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
 
 from registry.catalog.listing import chosen, iterate, listed, searched
-from registry.core import Core
-from registry.db.queries import listing, summary
-from registry.db.queries.filters import Filters, Sort, Wanted
-from registry.db.queries.journal import has_entries
-from registry.db.queries.sources import list_sources
+from registry.core import UNEXPECTED, Core
+from registry.db.read import listing, summary
+from registry.db.read.journal import has_entries
+from registry.db.read.listing import Filters, Wanted
+from registry.db.read.skills import Sort
+from registry.db.read.sources import list_sources
+from registry.errors import RegistryError, UsageProblem
 from registry.model import Found, Page, Parameter, Scope, Skill, SkillDetail, Source
 from registry.settings import Settings, load_settings
-from registry.toolsets.kinds import explaining
+from registry.text import is_encodable
 
 if TYPE_CHECKING:
     from registry.catalog.browse import Browse
@@ -29,10 +32,10 @@ if TYPE_CHECKING:
     from registry.changes.history import History
     from registry.changes.tokens import Tokens
     from registry.changes.trashed import Trashed
-    from registry.db.facts import DatabaseInfo
-    from registry.db.queries.revisions import Revision
-    from registry.db.queries.skills import StoredSkill
-    from registry.db.queries.usage import UsageCount
+    from registry.db.interface import DatabaseInfo
+    from registry.db.read.history import Revision
+    from registry.db.read.skills import StoredSkill
+    from registry.db.read.usage import UsageCount
     from registry.install.export import Export
     from registry.install.targets import InstallResult
     from registry.remotes.offered import Choose
@@ -40,17 +43,83 @@ if TYPE_CHECKING:
     from registry.sync.places import Discovered
     from registry.sync.report import Progress, SyncReport
     from registry.sync.watching import Watching
-    from registry.toolsets.toolset import Toolset
+    from registry.toolsets.base import Toolset
 
 # Operations are imported by the methods that need them: a listing needs few of them.
 
+MAX_NUMBER: Final = 1 << 63
+"""Numbers that are as large can't be stored."""
 
-@explaining
+C = TypeVar("C")
+
+
+def _guarded(facade: type[C]) -> type[C]:
+    """Guard the public methods of the facade; see `_guard`."""
+    for name, method in list(vars(facade).items()):
+        if isinstance(method, FunctionType) and not name.startswith("_") and name != "close":
+            setattr(facade, name, _guard(method))
+    return facade
+
+
+def _guard(method: FunctionType) -> Callable[..., Any]:
+    """Refuse calls on a closed registry, take paths as text, and explain unexpected failures.
+
+    A text in place of a list, and a value that can't be stored, become `UsageProblem`; a damaged
+    database becomes `DatabaseProblem`.
+    """
+    code = method.__code__
+    positions = code.co_varnames[1 : code.co_argcount]
+    lists = {
+        name
+        for name, kind in method.__annotations__.items()
+        if str(kind).startswith("collections.abc.Sequence")
+    }
+
+    @wraps(method)
+    def call(registry: Any, *arguments: Any, **named: Any) -> Any:
+        registry.core.check_open()
+        for name, value in (*zip(positions, arguments, strict=False), *named.items()):
+            if name in lists and isinstance(value, str | bytes | os.PathLike):
+                raise UsageProblem(message=f"{name} must be a list")
+        arguments = tuple(map(_as_text, arguments))
+        named = {name: _as_text(value) for name, value in named.items()}
+        try:
+            return method(registry, *arguments, **named)
+        except RegistryError:
+            raise
+        except UNEXPECTED as error:
+            problem: RegistryError | None = registry.core.damage()
+            if not all(map(_is_storable, (*arguments, *named.values()))):
+                problem = UsageProblem(message="an argument has half characters, or is too large")
+            if problem is None:
+                raise
+            raise problem from error
+
+    return call
+
+
+def _as_text(value: Any) -> Any:
+    """Return paths as text, also those in a list."""
+    if isinstance(value, list | tuple):
+        return [_as_text(one) for one in value]
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def _is_storable(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_storable, value))
+    if isinstance(value, int):
+        return -MAX_NUMBER <= value < MAX_NUMBER
+    return not isinstance(value, str) or is_encodable(value)
+
+
+@_guarded
 class SkillRegistry:
     """One catalogue over all registered sources.
 
     Open it with `SkillRegistry.open`. One object may serve many threads, and many processes may
-    share one database. All methods raise subclasses of `registry.errors.RegistryError` only.
+    share one database. Methods raise only subclasses of `registry.errors.RegistryError`, unless an
+    argument has a wrong type.
     """
 
     def __init__(self, core: Core) -> None:
@@ -308,7 +377,7 @@ class SkillRegistry:
 
     def usage_counts(self) -> "Sequence[UsageCount]":
         """Return how often tools listed, found and read each skill, the most read first."""
-        from registry.db.queries.usage import usage
+        from registry.db.read.usage import usage
 
         return usage(self.core.reader)
 
@@ -778,8 +847,7 @@ class SkillRegistry:
     def check_database(self, *, contents: bool = True) -> Sequence[str]:
         """Return what is wrong: damage, changes not ours to finish; else unfit ``contents``."""
         from registry.changes.pending import foreign
-        from registry.db.queries.damage import find_damage
-        from registry.db.queries.unfit import unfit
+        from registry.db.read.corruption import find_damage, unfit
 
         found = [*self.core.backend.check(), *foreign(self.core)]
         # `unfit` looks at texts and bytes, and a sync can store those again.

@@ -7,12 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
-from registry.db.interface import Backend, Reader
+from registry.db.interface import Backend, Reader, State, Writer
 from registry.db.open import open_backend
-from registry.db.state import State
-from registry.db.usage import Usage
-from registry.db.viewpoint import Viewpoint
-from registry.db.writer import Writer
+from registry.db.scoped_reader import Viewpoint
+from registry.db.write.usage import Usage
 from registry.errors import (
     DatabaseBehind,
     DatabaseCorrupt,
@@ -205,7 +203,7 @@ class Core:
 
         A damaged row may hold anything in the place of a name, and so may one of a stranger.
         """
-        from registry.db.queries.damage import find_damage
+        from registry.db.read.corruption import find_damage
 
         def look(reader: Reader) -> tuple[str | None, bool]:
             reason = next(iter(self.backend.check()), None)
@@ -242,7 +240,7 @@ class Core:
 def _check_alone(backend: Backend) -> None:
     """Raise `DatabaseBehind` where others use a database that is older, too."""
     if backend.shared:
-        from registry.db.queries.summary import registered
+        from registry.db.read.summary import registered
 
         raise DatabaseBehind(path=backend.path, revision=registered(backend.reader)[0])
 

@@ -8,8 +8,8 @@ import os
 
 import pytest
 
-from registry.db.acting import MAX_TOLD, acting, acts
-from registry.db.queries.audit import audited
+from registry.db.audit_context import MAX_TOLD, acting, acts
+from registry.db.read.access import audited
 from registry.errors import RegistryError
 from tests.conftest import write_skill
 from tests.program import run

@@ -16,7 +16,7 @@ from registry.catalog.reading import CurrentSkill, read_bytes, read_file
 from registry.disk.files import digest
 from registry.errors import RegistryError
 from registry.install.content import content_of
-from registry.toolsets.wave_skills import parse_skill_file
+from registry.toolsets.wave import parse_skill_file
 from tests.changes import faults
 from tests.conftest import OLD, write_skill
 

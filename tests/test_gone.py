@@ -7,7 +7,7 @@ import pytest
 
 from registry.api import SkillRegistry
 from registry.changes import protocol
-from registry.db.queries.gone import latest_gone
+from registry.db.read.history import latest_gone
 from registry.errors import (
     ChangeRefused,
     ContentDamaged,

@@ -228,7 +228,7 @@ def a_folder_that_no_pull_made_is_left_alone(ann):
     assert states(ann.types("pull invoices -a claude-code --adopt")) == {("invoices", "unchanged")}
     assert states(ann.types("pull --remove invoices")) == {("invoices", "removed")}
     assert not own.exists()
-    assert ann.types("undo --yes").out == "Undone: pull invoices\n"
+    assert ann.types("undo --yes").out == "Undone: pull --remove invoices\n"
     assert own.exists()
 
 
@@ -308,7 +308,8 @@ def a_repository_is_taken_in_with_care(ann, office):
     assert "quarantined" in ann.types("show mailer").out
     assert ("mailer", "failed") in states(ann.fails("pull mailer --to ~/elsewhere"))
     assert "mailer" not in ann.types("list --format names").out
-    ann.types("source trust office")
+    assert ann.fails("source trust office").err.endswith(NOT_ASKED)
+    ann.types("source trust office --yes")
     assert "mailer" in ann.types("list --format names").out
 
 

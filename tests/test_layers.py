@@ -151,11 +151,11 @@ def test_only_faces_know_the_facade():
     assert {room_of(name) for name in knowing} <= {"__init__", "cli", "mcp", "web"}
 
 
-def test_both_dialects_of_sql_have_the_same_files():
+def test_both_dialects_of_sql_have_files_of_the_same_names():
     sqlite, postgres = (
         {p.name for p in (PACKAGE / "db" / d).glob("*.py")} for d in ("sqlite", "postgres")
     )
-    assert sqlite == postgres
+    assert sqlite <= postgres  # a server needs more
 
 
 SQL = ("SELECT ", "INSERT INTO ", "UPDATE ", "DELETE FROM ", "PRAGMA ")

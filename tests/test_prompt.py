@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.catalog.prompt import MIN_DESCRIPTION, prompt, render_prompt
-from registry.db.queries.offered import Entry
+from registry.db.read.listing import Entry
 from registry.errors import PersonalityNotFound
 from registry.model import SCOPES
 from tests.conftest import open_with, write_skill

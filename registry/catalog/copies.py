@@ -8,8 +8,8 @@ from typing import Literal
 from registry.catalog.alike import gathered
 from registry.catalog.resolve import resolve
 from registry.db.interface import Reader
-from registry.db.queries.copies import listed_sketches, repeated, same_as, sketch_at, skills_of
-from registry.db.queries.skills import StoredSkill, by_place
+from registry.db.read.search import listed_sketches, repeated, same_as, sketch_at, skills_of
+from registry.db.read.skills import StoredSkill, by_place
 from registry.document.likeness import are_alike, fit, unpacked
 from registry.model import Skill
 

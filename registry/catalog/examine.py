@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from registry.core import Core
-from registry.db.queries.known import KnownFindings, known_findings
+from registry.db.read.findings import KnownFindings, known_findings
 from registry.disk.paths import position
 from registry.disk.private import is_ours_alone
 from registry.disk.scanned import WALK_CODES, ScannedFolder

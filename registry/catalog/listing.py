@@ -6,8 +6,17 @@ from dataclasses import replace
 from typing import Any, Final
 
 from registry.core import Core
-from registry.db.queries.filters import Filters, Sort, Wanted, check_page, filters_of
-from registry.db.queries.listing import Listing, list_skills, listing_of, next_skills
+from registry.db.read.listing import (
+    Filters,
+    Listing,
+    Wanted,
+    check_page,
+    filters_of,
+    list_skills,
+    listing_of,
+    next_skills,
+)
+from registry.db.read.skills import Sort
 from registry.model import Found, Page, Skill
 
 STEP: Final = 500

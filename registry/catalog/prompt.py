@@ -11,8 +11,8 @@ from registry.catalog.visibility.decisions import decide_all
 from registry.catalog.visibility.decisions import personality as personality_of
 from registry.catalog.visibility.rules import Decision
 from registry.core import Core
-from registry.db.queries.offered import Entry, entries
-from registry.db.queries.skills import unusual_documents
+from registry.db.read.listing import Entry, entries
+from registry.db.read.skills import unusual_documents
 from registry.disk.paths import join
 from registry.model import SCOPES, Skill
 

@@ -10,10 +10,10 @@ from typing import Any, Final, Self
 from registry.catalog.resolve import resolve
 from registry.core import Core
 from registry.db.interface import Reader
-from registry.db.queries import skills
-from registry.db.queries.copies import same_as
-from registry.db.queries.revisions import content
-from registry.db.queries.skills import StoredSkill
+from registry.db.read import skills
+from registry.db.read.history import content
+from registry.db.read.search import same_as
+from registry.db.read.skills import StoredSkill
 from registry.disk.files import IsLink, open_home, read_inside
 from registry.disk.paths import ROOT, is_safe_relative
 from registry.disk.scanned import ScannedFolder, inaccessible

@@ -1,15 +1,15 @@
 """The one resolver: a name or ref in, one skill out.
 
 A handle is tried as ``source/folder/path``, then ``source/name``, then as a name.
-`db.writes.names` gives each skill the shortest handle that this order answers with exactly it.
+`db.write.names` gives each skill the shortest handle that this order answers with exactly it.
 """
 
 from typing import Final
 
 from registry.catalog.similar import near
 from registry.db.interface import Reader
-from registry.db.queries.gone import Gone, latest_gone
-from registry.db.queries.skills import StoredSkill, by_handle
+from registry.db.read.history import Gone, latest_gone
+from registry.db.read.skills import StoredSkill, by_handle
 from registry.errors import SkillAmbiguous, SkillGone, SkillInTrash, SkillNotFound
 from registry.text import spellings
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, Self
 
 from registry.db.interface import Reader
-from registry.db.queries.skills import names_and_sources, visible_names
+from registry.db.read.skills import names_and_sources, visible_names
 from registry.text import name_key, skeleton
 
 SUGGESTIONS: Final = 5

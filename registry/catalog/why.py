@@ -10,8 +10,8 @@ from registry.catalog.resolve import not_found
 from registry.catalog.visibility.decisions import decisions
 from registry.catalog.visibility.decisions import personality as personality_of
 from registry.core import Core
-from registry.db.queries import skills
-from registry.db.queries.skills import StoredSkill
+from registry.db.read import skills
+from registry.db.read.skills import StoredSkill
 from registry.disk.beneath import GONE, PASS, Folder, reason_of
 from registry.disk.links import LINK_KNOWN, Leads, finding, follow, is_dangling, real_path
 from registry.disk.paths import is_below, is_ignored, join, storable

@@ -10,8 +10,8 @@ from registry.changes.history import History
 from registry.changes.state import is_together, new_numbers
 from registry.changes.trashed import Trashed, find_trashed, list_trash
 from registry.core import Core
-from registry.db.queries.gone import latest_gone
-from registry.db.queries.skills import StoredSkill
+from registry.db.read.history import latest_gone
+from registry.db.read.skills import StoredSkill
 from registry.disk.paths import join
 from registry.errors import NotInTrash, RegistryError, SkillExists, SkillNotDeleted
 from registry.sync.sources import own_sources

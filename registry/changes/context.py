@@ -8,7 +8,7 @@ from typing import Final, Self
 from registry.changes.signed import Seal
 from registry.changes.state import StateFolder
 from registry.core import Core
-from registry.db.queries.sources import list_sources
+from registry.db.read.sources import list_sources
 from registry.disk.beneath import Folder
 from registry.errors import ChangeRefused, RegistryError, RootMissing
 from registry.model import Source

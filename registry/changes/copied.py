@@ -9,8 +9,8 @@ from registry.changes.locking import under_locks
 from registry.changes.protocol import carry_out_together
 from registry.changes.state import new_numbers
 from registry.core import Core
-from registry.db.queries.journal import Entry
-from registry.db.queries.skills import StoredSkill
+from registry.db.read.journal import Entry
+from registry.db.read.skills import StoredSkill
 from registry.disk.paths import ROOT, is_below
 from registry.errors import ChangeRefused, UsageProblem
 from registry.sync.owned import is_here

@@ -10,7 +10,7 @@ from registry.changes.locking import under_lock
 from registry.changes.protocol import carry_out, new_entry, new_operation
 from registry.changes.state import TREE
 from registry.core import Core
-from registry.db.queries.skills import StoredSkill, folder_of_name
+from registry.db.read.skills import StoredSkill, folder_of_name
 from registry.disk.atomic import Place, digest_of, exists, make_folder, sync_tree, write_below
 from registry.disk.paths import join
 from registry.document.names import check_new_name

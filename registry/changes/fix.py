@@ -15,7 +15,7 @@ from registry.catalog.codes import chooser
 from registry.changes.protocol import swap
 from registry.changes.update import update_files
 from registry.core import Core
-from registry.db.queries.skills import StoredSkill, by_place
+from registry.db.read.skills import StoredSkill, by_place
 from registry.disk.atomic import Place, sync_folder, write_file
 from registry.disk.beneath import Folder
 from registry.disk.files import digest, open_home, read_below

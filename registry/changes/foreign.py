@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Collection, Mapping
 
 from registry.core import Core
-from registry.db.queries.skills import same_files
+from registry.db.read.skills import same_files
 from registry.disk.atomic import Place, make_folder, open_named, write_below
 from registry.disk.walk import Walk
 from registry.errors import SkillHeld, SkillInvalid

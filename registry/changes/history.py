@@ -9,11 +9,9 @@ from registry.catalog.reading import CurrentSkill, unusable
 from registry.catalog.resolve import resolve
 from registry.changes.foreign import check_foreign
 from registry.core import Core
-from registry.db.queries.changes import content_before
-from registry.db.queries.gone import Gone, latest_gone
-from registry.db.queries.revisions import Revision, revisions
-from registry.db.queries.revisions import content as stored_content
-from registry.db.queries.skills import StoredSkill
+from registry.db.read.history import Gone, Revision, content_before, latest_gone, revisions
+from registry.db.read.history import content as stored_content
+from registry.db.read.skills import StoredSkill
 from registry.disk.paths import ROOT, check_paths, join
 from registry.document.differing import difference
 from registry.errors import (

@@ -6,13 +6,13 @@ from registry.changes.context import ChangeContext
 from registry.changes.signed import Seal
 from registry.changes.state import new_numbers
 from registry.core import Core
-from registry.db.acting import acting
-from registry.db.queries.changes import MadeChange, facts_of
-from registry.db.queries.journal import Entry
-from registry.db.queries.skills import StoredSkill
+from registry.db.audit_context import acting
+from registry.db.read.history import MadeChange, facts_of
+from registry.db.read.journal import Entry
+from registry.db.read.skills import StoredSkill
 from registry.db.versions import NewVersion
-from registry.db.writes.changes import add_change
-from registry.db.writes.single import LiveVersion
+from registry.db.write.history import add_change
+from registry.db.write.skills import LiveVersion
 from registry.text import utc_now
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from registry.changes.context import ChangeContext
 from registry.changes.state import NEW, OLD, open_place
-from registry.db.queries.journal import Entry
+from registry.db.read.journal import Entry
 from registry.disk.atomic import (
     ExchangeUnsupported,
     Place,

@@ -11,9 +11,9 @@ from registry.changes.context import ChangeContext
 from registry.changes.moves import Ends, ends
 from registry.changes.recovery import Change, finish_all
 from registry.changes.state import OLD, OWNER, RECORD, TREE, new_numbers
-from registry.db.queries.journal import Entry, Kind
-from registry.db.queries.skills import StoredSkill
-from registry.db.writes.journal import add_entry
+from registry.db.read.journal import Entry, Kind
+from registry.db.read.skills import StoredSkill
+from registry.db.write.journal import add_entry
 from registry.disk.atomic import (
     ExchangeUnsupported,
     Place,

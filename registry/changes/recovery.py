@@ -19,16 +19,14 @@ from registry.changes.made import made_change
 from registry.changes.moves import Ends, ends, go_on, is_swapped_at_once, take_back
 from registry.changes.pending import recorded, signed_entry
 from registry.changes.state import META, NEW, OLD, OWNER, RECORD, TREE, open_if_there
-from registry.db.acting import acts
-from registry.db.queries.journal import Entry
-from registry.db.queries.revisions import stored_hashes
-from registry.db.queries.skills import StoredSkill, at_place, stored
-from registry.db.writes.changes import add_change
-from registry.db.writes.gone import note_trash
-from registry.db.writes.journal import drop_entry, holds
-from registry.db.writes.single import LiveVersion, put_in_place, standing_in
-from registry.db.writes.statements import InTransaction
-from registry.db.writes.versions import delete_version
+from registry.db.audit_context import acts
+from registry.db.read.history import stored_hashes
+from registry.db.read.journal import Entry
+from registry.db.read.skills import StoredSkill, at_place, stored
+from registry.db.write.history import add_change, note_trash
+from registry.db.write.journal import drop_entry, holds
+from registry.db.write.skills import LiveVersion, delete_version, put_in_place, standing_in
+from registry.db.write.statements import InTransaction
 from registry.disk.atomic import (
     Place,
     digest_of,

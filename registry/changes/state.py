@@ -14,7 +14,7 @@ from contextlib import ExitStack, suppress
 from stat import S_ISDIR
 from typing import Final, Self
 
-from registry.db.queries.changes import GROUP_DIGITS
+from registry.db.read.history import GROUP_DIGITS
 from registry.disk.atomic import Place, is_gone, open_named, write_file
 from registry.disk.beneath import Folder
 from registry.disk.locks import FileLock

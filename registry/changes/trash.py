@@ -13,9 +13,9 @@ from registry.changes.state import META, TREE, open_place
 from registry.changes.trashed import NOTED, Trashed, list_trash, note_of
 from registry.changes.update import base_of, compare, not_as_stored
 from registry.core import Core
-from registry.db.queries.journal import Entry, Kind
-from registry.db.queries.skills import StoredSkill, namesakes, places_of_name
-from registry.db.writes.gone import end_gone
+from registry.db.read.journal import Entry, Kind
+from registry.db.read.skills import StoredSkill, namesakes, places_of_name
+from registry.db.write.history import end_gone
 from registry.disk.atomic import Place, digest_of, exists, make_folder, remove_tree, rename_new
 from registry.disk.links import is_dangling
 from registry.disk.paths import ROOT, join

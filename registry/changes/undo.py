@@ -18,17 +18,17 @@ from registry.changes.state import StateFolder, new_numbers
 from registry.changes.trashed import Trashed, list_trash
 from registry.changes.update import Edits
 from registry.core import Core
-from registry.db.queries.changes import (
+from registry.db.read.history import (
     GROUP_DIGITS,
     MadeChange,
     facts_of,
     is_elsewhere,
     last_changes,
+    latest_gone,
+    revisions,
 )
-from registry.db.queries.gone import latest_gone
-from registry.db.queries.revisions import revisions
-from registry.db.queries.skills import StoredSkill, by_place
-from registry.db.writes.changes import drop_change, drop_changes
+from registry.db.read.skills import StoredSkill, by_place
+from registry.db.write.history import drop_change, drop_changes
 from registry.disk.paths import join
 from registry.errors import ChangeNotUndone, NothingToUndo, RegistryError, SkillMissing
 from registry.model import Source

@@ -16,8 +16,8 @@ from registry.changes.locking import under_lock
 from registry.changes.protocol import carry_out, new_entry, new_operation
 from registry.changes.state import TREE, open_place
 from registry.core import Core
-from registry.db.queries.journal import Entry, Kind
-from registry.db.queries.skills import StoredSkill
+from registry.db.read.journal import Entry, Kind
+from registry.db.read.skills import StoredSkill
 from registry.disk.atomic import (
     Place,
     copy_tree,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from registry.api import SkillRegistry
-    from registry.db.queries.listing import Facet
+    from registry.db.read.listing import Facet
 
 MAX_CANDIDATES: Final = 200
 """Candidates offered at most."""

@@ -9,7 +9,7 @@ from registry.cli.width import wrap
 from registry.model import Diagnostic
 
 if TYPE_CHECKING:
-    from registry.db.queries.elsewhere import Suspicious
+    from registry.db.read.findings import Suspicious
 
 INDENT: Final = "  "
 

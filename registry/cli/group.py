@@ -103,7 +103,7 @@ def session_command(
 
         @wraps(function)
         def run(session: Session, **given: Any) -> None:
-            from registry.db.acting import acts
+            from registry.db.audit_context import acts
 
             # Its path without the program's own name.
             path = click.get_current_context().command_path.partition(" ")[2]

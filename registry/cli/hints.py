@@ -68,12 +68,33 @@ def _not_undone(error: errors.RegistryError) -> str:
 
 
 def _folder_pulled(error: errors.RegistryError) -> str:
-    folder, lock = quote(escape.line(error.facts["folder"])), error.facts["lock"]
-    where = "--global" if lock == real_path(str(data_folder())) else f"--to {quote(lock)}"
-    return (
-        "Rename it where it comes from and pull that, or remove it here: "
-        f"skill-registry pull --remove {folder} {where}"
-    )
+    way = removal(error.facts["folder"], error.facts["lock"])
+    return f"Rename it where it comes from and pull that, or remove it here: {way}"
+
+
+def removal(folder: str, lock: str) -> str:
+    """Return the command that removes a pulled skill from the folder of a lock."""
+    where = f"--to {quote(escape.line(lock))}"
+    if real_path(lock) == real_path(str(data_folder())):
+        where = "--global"
+    return f"skill-registry pull --remove {quote(escape.line(folder))} {where}"
+
+
+def _installed_copy(arguments: Sequence[str]) -> str:
+    """Return what to do with the installed copy that a change of a read-only source may mean."""
+    from registry.install.pull import folders_of
+    from registry.install.targets import Target
+
+    if not {"delete", "rm", "rename"}.intersection(arguments):
+        return ""
+    with suppress(OSError):  # the current folder is gone, and with it any project
+        for target in (Target.project(os.getcwd()), Target.everywhere()):
+            for name in arguments:
+                with suppress(errors.RegistryError):
+                    (folder,) = folders_of(target, [name])
+                    way = removal(folder, target.path)
+                    return f"To remove the copy that was pulled, run: {way}"
+    return ""
 
 
 def _for_all_projects(error: errors.RegistryError, arguments: Sequence[str]) -> str:
@@ -224,6 +245,8 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
         return (
             f"Pull its skills by their names, as they were synced there. To list them, run: {names}"
         )
+    if isinstance(error, errors.SourceReadOnly) and (told := _installed_copy(arguments)):
+        return told
     found = _HINTS.get(type(error), "")
     if not isinstance(found, str):
         return found(error)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from registry.cli import escape, words
 from registry.cli.column import Column
 from registry.cli.console import Console, batches
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.model import Skill
 from registry.text import name_key, quoted
 

@@ -11,7 +11,7 @@ import click
 
 from registry.cli import complete
 from registry.cli.session import Session
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.model import SCOPES, STATUSES
 
 FORMATS: Final = ("table", "json", "jsonl", "names")

@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from registry.db.interface import Backend
-from registry.db.queries.summary import registered
-from registry.db.state import State
+from registry.db.interface import Backend, State
+from registry.db.read.summary import registered
 from registry.errors import DatabaseBehind, UsageProblem
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ class _Copy:
 
     def run(self) -> Copied:
         from registry.db import schema
-        from registry.db.writes.names import refresh_names
+        from registry.db.write.names import refresh_names
 
         # First: the target notes by itself what follows.
         self._whole(schema.audit, "id", _numbered_anew)
@@ -109,7 +108,7 @@ class _Copy:
         condition: str = "1 = 1",
         size: int = PAGE,
     ) -> int:
-        from registry.db.writes.statements import insert_rows
+        from registry.db.write.statements import insert_rows
 
         marks = ", ".join("?" for _ in key.split(", "))
         ending = f"ORDER BY {key} LIMIT {size}"
@@ -135,8 +134,8 @@ class _Copy:
 
     def _skills(self) -> int:
         from registry.db import schema
-        from registry.db.writes.indexed import UNINDEXED, Indexed
-        from registry.db.writes.statements import dialect_of, insert_rows
+        from registry.db.versions import UNINDEXED, Indexed
+        from registry.db.write.statements import dialect_of, insert_rows
 
         reader = self._source.reader
         ids = [row[0] for row in reader.rows("SELECT id FROM skills WHERE live = 1 ORDER BY id")]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from registry.core import Core
-from registry.db.queries.skills import same_files
+from registry.db.read.skills import same_files
 from registry.disk.agents import agents, installed_agents
 from registry.disk.atomic import Place, digest_of_link
 from registry.disk.files import read_file, tree_digest

@@ -12,9 +12,9 @@ from typing import Final
 from registry.catalog.reading import CurrentSkill, unusable
 from registry.catalog.resolve import resolve
 from registry.core import Core
-from registry.db.queries import skills
-from registry.db.queries.revisions import Revision, content, kept_as
-from registry.db.queries.skills import StoredSkill
+from registry.db.read import skills
+from registry.db.read.history import Revision, content, kept_as
+from registry.db.read.skills import StoredSkill
 from registry.disk.atomic import Place
 from registry.disk.beneath import Folder
 from registry.disk.files import digest, open_home, read_below, read_inside, tree_digest

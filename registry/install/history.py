@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, Self
 from registry.changes.signed import Seal
 from registry.changes.state import new_numbers
 from registry.core import Core
-from registry.db.queries.changes import MadeChange, facts_of, last_changes
+from registry.db.read.history import MadeChange, facts_of, last_changes
 from registry.disk.atomic import OWN, Place, make_path, open_named, write_file
 from registry.disk.beneath import Folder
 from registry.disk.private import open_own_folder, read_own_file
@@ -110,7 +110,7 @@ def remember(
     )
     # Most pulls change nothing: what writes is loaded for the others.
     from registry.changes.made import signed
-    from registry.db.writes.changes import add_change, drop_old_changes
+    from registry.db.write.history import add_change, drop_old_changes
 
     with suppress(RegistryError):
         change = signed(Seal.of(core), change)

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 from registry.changes.create import create_files, told
 from registry.changes.foreign import check_foreign, is_quarantined
 from registry.core import Core
-from registry.db.queries.skills import folder_of_name
-from registry.db.queries.sources import list_sources
+from registry.db.read.skills import folder_of_name
+from registry.db.read.sources import list_sources
 from registry.disk.files import read_file
 from registry.disk.paths import ROOT, check_paths
 from registry.document.names import check_folder_name

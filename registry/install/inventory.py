@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from registry.catalog.why import Explanation
 from registry.core import Core
-from registry.db.queries.skills import by_place
+from registry.db.read.skills import by_place
 from registry.disk.agents import Agent, expand
 from registry.disk.beneath import Folder
 from registry.disk.files import read_file

@@ -11,9 +11,9 @@ from typing import Final
 from registry.catalog.reading import CurrentSkill
 from registry.catalog.resolve import resolve
 from registry.core import Core
-from registry.db.queries.revisions import once_with
-from registry.db.queries.skills import StoredSkill, namesakes
-from registry.db.queries.sources import list_sources
+from registry.db.read.history import once_with
+from registry.db.read.skills import StoredSkill, namesakes
+from registry.db.read.sources import list_sources
 from registry.disk.files import digest
 from registry.disk.links import real_path
 from registry.disk.paths import ROOT, is_below

@@ -9,7 +9,7 @@ from shlex import quote
 
 from registry.changes.foreign import check_foreign
 from registry.core import Core
-from registry.db.queries.skills import same_files
+from registry.db.read.skills import same_files
 from registry.errors import (
     LockMissing,
     LockNotMet,

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from shlex import quote
 from typing import Final, Literal, NamedTuple, Self, TypeAlias
 
 from registry.changes.undo import Undo
 from registry.core import Core
-from registry.db.queries.changes import MadeChange
-from registry.db.writes.changes import drop_change
+from registry.db.read.history import MadeChange
+from registry.db.read.skills import same_files
+from registry.db.write.history import drop_change
 from registry.disk.files import digest
 from registry.errors import ChangeNotUndone, NothingToUndo, RegistryError
 from registry.install.content import Entry, content_as_locked
@@ -77,6 +79,11 @@ class PullUndo:
     def changes(self) -> Sequence[MadeChange]:
         """The change alone: a pull is one, however many skills came."""
         return [self.change]
+
+    @property
+    def is_removal(self) -> bool:
+        """Whether it was ``pull --remove``."""
+        return all(one.left is None for one in self.brought.values())
 
     @property
     def taken(self) -> list[Taken]:
@@ -161,12 +168,19 @@ class PullUndo:
         entry = locked_from({**before, "files": {}, "digest": ""})
         entries = self._content(entry)
         if entries is None:
+            waiting = same_files(self.core.reader, entry.name, entry.tree_hash)
+            if held := next((one for one in waiting if one.held), None):
+                way = f"skill-registry source trust {quote(held.skill.source)}"
+                raise self._refused(f"{entry.name} is quarantined; to accept it, run: {way}")
             raise self._refused(f"the files that {entry.name} had before are not kept")
         files = {one.path: digest(one.data) for one in entries}
         self._check(work.put_back(folder, replace(entry, files=files), entries))
 
     def _content(self, entry: Locked) -> list[Entry] | None:
-        """Return the files of a lock's entry, without asking anybody else; None: they are gone."""
+        """Return the files of a lock's entry, without asking anybody else; None: they can't be had.
+
+        What is quarantined can't.
+        """
         entries = content_as_locked(self.core, entry.name, entry.tree_hash)
         if entries is None:
             with ExitStack() as stack, suppress(RegistryError):

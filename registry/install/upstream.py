@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from registry.catalog.reading import CurrentSkill
 from registry.catalog.resolve import resolve
 from registry.core import Core
-from registry.db.queries.skills import StoredSkill, namesakes
+from registry.db.read.skills import StoredSkill, namesakes
 from registry.document.differing import difference
 from registry.errors import NoUpstream, RemoteInvalid
 from registry.install.content import content_of

@@ -11,10 +11,8 @@ from urllib.parse import quote
 
 from registry.catalog.reading import CurrentSkill, read_bytes, read_file
 from registry.catalog.resolve import resolve
-from registry.db.queries.filters import Filters
-from registry.db.queries.listing import list_skills
-from registry.db.queries.manifests import Manifest, manifests
-from registry.db.queries.skills import StoredSkill, files
+from registry.db.read.listing import Filters, Manifest, list_skills, manifests
+from registry.db.read.skills import StoredSkill, files
 from registry.document.names import check_new_name
 from registry.document.verbatim import front_matter_json
 from registry.errors import RegistryError

@@ -18,7 +18,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from registry import __version__
-from registry.db.acting import acts
+from registry.db.audit_context import acts
 from registry.errors import DatabaseProblem, UsageProblem
 from registry.mcp.extension import SkillsExtension, paged
 from registry.mcp.notices import (
@@ -33,9 +33,8 @@ from registry.mcp.resources import MAX_COMPLETIONS, TEMPLATE, SkillResources
 from registry.mcp.roots import Roots
 from registry.mcp.turns import Turns, Unsent
 from registry.sync.watch import Changes, Watcher
-from registry.toolsets.base import Context, Json, shown
-from registry.toolsets.schemas import is_error
-from registry.toolsets.toolset import Toolset
+from registry.toolsets.base import Context, Toolset, shown
+from registry.toolsets.schemas import Json, is_error
 from registry.toolsets.view import View
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 from registry.catalog.resolve import resolve
 from registry.core import Core
-from registry.db.queries.elsewhere import skills_in
-from registry.db.queries.sources import list_sources
+from registry.db.read.skills import skills_in
+from registry.db.read.sources import list_sources
 from registry.disk.paths import ROOT
 from registry.errors import RegistryError, SeveralSkills, SkillHeld, SkillNotFound, UsageProblem
 from registry.model import Skill, Source

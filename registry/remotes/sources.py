@@ -11,7 +11,7 @@ from typing import Any, Final, Unpack
 
 from registry.catalog.resolve import resolve
 from registry.core import Core
-from registry.db.queries.sources import list_sources
+from registry.db.read.sources import list_sources
 from registry.errors import (
     PinMoved,
     RegistryError,
@@ -156,8 +156,8 @@ def update(
         raise UsageProblem(message=f"a source has no {min(unknown)} to change; there are: {told}")
     source = folders.find(core, name)
     if ref is not None:
-        from registry.db.writes.audit import note
-        from registry.db.writes.sources import record_remote
+        from registry.db.write.access import note
+        from registry.db.write.sources import record_remote
         from registry.remotes.address import check_ref
         from registry.remotes.checkout import Checkout, home_of
         from registry.remotes.git import Git
@@ -195,7 +195,7 @@ def trust(
     ``shown``: trust only if these are their tree hashes. ``revoke``: instead quarantine the skills
     with security errors. Raises `TrustOutdated`, and `UsageProblem` for a local folder.
     """
-    from registry.db.writes.sources import distrust_source, trust_source
+    from registry.db.write.sources import distrust_source, trust_source
 
     source = folders.find(core, name)
     check_ours(core, source, as_admin=as_admin)

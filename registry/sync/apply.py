@@ -7,21 +7,19 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from registry.core import Core
-from registry.db.queries.known import known_hashes
-from registry.db.queries.skills import StoredSkill, by_id, findings
-from registry.db.turns import SyncLock
+from registry.db.interface import SyncLock, Writer
+from registry.db.read.skills import StoredSkill, by_id, findings, known_hashes
 from registry.db.versions import NewVersion
-from registry.db.writer import Writer
-from registry.db.writes.changes import drop_old_changes
-from registry.db.writes.sources import record_remote, record_sync
-from registry.db.writes.usage import drop_old_days
-from registry.db.writes.versions import (
+from registry.db.write.history import drop_old_changes
+from registry.db.write.skills import (
     add_notices,
     publish,
     refresh_stamps,
     replace_notices,
     replace_unread,
 )
+from registry.db.write.sources import record_remote, record_sync
+from registry.db.write.usage import drop_old_days
 from registry.disk.scanned import UNREADABLE, ScannedFolder
 from registry.disk.walk import Walk
 from registry.document.security import is_about_defence

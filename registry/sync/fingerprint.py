@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from registry.db.stamps import Stamps
+from registry.db.interface import Stamps
 from registry.disk.scanned import ScannedFolder
 
 if TYPE_CHECKING:

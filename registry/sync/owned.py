@@ -4,7 +4,7 @@ import os
 
 from registry.core import Core
 from registry.db.adopted import address_of, former_addresses, is_adopted
-from registry.db.queries.sources import is_admin
+from registry.db.read.sources import is_admin
 from registry.errors import (
     AdminNeeded,
     SourceElsewhere,

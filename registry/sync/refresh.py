@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from registry.core import Core
-from registry.db.queries.skills import StoredSkill, by_place
+from registry.db.read.skills import StoredSkill, by_place
 from registry.disk.scanned import ScannedFolder, inaccessible
 from registry.disk.walk import Walk
 from registry.errors import SkillMissing
@@ -51,7 +51,7 @@ def _reimport(
     Returns what can't be read: what is stored stays. Raises `SkillInaccessible` where that is the
     document.
     """
-    from registry.db.writes.versions import delete_version, publish, stage
+    from registry.db.write.skills import delete_version, publish, stage
     from registry.sync.apply import Unread, read_version
     from registry.sync.installed import mark_installed
 

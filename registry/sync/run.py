@@ -6,10 +6,9 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from registry.core import Core
-from registry.db.queries.known import RemovedSkill, links_outside
-from registry.db.queries.skills import refs_of
-from registry.db.stamps import NONE
-from registry.db.turns import SyncLock
+from registry.db.interface import NONE, SyncLock
+from registry.db.read.findings import links_outside
+from registry.db.read.skills import RemovedSkill, refs_of
 from registry.disk.links import Leads, follow, known
 from registry.disk.paths import is_safe_relative, join, storable
 from registry.errors import SyncRunning

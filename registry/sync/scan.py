@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from registry.db.interface import Reader
-from registry.db.queries.known import StoredFingerprint, fingerprints, known_hashes, notice_digest
-from registry.db.queries.skills import findings
-from registry.db.queries.unfit import unfit_texts
+from registry.db.read.corruption import unfit_texts
+from registry.db.read.findings import notice_digest
+from registry.db.read.skills import StoredFingerprint, findings, fingerprints, known_hashes
 from registry.disk.links import LINK_KNOWN
 from registry.disk.paths import ROOT, position
 from registry.disk.scanned import UNREADABLE, WALK_CODES, RootMissing, RootUnreadable, ScannedFolder

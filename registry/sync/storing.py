@@ -10,13 +10,13 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection
 
 from registry.core import Core
-from registry.db.queries.known import has_retired
-from registry.db.turns import SyncLock
+from registry.db.interface import SyncLock
+from registry.db.read.skills import has_retired
 from registry.db.versions import NewVersion
-from registry.db.writes.names import refresh_names
-from registry.db.writes.revisions import record_revisions, store_documents
-from registry.db.writes.sources import hide_until_complete, join, shared_names, show_all
-from registry.db.writes.versions import delete_retired, publish, stage
+from registry.db.write.history import record_revisions, store_documents
+from registry.db.write.names import refresh_names
+from registry.db.write.skills import delete_retired, publish, stage
+from registry.db.write.sources import hide_until_complete, join, shared_names, show_all
 from registry.sync.planning import Plan
 
 PART: Final = 100

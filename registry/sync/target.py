@@ -4,8 +4,8 @@ import os
 from collections.abc import Sequence
 
 from registry.core import Core
-from registry.db.queries.skills import places_of_name
-from registry.db.queries.sources import list_sources, sources_and
+from registry.db.read.skills import places_of_name
+from registry.db.read.sources import list_sources, sources_and
 from registry.errors import SkillExists, SourceUnclear
 from registry.model import Source
 from registry.sync.owned import is_ours, not_adopted

@@ -1,4 +1,4 @@
-"""The toolset `basic` (contracts/basic-list_skills.md, basic-get_skill.md; NOTES.md, basic).
+"""The toolset `basic` (docs/contracts.md).
 
 It shows one folder of skills as it is on disk: its folders are the skills, whatever is in them.
 Folders that only hold folders of skills are not listed. Skills that hide themselves from models, or
@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from registry.catalog.reading import CurrentSkill, read_bytes
-from registry.db.queries import skills
-from registry.db.queries.skills import StoredSkill
-from registry.db.queries.sources import list_sources
-from registry.db.usage import Place
+from registry.db.read import skills
+from registry.db.read.skills import StoredSkill
+from registry.db.read.sources import list_sources
+from registry.db.write.usage import Place
 from registry.disk.beneath import Folder
 from registry.disk.files import IsLink, digest, open_home, read_inside
 from registry.disk.links import Leads, follow
@@ -25,12 +25,12 @@ from registry.sync.owned import is_here
 from registry.sync.sources import walk_of
 from registry.sync.target import target_source
 from registry.text import is_encodable
-from registry.toolsets.base import Context, Json, Tool, schema, shown, text
-from registry.toolsets.toolset import Toolset
+from registry.toolsets.base import Context, Toolset, shown
+from registry.toolsets.schemas import Json, Tool, schema, text
 from registry.toolsets.view import View
 
 MAX_BYTES: Final = 1 << 20
-"""The contract's "1MB"; a document of exactly this size is read (NOTES.md)."""
+"""The contract's "1MB"; a document of exactly this size is read."""
 
 RULE: Final = r"Skill names must not contain '/', '\', or '..'"
 

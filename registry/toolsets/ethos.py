@@ -1,4 +1,4 @@
-"""The toolset `ethos` (contracts/ethos-skills_list-skill_view.md; NOTES.md for texts)."""
+"""The toolset `ethos` (docs/contracts.md)."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -7,9 +7,9 @@ from typing import Any, Final
 from registry.catalog.visibility.decisions import decide_all, personality
 from registry.errors import DatabaseProblem, RegistryError, SkillAmbiguous
 from registry.model import Skill
-from registry.toolsets.base import Context, Json, Tool, one_line, schema, shown, text
+from registry.toolsets.base import Context, Toolset, one_line, shown
 from registry.toolsets.fitting import Line, fit, strongest
-from registry.toolsets.toolset import Toolset
+from registry.toolsets.schemas import Json, Tool, schema, text
 from registry.toolsets.view import View
 
 log = logging.getLogger(__name__)

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from registry.errors import ToolsetNotFound
-from registry.toolsets.base import Context, Tool
-from registry.toolsets.toolset import Toolset
+from registry.toolsets.base import Context, Toolset
+from registry.toolsets.schemas import Tool
 
 TOOLSETS: Final = ("native", "basic", "miniclaw", "ethos", "wave")
 
@@ -32,9 +32,9 @@ def tools_of(name: str) -> Sequence[Tool]:
 def _definition(name: str) -> Definition:
     match name:
         case "native":
-            from registry.toolsets import native, native_tools
+            from registry.toolsets import native
 
-            return native.NativeToolset, native_tools.TOOLS
+            return native.NativeToolset, native.TOOLS
         case "basic":
             from registry.toolsets import basic
 

@@ -7,13 +7,48 @@ refuse: OpenAI, "Structured Outputs", "Supported schemas"; Anthropic, "Strict to
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from registry.errors import UsageProblem
-from registry.toolsets.base import Json, Tool
+
+Json: TypeAlias = dict[str, Any]
+"""A JSON object; schemas, arguments and results are such."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool as a model sees it; ``parameters`` is a JSON Schema of its arguments.
+
+    ``result`` is the JSON Schema of what it returns, where the contract has one; ``meta`` what else
+    the contract says of the tool. The hints are MCP's: what calling the tool does to the world.
+    """
+
+    name: str
+    description: str
+    parameters: Json
+    result: Json | None = None
+    read_only: bool = True
+    destructive: bool = False
+    idempotent: bool = True
+    meta: Json = field(default_factory=dict)
+
+
+TYPES: Final = ("string", "number", "boolean", "array", "object")
+"""What a parameter of a skill may be."""
+
+
+def schema(properties: Mapping[str, Json], required: Sequence[str] = ()) -> Json:
+    """Return the JSON Schema of an object with these properties."""
+    return {"type": "object", "properties": dict(properties), "required": list(required)}
+
+
+def text(about: str) -> Json:
+    """Return the JSON Schema of a text."""
+    return {"type": "string", "description": about}
+
 
 Style: TypeAlias = Literal["openai", "anthropic", "mcp", "gemini"]
 STYLES: Final[tuple[str, ...]] = get_args(Style)

@@ -17,15 +17,13 @@ from registry.catalog.visibility.decisions import personality as personality_of
 from registry.catalog.visibility.now import shown_now
 from registry.catalog.visibility.rules import HIDDEN
 from registry.catalog.visibility.seen import Limits, Seen, seen
-from registry.db.queries import offered
-from registry.db.queries import skills as stored_skills
-from registry.db.queries.copies import same_as
-from registry.db.queries.filters import Filters
-from registry.db.queries.gone import latest_gone
-from registry.db.queries.listing import list_skills
-from registry.db.queries.offered import Offer
-from registry.db.queries.skills import StoredSkill
-from registry.db.queries.sources import list_sources
+from registry.db.read import listing
+from registry.db.read import skills as stored_skills
+from registry.db.read.history import latest_gone
+from registry.db.read.listing import Filters, Offer, list_skills
+from registry.db.read.search import same_as
+from registry.db.read.skills import StoredSkill
+from registry.db.read.sources import list_sources
 from registry.errors import (
     DatabaseProblem,
     RegistryError,
@@ -81,7 +79,7 @@ class View:
     def offers(self) -> list[Offer]:
         """Return what is seen, by name, as a list for models has it."""
         if self._is_unlimited:
-            return offered.offers(self.core.reader)
+            return listing.offers(self.core.reader)
         return [
             Offer(skill.ref, skill.scope, skill.description, skill.source, skill.folder)
             for skill in self.skills()
@@ -93,7 +91,7 @@ class View:
         Costs the same among however many skills, where nothing narrows the view.
         """
         if self._is_unlimited:
-            return offered.some_offers(self.core.reader, first, most)
+            return listing.some_offers(self.core.reader, first, most)
         offers = self.offers()
         chosen = [offer for ref in first for offer in offers if offer.ref == ref]
         chosen += [offer for offer in offers if offer.ref not in first]

@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 
-from registry.db.queries.filters import Filters, Sort, check_page
+from registry.db.read.listing import Filters, check_page
+from registry.db.read.skills import Sort
 from registry.errors import UsageProblem
 
 PAGE: Final = 30

@@ -10,7 +10,8 @@ from starlette.responses import PlainTextResponse, Response
 from registry.catalog import hub
 from registry.catalog.hub import Kept, Offered
 from registry.core import UNEXPECTED
-from registry.db.queries.filters import Filters, Sort
+from registry.db.read.listing import Filters
+from registry.db.read.skills import Sort
 from registry.errors import ContentMissing, NotFound, RegistryError, UsageProblem
 from registry.install.content import Entry, content_of
 from registry.install.export import zipped

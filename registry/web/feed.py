@@ -4,7 +4,7 @@ from xml.etree import ElementTree as ET
 
 from starlette.responses import Response
 
-from registry.db.queries.recent import Change
+from registry.db.read.history import Change
 from registry.web import addresses
 from registry.web.answers import Visit, compressed
 from registry.web.overview import recent

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from registry.db.queries.revisions import Revision
+from registry.db.read.history import Revision
 from registry.errors import (
     ContentMissing,
     FileTooLarge,

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from registry import __version__
 from registry.catalog.search.find import MAX_QUERIES
-from registry.db.queries.filters import SORTS
+from registry.db.read.skills import SORTS
 from registry.model import SCOPES, STATUSES, SearchHit, Skill, SkillDetail
 from registry.web.answers import as_json, compressed
 from registry.web.asked import MAX_PAGE

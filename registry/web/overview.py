@@ -7,10 +7,9 @@ from datetime import date, timedelta
 from itertools import groupby
 from typing import Any, Final
 
-from registry.db.queries.facets import Facets
-from registry.db.queries.filters import Filters
-from registry.db.queries.recent import Change
-from registry.db.queries.summary import Stats
+from registry.db.read.history import Change
+from registry.db.read.listing import Facets, Filters
+from registry.db.read.summary import Stats
 from registry.errors import FindingUnknown, PersonalityNotFound, UsageProblem
 from registry.model import Source
 from registry.model.values import record

@@ -7,7 +7,7 @@ from shlex import quote
 from typing import Any, Final
 
 from registry.catalog.reading import CurrentSkill, read_bytes, read_file
-from registry.db.queries.skills import StoredSkill
+from registry.db.read.skills import StoredSkill
 from registry.disk.agents import agents
 from registry.disk.files import digest
 from registry.errors import FileNotFoundInSkill, FileTooLarge, RegistryError

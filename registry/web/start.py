@@ -10,9 +10,7 @@ from starlette.responses import Response, StreamingResponse
 
 from registry.catalog.search.fit import FITS
 from registry.core import UNEXPECTED
-from registry.db.queries.facets import MOST, Facets
-from registry.db.queries.filters import Filters
-from registry.db.queries.listing import Facet
+from registry.db.read.listing import MOST, Facet, Facets, Filters
 from registry.errors import RegistryError, UsageProblem
 from registry.model.values import record
 from registry.web import charts

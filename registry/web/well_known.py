@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from registry.core import UNEXPECTED
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.disk.files import digest
 from registry.document.names import check_new_name
 from registry.errors import NotFound, RegistryError, SkillAmbiguous

@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from registry.catalog import listing
-from registry.db.queries.filters import Filters, Wanted
+from registry.db.read.listing import Filters, Wanted
 from registry.errors import SourceNotFound, UsageProblem
 from tests.conftest import write_skill
 

@@ -7,7 +7,7 @@ import pytest
 from registry.catalog.resolve import resolve
 from registry.changes.create import create_files
 from registry.changes.update import update_files
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.disk import atomic as change_files
 from registry.disk.beneath import Folder
 from registry.errors import (

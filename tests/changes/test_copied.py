@@ -11,7 +11,7 @@ from registry.catalog.resolve import resolve
 from registry.changes import copied, moves, protocol, recovery
 from registry.changes.locking import under_locks
 from registry.changes.update import update_files
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.errors import (
     ChangePending,
     ChangeRefused,

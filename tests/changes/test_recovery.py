@@ -7,7 +7,7 @@ import pytest
 
 from registry.api import SkillRegistry
 from registry.changes import protocol, recovery
-from registry.db.sqlite.lock import WriterLock
+from registry.db.sqlite.dialect import WriterLock
 from registry.disk.locks import FileLock
 from registry.errors import DatabaseBusy
 from registry.settings import Settings
@@ -242,7 +242,7 @@ def test_a_change_waits_once_for_a_database_that_is_locked(
         return acquire(lock, wait)
 
     monkeypatch.setattr(WriterLock, "acquire", counted)
-    monkeypatch.setattr("registry.db.writer.WRITE_SECONDS", 0.0)
+    monkeypatch.setattr("registry.db.interface.WRITE_SECONDS", 0.0)
     with FileLock(f"{registry.path}.lock") as lock:
         assert lock.acquire(0)
         with pytest.raises(DatabaseBusy):

@@ -11,7 +11,7 @@ import pytest
 
 from registry.api import SkillRegistry
 from registry.changes import protocol
-from registry.db.sqlite.upgrade import ensure_current  # the real one
+from registry.db.sqlite.writer import ensure_current  # the real one
 from registry.errors import ChangeRefused, DatabaseProblem, NotInTrash
 from registry.settings import Settings
 from tests.changes.planted import NUMBER, seen, state_of

@@ -5,8 +5,8 @@ from dataclasses import fields, replace
 import pytest
 
 from registry.api import SkillRegistry
-from registry.db.queries.journal import Entry, agrees, has_entries, noted
-from registry.db.writes.journal import add_entry, drop_entry, holds
+from registry.db.read.journal import Entry, agrees, has_entries, noted
+from registry.db.write.journal import add_entry, drop_entry, holds
 from registry.errors import ContentMissing
 from registry.settings import Settings
 from tests.conftest import write_skill

@@ -2,13 +2,11 @@
 
 import pytest
 
-from registry.db.queries import known, offered, skills
-from registry.db.queries.candidates import candidates
-from registry.db.queries.filters import Filters
-from registry.db.queries.journal import has_entries, noted
-from registry.db.queries.manifests import manifests
-from registry.db.queries.sources import list_sources, roots
-from registry.db.queries.summary import registered
+from registry.db.read import listing, skills
+from registry.db.read.journal import has_entries, noted
+from registry.db.read.listing import Filters, candidates, manifests
+from registry.db.read.sources import list_sources, roots
+from registry.db.read.summary import registered
 from tests.conftest import write_skill
 
 EVERYTHING = Filters(all=True)
@@ -77,10 +75,10 @@ def test_manifests_come_in_pages(reader):
 
 def test_what_models_are_offered_is_what_is_visible_and_does_not_hide(reader):
     refs = ["inner", "old", "pdf", "pdf0", "review", "sub", "whole"]
-    assert [offer.ref for offer in offered.offers(reader)] == refs
-    review = offered.offers(reader)[4]
+    assert [offer.ref for offer in listing.offers(reader)] == refs
+    review = listing.offers(reader)[4]
     assert review == ("review", "project", "Does one thing well.", "project", "review")
-    hashes = offered.TreeHashes().read(reader)
+    hashes = listing.TreeHashes().read(reader)
     assert set(hashes) == set(refs)
     assert all(digest.startswith("sha256:") for digest in hashes.values())
 
@@ -93,7 +91,7 @@ def test_some_offers_are_the_wanted_ones_first_and_the_true_total(reader):
         (["sub", "whole"], 1, ["sub"]),
         ([], 100, ["inner", "old", "pdf", "pdf0", "review", "sub", "whole"]),
     ]:
-        offers, total = offered.some_offers(reader, first, most)
+        offers, total = listing.some_offers(reader, first, most)
         assert ([offer.ref for offer in offers], total) == (expected, 7)
 
 
@@ -196,14 +194,14 @@ def test_the_whole_is_counted(library):
 
 def test_what_a_sync_compares_with_is_in_the_order_of_the_walk(library, reader):
     mine = source_id(library, "mine")
-    stored = list(known.fingerprints(reader, mine))
+    stored = list(skills.fingerprints(reader, mine))
     assert [one.position for one in stored] == sorted(one.position for one in stored)
     assert {one.folder for one in stored} == set(skills.folders(reader, mine))
-    facts = known.known_hashes(reader, stored[0].id)
+    facts = skills.known_hashes(reader, stored[0].id)
     assert all(len(stat) == 5 and digest for stat, digest in facts.values())
-    (gone,) = known.removed_skills(reader, [stored[0].id])
+    (gone,) = skills.removed_skills(reader, [stored[0].id])
     assert (gone.id, gone.folder) == (stored[0].id, stored[0].folder)
-    assert known.removed_skills(reader, []) == []
+    assert skills.removed_skills(reader, []) == []
 
 
 def test_a_word_that_no_skill_or_no_index_holds_finds_nothing(library):

@@ -6,7 +6,8 @@ import shutil
 import pytest
 
 from registry.api import SkillRegistry
-from registry.db.queries.known import fingerprints, known_hashes, notice_digest
+from registry.db.read.findings import notice_digest
+from registry.db.read.skills import fingerprints, known_hashes
 from registry.settings import Settings
 from tests.conftest import OLD, write_skill
 

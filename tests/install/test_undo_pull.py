@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from registry.db.queries.changes import last_changes
+from registry.db.read.history import last_changes
 from registry.errors import ChangeNotUndone, NothingToUndo
 from registry.install.adopt import adopt
 from registry.install.plan import InstallPlan

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from unittest import mock
 
 from registry.api import SkillRegistry
-from registry.db.sqlite import upgrade
-from registry.db.sqlite.upgrade import ensure_current  # the real one, before tests replace it
+from registry.db.sqlite import writer
+from registry.db.sqlite.writer import ensure_current  # the real one, before tests replace it
 from registry.install.pull import pull, remove
 from registry.install.targets import InstallOptions, Target
 from registry.settings import Settings
@@ -114,7 +114,7 @@ class Operation:
 
     def run(self, world: World, acknowledge: Acknowledge) -> None:
         """Do all steps, for real."""
-        upgrade.ensure_current = ensure_current
+        writer.ensure_current = ensure_current
         with world.at_home(), world.open() as registry:
             for step in self.steps:
                 step(registry, world)

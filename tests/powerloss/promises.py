@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from registry.api import SkillRegistry
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.install.pull import check, pull
 from registry.install.targets import InstallOptions, Target
 from tests.powerloss.operations import Operation, World

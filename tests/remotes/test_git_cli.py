@@ -27,10 +27,10 @@ def test_findings_are_told_at_the_first_sync_and_how_to_trust(cli, synced):
     assert "1 skill of team with security errors is held back" in synced.stderr
     assert "skill-registry source trust team" in synced.stderr
     assert "reverse-shell" not in cli("sync").stderr
-    done = cli("source", "trust", "team")
+    done = cli("source", "trust", "team", "--yes")
     assert done.stdout == "1 skill is listed now.\n"
     assert done.stderr == f"{FOUND}\n"
-    assert json.loads(cli("source", "trust", "team", "--json").stdout) == {"trusted": 0}
+    assert json.loads(cli("source", "trust", "team", "--json", "--yes").stdout) == {"trusted": 0}
 
 
 def test_a_held_skill_is_in_list_all_and_nowhere_else(cli, synced):
@@ -54,7 +54,7 @@ def test_list_says_which_skills_of_a_source_are_quarantined(cli, synced):
     told = "1 skill of team is quarantined. To see which, run: skill-registry list --source team "
     assert cli("list", "--source", "team").stderr == f"{told}--all --format table\n"
     assert cli("list").stderr == ""
-    cli("source", "trust", "team")
+    cli("source", "trust", "team", "--yes")
     assert cli("list", "--source", "team").stderr == ""
     assert "STATUS" not in cli("list", "--all", "--format", "table").stdout
 
@@ -65,7 +65,7 @@ def test_show_reports_that_a_skill_is_quarantined(cli, synced):
     told = "quarantined (agents don't see it until you run: skill-registry source trust team)"
     assert told in cli("show", "evil").stdout
     assert "quarantined" not in cli("show", "alpha").stdout
-    cli("source", "trust", "team")
+    cli("source", "trust", "team", "--yes")
     assert "quarantined" not in cli("show", "evil").stdout
     assert json.loads(cli("show", "evil", "--json").stdout)["quarantined"] is False
 

@@ -179,7 +179,7 @@ def test_a_pin_that_can_not_be_written_down_stays_as_it_was(registry, upstream, 
     with pytest.raises(SourceExists):
         registry.update_source("team", ref="main", new_name="taken")
     assert registry.resolve("alpha").origin.ref is None
-    monkeypatch.setattr("registry.db.writer.WRITE_SECONDS", 0.0)
+    monkeypatch.setattr("registry.db.interface.WRITE_SECONDS", 0.0)
     with FileLock(f"{registry.core.backend.path}.lock") as lock:
         assert lock.acquire(0)
         with pytest.raises(DatabaseBusy):

@@ -189,3 +189,20 @@ def test_import_without_a_source_of_ones_own_says_so(cli, evil):
     assert refused.exit_code == 1
     assert "None of the sources is your own" in refused.stderr
     assert "sync FOLDER" in refused.stderr
+
+
+def test_undo_of_a_removal_names_the_quarantine_that_is_in_its_way(cli, evil, tmp_path):
+    to = str(tmp_path / "to")
+    cli("sync", evil.url)
+    cli("source", "trust", "team", "--yes")
+    assert cli("pull", "evil", "--to", to).exit_code == 0
+    assert cli("pull", "--remove", "evil", "--to", to).exit_code == 0
+    cli("source", "trust", "team", "--revoke")
+    refused = cli("undo", "--yes")
+    assert refused.exit_code == 1
+    told = "evil is quarantined; to accept it, run: skill-registry source trust team"
+    assert told in refused.stderr
+    assert not (tmp_path / "to" / "evil").exists()
+    cli("source", "trust", "team", "--yes")
+    assert cli("undo", "--yes").exit_code == 0
+    assert (tmp_path / "to" / "evil" / "SKILL.md").exists()

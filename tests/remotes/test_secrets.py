@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from registry.api import SkillRegistry
-from registry.db.sqlite.upgrade import migrate
+from registry.db.sqlite.writer import migrate
 from registry.errors import AddressInvalid, RemoteInvalid, UsageProblem
 from registry.install.lockfile import read_lock
 from registry.remotes.address import parse_address

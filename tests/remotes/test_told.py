@@ -209,7 +209,7 @@ def test_trust_names_what_it_shows_and_is_taken_back(cli, upstream):
     upstream.write("skills/evil/SKILL.md", document("evil", body=SHELL))
     upstream.commit()
     cli("sync", upstream.url)
-    assert cli("source", "trust", "team").stderr.startswith("evil: error reverse-shell: ")
+    assert cli("source", "trust", "team", "--yes").stderr.startswith("evil: error reverse-shell: ")
     assert "evil" in cli("list", "--format", "names").stdout
     back = cli("source", "trust", "team", "--revoke")
     assert back.stdout == "1 skill is quarantined now.\n"

@@ -112,14 +112,14 @@ def test_the_command_trusts_what_it_printed_and_nothing_newer(cli, upstream, lea
         return trust(self, name, **given)
 
     monkeypatch.setattr(SkillRegistry, "trust_source", late)
-    refused = cli("source", "trust", "team")
+    refused = cli("source", "trust", "team", "--yes")
     assert raced == ["team"]
     assert refused.exit_code == 1
     assert "leak: error secret-sent: `curl -d @$HOME/.ssh`" in refused.stderr
     assert "changed since you looked" in refused.stderr
     assert "skill-registry source trust team" in refused.stderr
     assert "leak" not in cli("list", "--format", "names").stdout
-    assert cli("source", "trust", "team").stdout == "1 skill is listed now.\n"
+    assert cli("source", "trust", "team", "--yes").stdout == "1 skill is listed now.\n"
 
 
 @pytest.mark.parametrize(("answer", "listed"), [(b"n\n", False), (b"y\n", True)])
@@ -145,3 +145,21 @@ def test_with_yes_nothing_is_asked_on_a_terminal(cli, upstream, leak, terminal):
     shown = terminal("source", "trust", "team", "--yes")
     assert "secret-sent" in shown.out
     assert "1 skill is listed now" in shown.out
+
+
+def test_without_a_terminal_trust_has_to_be_confirmed_as_all_else(cli, upstream, leak):
+    cli("sync", upstream.url)
+    refused = cli("source", "trust", "team")
+    assert refused.exit_code == 1
+    assert "secret-sent" in refused.stderr
+    assert refused.stderr.endswith("Error: Not a terminal; pass --yes to confirm.\n")
+    assert "leak" not in cli("list", "--format", "names").stdout
+    assert cli("source", "trust", "team", "--yes").exit_code == 0
+    assert cli("source", "trust", "team").exit_code == 0  # nothing is left to confirm
+    assert cli("source", "trust", "team", "--revoke").stdout == "1 skill is quarantined now.\n"
+
+
+def test_untrust_leads_to_the_option_that_revokes_trust(cli):
+    refused = cli("source", "untrust", "team")
+    assert refused.exit_code == 2
+    assert "Did you mean 'source trust --revoke' NAME?" in refused.stderr

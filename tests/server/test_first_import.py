@@ -9,9 +9,9 @@ import psycopg
 import pytest
 
 from registry.api import SkillRegistry
-from registry.db.queries.audit import audited
-from registry.db.queries.filters import Filters
-from registry.db.sight import JOINING
+from registry.db.read.access import audited
+from registry.db.read.listing import Filters
+from registry.db.visibility import JOINING
 from registry.errors import DatabaseProblem, SkillNotFound
 from registry.settings import Settings
 from registry.sync import apply, storing

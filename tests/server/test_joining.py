@@ -9,9 +9,9 @@ from sqlalchemy import update
 
 from registry.api import SkillRegistry
 from registry.db.schema import skills, sources
-from registry.db.sight import ARRIVING, JOINING
-from registry.db.writes.names import refresh_names
-from registry.db.writes.sources import join, shared_names, show_all
+from registry.db.visibility import ARRIVING, JOINING
+from registry.db.write.names import refresh_names
+from registry.db.write.sources import join, shared_names, show_all
 from registry.settings import Settings
 from tests.conftest import write_skill
 

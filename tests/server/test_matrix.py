@@ -11,7 +11,7 @@ import pytest
 
 from registry.changes.rights import carry_out, granting, listed
 from registry.db.adopted import remember
-from registry.db.queries.audit import audited
+from registry.db.read.access import audited
 from registry.errors import RegistryError, SourceNotYours
 from tests.conftest import write_skill
 from tests.server.roles import World

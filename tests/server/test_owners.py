@@ -5,7 +5,7 @@ import os
 import psycopg
 import pytest
 
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.errors import AdminNeeded, HostTaken, RightMissing, RoleNotFound, SourceNotYours
 from tests.conftest import write_skill
 from tests.program import run

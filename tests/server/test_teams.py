@@ -9,9 +9,9 @@ from sqlalchemy import make_url
 from registry.api import SkillRegistry
 from registry.db.copy import copy
 from registry.db.open import open_backend
-from registry.db.queries.filters import Filters
-from registry.db.remote.rights import VIEWS
-from registry.db.usage import Place
+from registry.db.postgres.rights import VIEWS
+from registry.db.read.listing import Filters
+from registry.db.write.usage import Place
 from registry.errors import RegistryError, RightMissing, SkillNotFound, UsageProblem
 from registry.model import record
 from registry.remotes.sources import new_shorthand
@@ -325,7 +325,7 @@ def test_counts_of_use_are_added_only_to_what_is_seen(world, red, fill_blue):
 
 
 def test_who_asks_is_found_out_once_for_a_statement_and_not_for_each_row(world, red, monkeypatch):
-    from registry.db.remote.session import Session
+    from registry.db.postgres.session import Session
 
     rita = world.open("rita")
     plans = []

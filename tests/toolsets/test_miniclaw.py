@@ -14,7 +14,7 @@ from registry.disk import atomic as change_files
 from registry.document.names import BUILT_IN_TOOLS, SNAKE_CASE_REASON
 from registry.model import Parameter
 from registry.settings import Settings
-from registry.toolsets.miniclaw_errors import MESSAGES
+from registry.toolsets.miniclaw import MESSAGES
 from tests.conftest import write_skill
 
 CITY = {"name": "city", "type": "string", "description": "Where", "required": True}

@@ -12,9 +12,8 @@ from registry.catalog.reading import CurrentSkill, read_file
 from registry.catalog.search.find import Match, answers
 from registry.catalog.search.fit import FITS, confidence
 from registry.core import Core
-from registry.db.queries.filters import Filters, Wanted, where
-from registry.db.queries.prompts import skills_with_files
-from registry.db.queries.skills import StoredSkill, by_id, files, refs_seen
+from registry.db.read.listing import Filters, Wanted, skills_with_files, where
+from registry.db.read.skills import StoredSkill, by_id, files, refs_seen
 from registry.errors import DatabaseProblem, RegistryError
 from registry.model import Value
 

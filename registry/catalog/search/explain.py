@@ -14,11 +14,9 @@ from registry.catalog.search.rank import MAX_RANKED, Among, Asked, counted
 from registry.catalog.visibility.decisions import seen_by
 from registry.catalog.why import Explanation, explain
 from registry.core import Core
-from registry.db.asked import Part, Pattern
-from registry.db.interface import Reader
-from registry.db.queries.filters import Filters, Wanted, where
-from registry.db.queries.listing import list_skills
-from registry.db.queries.skills import hits, refs_seen
+from registry.db.interface import Part, Pattern, Reader
+from registry.db.read.listing import Filters, Wanted, list_skills, where
+from registry.db.read.skills import hits, refs_seen
 from registry.model import Diagnostic, Value
 from registry.text import fold, has_unspaced, name_key
 

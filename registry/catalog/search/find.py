@@ -7,12 +7,11 @@ from registry.catalog.alike import gathered
 from registry.catalog.search.fit import FITS, confidence, missing, wanted
 from registry.catalog.search.rank import MAX_RANKED, Among, Asked, Said, expect, rank, understand
 from registry.catalog.search.snippet import make_snippet
-from registry.db.asked import Condition
-from registry.db.interface import Reader
-from registry.db.queries.filters import Filters, where
-from registry.db.queries.found import heads_of, ids_named, shown, sketches, strengths_of
-from registry.db.queries.rows import hit_of
-from registry.db.sight import Sight, Strength
+from registry.db.interface import Condition, Reader
+from registry.db.read.listing import Filters, where
+from registry.db.read.search import heads_of, ids_named, shown, sketches, strengths_of
+from registry.db.read.skills import hit_of
+from registry.db.visibility import Sight, Strength
 from registry.errors import UsageProblem
 from registry.model import Found
 from registry.text import name_key

@@ -13,8 +13,7 @@ from typing import Final, NamedTuple, Self
 
 from registry.catalog.search.lexicon import OtherWords, other_words
 from registry.catalog.search.query import Term, joined, parse, stem, unquoted
-from registry.db.asked import Condition, Limits, Pattern, Question, Sought
-from registry.db.interface import Reader
+from registry.db.interface import Condition, Limits, Pattern, Question, Reader, Sought
 from registry.disk.files import digest
 from registry.text import has_unspaced
 

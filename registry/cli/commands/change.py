@@ -13,7 +13,7 @@ from registry.cli.session import Session
 from registry.cli.several import each
 from registry.model import Parameter, SkillDetail
 from registry.text import tag_key
-from registry.toolsets.base import TYPES
+from registry.toolsets.schemas import TYPES
 
 
 def _parameter(text: str) -> Parameter:

@@ -19,10 +19,9 @@ from registry.errors import DatabaseBehind
 from registry.model import record
 
 if TYPE_CHECKING:
-    from registry.db.facts import DatabaseInfo
-    from registry.db.interface import Backend
-    from registry.db.queries.audit import Audited
-    from registry.db.remote.rights import Granted, May
+    from registry.db.interface import Backend, DatabaseInfo
+    from registry.db.postgres.rights import Granted, May
+    from registry.db.read.access import Audited
 
 
 @click.group(
@@ -61,8 +60,8 @@ def check(session: Session) -> None:
     Exit status: 3 where the database is damaged; 1 where a text or a file does not fit: with
     "sync --verify" those of skills that are on this machine's disk are stored again.
     """
-    from registry.db.queries.sources import is_admin
-    from registry.db.queries.unfit import unfit
+    from registry.db.read.corruption import unfit
+    from registry.db.read.sources import is_admin
 
     with waiting(session.console, "checking"):
         registry = session.registry
@@ -148,7 +147,7 @@ def copy(session: Session, *, source: str, target: str) -> None:
     from registry.db.adopted import adopt_copied
     from registry.db.copy import copy as copy_all
     from registry.db.open import open_backend
-    from registry.db.queries.sources import list_sources
+    from registry.db.read.sources import list_sources
 
     settings = session.settings
     with (
@@ -182,7 +181,7 @@ def copy(session: Session, *, source: str, target: str) -> None:
 
 def _tell_owner(session: Session, backend: "Backend") -> None:
     """Say which role owns the tables on a server, or will own them."""
-    from registry.db.remote.rights import owner_of_tables
+    from registry.db.postgres.rights import owner_of_tables
 
     name, exist = owner_of_tables(backend.reader)
     belong = "belong" if exist else "will belong"
@@ -198,7 +197,7 @@ def upgrade(session: Session) -> None:
     With a file every command does so by itself, and keeps a copy of an older one. The schema on a
     server is only upgraded by this, since older programs can't use it then.
     """
-    from registry.db.queries.sources import DECIDED_FROM
+    from registry.db.read.sources import DECIDED_FROM
 
     try:
         before = session.registry.database_info().revision
@@ -222,7 +221,7 @@ def upgrade(session: Session) -> None:
 
 def _list_undecided(session: Session) -> None:
     """List the sources that preceded those of other owners, and how an admin restores that."""
-    from registry.db.queries.sources import undecided
+    from registry.db.read.sources import undecided
 
     found = list(undecided(session.registry.core.reader))
     if not found:
@@ -424,7 +423,7 @@ def audit(session: Session, *, limit: int) -> None:
     "db prune" leaves it. An admin sees all, others see what they did themselves. What is changed
     of skills is in "history --who". In a pipe each line is a time, the role, what and of what.
     """
-    from registry.db.queries.audit import audited
+    from registry.db.read.access import audited
 
     emit(session, audited(session.registry.core.reader, limit), AUDITED)
 

@@ -13,7 +13,7 @@ from registry.cli.session import Session
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
-    from registry.db.queries.listing import Facet
+    from registry.db.read.listing import Facet
 
 
 def _counting(

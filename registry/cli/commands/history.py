@@ -16,8 +16,7 @@ from registry.cli.session import Session
 from registry.text import quoted
 
 if TYPE_CHECKING:
-    from registry.db.queries.gone import Gone
-    from registry.db.queries.revisions import Revision
+    from registry.db.read.history import Gone, Revision
 
 
 @session_command(

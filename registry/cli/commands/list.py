@@ -14,8 +14,8 @@ from registry.cli.group import session_command
 from registry.cli.listing import emit, tell_left_out, tell_nothing_found
 from registry.cli.pulling import agent_option, global_option, target_of, tell_project
 from registry.cli.session import Session
-from registry.db.queries.elsewhere import quarantined
-from registry.db.queries.filters import SORTS, Filters
+from registry.db.read.listing import Filters
+from registry.db.read.skills import SORTS, quarantined
 from registry.model import Skill
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from registry.cli.pulling import agents_of, target_of, tell_project, where_optio
 from registry.cli.run import Status
 from registry.cli.session import Session
 from registry.cli.width import fit
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.errors import LockMissing, NotPulled
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from registry.cli import complete, escape, options, words
-from registry.cli.confirm import confirm, confirm_addresses, is_terminal
+from registry.cli.confirm import confirm, confirm_addresses
 from registry.cli.findings_view import tell_security
 from registry.cli.group import Group, session_command
 from registry.cli.listing import emit
@@ -204,11 +204,11 @@ def trust(session: Session, *, name: str, revoke: bool, yes: bool, as_admin: boo
     """Trust the quarantined skills of a source, so that agents see them.
 
     Skills of a remote source are quarantined if they have security errors. This command prints the
-    errors; on a terminal it asks before it trusts the skills. Trust covers exactly the files whose
-    errors were printed. If a later version has other files and security errors, it is quarantined
-    again.
+    errors and asks before it trusts the skills; without a terminal it requires --yes. Trust covers
+    exactly the files whose errors were printed. If a later version has other files and security
+    errors, it is quarantined again.
     """
-    from registry.db.queries.elsewhere import suspicious
+    from registry.db.read.findings import suspicious
     from registry.sync.sources import find
 
     core = session.registry.core
@@ -220,7 +220,7 @@ def trust(session: Session, *, name: str, revoke: bool, yes: bool, as_admin: boo
     for one in found:
         tell_security(session.console, one.ref, one)
     count = words.count(len({one.ref for one in found}), "skill")
-    if found and not revoke and is_terminal(session):
+    if found and not revoke:
         confirm(session, f"Trust {count}, so that agents see what is above?", yes=yes)
     changed = session.registry.trust_source(
         name,

@@ -12,8 +12,8 @@ from registry.cli.listing import draw_facts, emit
 from registry.cli.session import Session
 
 if TYPE_CHECKING:
-    from registry.db.queries.summary import Stats
-    from registry.db.queries.usage import UsageCount
+    from registry.db.read.summary import Stats
+    from registry.db.read.usage import UsageCount
 
 
 @session_command(

@@ -271,7 +271,7 @@ def _tell_links(session: Session, report: "SyncReport") -> None:
 
 def _tell_suspicious(session: Session, report: "SyncReport") -> None:
     """Show what was found in skills from elsewhere that are new, or that wait to be trusted."""
-    from registry.db.queries.elsewhere import suspicious
+    from registry.db.read.findings import suspicious
 
     remotes = [part for part in report.sources if part.remote is not None]
     if not remotes or not (report.added or report.updated):

@@ -15,7 +15,7 @@ from registry.toolsets.open import TOOLSETS
 from registry.toolsets.schemas import STYLES, Style
 
 if TYPE_CHECKING:
-    from registry.toolsets.base import Tool
+    from registry.toolsets.schemas import Tool
 
 
 read_only_option: Final = click.option(

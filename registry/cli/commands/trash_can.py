@@ -39,6 +39,8 @@ def delete(
     skill stay, and are named, unless --copies is given; links to it are left, and named, too.
     """
     from registry.changes.trash import warn_of_successor
+    from registry.cli.hints import removal
+    from registry.sync.installed import lock_of
 
     if copies and force:
         raise click.UsageError("--copies and --force exclude each other.")
@@ -49,10 +51,17 @@ def delete(
 
     def remove(name: str) -> "Trashed":
         known = registry.resolve(name)
+        lock = lock_of(known.path)
         with copied.told(session, name, "deletes", copies=copies):
             trashed = registry.delete(name, if_hash=if_hash, force=force, copies=copies)
         if not known.shadowed:
             visible.add(known.name)
+        if lock is not None:
+            way = removal(os.path.basename(known.path), lock)
+            told = (
+                f"{escape.line(known.ref)} was pulled: the next pull brings it back, unless you run"
+            )
+            session.console.note(f"{told}: {way}")
         return trashed
 
     gone, is_complete = each(session, names, remove, copies=copies)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from registry.changes.undo import Undo
-    from registry.db.queries.changes import MadeChange
+    from registry.db.read.history import MadeChange
     from registry.install.undo import PullUndo
 
 SHOWN = ("kind", "name", "source", "folder", "made_at")
@@ -30,7 +30,7 @@ _UNDONE = {
     "delete": "Undo delete: {name} comes back from the trash ({place}, {when}){more}",
     "update": "Undo update: {name} gets its former content ({place}, {when}){more}",
     "rename": "Undo rename: {name} gets its former name ({place}, {when}){more}",
-    "pull": "Undo pull: {name} ({place}, {when}){more}",
+    "pull": "Undo {typed}: {name} ({place}, {when}){more}",
 }
 _TYPED = {
     ("check", "update"): "check --fix",
@@ -129,8 +129,7 @@ def _facts(undo: "Undo | PullUndo") -> dict[str, object]:
 def _short(undo: "Undo | PullUndo") -> str:
     """Return what a command did, in a few words."""
     change = undo.change
-    typed = _TYPED.get((change.tool or "", change.kind), change.kind)
-    told = f"{typed} {escape.line(change.name)}"
+    told = f"{_typed(undo)} {escape.line(change.name)}"
     if others := undo.changes[1:]:
         are_copies = len(undo.changes) == len(_steps(undo)[0])
         told += (
@@ -139,6 +138,16 @@ def _short(undo: "Undo | PullUndo") -> str:
             else f" and {words.count(len(others), 'more skill')}"
         )
     return told
+
+
+def _typed(undo: "Undo | PullUndo") -> str:
+    """Return what was typed, without the names of skills."""
+    from registry.install.undo import PullUndo
+
+    change = undo.change
+    if isinstance(undo, PullUndo):
+        return "pull --remove" if undo.is_removal else "pull"
+    return _TYPED.get((change.tool or "", change.kind), change.kind)
 
 
 def _steps(undo: "Undo | PullUndo") -> "Sequence[Sequence[MadeChange]]":
@@ -196,4 +205,5 @@ def _sentences(undo: "Undo | PullUndo") -> "Iterator[str]":
         # The name of a pull is a list of names.
         name = escape.line(change.name if change.kind == "pull" else quoted(change.name))
         place, when = _place(change), change.made_at
-        yield _UNDONE[change.kind].format(name=name, place=place, when=when, more=more)
+        facts = {"typed": _typed(undo), "place": place, "when": when, "more": more}
+        yield _UNDONE[change.kind].format(name=name, **facts)

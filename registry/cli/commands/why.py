@@ -15,7 +15,7 @@ from registry.cli.placed_view import COLUMNS as PLACED
 from registry.cli.placed_view import draw, handle
 from registry.cli.pulling import agent_option, target_of, tell_project
 from registry.cli.session import Session
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.disk.agents import find_agent
 from registry.model import record
 

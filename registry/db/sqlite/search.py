@@ -5,13 +5,20 @@ from collections.abc import Collection, Sequence
 from math import log
 from typing import Final
 
-from registry.db.asked import PARTS, Condition, Part, Pattern, Place, Question
-from registry.db.interface import Reader, TextIndex
-from registry.db.queries.filters import FROM
+from registry.db.interface import (
+    PARTS,
+    Condition,
+    Part,
+    Pattern,
+    Place,
+    Question,
+    Reader,
+    TextIndex,
+)
+from registry.db.read.skills import FROM
 
 RANKS: Final = {"heads": "bm25(search_heads, 4.0, 2.0, 1.0)", "bodies": "bm25(search_bodies)"}
 """The best is the lowest. In a head, how much a word in name, tags and description counts."""
-
 
 _NAME, _TAGS, _DESCRIPTION = 4.0, 2.0, 1.0
 

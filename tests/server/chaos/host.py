@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from registry import Settings, SkillRegistry
 from registry.changes import recovery
-from registry.db.remote import session
+from registry.db.postgres import session
 from registry.errors import (
     ChangePending,
     DatabaseProblem,
