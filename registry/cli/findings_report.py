@@ -4,12 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from registry.cli import escape, words
-from registry.cli.column import Column
-from registry.cli.console import Console
-from registry.cli.findings_view import draw_findings, finding_line
-from registry.cli.table import draw
-from registry.cli.width import fit, width_of
+from registry.cli import escape, formatting
+from registry.cli.findings import draw_findings, finding_line
+from registry.cli.formatting import fit, width_of
+from registry.cli.listing import Column, draw_table
+from registry.cli.session import Console
 from registry.model import SEVERITIES, Diagnostic
 
 if TYPE_CHECKING:
@@ -119,15 +118,15 @@ def report(console: Console, findings: Findings, *, minor: bool, room: int | Non
         shown += 1
         left = None if left is None else left - len(part)
     if more := findings.number(minor=minor) - shown:
-        what = words.count(more, "more finding")
+        what = formatting.count(more, "more finding")
         hint = "--all shows all, --select CODE those of one code"
         yield console.style(f"... and {what}: {hint}", "dim")
     if shown:
         yield ""
-    yield from draw(console, TALLY, tallies[:rows])
+    yield from draw_table(console, TALLY, tallies[:rows])
     if rest := tallies[rows:]:
-        found = words.count(sum(one.number for one in rest), "finding")
-        yield console.style(f"... and {found} of {words.count(len(rest), 'more code')}", "dim")
+        found = formatting.count(sum(one.number for one in rest), "finding")
+        yield console.style(f"... and {found} of {formatting.count(len(rest), 'more code')}", "dim")
 
 
 def _paragraphs(console: Console, told: Iterable[Told], *, fitted: bool) -> Iterator[list[str]]:
@@ -158,7 +157,7 @@ def _heading(console: Console, skill: "Checked", *, fitted: bool) -> str:
 TALLY: Final[Sequence[Column[Tally]]] = (
     Column("CODE", lambda one: one.first.finding.code),
     Column("CATEGORY", lambda one: one.first.finding.category),
-    Column("SEVERITY", lambda one: one.first.finding.severity, style=words.SEVERITY_STYLES),
+    Column("SEVERITY", lambda one: one.first.finding.severity, style=formatting.SEVERITY_STYLES),
     Column("FINDINGS", lambda one: f"{one.number:,}", right=True),
     Column("EXAMPLE", lambda one: one.first.place, flexible=True, cut="start", drop=1),
 )

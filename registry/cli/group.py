@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from registry.cli.run import Status
-from registry.cli.session import Session
+from registry.cli.session import Session, Status
 
 
 class _WithExamples(click.Command):
@@ -74,7 +73,7 @@ class Group(_WithExamples, Listing):
         """Find the command that is called, or say which one is near."""
         known = self.list_commands(ctx)
         if args[0] not in known:
-            from registry.cli.meant import ALIASES
+            from registry.cli.aliases import ALIASES
 
             aliases = (one for one in ALIASES.get(args[0], ()) if one[0] in known)
             args = [*next(aliases, args[:1]), *args[1:]]
@@ -82,7 +81,7 @@ class Group(_WithExamples, Listing):
         if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
             from difflib import get_close_matches
 
-            from registry.cli.meant import MEANT
+            from registry.cli.aliases import MEANT
 
             meant = MEANT.get("" if ctx.parent is None else ctx.info_name or "", {}).get(name, "")
             if not meant and (near := get_close_matches(name, known, n=1)):

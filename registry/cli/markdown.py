@@ -5,7 +5,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Final
 
 from registry.cli import escape
-from registry.cli.console import Console
+from registry.cli.session import Console
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

@@ -5,14 +5,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from registry.cli import escape, words
-from registry.cli.commands.history import painted
-from registry.cli.confirm import confirm
-from registry.cli.console import Console
+from registry.cli import escape, formatting
 from registry.cli.hints import hint
 from registry.cli.progress import waiting
-from registry.cli.run import Status
-from registry.cli.session import Session
+from registry.cli.prompts import confirm
+from registry.cli.session import Console, Session, Status
 from registry.errors import DatabaseProblem, RegistryError
 
 if TYPE_CHECKING:
@@ -38,7 +35,7 @@ def mend(
     _show(session, found)
     if dry_run:
         return
-    skills = words.count(len(found), "skill")
+    skills = formatting.count(len(found), "skill")
     if not found:
         console.note("Nothing to mend.")
         return
@@ -52,7 +49,7 @@ def mend(
         except RegistryError as error:
             failed += 1
             console.error(f"{error} {hint(error)}".rstrip())
-    console.note(f"Mended {words.count(len(found) - failed, 'skill')}.")
+    console.note(f"Mended {formatting.count(len(found) - failed, 'skill')}.")
     if failed:
         raise click.exceptions.Exit(Status.FAILED)
 
@@ -74,4 +71,4 @@ def _show(session: Session, found: "Sequence[Fix]") -> None:
 def _painted(console: Console, found: "Sequence[Fix]") -> Iterator[str]:
     for one in found:
         # A line's end is a part of what is different.
-        yield from (painted(console, line) for line in one.diff.removesuffix("\n").split("\n"))
+        yield from (console.paint_diff(line) for line in one.diff.removesuffix("\n").split("\n"))

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from registry.cli import escape, table, words
-from registry.cli.column import Column
-from registry.cli.console import Console
-from registry.cli.findings_view import INDENT, draw_findings
-from registry.cli.width import wrap
+from registry.cli import escape, formatting
+from registry.cli.findings import INDENT, draw_findings
+from registry.cli.formatting import wrap
+from registry.cli.listing import Column, draw_table
+from registry.cli.session import Console
 
 if TYPE_CHECKING:
     from registry.catalog.search.explain import Ahead, AskedWord, Placed
@@ -36,7 +36,7 @@ def draw(console: Console, placed: "Iterable[Placed]") -> Iterator[str]:
 
 def _standing(one: "Placed") -> str:
     if one.place is None:
-        return f"not found; {words.count(one.total, 'hit')} in all"
+        return f"not found; {formatting.count(one.total, 'hit')} in all"
     beside = "" if one.beside is None else f", as one that is alike {escape.line(one.beside)}"
     return f"place {one.place:,} of {one.total:,}{beside}; its head says {one.confidence:.0%} of it"
 
@@ -44,7 +44,7 @@ def _standing(one: "Placed") -> str:
 def _table(console: Console, columns: Sequence[Column[T]], rows: Sequence[T]) -> Iterator[str]:
     if rows:
         yield ""
-        yield from table.draw(console, columns, rows)
+        yield from draw_table(console, columns, rows)
 
 
 def handle(one: "Placed | Explanation") -> str:

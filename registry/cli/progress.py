@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Self
 
 from registry.cli import escape
-from registry.cli.console import Console
+from registry.cli.session import Console
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -4,11 +4,11 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from registry.cli import escape, words
-from registry.cli.column import Column
-from registry.cli.console import Console
-from registry.cli.findings_view import draw_findings
-from registry.cli.width import wrap
+from registry.cli import escape, formatting
+from registry.cli.findings import draw_findings
+from registry.cli.formatting import wrap
+from registry.cli.listing import Column
+from registry.cli.session import Console
 from registry.model import Origin, Parameter, SkillDetail, SkillFile, Source
 
 if TYPE_CHECKING:
@@ -40,15 +40,15 @@ def draw_skill(
         yield from _parameter(parameter, width)
     if skill.files:
         yield ""
-        total = words.size(sum(file.size for file in skill.files))
-        yield console.style(f"{words.count(len(skill.files), 'file')}, {total}", "dim")
+        total = formatting.size(sum(file.size for file in skill.files))
+        yield console.style(f"{formatting.count(len(skill.files), 'file')}, {total}", "dim")
         for file in skill.files[:MAX_FILES]:
             yield f"  {escape.line(file.path)}"
         if len(skill.files) > MAX_FILES:
             yield f"  and {len(skill.files) - MAX_FILES:,} more (--files lists them)"
     if skill.diagnostics:
         yield ""
-        yield console.style(words.count(len(skill.diagnostics), "finding"), "dim")
+        yield console.style(formatting.count(len(skill.diagnostics), "finding"), "dim")
         yield from draw_findings(console, skill.diagnostics, width)
     if skill.body and skill.body.strip():
         yield ""
@@ -66,8 +66,8 @@ def _body(console: Console, body: str, width: int) -> Iterator[str]:
 def _facts(
     console: Console, skill: SkillDetail, source: Source | None, links: "Sequence[LinkTo]"
 ) -> Iterator[tuple[str, str | None]]:
-    state = words.state(skill.status)
-    style = words.STATUS_STYLES.get(state)
+    state = formatting.state(skill.status)
+    style = formatting.STATUS_STYLES.get(state)
     if skill.shadowed:
         state += f", shadowed ('skill-registry why {escape.line(skill.ref)}' says by what)"
     if skill.quarantined:
@@ -99,12 +99,12 @@ def _origin(origin: Origin | None, *, is_copy: bool) -> str | None:
     if origin is None:
         return None
     copy = " (installed copy)" if is_copy else ""
-    at = f" at {words.commit(origin.commit)}" if origin.commit else ""
-    return escape.line(f"{words.address(origin.url, origin.ref)}{at}, {origin.path}{copy}")
+    at = f" at {formatting.commit(origin.commit)}" if origin.commit else ""
+    return escape.line(f"{formatting.address(origin.url, origin.ref)}{at}, {origin.path}{copy}")
 
 
 def _when(console: Console, stamp: str) -> str:
-    return escape.line(words.moment(stamp, local=console.is_terminal))
+    return escape.line(formatting.moment(stamp, local=console.is_terminal))
 
 
 def _one(value: str | None) -> str | None:
@@ -120,7 +120,7 @@ def _parameter(parameter: Parameter, width: int) -> Iterator[str]:
 
 FILES: Final[Sequence[Column[SkillFile]]] = (
     Column("FILE", lambda file: file.path, max_width=1000, cut="middle"),
-    Column("SIZE", lambda file: words.size(file.size), only="table", right=True, drop=1),
+    Column("SIZE", lambda file: formatting.size(file.size), only="table", right=True, drop=1),
     Column("SIZE", lambda file: str(file.size), only="plain"),
     Column("", lambda file: "executable" if file.executable else "", only="table", drop=2),
 )

@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
-from registry.cli import escape, words
-from registry.cli.column import Column
+from registry.cli import escape, formatting
+from registry.cli.listing import Column
 from registry.model import Remote, Source
 
 if TYPE_CHECKING:
@@ -19,12 +19,12 @@ def place_of(source: Source) -> str:
 
 
 def _address(remote: Remote) -> str:
-    return words.address(remote.url, remote.ref, remote.part, remote.only)
+    return formatting.address(remote.url, remote.ref, remote.part, remote.only)
 
 
 def _commit(source: Source) -> str | None:
     remote = source.remote
-    return words.commit(remote.version) if remote and remote.version else None
+    return formatting.commit(remote.version) if remote and remote.version else None
 
 
 def _behind(source: Source, here: Collection[int]) -> str | None:
@@ -99,8 +99,8 @@ DISCOVERED: Final[Sequence[Column["Discovered"]]] = (
 def of_others(sources: Sequence[Source]) -> str:
     """Say that sources under this host's name belong to other roles, and what an admin does."""
     names = [escape.line(one.name) for one in sources]
-    owners = escape.line(words.listed(sorted({one.owner or "" for one in sources})))
+    owners = escape.line(formatting.listed(sorted({one.owner or "" for one in sources})))
     return (
-        f"Not synced: {words.listed(names)}, of the role {owners}. "
+        f"Not synced: {formatting.listed(names)}, of the role {owners}. "
         f"An admin takes over with: skill-registry source adopt {shlex.join(names)} --as-admin"
     )

@@ -6,7 +6,7 @@ import json
 import click
 import pytest
 
-from registry.cli.confirm import places
+from registry.cli.prompts import places
 from tests.cli.conftest import environ, terminal  # noqa: F401  # fixtures
 from tests.remotes.upstream import all_checkouts, document
 

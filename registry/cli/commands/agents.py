@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from registry.cli import options
-from registry.cli.column import Column
 from registry.cli.group import session_command
-from registry.cli.listing import emit
+from registry.cli.listing import Column, emit
 from registry.cli.session import Session
 from registry.disk.agents import Agent, agents, expand, installed_agents
 

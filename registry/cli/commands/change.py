@@ -5,12 +5,11 @@ from typing import Any, Final
 
 import click
 
-from registry.cli import complete, copied, escape, options
+from registry.cli import completion, escape, options
+from registry.cli.batch import copies_option, each, report_copies
 from registry.cli.group import session_command
 from registry.cli.listing import skill_line
-from registry.cli.run import Status
-from registry.cli.session import Session
-from registry.cli.several import each
+from registry.cli.session import Session, Status
 from registry.model import Parameter, SkillDetail
 from registry.text import tag_key
 from registry.toolsets.schemas import TYPES
@@ -77,12 +76,14 @@ def create(session: Session, /, *, name: str, body: Any, **given: Any) -> None:
     "skill-registry update haiku limerick --add-tag poetry --remove-tag draft",
     "skill-registry show notes --json | jq -r .content_hash   # for --if-hash",
 )
-@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete.names)
+@click.argument(
+    "names", metavar="NAME...", nargs=-1, required=True, shell_complete=completion.names
+)
 @click.option("--description", metavar="TEXT", help="What it does and when to use it.")
 @field_options
 @options.tag_option("--add-tag", "added", help="A tag to add to those it has (repeatable).")
 @options.tag_option("--remove-tag", "removed", help="A tag to take from it (repeatable).")
-@copied.option
+@copies_option
 @options.guard_options
 @options.json_option
 def update(
@@ -125,7 +126,7 @@ def update(
             known = registry.get(name) if force else registry.resolve(name)
             fields["tags"] = _edited(known.tags, added, removed)
             base = base or known.content_hash
-        with copied.told(session, name, "changes", copies=copies):
+        with report_copies(session, name, "changes", copies=copies):
             return registry.update(
                 name, body=text, if_hash=base, force=force, copies=copies, **fields
             )
@@ -141,7 +142,7 @@ def update(
     "skill-registry rename release-notes changelog",
     "skill-registry rename team/pdf pdf-forms",
 )
-@click.argument("name", metavar="NAME", shell_complete=complete.names)
+@click.argument("name", metavar="NAME", shell_complete=completion.names)
 @click.argument("new_name", metavar="NEW")
 @click.option("--if-hash", metavar="HASH", help="Only if its content hash is this one.")
 @options.json_option

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from registry.cli import complete, options, words
-from registry.cli.column import Column
+from registry.cli import completion, formatting, options
 from registry.cli.findings_report import Findings, Tally, Told, lines, report
 from registry.cli.group import session_command
-from registry.cli.listing import emit
+from registry.cli.listing import Column, emit
 from registry.cli.progress import waiting
-from registry.cli.run import Status
-from registry.cli.session import Session
+from registry.cli.session import Session, Status
 from registry.errors import FindingUnknown
 
 if TYPE_CHECKING:
@@ -37,7 +35,7 @@ _code_option: Final = partial(
     metavar="CODE",
     multiple=True,
     type=options.Parsed("code", _code),
-    shell_complete=complete.codes,
+    shell_complete=completion.codes,
 )
 
 
@@ -51,7 +49,9 @@ _code_option: Final = partial(
     "skill-registry check --json | jq -r '.[].findings[].code' | sort | uniq -c",
     starts_new=True,
 )
-@click.argument("targets", nargs=-1, metavar="[TARGET]...", shell_complete=complete.names_or_paths)
+@click.argument(
+    "targets", nargs=-1, metavar="[TARGET]...", shell_complete=completion.names_or_paths
+)
 @_code_option("--select", help="Only findings of this code, or beginning so: yaml- (repeatable).")
 @_code_option("--ignore", help="No findings of this code, or beginning so (repeatable).")
 @click.option("--all", "every", is_flag=True, help="Show all findings, the minor ones, too.")
@@ -175,12 +175,12 @@ def summary(number: int, found: Sequence[Tally]) -> str:
     of = Counter[str]()
     for one in found:
         of[one.first.finding.severity] += one.number
-    counts = [words.count(of["error"], "error"), words.count(of["warning"], "warning")]
+    counts = [formatting.count(of["error"], "error"), formatting.count(of["warning"], "warning")]
     if of["info"]:
         counts.append(f"{of['info']:,} minor")
     grave = sum(one.number for one in found if _fails(one, "security"))
     told = f"; {grave:,} of them about security" if grave else ""
-    return f"{words.count(number, 'skill')} checked: {', '.join(counts)}{told}"
+    return f"{formatting.count(number, 'skill')} checked: {', '.join(counts)}{told}"
 
 
 COLUMNS: Final[Sequence[Column["Checked"]]] = (Column("PATH", lambda one: one.path),)

@@ -3,8 +3,8 @@
 import click
 
 from registry.cli import PROGRAM
+from registry.cli.app import COMPLETION_VARIABLE
 from registry.cli.group import session_command
-from registry.cli.run import COMPLETION_VARIABLE
 from registry.cli.session import Session
 
 

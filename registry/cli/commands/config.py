@@ -13,9 +13,8 @@ import click
 from click.core import ParameterSource
 
 from registry.cli import escape, options
-from registry.cli.column import Column
 from registry.cli.group import session_command
-from registry.cli.listing import emit
+from registry.cli.listing import Column, emit
 from registry.cli.session import Session
 from registry.text import masked
 

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from registry.cli import complete, escape, options, words
-from registry.cli.column import Column
-from registry.cli.console import Console, Style
+from registry.cli import completion, escape, formatting, options
 from registry.cli.group import session_command
-from registry.cli.listing import emit
+from registry.cli.listing import Column, emit
 from registry.cli.progress import waiting
-from registry.cli.session import Session
+from registry.cli.session import Console, Session, Style
 from registry.model import Skill, record
 
 if TYPE_CHECKING:
@@ -32,7 +30,7 @@ STYLES: Final[dict[str, Style]] = {"identical": "green", "differing": "yellow", 
     "skill-registry copies pdf-forms",
     "skill-registry copies --json | jq -r '.[] | select(.relation == \"differing\") | .name'",
 )
-@click.argument("name", required=False, shell_complete=complete.names)
+@click.argument("name", required=False, shell_complete=completion.names)
 @options.format_options
 def command(session: Session, *, name: str | None) -> None:
     """List names in several places, what differs, and texts under several names.
@@ -77,7 +75,7 @@ def _draw(console: Console, found: "Sequence[Copies]", elsewhere: Collection[str
         yield f"{console.style(escape.line(one.name), 'bold')}: {says}"
         for skill in one.skills:
             mark = _mark(one, skill)
-            changed = skill.updated_at if now is None else words.ago(skill.updated_at, now)
+            changed = skill.updated_at if now is None else formatting.ago(skill.updated_at, now)
             listed = "" if skill.shadowed else "listed"
             where = "of a project elsewhere" if skill.source in elsewhere else listed
             facts = [changed, mark, where]

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from registry.cli import escape, options, words
-from registry.cli.column import Column
-from registry.cli.confirm import confirm
+from registry.cli import escape, formatting, options
 from registry.cli.group import Group, session_command
-from registry.cli.listing import draw_facts, emit
+from registry.cli.listing import Column, draw_facts, emit
 from registry.cli.progress import waiting
-from registry.cli.run import Status
-from registry.cli.session import Session
+from registry.cli.prompts import confirm
+from registry.cli.session import Session, Status
 from registry.errors import DatabaseBehind
 from registry.model import record
 
@@ -170,7 +168,9 @@ def copy(session: Session, *, source: str, target: str) -> None:
             ]
         )
     made = record(copied)
-    counts = ", ".join(words.count(number, what.removesuffix("s")) for what, number in made.items())
+    counts = ", ".join(
+        formatting.count(number, what.removesuffix("s")) for what, number in made.items()
+    )
     session.answer({"path": path, **made}, [f"Copied {counts} to {escape.line(path)}"])
     if adopted:
         names = ", ".join(f"{escape.line(one.name)} ({place_of(one)})" for one in adopted)
@@ -260,7 +260,7 @@ def prune(session: Session, *, keep: int, before: str | None, as_admin: bool) ->
     """
     with waiting(session.console, "forgetting"):
         gone, freed = session.registry.prune(keep=keep, before=before, as_admin=as_admin)
-    revisions, contents = words.count(gone, "revision"), words.count(freed, "content")
+    revisions, contents = formatting.count(gone, "revision"), formatting.count(freed, "content")
     session.console.write([f"Forgot {revisions} and {contents}."])
 
 
@@ -296,7 +296,7 @@ def grant(
     if not chosen:
         raise click.UsageError("Say what it may do: --read, --write or --admin.")
     if len(chosen) > 1:
-        names = words.listed([f"--{may}" for may in chosen])
+        names = formatting.listed([f"--{may}" for may in chosen])
         why = "--write includes --read, and --admin includes both"
         raise click.UsageError(f"{names} can't be combined: {why}.")
     statements = granting(session.registry.core, role, chosen[0], team)
@@ -357,7 +357,7 @@ def _give(
         for one in roles:
             note(f"After this {_right(one, after, 'sees')}.")
     if widened := [one for one in roles if _sees_more(before.get(one), after.get(one))]:
-        names = escape.line(words.listed(widened))
+        names = escape.line(formatting.listed(widened))
         note(f"This widens what {names} see{'s' if len(widened) == 1 else ''}.", "yellow")
     confirm(session, "Do it?", yes=yes)
     _, after = carry_out(core, statements)
@@ -368,7 +368,7 @@ def _right(role: str, granted: "Mapping[str, Granted]", verb: str) -> str:
     found = granted.get(role)
     if found is None:
         return f"{escape.line(role)} {verb}: nothing; writes: nothing"
-    through = f" (through {words.listed(found.through)})" if found.through else ""
+    through = f" (through {formatting.listed(found.through)})" if found.through else ""
     told = f"{role} {verb}: {_sees(found)}; writes: {_WRITES[found.may]}{through}"
     return escape.line(told)
 
@@ -376,7 +376,7 @@ def _right(role: str, granted: "Mapping[str, Granted]", verb: str) -> str:
 def _sees(granted: "Granted") -> str:
     if granted.teams is None:
         return "everything"
-    return words.listed([*granted.teams, "sources without a team"])
+    return formatting.listed([*granted.teams, "sources without a team"])
 
 
 def _sees_more(before: "Granted | None", after: "Granted | None") -> bool:
@@ -455,7 +455,7 @@ def _facts(info: "DatabaseInfo") -> Iterator[tuple[str, str]]:
     yield "Path", info.path
     if not info.exists:
         yield "State", "not made yet: the first sync creates it"
-    yield "Size", words.size(info.bytes)
+    yield "Size", formatting.size(info.bytes)
     yield "Schema", info.revision or "none"
     if info.server_version:
         yield "PostgreSQL", info.server_version

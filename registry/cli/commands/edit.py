@@ -7,14 +7,11 @@ from collections.abc import Iterator, Mapping
 
 import click
 
-from registry.cli import complete, escape, options
-from registry.cli.commands.history import painted
-from registry.cli.console import Console
-from registry.cli.copied import told
-from registry.cli.findings_view import draw_findings
+from registry.cli import completion, escape, options
+from registry.cli.batch import report_copies
+from registry.cli.findings import draw_findings
 from registry.cli.group import session_command
-from registry.cli.run import Status
-from registry.cli.session import Session
+from registry.cli.session import Console, Session, Status
 from registry.errors import ChangeRefused
 from registry.model import SkillDetail
 
@@ -24,7 +21,7 @@ from registry.model import SkillDetail
     "EDITOR=nano skill-registry edit release-notes",
     "VISUAL='code --wait' skill-registry edit ~/.claude/skills/release-notes",
 )
-@click.argument("name", shell_complete=complete.names)
+@click.argument("name", shell_complete=completion.names)
 def command(session: Session, *, name: str) -> None:
     """Open a skill's SKILL.md in your editor, then sync and check it.
 
@@ -47,7 +44,7 @@ def command(session: Session, *, name: str) -> None:
     path, place = _writable(session, skill), f"{skill.source}/{skill.folder}"
     before, stored = registry.read_bytes(place), resolve(registry.core.reader, place)
     console.note(f"Editing {escape.line(path)}")
-    with told(session, place, "changes", copies=None):
+    with report_copies(session, place, "changes", copies=None):
         try:
             status = subprocess.run([*editor, path], check=False).returncode  # noqa: S603  # theirs
         except OSError as error:
@@ -106,4 +103,4 @@ def _diff(console: Console, before: bytes, after: bytes) -> Iterator[str]:
 
     old, new = (data.decode("utf-8", "backslashreplace").splitlines() for data in (before, after))
     for line in unified_diff(old, new, "before", "after", lineterm=""):
-        yield painted(console, line)
+        yield console.paint_diff(line)

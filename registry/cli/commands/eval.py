@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
-from registry.cli import complete, escape, options, words
-from registry.cli.column import FIRST_SHARE, Column
+from registry.cli import completion, escape, formatting, options
 from registry.cli.group import session_command
-from registry.cli.listing import emit
+from registry.cli.listing import FIRST_SHARE, Column, emit
 from registry.cli.progress import waiting
-from registry.cli.run import Status
-from registry.cli.session import Session
+from registry.cli.session import Session, Status
 
 if TYPE_CHECKING:
     from registry.catalog.evals.run import Answer, Evaluation, Score, SkillScore
@@ -34,7 +32,7 @@ class _Failed(NamedTuple):
     "skill-registry eval --source mine --min 80   # in a build",
     "skill-registry eval --json | jq '.skills[] | {ref, hits: .score.hit_at_5}'",
 )
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete.names_or_paths)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.names_or_paths)
 @options.source_option(help="Only the prompts of this source's skills.")
 @click.option("--failed", is_flag=True, help="Show each prompt that failed, and what won.")
 @click.option(
@@ -103,8 +101,8 @@ def _summary(found: "Evaluation", *, named: bool) -> Iterator[str]:
     if not found.skills:
         yield "No skill here ships prompts; 'eval --help' says in which files they are looked for."
     else:
-        asked = words.count(total.prompts, "prompt")
-        skills = words.count(len(found.skills), "skill")
+        asked = formatting.count(total.prompts, "prompt")
+        skills = formatting.count(len(found.skills), "skill")
         first, five = (
             f"{_percent(hits, total.prompts):.0f}%" for hits in (total.hit_at_1, total.hit_at_5)
         )
@@ -120,7 +118,7 @@ def _summary(found: "Evaluation", *, named: bool) -> Iterator[str]:
             where = f"{one.ref}: {one.path}" if one.path else one.ref
             yield f"{escape.line(where)}: {escape.prose(one.reason)}"
     elif found.problems:
-        files = words.count(len(found.problems), "file")
+        files = formatting.count(len(found.problems), "file")
         yield f"{files} of prompts could not be used whole; --failed says why."
 
 

@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from registry.cli import complete, escape, options, words
-from registry.cli.column import Column
-from registry.cli.console import Console
+from registry.cli import completion, escape, formatting, options
 from registry.cli.group import session_command
-from registry.cli.listing import emit
+from registry.cli.listing import Column, emit
 from registry.cli.progress import waiting
 from registry.cli.session import Session
 from registry.text import quoted
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     "skill-registry show code-review --revision 1",
     "skill-registry restore code-review --revision 1",
 )
-@click.argument("name", shell_complete=complete.names)
+@click.argument("name", shell_complete=completion.names)
 @click.option("--who", is_flag=True, help="Say who brought each about.")
 @options.format_options
 def history(session: Session, *, name: str, who: bool) -> None:
@@ -50,7 +48,7 @@ def history(session: Session, *, name: str, who: bool) -> None:
     "skill-registry diff code-review 1 2",
     "skill-registry diff code-review --upstream",
 )
-@click.argument("name", shell_complete=complete.names)
+@click.argument("name", shell_complete=completion.names)
 @click.argument("old", metavar="[R1]", type=click.IntRange(min=1), required=False)
 @click.argument("new", metavar="[R2]", type=click.IntRange(min=1), required=False)
 @click.option("--upstream", is_flag=True, help="Compare it with what it comes from.")
@@ -72,7 +70,7 @@ def diff(session: Session, *, name: str, old: int | None, new: int | None, upstr
     if not text:
         console.note("Nothing is different.")
     elif console.is_terminal:
-        console.write(painted(console, line) for line in text.splitlines())
+        console.write(console.paint_diff(line) for line in text.splitlines())
     else:
         console.write_bytes(text.encode("utf-8", "backslashreplace"))
 
@@ -90,23 +88,13 @@ def _where(gone: "Gone", asked: str) -> str:
     return f"{told} 'skill-registry restore {quote(asked)}' brings it back."
 
 
-def painted(console: Console, line: str) -> str:
-    """Return a line of a unified diff, escaped and in its colour."""
-    shown = escape.text(line)
-    if line.startswith(("+++", "---")):
-        return console.style(shown, "bold")
-    if line.startswith("@@"):
-        return console.style(shown, "cyan")
-    return console.style(shown, {"+": "green", "-": "red"}.get(line[:1]))  # type: ignore[arg-type]
-
-
 def _state(one: "Revision") -> str:
     told = ("current" if one.current else "", "" if one.complete else "incomplete")
     return " ".join(filter(None, told))
 
 
 def _commit(one: "Revision") -> str | None:
-    return words.commit(one.origin.commit) if one.origin and one.origin.commit else None
+    return formatting.commit(one.origin.commit) if one.origin and one.origin.commit else None
 
 
 COLUMNS: Final[Sequence[Column["Revision"]]] = (

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from registry.catalog.listing import opened
-from registry.cli import escape, options, words
-from registry.cli.column import FIRST_SHARE, Column
+from registry.cli import escape, formatting, options
 from registry.cli.group import session_command
-from registry.cli.listing import emit, tell_left_out, tell_nothing_found
-from registry.cli.pulling import agent_option, global_option, target_of, tell_project
+from registry.cli.listing import FIRST_SHARE, Column, emit, tell_left_out, tell_nothing_found
+from registry.cli.options import agent_option, global_option, target_of, tell_project
 from registry.cli.session import Session
 from registry.db.read.listing import Filters
 from registry.db.read.skills import SORTS, quarantined
@@ -25,9 +24,9 @@ COLUMNS: Final[Sequence[Column[Skill]]] = (
     Column("SKILL", lambda skill: skill.ref, style="bold", share=FIRST_SHARE, cut="middle"),
     Column(
         "STATUS",
-        lambda skill: words.state(skill.status, shadowed=skill.shadowed),
+        lambda skill: formatting.state(skill.status, shadowed=skill.shadowed),
         only="table",
-        style=words.STATUS_STYLES,
+        style=formatting.STATUS_STYLES,
         when=lambda states: not states <= {"ok", "warning"},
         drop=1,
     ),
@@ -133,7 +132,7 @@ def _status(held: Collection[tuple[str, str]], skill: Skill) -> str:
     """Return a skill's status for people; ``held``: the sources and folders of quarantined ones."""
     if (skill.source, skill.folder) in held:
         return "quarantined"
-    return words.state(skill.status, shadowed=skill.shadowed)
+    return formatting.state(skill.status, shadowed=skill.shadowed)
 
 
 def _tell_quarantined(session: Session, name: str) -> None:
@@ -142,7 +141,7 @@ def _tell_quarantined(session: Session, name: str) -> None:
         shown = escape.line(name)
         are = "is" if count == 1 else "are"
         session.console.note(
-            f"{words.count(count, 'skill')} of {shown} {are} quarantined. To see which, run: "
+            f"{formatting.count(count, 'skill')} of {shown} {are} quarantined. To see which, run: "
             f"skill-registry list --source {quote(shown)} --all --format table"
         )
 

@@ -12,13 +12,10 @@ import click
 
 from registry.cli import PROGRAM, escape, options
 from registry.cli.clients import CLIENTS, Client, Unclear
-from registry.cli.commands.history import painted
 from registry.cli.commands.tools import read_only_option
-from registry.cli.confirm import confirm
-from registry.cli.console import Console
 from registry.cli.group import session_command
-from registry.cli.run import Status
-from registry.cli.session import Session
+from registry.cli.prompts import confirm
+from registry.cli.session import Console, Session, Status
 from registry.toolsets.open import TOOLSETS
 
 MAX_BYTES: Final = 64 << 20
@@ -146,7 +143,7 @@ def _show(console: Console, path: str, before: str, after: str) -> None:
 
     old, new = before.splitlines(), after.splitlines()
     lines = unified_diff(old, new, path if before else os.devnull, path, lineterm="", n=0)
-    console.write([painted(console, line) for line in lines])
+    console.write([console.paint_diff(line) for line in lines])
     console.flush()
 
 

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from registry.cli import escape, options
-from registry.cli.column import Column
 from registry.cli.group import session_command
-from registry.cli.listing import emit
+from registry.cli.listing import Column, emit
 from registry.cli.session import Session
 from registry.model import record
 

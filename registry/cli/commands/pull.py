@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from registry.cli import complete, escape, options, words
-from registry.cli.column import Column
-from registry.cli.confirm import choose as ask_which
-from registry.cli.confirm import confirm_addresses, is_terminal
+from registry.cli import completion, escape, formatting, options
+from registry.cli.formatting import fit
 from registry.cli.group import session_command
-from registry.cli.listing import emit
+from registry.cli.install_messages import explain, tell_fetched, tell_origins, tell_strange
+from registry.cli.listing import Column, emit
+from registry.cli.options import agents_of, target_of, tell_project, where_options
 from registry.cli.progress import SyncProgress, waiting
-from registry.cli.pulled import explain, tell_fetched, tell_origins, tell_strange
-from registry.cli.pulling import agents_of, target_of, tell_project, where_options
-from registry.cli.run import Status
-from registry.cli.session import Session
-from registry.cli.width import fit
+from registry.cli.prompts import choose as ask_which
+from registry.cli.prompts import confirm_addresses, is_terminal
+from registry.cli.session import Session, Status
 from registry.db.read.listing import Filters
 from registry.errors import LockMissing, NotPulled
 
@@ -44,7 +42,7 @@ _FOLDER: Final = (
 )
 
 choosing_options: Final = options.stack(
-    click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete.names),
+    click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.names),
     options.tag_option(
         "--tag", "tags", help="All skills with this tag. Given several times: with all of them."
     ),
@@ -354,8 +352,8 @@ def _list_offered(session: Session, names: Sequence[str], *, yes: bool) -> None:
     if held and not session.as_json:
         are, have = ("is", "it has") if held == 1 else ("are", "they have")
         session.console.note(
-            f"{words.count(held, 'skill')} {are} quarantined, as {have} security errors; to see "
-            f"and trust them: skill-registry sync {quote(escape.line(names[0]))}, then "
+            f"{formatting.count(held, 'skill')} {are} quarantined, as {have} security errors; "
+            f"to see and trust them: skill-registry sync {quote(escape.line(names[0]))}, then "
             "'skill-registry source trust' with its name."
         )
 
@@ -385,7 +383,11 @@ DONE: Final = frozenset({"added", "updated", "unchanged", "removed"})
 OFFERED: Final[Sequence[Column["OfferedSkill"]]] = (
     Column("SKILL", lambda one: one.name, style="bold", cut="middle"),
     Column(
-        "STATUS", _status, only="table", style=words.STATUS_STYLES, when=lambda seen: seen != {"ok"}
+        "STATUS",
+        _status,
+        only="table",
+        style=formatting.STATUS_STYLES,
+        when=lambda seen: seen != {"ok"},
     ),
     Column("DESCRIPTION", lambda one: one.description, prose=True),
 )

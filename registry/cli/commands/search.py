@@ -8,13 +8,11 @@ from typing import Any, Final
 import click
 
 from registry.catalog.search.fit import FITS
-from registry.cli import escape, options, words
-from registry.cli.column import Column
-from registry.cli.console import Console, Style
+from registry.cli import escape, formatting, options
+from registry.cli.formatting import fit, width_of
 from registry.cli.group import session_command
-from registry.cli.listing import emit, tell_left_out, tell_nothing_found
-from registry.cli.session import Session
-from registry.cli.width import fit, width_of
+from registry.cli.listing import Column, emit, tell_left_out, tell_nothing_found
+from registry.cli.session import Console, Session, Style
 from registry.model import SearchHit
 from registry.text import Fact
 
@@ -80,7 +78,7 @@ def command(
         tell_left_out(session, chosen, "finds")
         return
     if told:
-        session.console.note(f"{len(hits):,} of {words.count(hits.total, 'hit')}", "dim")
+        session.console.note(f"{len(hits):,} of {formatting.count(hits.total, 'hit')}", "dim")
     if hits.confidence < FITS:
         named = f": none of the best names {Fact(hits.missing):or}" if hits.missing else ""
         session.console.note(f"Perhaps nothing fits{named}. Try other keywords, or English ones.")

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from registry.cli import complete, escape, options
-from registry.cli.console import Console
+from registry.cli import completion, escape, options
 from registry.cli.group import session_command
 from registry.cli.listing import emit
-from registry.cli.session import Session
+from registry.cli.session import Console, Session
 from registry.cli.skill_view import FILES, draw_skill
 from registry.model import SkillDetail, record
 
@@ -26,7 +25,9 @@ if TYPE_CHECKING:
     "skill-registry show pdf-forms --raw > SKILL.md",
     'cd "$(skill-registry show pdf-forms --path)"',
 )
-@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete.names)
+@click.argument(
+    "names", metavar="NAME...", nargs=-1, required=True, shell_complete=completion.names
+)
 @click.option("--raw", "part", flag_value="raw", help="Print the SKILL.md as it is, byte for byte.")
 @click.option("--files", "part", flag_value="files", help="List the skill's files.")
 @click.option("--path", "part", flag_value="path", help="Print the path of the skill's folder.")

@@ -6,14 +6,14 @@ from typing import Any
 
 import click
 
-from registry.cli import complete, escape, options, words
-from registry.cli.confirm import confirm, confirm_addresses
-from registry.cli.findings_view import tell_security
+from registry.cli import completion, escape, formatting, options
+from registry.cli.findings import tell_security
 from registry.cli.group import Group, session_command
 from registry.cli.listing import emit
-from registry.cli.nested import tell_nesting
 from registry.cli.progress import waiting
+from registry.cli.prompts import confirm, confirm_addresses
 from registry.cli.session import Session
+from registry.cli.source_hints import tell_nesting
 from registry.cli.sources_view import DISCOVERED, asked_columns, columns_of, place_of
 from registry.model import SCOPES
 
@@ -120,7 +120,7 @@ def add(session: Session, /, *, place: str, yes: bool, **given: Any) -> None:
     group=command,
 )
 @click.argument(
-    "names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete.sources
+    "names", nargs=-1, required=True, metavar="NAME...", shell_complete=completion.sources
 )
 @options.yes_option
 @options.as_admin_option
@@ -155,7 +155,7 @@ def adopt(session: Session, *, names: tuple[str, ...], yes: bool, as_admin: bool
     "skill-registry source update office --ref v2        # fetched by the next sync",
     group=command,
 )
-@click.argument("name", shell_complete=complete.sources)
+@click.argument("name", shell_complete=completion.sources)
 @click.option("--scope", type=click.Choice(SCOPES), help="Its new scope.")
 @click.option(
     "--priority",
@@ -195,7 +195,7 @@ def update(session: Session, /, *, name: str, as_admin: bool, **change: Any) -> 
     "skill-registry source trust office --revoke     # quarantine them again",
     group=command,
 )
-@click.argument("name", shell_complete=complete.sources)
+@click.argument("name", shell_complete=completion.sources)
 @click.option("--revoke", is_flag=True, help="Quarantine all skills with security errors again.")
 @options.yes_option
 @options.as_admin_option
@@ -219,7 +219,7 @@ def trust(session: Session, *, name: str, revoke: bool, yes: bool, as_admin: boo
     ]
     for one in found:
         tell_security(session.console, one.ref, one)
-    count = words.count(len({one.ref for one in found}), "skill")
+    count = formatting.count(len({one.ref for one in found}), "skill")
     if found and not revoke:
         confirm(session, f"Trust {count}, so that agents see what is above?", yes=yes)
     changed = session.registry.trust_source(
@@ -229,7 +229,9 @@ def trust(session: Session, *, name: str, revoke: bool, yes: bool, as_admin: boo
         shown=None if revoke else {one.tree_hash for one in found},
     )
     are = "is" if changed == 1 else "are"
-    done = f"{words.count(changed, 'skill')} {are} {'quarantined' if revoke else 'listed'} now."
+    done = (
+        f"{formatting.count(changed, 'skill')} {are} {'quarantined' if revoke else 'listed'} now."
+    )
     if not changed:
         done = "No skill has security errors." if revoke else "No skill was quarantined."
     key = "held" if revoke else "trusted"
@@ -237,7 +239,7 @@ def trust(session: Session, *, name: str, revoke: bool, yes: bool, as_admin: boo
 
 
 @session_command("skill-registry source remove work", group=command)
-@click.argument("name", shell_complete=complete.sources)
+@click.argument("name", shell_complete=completion.sources)
 @options.as_admin_option
 @options.json_option
 def remove(session: Session, *, name: str, as_admin: bool) -> None:
@@ -248,7 +250,7 @@ def remove(session: Session, *, name: str, as_admin: bool) -> None:
     """
     source = session.registry.remove_source(name, as_admin=as_admin)
     name, path = escape.line(source.name), escape.line(source.path)
-    held = words.count(source.skills, "skill")
+    held = formatting.count(source.skills, "skill")
     rest = f"{path} stays as it is."
     if source.remote is not None and source.host != session.registry.core.host:
         rest = f"its checkout stays on {escape.line(source.host)}."
@@ -286,7 +288,7 @@ def discover(session: Session, *, project: str, register: bool) -> None:
         new = sum(one.source is None for one in found)
         found = session.registry.discover(home, os.path.expanduser(project))
         if new:
-            told = f"Registered {words.count(new, 'source')}. Now read the skills:"
+            told = f"Registered {formatting.count(new, 'source')}. Now read the skills:"
             session.console.note(f"{told} skill-registry sync")
     emit(session, found, DISCOVERED)
     left = [one for one in found if one.source is None]

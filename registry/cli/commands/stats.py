@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from registry.cli import options, words
-from registry.cli.column import Column
+from registry.cli import formatting, options
 from registry.cli.group import session_command
-from registry.cli.listing import draw_facts, emit
+from registry.cli.listing import Column, draw_facts, emit
 from registry.cli.session import Session
 
 if TYPE_CHECKING:
@@ -35,14 +34,14 @@ def command(session: Session, *, usage: bool) -> None:
         counts = session.registry.usage_counts()
         nothing = "No tool has listed, found or read a skill yet."
         if emit(session, counts, USAGE, nothing=nothing) and counts:
-            session.console.note(words.count(len(counts), "skill"), "dim")
+            session.console.note(formatting.count(len(counts), "skill"), "dim")
         return
     stats = session.registry.stats()
     session.answer(stats, draw_facts(session.console, _facts(session, stats)))
 
 
 def _facts(session: Session, stats: "Stats") -> Iterator[tuple[str, str]]:
-    yield "Skills", f"{stats.skills:,} in {words.count(stats.sources, 'source')}"
+    yield "Skills", f"{stats.skills:,} in {formatting.count(stats.sources, 'source')}"
     yield "Listed", f"{stats.visible:,}"
     yield "Shadowed", f"{stats.shadowed:,}"
     if left := session.registry.left_out():
@@ -57,16 +56,19 @@ def _facts(session: Session, stats: "Stats") -> Iterator[tuple[str, str]]:
     yield "Tags", f"{stats.tags:,}"
     yield "Kinds", f"{stats.kinds:,}"
     yield "Categories", f"{stats.categories:,}"
-    yield "Files", f"{stats.files:,}, {words.size(stats.bytes)}"
+    yield "Files", f"{stats.files:,}, {formatting.size(stats.bytes)}"
     oldest, newest = (
-        words.moment(stamp, local=session.console.is_terminal)
+        formatting.moment(stamp, local=session.console.is_terminal)
         for stamp in (stats.oldest_sync, stats.newest_sync)
     )
     yield "Synced", newest if oldest == newest else f"{oldest} to {newest}"
 
 
 def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{number:,} {words.state(name)}" for name, number in counts.items()) or "none"
+    return (
+        ", ".join(f"{number:,} {formatting.state(name)}" for name, number in counts.items())
+        or "none"
+    )
 
 
 USAGE: Final[Sequence[Column["UsageCount"]]] = (

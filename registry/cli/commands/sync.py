@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from registry.cli import complete, escape, options, words
-from registry.cli.confirm import confirm_addresses
-from registry.cli.console import Console, Style
-from registry.cli.findings_view import finding_line, tell_security
+from registry.cli import completion, escape, formatting, options
+from registry.cli.findings import finding_line, tell_security
 from registry.cli.group import session_command
-from registry.cli.nested import tell_nesting, tell_project
-from registry.cli.run import Status
-from registry.cli.session import Session
+from registry.cli.prompts import confirm_addresses
+from registry.cli.session import Console, Session, Status, Style
+from registry.cli.source_hints import tell_nesting, tell_project
 from registry.cli.sources_view import of_others
 from registry.disk.links import LINK_KNOWN
 from registry.model import SCOPES
@@ -38,7 +36,7 @@ MAX_SHOWN: Final = 20
     starts_new=True,
 )
 @click.argument(
-    "targets", nargs=-1, metavar="[TARGET]...", shell_complete=complete.sources_or_folders
+    "targets", nargs=-1, metavar="[TARGET]...", shell_complete=completion.sources_or_folders
 )
 @click.option(
     "--scope", type=click.Choice(SCOPES), help="The scope of a new source: personal by default."
@@ -125,7 +123,7 @@ def _tell_remotes(console: Console, report: "SyncReport", before: Collection[str
     remotes = [(one.name, one.path, one.remote) for one in report.sources if one.remote is not None]
     for name, path, remote in remotes:
         if path not in before:
-            place = escape.line(words.address(remote.url, remote.ref))
+            place = escape.line(formatting.address(remote.url, remote.ref))
             console.note(f"{escape.line(name)}: a new source, fetched from {place}.")
     if report.dry_run and remotes:
         some = ", ".join(escape.line(name) for name, _, _ in remotes)
@@ -170,8 +168,9 @@ def _tell_unadopted(session: Session) -> "Sequence[Source]":
     for address, names in moved.items():
         them = "them" if names[1:] else "it"
         note(
-            f"Not synced: {words.listed(names)}. You added {them} when the address of the registry "
-            f"was {escape.line(address)}; now it is {escape.line(address_of(backend.identity))}.\n"
+            f"Not synced: {formatting.listed(names)}. You added {them} when the address of the "
+            f"registry was {escape.line(address)}; now it is "
+            f"{escape.line(address_of(backend.identity))}.\n"
             f"If both are the same registry, run: skill-registry source adopt {shlex.join(names)}",
             "yellow",
         )
@@ -194,7 +193,7 @@ def _watch(session: Session) -> None:
             unwritable.append(error)
             watching.stop()
 
-    held = words.count(len(session.registry.own_sources()), "source")
+    held = formatting.count(len(session.registry.own_sources()), "source")
     console.note(f"Watching {held}; Ctrl-C ends it.")
     with suppress(KeyboardInterrupt), session.registry.watch(show) as watching:
         watching.join()
@@ -252,7 +251,7 @@ def _tell(session: Session, report: "SyncReport", *, hints: bool) -> None:
         for line in notices:
             console.note(line)
     elif notices:
-        console.note(f"{words.count(len(notices), 'place')} passed over; --verbose says which")
+        console.note(f"{formatting.count(len(notices), 'place')} passed over; --verbose says which")
     if report.invalid:
         console.note(
             "See the invalid ones: 'skill-registry list --status invalid', and why: "
@@ -265,7 +264,7 @@ def _tell_links(session: Session, report: "SyncReport") -> None:
     found = (notice for part in report.sources for _, notice in part.notices)
     unread = Counter(one.fix for one in found if one.code == LINK_KNOWN and one.fix)
     for fix, count in sorted(unread.items()):
-        links = words.count(count, "link")
+        links = formatting.count(count, "link")
         session.console.note(f"{links} to skills outside of all sources. To read them, {fix}")
 
 
@@ -290,8 +289,8 @@ def _tell_suspicious(session: Session, report: "SyncReport") -> None:
             name = escape.line(part.name)
             are = "is" if len(held) == 1 else "are"
             console.note(
-                f"{words.count(len(held), 'skill')} of {name} with security errors {are} held back "
-                f"from agents ({', '.join(map(escape.line, held[:5]))}"
+                f"{formatting.count(len(held), 'skill')} of {name} with security errors {are} held "
+                f"back from agents ({', '.join(map(escape.line, held[:5]))}"
                 f"{', …' if len(held) > 5 else ''}). After a look at them: "  # noqa: PLR2004
                 f"skill-registry source trust {shlex.quote(name)}",
                 "yellow",
@@ -303,7 +302,11 @@ def _held(part: "SourceReport") -> str:
     why = escape.prose(part.message or part.outcome)
     if part.outcome in {"offline", "refused"}:
         return f"{name} was not fetched, and stays as it was: {why}"
-    kept = f"its {words.count(part.kept, 'skill')} stay listed" if part.kept else "nothing was read"
+    kept = (
+        f"its {formatting.count(part.kept, 'skill')} stay listed"
+        if part.kept
+        else "nothing was read"
+    )
     text = f"{name}: {why} ({escape.line(part.path)}); {kept}."
     if part.outcome == "unreadable":
         return f"{text} Make it readable and sync again."

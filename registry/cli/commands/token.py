@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from registry.cli import escape, options
-from registry.cli.column import Column
 from registry.cli.group import Group, session_command
-from registry.cli.listing import emit
+from registry.cli.listing import Column, emit
 from registry.cli.session import Session
 
 if TYPE_CHECKING:

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from registry.cli import complete, copied, escape, options, words
-from registry.cli.column import Column
-from registry.cli.confirm import confirm
+from registry.cli import completion, escape, formatting, options
+from registry.cli.batch import copies_option, each, each_of, report_copies
 from registry.cli.group import Group, session_command
-from registry.cli.listing import emit, skill_line
-from registry.cli.run import Status
-from registry.cli.session import Session
-from registry.cli.several import each, each_of
+from registry.cli.listing import Column, emit, skill_line
+from registry.cli.prompts import confirm
+from registry.cli.session import Session, Status
 
 if TYPE_CHECKING:
     from registry.changes.trashed import Trashed
@@ -25,8 +23,10 @@ if TYPE_CHECKING:
     "skill-registry delete old-notes ~/.claude/skills/draft",
     "skill-registry restore release-notes",
 )
-@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete.names)
-@copied.option
+@click.argument(
+    "names", metavar="NAME...", nargs=-1, required=True, shell_complete=completion.names
+)
+@copies_option
 @options.guard_options
 @options.json_option
 def delete(
@@ -52,7 +52,7 @@ def delete(
     def remove(name: str) -> "Trashed":
         known = registry.resolve(name)
         lock = lock_of(known.path)
-        with copied.told(session, name, "deletes", copies=copies):
+        with report_copies(session, name, "deletes", copies=copies):
             trashed = registry.delete(name, if_hash=if_hash, force=force, copies=copies)
         if not known.shadowed:
             visible.add(known.name)
@@ -92,7 +92,7 @@ def delete(
     type=click.IntRange(min=1),
     help="Instead: make a skill that is there, or is gone, what it was in this revision.",
 )
-@copied.option
+@copies_option
 @options.json_option
 def restore(
     session: Session,
@@ -115,7 +115,7 @@ def restore(
         raise click.UsageError("--revision goes with a single NAME, and without --source.")
     registry = session.registry
     if revision is not None:
-        with copied.told(session, names[0], "changes", copies=copies):
+        with report_copies(session, names[0], "changes", copies=copies):
             made = registry.restore_revision(names[0], revision, copies=copies)
         back, is_complete = [made], True
     else:
@@ -162,7 +162,7 @@ def _tell_foreign(session: Session) -> None:
     from registry.changes.trashed import foreign_trash
 
     if left := foreign_trash(session.registry.core):
-        held = words.count(len(left), "folder")
+        held = formatting.count(len(left), "folder")
         session.console.note(
             f"{held} in the trash can't be restored by this registry: you did not delete it, "
             "or\nwith a version that did not sign yet. Look at it yourself:"
@@ -180,7 +180,7 @@ def empty(session: Session, *, yes: bool) -> None:
     stored of them.
     """
     found = session.registry.trash()
-    held = words.count(len(found), "deleted skill")
+    held = formatting.count(len(found), "deleted skill")
     confirm(session, f"Remove {held} for good?", yes=yes or not found)
     session.registry.empty_trash(found)
     session.console.write([f"Removed {held} for good."])

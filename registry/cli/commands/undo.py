@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from registry.cli import escape, options, words
-from registry.cli.commands.history import painted
-from registry.cli.confirm import confirm
-from registry.cli.copied import named
+from registry.cli import escape, formatting, options
+from registry.cli.batch import some_refs
 from registry.cli.group import session_command
-from registry.cli.pulled import tell_pulled
+from registry.cli.install_messages import tell_pulled
+from registry.cli.prompts import confirm
 from registry.cli.session import Session
 from registry.errors import NothingToUndo
 from registry.text import quoted
@@ -97,7 +96,7 @@ def command(session: Session, *, yes: bool, lists: bool, skip: bool) -> None:
         console.note(line)
     tell_pulled(session, undo.change.made_at)
     for line in difference.splitlines():
-        console.note(painted(console, line))
+        console.note(console.paint_diff(line))
     confirm(session, "Do it?", yes=yes)
     undo.carry_out()
     _answer(session, undo, "Undone")
@@ -114,7 +113,7 @@ def _list(session: Session) -> None:
     now = time() if session.console.is_terminal else None
 
     def when(one: "Undo | PullUndo") -> str:
-        return one.change.made_at if now is None else words.ago(one.change.made_at, now)
+        return one.change.made_at if now is None else formatting.ago(one.change.made_at, now)
 
     session.answer(rows, (f"{when(one)}\t{_short(one)}" for one in found))
 
@@ -133,9 +132,9 @@ def _short(undo: "Undo | PullUndo") -> str:
     if others := undo.changes[1:]:
         are_copies = len(undo.changes) == len(_steps(undo)[0])
         told += (
-            f" and {words.count(len(others), 'copy', 'copies')} of it"
+            f" and {formatting.count(len(others), 'copy', 'copies')} of it"
             if are_copies
-            else f" and {words.count(len(others), 'more skill')}"
+            else f" and {formatting.count(len(others), 'more skill')}"
         )
     return told
 
@@ -187,7 +186,7 @@ def _pulled(undo: "Undo | PullUndo") -> "Iterator[str]":
     if not (taken := undo.taken):
         yield "All skills already have their former content."
     for one in taken:
-        places = words.count(one.places, "place")
+        places = formatting.count(one.places, "place")
         yield f"{escape.line(one.name)} {_FATES[one.fate]} {places}."
 
 
@@ -196,12 +195,12 @@ def _sentences(undo: "Undo | PullUndo") -> "Iterator[str]":
     steps = _steps(undo)
     if len(steps) > 1:
         tool = escape.line(undo.change.tool or "command")
-        yield f"The last command ({tool}) changed {words.count(len(steps), 'skill')}:"
+        yield f"The last command ({tool}) changed {formatting.count(len(steps), 'skill')}:"
     for change, *copies in reversed(steps):
         more = ""
         if copies:
-            places = named([f"{one.source}/{one.folder}" for one in copies])
-            more = f", with {words.count(len(copies), 'copy', 'copies')} of it: {places}"
+            places = some_refs([f"{one.source}/{one.folder}" for one in copies])
+            more = f", with {formatting.count(len(copies), 'copy', 'copies')} of it: {places}"
         # The name of a pull is a list of names.
         name = escape.line(change.name if change.kind == "pull" else quoted(change.name))
         place, when = _place(change), change.made_at

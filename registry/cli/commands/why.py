@@ -5,16 +5,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from registry.cli import complete, escape, options
-from registry.cli.column import Column
-from registry.cli.console import Console
-from registry.cli.findings_view import draw_findings
+from registry.cli import completion, escape, options
+from registry.cli.findings import draw_findings
 from registry.cli.group import session_command
-from registry.cli.listing import emit
+from registry.cli.listing import Column, emit
+from registry.cli.options import agent_option, target_of, tell_project
 from registry.cli.placed_view import COLUMNS as PLACED
 from registry.cli.placed_view import draw, handle
-from registry.cli.pulling import agent_option, target_of, tell_project
-from registry.cli.session import Session
+from registry.cli.session import Console, Session
 from registry.db.read.listing import Filters
 from registry.disk.agents import find_agent
 from registry.model import record
@@ -31,11 +29,11 @@ if TYPE_CHECKING:
     "skill-registry why pdf-forms --json | jq '.[].listed'",
     "skill-registry why pdf-forms --query 'fill out a form'",
 )
-@click.argument("subject", metavar="NAME|PATH", shell_complete=complete.names_or_paths)
+@click.argument("subject", metavar="NAME|PATH", shell_complete=completion.names_or_paths)
 @click.option(
     "--personality",
     metavar="NAME",
-    shell_complete=complete.personalities,
+    shell_complete=completion.personalities,
     help="Also whether this personality of the settings sees it, and by which rule.",
 )
 @agent_option(help="Also whether this agent reads the skill from disk, and from which folder.")

@@ -4,7 +4,7 @@ import os
 import shlex
 from collections.abc import Collection, Container, Iterable
 
-from registry.cli import escape, words
+from registry.cli import escape, formatting
 from registry.cli.session import Session
 
 
@@ -17,7 +17,7 @@ def tell_nesting(session: Session, targets: Iterable[str]) -> None:
     for target in targets:
         for found in nesting(registry.core, target):
             folder, other = escape.line(target), escape.line(found.source.name)
-            held = words.count(found.skills, "skill")
+            held = formatting.count(found.skills, "skill")
             if not found.inside:
                 note = f"{folder} holds the source {other}, which keeps its {held}."
             elif found.skills:

@@ -6,8 +6,8 @@ from contextlib import suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
-from registry.cli import escape, words
-from registry.cli.copied import named
+from registry.cli import escape, formatting
+from registry.cli.batch import some_refs
 from registry.cli.session import Session
 from registry.errors import RegistryError, SkillHeld
 
@@ -84,14 +84,14 @@ def tell_origins(session: Session, target: "Target", done: "Sequence[InstallResu
     for entry in entries:
         by_origin.setdefault(_origin(entry), []).append(entry.name)
     for origin, names in by_origin.items():
-        session.console.note(f"From {origin}: {named(names)}")
+        session.console.note(f"From {origin}: {some_refs(names)}")
     if entries:
         lock = escape.line(os.path.join(target.path, NAME))
         session.console.note(f"{_elsewhere(target, locked, new)}Recorded in {lock}")
     alike = look_alikes(session.registry.core.reader) if entries else {}
     for entry in entries:
         if others := imitated(alike, entry.name):
-            text = f"{escape.line(entry.name)} looks like another skill: {named(others)}"
+            text = f"{escape.line(entry.name)} looks like another skill: {some_refs(others)}"
             session.console.note(text, "yellow")
 
 
@@ -111,9 +111,9 @@ def _elsewhere(target: "Target", locked: "Mapping[str, Locked]", folders: Sequen
 def _origin(entry: "Locked") -> str:
     if entry.origin is None or not entry.origin["url"]:
         return f"the source {escape.line(entry.source)}"
-    place = escape.line(words.address(entry.origin["url"], entry.origin["ref"]))
+    place = escape.line(formatting.address(entry.origin["url"], entry.origin["ref"]))
     commit = entry.origin["commit"]
-    return f"{place} at {words.commit(commit)}" if commit else place
+    return f"{place} at {formatting.commit(commit)}" if commit else place
 
 
 def _way_out(session: Session, ref: str) -> str:
@@ -168,8 +168,8 @@ def tell_fetched(session: Session, target: "Target", done: "Sequence[InstallResu
             name, local = escape.line(source.name), session.console.is_terminal
             fetch = f" To fetch what is newer: skill-registry sync {quote(name)}"
             session.console.note(
-                f"Compared with {name} at {words.commit(remote.version)}, fetched on "
-                f"{words.moment(remote.fetched_at, local=local)}.{'' if is_behind else fetch}"
+                f"Compared with {name} at {formatting.commit(remote.version)}, fetched on "
+                f"{formatting.moment(remote.fetched_at, local=local)}.{'' if is_behind else fetch}"
             )
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from registry.cli import escape, words
-from registry.cli.console import Console
-from registry.cli.width import wrap
+from registry.cli import escape, formatting
+from registry.cli.formatting import wrap
+from registry.cli.session import Console
 from registry.model import Diagnostic
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ INDENT: Final = "  "
 def draw_findings(console: Console, findings: Iterable[Diagnostic], width: int) -> Iterator[str]:
     """Yield a paragraph per finding: place, severity, code, message and fix."""
     for finding in findings:
-        severity = console.style(finding.severity, words.SEVERITY_STYLES[finding.severity])
+        severity = console.style(finding.severity, formatting.SEVERITY_STYLES[finding.severity])
         where = _place(finding.path, finding.line) if finding.path else ""
         security = " (security)" if finding.category == "security" else ""
         yield f"{INDENT}{where}{severity} {escape.line(finding.code)}{security}"
@@ -44,4 +44,4 @@ def _place(path: str, line: int | None) -> str:
 def tell_security(console: Console, ref: str, found: "Diagnostic | Suspicious") -> None:
     """Say on stderr what was found about security in a skill from elsewhere."""
     said = f"{ref}: {found.severity} {found.code}: {found.message}"
-    console.note(escape.prose(said), words.SEVERITY_STYLES[found.severity])
+    console.note(escape.prose(said), formatting.SEVERITY_STYLES[found.severity])

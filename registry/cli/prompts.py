@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import click
 
-from registry.cli import escape, words
+from registry.cli import escape, formatting
 from registry.cli.session import Session
 
 
@@ -69,6 +69,6 @@ def confirm_addresses(session: Session, targets: Iterable[str], *, yes: bool) ->
     for target in targets:
         address = new_shorthand(session.registry.core, target)
         if address is not None:
-            whole = words.address(address.url, address.ref, address.part, address.only)
+            whole = formatting.address(address.url, address.ref, address.part, address.only)
             session.console.note(f"{escape.line(target)} means {escape.line(whole)}")
             confirm(session, "Fetch from this address?", yes=yes)
