@@ -110,12 +110,14 @@ def _read_by(one: Explanation, agent: Agent, seen: Sequence[Seen]) -> Iterator[D
         state = "" if each.state in {"pulled", "registered", "unknown"} else f" ({each.state})"
         yield Diagnostic("agent", "info", f"{agent.name} reads it from {each.place}{state}")
     names = {each.name for each in here}
-    if others := [each.place for each in seen if each.name in names and each not in here]:
-        message = f"{agent.name} also reads a skill of the same name from {', '.join(others)}"
-        wins = _WINS.get(agent.id)
-        if wins is not None and len({each.where for each in here}) == 1:
-            is_first = here[0].where == wins
-            message += f"; it loads {'this one' if is_first else 'the other one'}"
+    if others := [each for each in seen if each.name in names and each not in here]:
+        places = ", ".join(each.place for each in others)
+        message = f"{agent.name} also reads a skill of the same name from {places}"
+        loaded = [each for each in (*here, *others) if each.where == _WINS.get(agent.id)]
+        if len({each in here for each in loaded}) == 1:
+            first = loaded[0]
+            ref = one.ref if first in here else first.skill and first.skill.ref
+            message += f"; it loads {ref or first.name} from {first.place}"
         yield Diagnostic("agent", "warning", message)
 
 

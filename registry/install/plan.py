@@ -106,8 +106,11 @@ _UNWRITABLE_NAME: Final = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
 
 _NOT_SO: Final = "the registry does not have it so"
 
-EQUAL: Final = "its files are equal, but no pull installed it; --adopt records it as installed"
+EQUAL: Final = "its files are equal, but it was not installed by pull; --adopt takes it over"
 """Why a folder that no pull made is left alone though nothing in it differs."""
+
+ADOPTED: Final = "its files are equal, and it counts as installed by pull now"
+"""What became of such a folder that was taken over; nothing in it is changed."""
 
 _ELSEWHERE: Final = "It was pulled {there}: remove it first."
 
@@ -342,7 +345,7 @@ class InstallPlan(Places):
             if known is not None and known != entry:
                 self._displaced(folder, known, is_kept=True)
             self.locked[folder] = entry
-            return "unchanged", None
+            return "unchanged", None if known is not None else ADOPTED
         if not self._carry_out(folder, [*parts, *left], entries, entry):
             raise Edited(laid[0].path_of(folder))
         is_new = kept is None and all(part.base is None for part in [*parts, *left])

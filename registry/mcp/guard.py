@@ -111,9 +111,12 @@ class Guard:
         if wait:
             later = {"retry-after": str(int(wait + 1))}
             return self._refused(headers, 429, "Too many requests", later)
-        if not self._is_known(headers.getlist("authorization")):
-            how = {"www-authenticate": "Bearer"}
-            return self._refused(headers, 401, "A bearer token is required", how)
+        given = headers.getlist("authorization")
+        if not self._is_known(given):
+            told, how = "A bearer token is required", "Bearer"
+            if any(one.lower().startswith("bearer ") for one in given):
+                told, how = "The token is not valid", 'Bearer error="invalid_token"'
+            return self._refused(headers, 401, told, {"www-authenticate": how})
         length = headers.get("content-length", "0")
         # The SDK bounds bodies that come in chunks.
         if not length.isdecimal() or int(length) > MAX_BYTES:

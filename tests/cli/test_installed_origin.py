@@ -104,6 +104,14 @@ class TestInstalled:
         assert f"file://{upstream} at {first[:10]}, skills/alpha (installed copy)" in told
 
     @pytest.mark.both
+    def test_stats_count_the_copy_with_its_origin(self, cli, upstream):
+        counted = json.loads(cli("stats", "--json").stdout)["by_origin"]
+        assert counted == {f"file://{upstream}": 2}
+        assert cli("source", "remove", "up").exit_code == 0
+        counted = json.loads(cli("stats", "--json").stdout)["by_origin"]
+        assert counted == {f"file://{upstream}": 1}
+
+    @pytest.mark.both
     def test_another_project_records_the_origin_and_follows_it(
         self, cli, upstream, in_project, home
     ):

@@ -51,6 +51,8 @@ def test_a_token_is_asked_for_where_there_is_one(serve, library):
     url, _ = serve(SKILL_REGISTRY_TOKEN="s3cret")
     assert ask(url)[0] == 401
     assert ask(url, Authorization="Bearer wrong")[0] == 401
+    assert "A bearer token is required" in str(ask(url))
+    assert "The token is not valid" in str(ask(url, Authorization="Bearer wrong"))
     assert ask(url, Authorization="Basic s3cret")[0] == 401
     assert ask(url, Authorization="Bearer s3cret")[0] == 200
 

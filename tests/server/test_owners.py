@@ -73,12 +73,18 @@ NOT_YOURS = {
 }
 
 
-def test_another_role_is_told_whose_it_is_also_on_the_same_machine(world, alice):
+@pytest.mark.parametrize("is_remembered", [True, False])
+def test_another_role_is_told_whose_it_is_also_on_the_same_machine(
+    world, alice, is_remembered, monkeypatch
+):
     from registry.db.adopted import remember
 
     bob = world.open("bob", host="alice-pc")
     (source,) = bob.sources()
-    remember(bob.core.backend, source.path)
+    if is_remembered:
+        remember(bob.core.backend, source.path)
+    else:
+        monkeypatch.setenv("XDG_DATA_HOME", str(world.folder / "bobs-data"))
     before = alice.core.reader.rows("SELECT * FROM sources")
     for what, act in NOT_YOURS.items():
         with pytest.raises(SourceNotYours, match=f"'hers' belongs to '{world.name('alice')}' on"):

@@ -393,8 +393,15 @@ OFFERED: Final[Sequence[Column["OfferedSkill"]]] = (
 )
 
 
+def _state(one: "InstallResult") -> str:
+    """Return a state for people; in JSON these two are ``edited`` and ``unchanged``."""
+    from registry.install.plan import ADOPTED, EQUAL
+
+    return {EQUAL: "not ours", ADOPTED: "adopted"}.get(one.reason or "", one.state)
+
+
 COLUMNS: Final[Sequence[Column["InstallResult"]]] = (
-    Column("STATE", lambda one: one.state, cut="middle"),
+    Column("STATE", _state, cut="middle"),
     Column("SKILL", lambda one: one.ref, cut="middle"),
     Column("FOLDER", lambda one: one.path, cut="middle", drop=1),
 )

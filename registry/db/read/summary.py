@@ -1,5 +1,6 @@
 """What the registry holds in all, how big and how fresh it is."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
@@ -14,7 +15,7 @@ from registry.model import Value
 class Stats(Value):
     """Counts over the whole registry; ``bytes`` adds up the files of all skills.
 
-    ``by_origin``: how many are listed of each address that remote sources come from.
+    ``by_origin``: how many are listed of each address that they come from, installed copies too.
     """
 
     skills: int
@@ -62,12 +63,15 @@ def stats(reader: Reader) -> Stats:
             " ORDER BY min(src.strength)"
         )
         origin = reader.rows(
-            f"SELECT src.url, count(*) FROM {FROM} WHERE {sight.visible} AND src.url IS NOT NULL "
-            "GROUP BY src.url ORDER BY src.url"
+            f"SELECT coalesce(src.url, s.installed), count(*) FROM {FROM} WHERE {sight.visible} "
+            "AND coalesce(src.url, s.installed) IS NOT NULL GROUP BY 1"
         )
         synced = reader.rows("SELECT count(*), min(last_sync_at), max(last_sync_at) FROM sources")
     skills, visible, shadowed, hidden, files, size, names, kinds, categories, tags = counts[0]
     sources, oldest, newest = synced[0] if synced else (0, None, None)
+    by_origin: Counter[str] = Counter()
+    for text, number in origin:
+        by_origin[text.partition("\n")[0]] += number  # an installed copy says more: `ORIGIN`
     return Stats(
         skills=skills,
         visible=visible,
@@ -75,7 +79,7 @@ def stats(reader: Reader) -> Stats:
         hidden=hidden,
         by_status=dict(status),
         by_scope=dict(scope),
-        by_origin=dict(origin),
+        by_origin=dict(sorted(by_origin.items())),
         sources=sources,
         tags=tags,
         kinds=kinds,
