@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from keyword import iskeyword
 from typing import Any, Final, NoReturn, TextIO
 
 import click
@@ -206,13 +205,19 @@ COMMANDS: Final = {
 """All commands in the order of the help, each with the first line of its own help."""
 
 MODULES: Final = {
-    "facets": ("tags", "kinds", "categories"),
-    "change": ("create", "update", "rename"),
-    "trash_can": ("delete", "restore", "trash"),
-    "history": ("history", "diff"),
     "archives": ("import", "export"),
+    "change": ("create", "update", "rename", "edit"),
+    "config": ("config", "completion"),
+    "mcp": ("mcp",),
+    "pull": ("pull", "agents"),
+    "search": ("search", "why", "eval"),
+    "serve": ("serve", "token"),
+    "show": ("show", "history", "diff"),
+    "stats": ("stats", "tags", "kinds", "categories", "copies"),
+    "tools": ("tools", "prompt"),
+    "trash": ("delete", "restore", "trash"),
 }
-"""Modules of several commands, each under its name; a module of one has it as ``command``."""
+"""Modules that name their commands, with a ``_`` if needed; in the others it is ``command``."""
 
 
 class Root(Group):
@@ -236,8 +241,8 @@ class Root(Group):
             return None
         shared = next((module for module, names in MODULES.items() if cmd_name in names), None)
         module = import_module(f"registry.cli.commands.{shared or cmd_name}")
-        name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        command = getattr(module, name if shared else "command")
+        name = cmd_name if shared else "command"
+        command = getattr(module, f"{name}_", None) or getattr(module, name)
         assert isinstance(command, click.Command)  # noqa: S101  # a programming error
         return command
 

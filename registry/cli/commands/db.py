@@ -140,8 +140,8 @@ def copy(session: Session, *, source: str, target: str) -> None:
     """
     from contextlib import closing
 
+    from registry.cli.commands.source import of_others, place_of
     from registry.cli.progress import SyncProgress
-    from registry.cli.sources_view import of_others, place_of
     from registry.db.adopted import adopt_copied
     from registry.db.copy import copy as copy_all
     from registry.db.open import open_backend

@@ -1,4 +1,4 @@
-"""`skill-registry pull`."""
+"""`skill-registry pull` and `agents`."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +21,7 @@ from registry.cli.prompts import choose as ask_which
 from registry.cli.prompts import confirm_addresses, is_terminal
 from registry.cli.session import Session, Status
 from registry.db.read.listing import Filters
+from registry.disk.agents import Agent, agents, expand, installed_agents
 from registry.errors import LockMissing, NotPulled
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from registry.install.told import How, Pulled
     from registry.model import Skill
     from registry.remotes.offered import Choose
+
 
 CHOOSE: Final = "Choose skills by name, by --tag, or --all of them."
 WITH_ADDRESS: Final = (
@@ -176,7 +178,7 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
 @click.option("--remove", is_flag=True, help="Remove what was pulled under these names.")
 @options.yes_fetch_option
 @options.format_options
-def command(
+def pull(
     session: Session,
     /,
     *,
@@ -404,3 +406,54 @@ COLUMNS: Final[Sequence[Column["Pulled"]]] = (
     Column("SKILL", lambda one: one.ref, cut="middle"),
     Column("FOLDER", lambda one: one.path, cut="middle", drop=1),
 )
+
+
+def _shown(place: str) -> str:
+    """Return the path of a place of all projects, short in the home folder."""
+    path, home = expand(place) or "", os.path.expanduser("~")
+    return path.replace(home, "~", 1) if path.startswith(f"{home}/") else path
+
+
+def _others(one: Agent) -> str:
+    """Return the further folders that an agent reads."""
+    personal = filter(None, map(_shown, one.personal_places))
+    places = dict.fromkeys([*one.project_places, *personal])
+    return ", ".join(place for place in places if place not in {one.project, _shown(one.personal)})
+
+
+AGENT_COLUMNS: Final[Sequence[Column[Agent]]] = (
+    Column("AGENT", lambda one: one.id),
+    Column("NAME", lambda one: one.name, drop=2),
+    Column("IN A PROJECT", lambda one: one.project, drop=1),
+    Column("FOR ALL PROJECTS", lambda one: _shown(one.personal)),
+    Column("ALSO READS", _others, only="table", flexible=True, drop=3),
+)
+
+
+@session_command(
+    "skill-registry agents",
+    "skill-registry pull haiku --agent codex",
+    "skill-registry list --agent codex",
+    starts_new=True,
+)
+@options.format_options
+def agents_(session: Session) -> None:
+    """List the agents that skills can be installed for, and their folders.
+
+    "pull NAME --agent AGENT" writes into the folder shown; agents that are installed on this
+    machine come first. Some agents also read other folders: --json lists them under "reads".
+    """
+    found = {one.id for one in installed_agents(os.getcwd())}
+    every = sorted(agents().values(), key=lambda one: (one.id not in found, one.id))
+
+    def to_record(one: Agent) -> dict[str, Any]:
+        return {
+            "agent": one.id,
+            "name": one.name,
+            "project": one.project,
+            "global": one.personal or None,
+            "reads": one.project_places + one.personal_places,
+            "installed": one.id in found,
+        }
+
+    emit(session, every, AGENT_COLUMNS, to_record=to_record)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import click
 
 from registry.cli import completion, escape, formatting, options
+from registry.cli.commands.source import of_others
 from registry.cli.findings import finding_line, tell_security
 from registry.cli.group import session_command
 from registry.cli.prompts import confirm_addresses
 from registry.cli.session import Console, Session, Status, Style
 from registry.cli.source_hints import tell_nesting, tell_project
-from registry.cli.sources_view import of_others
 from registry.disk.links import LINK_KNOWN
 from registry.model import SCOPES
 
