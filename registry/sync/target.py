@@ -41,7 +41,7 @@ def _target(
     foreign = [] if to_read else [one.name for one in known if one.remote is not None]
     if not to_read:
         known = [one for one in known if one.remote is None]
-    claimed = [one for one in every if one.host == core.host]
+    claimed = sorted((one for one in every if one.host == core.host), key=lambda one: not one.own)
     if name is None and not known and foreign and core.settings.default_source is None:
         raise SourceUnclear(known=[], foreign=foreign)
     if name is None and not known and not foreign and claimed:

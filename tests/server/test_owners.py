@@ -6,7 +6,14 @@ import psycopg
 import pytest
 
 from registry.db.read.listing import Filters
-from registry.errors import AdminNeeded, HostTaken, RightMissing, RoleNotFound, SourceNotYours
+from registry.errors import (
+    AdminNeeded,
+    HostTaken,
+    RightMissing,
+    RoleNotFound,
+    SourceNotYours,
+    SourceUnclear,
+)
 from tests.conftest import write_skill
 from tests.program import run
 from tests.server.roles import World
@@ -91,6 +98,9 @@ def test_another_role_is_told_whose_it_is_also_on_the_same_machine(
             pytest.fail(f"{what}: {act(bob)}")
         assert alice.core.reader.rows("SELECT * FROM sources") == before, what
         assert alice.read("pdf").endswith("# Alice\n"), what
+    if not is_remembered:
+        with pytest.raises(SourceUnclear, match="your own"):
+            bob.create("new", description="New.")
 
 
 def test_a_sync_of_all_leaves_out_what_is_another_roles(world, alice, root):
