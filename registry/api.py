@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from registry.db.read.skills import StoredSkill
     from registry.db.read.usage import UsageCount
     from registry.install.export import Export
-    from registry.install.told import Pulled
+    from registry.install.targets import InstallResult
     from registry.remotes.offered import Choose
     from registry.remotes.sources import SourceChange
     from registry.sync.places import Discovered
@@ -546,32 +546,35 @@ class SkillRegistry:
 
     def pull(
         self, skills: Sequence[Skill], to: str, *, force: bool = False, agents: Sequence[str] = ()
-    ) -> "Sequence[Pulled]":
+    ) -> "Sequence[InstallResult]":
         """Put skills into folders of their names below ``to``; see `exchange.pull.pull`.
 
         ``agents``: into the folders of these below ``to``, which is a project.
         """
         from registry.install.pull import pull
-        from registry.install.targets import Target
-        from registry.install.told import How
+        from registry.install.targets import InstallOptions, Target
 
-        return pull(self.core, skills, Target.folder(to), How(force=force, agents=agents))
+        return pull(
+            self.core, skills, Target.folder(to), InstallOptions(force=force, agents=agents)
+        )
 
-    def update_pulled(self, to: str) -> "Sequence[Pulled]":
+    def update_pulled(self, to: str) -> "Sequence[InstallResult]":
         """Bring up to date what was pulled into a folder; see `exchange.pull.update`."""
         from registry.install.pull import update
         from registry.install.targets import Target
 
         return update(self.core, Target.folder(to))
 
-    def remove_pulled(self, to: str, names: Sequence[str]) -> "Sequence[Pulled]":
+    def remove_pulled(self, to: str, names: Sequence[str]) -> "Sequence[InstallResult]":
         """Remove what was pulled into a folder under these names; see `exchange.pull.remove`."""
         from registry.install.pull import folders_of, remove
         from registry.install.targets import Target
 
         return remove(self.core, Target.folder(to), folders_of(Target.folder(to), names))
 
-    def check_pulled(self, to: str, skills: Sequence[Skill] | None = None) -> "Sequence[Pulled]":
+    def check_pulled(
+        self, to: str, skills: Sequence[Skill] | None = None
+    ) -> "Sequence[InstallResult]":
         """Say how pulled skills differ from these (None: all that were pulled) as they are now."""
         from registry.install.pull import check
         from registry.install.targets import Target
@@ -616,7 +619,7 @@ class SkillRegistry:
         self, path: str, *, source: str | None = None, name: str | None = None
     ) -> SkillDetail:
         """Create the skill that an archive holds; see `exchange.archives.import_archive`."""
-        from registry.install.archives import import_archive
+        from registry.install.imports import import_archive
 
         return import_archive(self.core, path, source=source, name=name)
 
@@ -631,7 +634,7 @@ class SkillRegistry:
         trust: bool = False,
     ) -> Sequence[SkillDetail]:
         """Create the skills of an archive or an address; see `exchange.bringing.import_skills`."""
-        from registry.install.bringing import import_skills
+        from registry.install.imports import import_skills
 
         return import_skills(
             self.core, target, skills=skills, every=every, source=source, name=name, trust=trust
@@ -803,11 +806,11 @@ class SkillRegistry:
         becomes one. Raises `SourceNotFound`, `SourceInvalid`, `SourceExists` under another name,
         `AddressInvalid`, `RemoteProblem` of a new one, `SyncRunning` unless ``wait``.
         """
-        from registry.install.interrupted import interrupted
+        from registry.install.history import interrupted_targets
         from registry.remotes.sources import sync
         from registry.sync.planning import SyncOptions
 
-        if not dry_run and interrupted():
+        if not dry_run and interrupted_targets():
             from registry.install.pull import clear_up
 
             clear_up(self.core)

@@ -13,8 +13,7 @@ from registry.errors import RegistryError, SkillHeld
 
 if TYPE_CHECKING:
     from registry.install.lockfile import Locked
-    from registry.install.targets import Target
-    from registry.install.told import Pulled
+    from registry.install.targets import InstallResult, Target
 
 _TELLING: Final = {
     "edited": "was edited there",
@@ -28,7 +27,7 @@ _TELLING: Final = {
 def explain(
     session: Session,
     target: "Target",
-    done: "Sequence[Pulled]",
+    done: "Sequence[InstallResult]",
     doing: Sequence[str],
     *,
     again: str,
@@ -37,9 +36,9 @@ def explain(
 
     ``again``: the command that brings what was pulled there up to date.
     """
-    from registry.install.choice import UNLESS_FORCED
     from registry.install.lockfile import read_lock
-    from registry.install.standing import EQUAL
+    from registry.install.plan import EQUAL
+    from registry.install.provenance import UNLESS_FORCED
 
     edited = [one for one in done if one.state == "edited" and one.reason != EQUAL]
     locked = read_lock(target.path) if edited else {}
@@ -70,7 +69,7 @@ def explain(
         session.console.note("--force puts what was asked for in the place of what lies there.")
 
 
-def tell_origins(session: Session, target: "Target", done: "Sequence[Pulled]") -> None:
+def tell_origins(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:
     """Print for each installed skill its source, or its address and commit; then where else it is.
 
     A name that looks like the name of another skill gets a warning.
@@ -133,11 +132,11 @@ def tell_pulled(session: Session, since: str) -> None:
 
     Nothing is said of where a pull is written down: `undo` comes to that one.
     """
+    from registry.install.history import remembered_pulls
     from registry.install.lockfile import pulled_at
-    from registry.install.remembered import remembered
     from registry.install.targets import Target
 
-    known = {one.folder for one in remembered(session.registry.core)}
+    known = {one.folder for one in remembered_pulls(session.registry.core)}
     with suppress(OSError):  # the current folder is gone, and with it any project
         for target in (Target.project(os.getcwd()), Target.everywhere()):
             last = pulled_at(target.path)
@@ -149,23 +148,23 @@ def tell_pulled(session: Session, since: str) -> None:
                 )
 
 
-def tell_fetched(session: Session, target: "Target", done: "Sequence[Pulled]") -> None:
+def tell_fetched(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:
     """Print for each remote source of checked skills which version they were compared with.
 
     Its remote may have a newer one by now, as a check fetches nothing. To fetch it comes after what
     is behind already.
     """
     from registry.install.lockfile import read_lock
-    from registry.remotes.urls import bare
+    from registry.remotes.address import normalize_url
 
     folders = {os.path.basename(one.path) for one in done}
     is_behind = any(one.state == "behind" for one in done)
     locked = read_lock(target.path)
     origins = [entry.origin for name, entry in locked.items() if name in folders and entry.origin]
-    urls = {bare(origin["url"] or "") for origin in origins}
+    urls = {normalize_url(origin["url"] or "") for origin in origins}
     for source in session.registry.sources(counted=False) if urls else ():
         remote = source.remote
-        if remote is not None and remote.version and bare(remote.url) in urls:
+        if remote is not None and remote.version and normalize_url(remote.url) in urls:
             name, local = escape.line(source.name), session.console.is_terminal
             fetch = f" To fetch what is newer: skill-registry sync {quote(name)}"
             session.console.note(
@@ -176,7 +175,7 @@ def tell_fetched(session: Session, target: "Target", done: "Sequence[Pulled]") -
 
 def tell_strange(session: Session, target: "Target") -> None:
     """Say of which addresses of the lock it can't be told what they have by now."""
-    from registry.install.whence import strange_addresses
+    from registry.install.provenance import strange_addresses
 
     for address in strange_addresses(session.registry.core, target):
         session.console.note(

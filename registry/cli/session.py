@@ -180,7 +180,7 @@ def _is_unicode(stream: TextIO) -> bool:
         return False
 
 
-FETCHING: Final = "registry.remotes.fetching"
+FETCHING: Final = "registry.remotes.fetch"
 """The logger of errors that stop the fetch of one source."""
 
 

@@ -14,13 +14,12 @@ from registry.disk.files import read_file, tree_digest
 from registry.disk.paths import is_safe_relative
 from registry.document.names import check_folder_name
 from registry.errors import AddressInvalid, LockMissing, PullRefused, RegistryError
-from registry.install.choice import agents_folder, owner
 from registry.install.content import local_files
 from registry.install.lockfile import Locked, Mode
+from registry.install.plan import InstallPlan
+from registry.install.provenance import agents_folder, owner
 from registry.install.pull import at_work
-from registry.install.standing import Standing
-from registry.install.targets import Target
-from registry.install.told import PLAIN, How, Pulled
+from registry.install.targets import PLAIN, InstallOptions, InstallResult, Target
 from registry.model import DOCUMENT_NAMES
 from registry.remotes.address import Address, parse_address
 
@@ -35,7 +34,7 @@ _SHARING: Final = "codex"
 looks there is installed."""
 
 
-def adopt(core: Core, target: Target, how: How = PLAIN) -> list[Pulled]:
+def adopt(core: Core, target: Target, how: InstallOptions = PLAIN) -> list[InstallResult]:
     """List in our lock what that program's lock lists and the disk has; no folder is changed.
 
     Raises `LockMissing` where it has none that can be read, and as `pull.pull`.
@@ -78,19 +77,19 @@ def _client_lock(core: Core, target: Target) -> Mapping[str, Mapping[str, Any]] 
 
 
 def _adopted(
-    core: Core, target: Target, work: Standing, name: str, facts: Mapping[str, Any]
-) -> Pulled:
+    core: Core, target: Target, work: InstallPlan, name: str, facts: Mapping[str, Any]
+) -> InstallResult:
     folder = agents_folder(name)
     if check_folder_name(folder) is not None:
-        return Pulled(name, target.path, "failed", "no folder of a skill can have its name")
+        return InstallResult(name, target.path, "failed", "no folder of a skill can have its name")
     by_label = _agents_with(target, folder)
     laid = target.laid(by_label.values(), "copy", folder) if by_label else []
     first = next((one for one in laid if _is_folder(one.path_of(folder))), None)
     if first is None:
-        return Pulled(name, os.path.join(target.path_of(target.shared), folder), "missing")
+        return InstallResult(name, os.path.join(target.path_of(target.shared), folder), "missing")
     path = first.path_of(folder)
     if folder in work.locked:
-        return Pulled(name, path, "unchanged")
+        return InstallResult(name, path, "unchanged")
     found = {one.label: work.found(one, folder) for one in laid}
     digest = found[first.label] or ""
     linked = [one for one in laid if one.link and found[one.label] == digest_of_link(one.link)]
@@ -99,7 +98,9 @@ def _adopted(
     files = local_files(Place(work.folder_at(first.label), folder))
     document = next((one for one in DOCUMENT_NAMES if one in files), None)
     if document is None or not all(hashed for hashed, _ in files.values()):
-        return Pulled(name, path, "failed", "its folder holds no skill file, or what is no file")
+        return InstallResult(
+            name, path, "failed", "its folder holds no skill file, or what is no file"
+        )
     mode: Mode = "link" if is_linked else "copy"
     entry = Locked(
         name=name,
@@ -116,7 +117,7 @@ def _adopted(
     )
     entry = _owned(core, entry)
     work.note(folder, entry)
-    return Pulled(entry.ref, path, "added")
+    return InstallResult(entry.ref, path, "added")
 
 
 def _is_folder(path: str) -> bool:

@@ -10,29 +10,28 @@ from registry.disk.atomic import Place, remove_tree
 from registry.disk.beneath import Folder
 from registry.install import lockfile, placing
 from registry.install.content import Entry
+from registry.install.history import Replaced
 from registry.install.lockfile import Locked
-from registry.install.remembered import Displaced
+from registry.install.plan import InstallPlan
 from registry.install.several import Part, Several
 from registry.install.staging import alone, staging_dirs, stale_drafts
-from registry.install.standing import Standing
-from registry.install.targets import HERE, Target
-from registry.install.told import How
+from registry.install.targets import LOCK_DIR, InstallOptions, Target
 
 BATCH: Final = 100
 """Skills after which the lock file is written; until then staging directories tell the state."""
 
 
-class Placed(Standing):
+class Placed(InstallPlan):
     """What is in place below the folder of a lock, for as long as nobody else may change it."""
 
     def __init__(
-        self, core: Core, stack: ExitStack, target: Target, anchor: Folder, how: How
+        self, core: Core, stack: ExitStack, target: Target, anchor: Folder, how: InstallOptions
     ) -> None:
         super().__init__(core, stack, target, anchor, how)
         self._anchor = anchor
         self._written = dict(self.locked)
         self._behind: list[Callable[[], None]] = []
-        self._changed: dict[str, Displaced] = {}
+        self._changed: dict[str, Replaced] = {}
 
     def begin(self) -> None:
         """Finish, or take back, what killed pulls left."""
@@ -55,9 +54,9 @@ class Placed(Standing):
             self._behind.pop()()
 
     def _displaced(self, folder: str, entry: Locked | None, *, is_kept: bool) -> None:
-        self._changed[folder] = Displaced(entry, is_kept)
+        self._changed[folder] = Replaced(entry, is_kept)
 
-    def displaced(self) -> dict[str, Displaced]:
+    def displaced(self) -> dict[str, Replaced]:
         """Return what was displaced so far, by the folders."""
         return self._changed
 
@@ -83,7 +82,7 @@ class Placed(Standing):
         self, folder: str, parts: Sequence[Part], entries: Sequence[Entry], entry: Locked | None
     ) -> bool:
         """Change the places of a skill, all or none; False: somebody was there meanwhile."""
-        if entry is not None and [one.label for one in parts] == [HERE]:
+        if entry is not None and [one.label for one in parts] == [LOCK_DIR]:
             placed = self._change_here(folder, parts[0], entries, entry)
         else:
             placed = self._change_several(folder, parts, entries, entry)

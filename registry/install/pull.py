@@ -18,23 +18,23 @@ from registry.errors import (
     RegistryError,
     SkillHeld,
 )
-from registry.install import interrupted, lockfile
-from registry.install.choice import folders, original
+from registry.install import history, lockfile
 from registry.install.content import Entry, content_as_locked, is_known
+from registry.install.history import remember
 from registry.install.lockfile import Locked
-from registry.install.origins import Origins
 from registry.install.placed import Placed
-from registry.install.remembered import remember
+from registry.install.plan import InstallPlan
+from registry.install.provenance import Provenance, folders, original
+from registry.install.restore import LockedOrigins
 from registry.install.staging import LOCK_SECONDS, alone_in, where
-from registry.install.standing import Standing
-from registry.install.targets import Target
-from registry.install.told import PLAIN, How, Pulled
-from registry.install.whence import Whence
+from registry.install.targets import PLAIN, InstallOptions, InstallResult, Target
 from registry.model import Skill
 from registry.remotes.git import COMMIT
 
 
-def pull(core: Core, skills: Sequence[Skill], target: Target, how: How = PLAIN) -> list[Pulled]:
+def pull(
+    core: Core, skills: Sequence[Skill], target: Target, how: InstallOptions = PLAIN
+) -> list[InstallResult]:
     """Write skills into folders of their names; what is equal is left alone.
 
     A folder that was edited since it was pulled, or that no pull made, is left alone, too, unless
@@ -55,8 +55,8 @@ def pull(core: Core, skills: Sequence[Skill], target: Target, how: How = PLAIN) 
 
 
 def update(
-    core: Core, target: Target, names: Sequence[str] | None = None, how: How = PLAIN
-) -> list[Pulled]:
+    core: Core, target: Target, names: Sequence[str] | None = None, how: InstallOptions = PLAIN
+) -> list[InstallResult]:
     """Bring what was pulled up to date: all that the lock lists, or these folders of it.
 
     What the registry no longer has is told as gone, and left alone. Of what is from no source here,
@@ -64,7 +64,7 @@ def update(
     """
     check_folder(target)
     with ExitStack() as stack:
-        origins, whence = Origins(core, stack, offline=how.offline), Whence(core)
+        origins, whence = LockedOrigins(core, stack, offline=how.offline), Provenance(core)
         work = stack.enter_context(at_work(core, target, how))
         check_locked(target)  # by now a killed pull is finished, or taken back
         chosen = [one for one in sorted(work.locked) if names is None or one in names]
@@ -74,8 +74,13 @@ def update(
 
 
 def _updated(
-    core: Core, work: Standing, whence: Whence, origins: Origins, folder: str, how: How
-) -> Pulled:
+    core: Core,
+    work: InstallPlan,
+    whence: Provenance,
+    origins: LockedOrigins,
+    folder: str,
+    how: InstallOptions,
+) -> InstallResult:
     entry = work.locked[folder]
     skill = whence.skill(entry)
     if skill is not None:
@@ -86,7 +91,9 @@ def _updated(
     return told
 
 
-def remove(core: Core, target: Target, names: Sequence[str], how: How = PLAIN) -> list[Pulled]:
+def remove(
+    core: Core, target: Target, names: Sequence[str], how: InstallOptions = PLAIN
+) -> list[InstallResult]:
     """Remove what was pulled into these folders, links included, unless it was edited there.
 
     Raises as `pull`.
@@ -95,7 +102,7 @@ def remove(core: Core, target: Target, names: Sequence[str], how: How = PLAIN) -
         return [work.remove(folder) for folder in names]
 
 
-def put_back(core: Core, target: Target, how: How = PLAIN) -> list[Pulled]:
+def put_back(core: Core, target: Target, how: InstallOptions = PLAIN) -> list[InstallResult]:
     """Let everything be as the lock says, to the byte, or change nothing at all.
 
     The files come from the registry, its skills as they are now and their revisions, else from
@@ -106,7 +113,7 @@ def put_back(core: Core, target: Target, how: How = PLAIN) -> list[Pulled]:
     check_locked(target)
     missing: list[str] = []
     with ExitStack() as stack:
-        origins = Origins(core, stack, offline=how.offline)
+        origins = LockedOrigins(core, stack, offline=how.offline)
         with at_work(core, target, replace(how, dry_run=True)) as plan:
             origins.expect(_unknown(core, plan.locked.values()))
             for folder, entry in sorted(plan.locked.items()):
@@ -124,7 +131,9 @@ def _unknown(core: Core, entries: Iterable[Locked]) -> list[Locked]:
     return [one for one in entries if not is_known(core, one.name, one.tree_hash)]
 
 
-def _put_back(core: Core, work: Standing, origins: Origins, folder: str, entry: Locked) -> Pulled:
+def _put_back(
+    core: Core, work: InstallPlan, origins: LockedOrigins, folder: str, entry: Locked
+) -> InstallResult:
     # Not kept from the first time to the second: together they may be larger than the memory.
     reason = None
     entries = content_as_locked(core, entry.name, entry.tree_hash, foreign=False)
@@ -201,11 +210,13 @@ def folders_of(target: Target, names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(known[name] for name in names))
 
 
-def _without_skill(work: Standing, whence: Whence, folder: str, entry: Locked) -> Pulled:
+def _without_skill(
+    work: InstallPlan, whence: Provenance, folder: str, entry: Locked
+) -> InstallResult:
     """Tell of a skill that the registry no longer has, or has no source of."""
     if not whence.is_strange(entry):
         place = f"{entry.source}/{entry.folder}" if entry.source else entry.name
-        return Pulled(place, work.path(folder), "gone", whence.reason(entry))
+        return InstallResult(place, work.path(folder), "gone", whence.reason(entry))
     told = work.check(folder, None)
     return replace(told, reason=told.reason or whence.reason(entry))
 
@@ -215,21 +226,21 @@ def check(
     skills: Sequence[Skill] | None,
     target: Target,
     names: Sequence[str] | None = None,
-) -> list[Pulled]:
+) -> list[InstallResult]:
     """Say how what is there differs from the registry, for these skills or (None) all of the lock.
 
     ``names``: only these folders of the lock. Raises `PullClash`, `PullRefused` and
     `LockFileInvalid` as `pull`.
     """
     with told_as_refused(target.path), ExitStack() as stack:
-        standing = Standing(core, stack, target)
+        standing = InstallPlan(core, stack, target)
         standing.begin()
         if skills is not None:
             for_agents = any(entry.agents for entry in standing.locked.values())
             skills = [original(core, one) for one in skills]
             places, refused = folders(skills, target.path, for_agents=for_agents)
             return [standing.check(folder, skill) for folder, skill in places.items()] + refused
-        whence, found = Whence(core), []
+        whence, found = Provenance(core), []
         for folder, entry in sorted(standing.locked.items()):
             if names is not None and folder not in names:
                 continue
@@ -246,11 +257,11 @@ def check(
 def at_work(
     core: Core,
     target: Target,
-    how: How = PLAIN,
+    how: InstallOptions = PLAIN,
     *,
     remembers: bool = True,
     wait: float = LOCK_SECONDS,
-) -> Iterator[Standing]:
+) -> Iterator[InstallPlan]:
     """Open what is there to be changed; what would become of it alone, for a dry run.
 
     ``remembers``: what was changed is written down, for `undo`. ``wait``: so many seconds for
@@ -258,12 +269,12 @@ def at_work(
     """
     with told_as_refused(target.path), ExitStack() as stack:
         if how.dry_run:
-            standing = Standing(core, stack, target, how=how)
+            standing = InstallPlan(core, stack, target, how=how)
             standing.begin()
             yield standing
             return
         work = Placed(core, stack, target, stack.enter_context(alone_in(target.path, wait)), how)
-        interrupted.note(target)
+        history.note_begun(target)
         try:
             work.begin()
             yield work
@@ -271,14 +282,14 @@ def at_work(
             work.flush()
             if remembers:
                 remember(core, target, work.displaced(), work.locked)
-        interrupted.forget(target)
+        history.note_ended(target)
 
 
 def clear_up(core: Core) -> None:
     """Finish, or take back, what killed pulls left; a pull that still runs is left alone."""
-    for target in interrupted.interrupted():
+    for target in history.interrupted_targets():
         if not os.path.isdir(target.path):
-            interrupted.forget(target)
+            history.note_ended(target)
             continue
         with suppress(RegistryError), at_work(core, target, remembers=False, wait=0):
             pass  # to begin is to clear up

@@ -1,9 +1,9 @@
-"""Where skills are pulled to: a folder, a project's agents, or those of all projects."""
+"""Where skills are installed (a folder, a project's agents, or those of all projects), and how."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Self
+from typing import Final, Literal, NamedTuple, Self, TypeAlias
 
 from registry.disk.agents import SHARED, agents, expand, find_agent
 from registry.disk.atomic import make_folders, make_path, open_named
@@ -12,23 +12,25 @@ from registry.disk.links import real_path
 from registry.disk.paths import is_below
 from registry.errors import PullRefused, UsageProblem
 from registry.install.lockfile import Mode
+from registry.model import Value
 from registry.settings import data_folder
+from registry.sync.report import Progress
 
-HERE: Final = "."
+LOCK_DIR: Final = "."
 """The label of the folder that has the lock."""
 
 _ALONE: Final = "eve"
 """The agent that is given copies, as it reads no links."""
 
 
-class Spot(NamedTuple):
+class AgentDir(NamedTuple):
     """A folder that skills are put into: its label, and whether they are links there."""
 
     label: str
     is_link: bool = False
 
 
-class Laid(NamedTuple):
+class InstallPath(NamedTuple):
     """Where a skill is to be: the label of a folder, its path without links and as it is named.
 
     ``link`` is what a link in it says, empty in the folder that links lead to; whether it is one
@@ -83,34 +85,34 @@ class Target:
                 return cls(here)
             above = os.path.dirname(above)
 
-    def spots(self, ids: Iterable[str], mode: Mode) -> list[Spot]:
+    def spots(self, ids: Iterable[str], mode: Mode) -> list[AgentDir]:
         """Return the folders in which agents get a skill, the one that others link to first.
 
         Without agents it is the target's own. Raises `UsageProblem` for an agent that has none.
         """
         found = self.labels(ids)
         if not found:
-            return [Spot(HERE)]
+            return [AgentDir(LOCK_DIR)]
         shared = self.shared
         if mode == "link":
             found = [shared, *(label for label in found if label != shared)]
             alone = agents()[_ALONE].project
-            return [Spot(one, is_link=one not in {shared, alone}) for one in found]
-        return [Spot(label) for label in found]
+            return [AgentDir(one, is_link=one not in {shared, alone}) for one in found]
+        return [AgentDir(label) for label in found]
 
-    def laid(self, ids: Iterable[str], mode: Mode, name: str) -> "list[Laid]":
+    def laid(self, ids: Iterable[str], mode: Mode, name: str) -> "list[InstallPath]":
         """Return where a skill's folder ``name`` is to be, the one that others link to first.
 
         Labels that lead to one folder count once. Raises as `spots`, and `PullRefused`.
         """
-        found: dict[str, Laid] = {}
+        found: dict[str, InstallPath] = {}
         spots = self.spots(ids, mode)
-        shared = real_path(self.path if spots[0].label == HERE else self.path_of(self.shared))
+        shared = real_path(self.path if spots[0].label == LOCK_DIR else self.path_of(self.shared))
         for label, is_link in spots:
             named = self.path_of(label)
             path = self._real(label, named)
             link = os.path.join(os.path.relpath(shared, path), name) if path != shared else ""
-            found.setdefault(path, Laid(label, path, link, is_link and bool(link), named))
+            found.setdefault(path, InstallPath(label, path, link, is_link and bool(link), named))
         return list(found.values())
 
     def labels(self, ids: Iterable[str]) -> list[str]:
@@ -126,7 +128,9 @@ class Target:
     def known_labels(self) -> set[str]:
         """Return all labels that can be opened."""
         known = agents().values()
-        return {HERE, *(one.personal if self.is_global else one.project for one in known)} - {""}
+        return {LOCK_DIR, *(one.personal if self.is_global else one.project for one in known)} - {
+            ""
+        }
 
     def usual_mode(self, ids: Sequence[str]) -> Mode:
         """Return how skills are put where nobody said: links, but into one folder alone a copy."""
@@ -137,7 +141,7 @@ class Target:
 
         Labels are read from files that strangers may have written.
         """
-        if label == HERE:
+        if label == LOCK_DIR:
             return self.path
         path = None
         if label in self.known_labels():
@@ -153,7 +157,7 @@ class Target:
         `PullRefused`, OSError.
         """
         path = self.path_of(label)
-        if self.is_global or label == HERE or anchor is None:
+        if self.is_global or label == LOCK_DIR or anchor is None:
             if make:
                 make_path(path)
             return open_named(path)
@@ -164,7 +168,7 @@ class Target:
         """Return the path of a folder without links. Raises `PullRefused`."""
         real, root = real_path(path), real_path(self.path)
         is_inside = is_below(real, root) and real != root
-        if label != HERE and not self.is_global and not is_inside:
+        if label != LOCK_DIR and not self.is_global and not is_inside:
             raise PullRefused(path=path, reason=f"a link on it leads to {real}")
         return real
 
@@ -179,3 +183,55 @@ def _is_own(folder: str) -> bool:
         return os.stat(folder).st_uid == os.geteuid()
     except OSError:
         return False
+
+
+State: TypeAlias = Literal[
+    "added", "updated", "unchanged", "behind", "missing", "edited", "gone", "failed", "removed"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class InstallResult(Value):
+    """What became of one skill, or by ``check`` would: ``path`` is its folder.
+
+    ``edited``: it was changed there, or made by somebody else, and was left alone; ``gone``: the
+    registry no longer has it; ``failed``: it can't be had. ``reason`` says why, what was edited, or
+    what was lost with what was replaced or removed. What came from an address that is no source
+    here is compared with the lock alone, and ``reason`` says so.
+    """
+
+    ref: str
+    path: str
+    state: State
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallOptions:
+    """How skills are put into their places.
+
+    ``agents``: the ids of those that are to have them, beside those that do; ``mode``: by links to
+    one copy, or by copies; None: as it is, or as is usual. ``force``: also replace folders that no
+    pull made; ``theirs``: replace edits of installed skills; ``adopt``: record folders that no pull
+    made as installed if their files are equal. ``dry_run``: nothing is written. ``offline``:
+    of what lies elsewhere only what was fetched before counts. ``progress`` is told how far it is.
+    """
+
+    agents: Sequence[str] = ()
+    mode: Mode | None = None
+    force: bool = False
+    theirs: bool = False
+    adopt: bool = False
+    dry_run: bool = False
+    offline: bool = False
+    progress: Progress | None = None
+
+    def told(self, names: Collection[str]) -> Iterator[str]:
+        """Yield the names of what is pulled, and tell how far it is."""
+        for number, name in enumerate(names):
+            if self.progress is not None:
+                self.progress("pulling", number, len(names))
+            yield name
+
+
+PLAIN: Final = InstallOptions()

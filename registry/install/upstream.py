@@ -10,13 +10,12 @@ from registry.core import Core
 from registry.db.read.skills import StoredSkill, namesakes
 from registry.document.differing import difference
 from registry.errors import NoUpstream, RemoteInvalid
-from registry.install.choice import at_origin, origin_of
 from registry.install.content import content_of
+from registry.install.provenance import at_origin, origin_of
 from registry.model import Origin
-from registry.remotes.chosen import below
+from registry.remotes.fetch import commit_now
 from registry.remotes.kinds import open_remote
-from registry.remotes.pins import commit_now
-from registry.remotes.tree import Bounds
+from registry.remotes.snapshot import Bounds, below
 from registry.sync.sources import find
 
 FilesByPath = Mapping[str, bytes]

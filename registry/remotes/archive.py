@@ -16,19 +16,17 @@ from registry.errors import (
     RemoteUnreachable,
     SkillInaccessible,
 )
+from registry.remotes.address import redacted
+from registry.remotes.artifacts import ArtifactCache, Held, Packed, Part, made_at, open_cache
 from registry.remotes.http import Client
-from registry.remotes.kept import Kept, made_at, open_kept
-from registry.remotes.parts import Held, Packed, Part
-from registry.remotes.paths import Notices
-from registry.remotes.tree import Bounds, Tree
+from registry.remotes.snapshot import Bounds, Notices, Snapshot
 from registry.remotes.unpacking import BadArchive, Room, TooMuch
-from registry.remotes.urls import redacted
 
 
 @contextmanager
 def open_archive(
     url_or_file: str, state: str, known: str | None, bounds: Bounds
-) -> Iterator[Tree | None]:
+) -> Iterator[Snapshot | None]:
     """Open the files of a zip or tar archive; None where it is the ``known`` version.
 
     The version is the SHA-256 of the archive. Raises `RemoteProblem` and its subclasses, OSError.
@@ -42,7 +40,7 @@ def open_archive(
             yield _tree(url_or_file, version, changed, lambda: io.BytesIO(data), bounds)
         return
     client = Client(url_or_file, bounds)
-    with open_kept(state) as kept:
+    with open_cache(state) as kept:
         kept.keep_only(())
         found, answer = kept.renewed(client, client.url, bounds.bytes, _asking(kept, known))
         version = f"sha256:{found}"
@@ -57,7 +55,7 @@ def open_archive(
             kept.keep_only(())
 
 
-def _asking(kept: Kept, known: str | None) -> dict[str, str]:
+def _asking(kept: ArtifactCache, known: str | None) -> dict[str, str]:
     """Return the headers by which a server tells whether it still has the known version."""
     noted = {"If-None-Match": "etag", "If-Modified-Since": "modified"}
     if known is None or kept.notes.get("version") != known:

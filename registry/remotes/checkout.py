@@ -34,7 +34,7 @@ from registry.disk.paths import ROOT
 from registry.disk.private import open_own_folder
 from registry.errors import RemoteTooLarge, SourceInvalid, SyncRunning
 from registry.model import Remote
-from registry.remotes.tree import Blob, Bounds, Tree
+from registry.remotes.snapshot import Blob, Bounds, Snapshot
 from registry.settings import data_folder
 from registry.text import without_secrets
 
@@ -215,7 +215,7 @@ class Checkout:
         return self.version if is_sure else None
 
     def take(
-        self, tree: Tree, known: str | None, wanted: Mapping[str, Blob], bounds: Bounds
+        self, tree: Snapshot, known: str | None, wanted: Mapping[str, Blob], bounds: Bounds
     ) -> None:
         """Make the checkout hold the wanted files of a tree.
 

@@ -8,20 +8,21 @@ from urllib.parse import quote, urlencode
 
 from registry.document.names import check_folder_name
 from registry.errors import RemoteInvalid, RemoteRefused, RemoteTooLarge
-from registry.remotes.gather import (
+from registry.remotes.address import redacted, resolved
+from registry.remotes.artifacts import (
+    ArtifactCache,
+    Removed,
+    Stored,
     Wanted,
-    Withdrawn,
+    fetch_skills,
     files_of,
-    gather,
     is_stored,
+    open_cache,
+    past,
     version_of,
 )
 from registry.remotes.http import NOT_FOUND, Client
-from registry.remotes.kept import Kept, open_kept, past
-from registry.remotes.parts import Stored
-from registry.remotes.paths import Notices, Paths
-from registry.remotes.tree import Bounds, Tree
-from registry.remotes.urls import redacted, resolved
+from registry.remotes.snapshot import Bounds, Notices, Paths, Snapshot
 
 SKILLS: Final = "/api/v1/skills"
 PAGE: Final = 200
@@ -53,7 +54,7 @@ class _Item(NamedTuple):
 
 
 @contextmanager
-def open_hub(url: str, state: str, known: str | None, bounds: Bounds) -> Iterator[Tree | None]:
+def open_hub(url: str, state: str, known: str | None, bounds: Bounds) -> Iterator[Snapshot | None]:
     """Open the newest version of each skill of a hub, in folders ``slug`` or ``owner/slug``.
 
     None where they are as ``known``. The version covers the folders and what was downloaded for
@@ -63,7 +64,7 @@ def open_hub(url: str, state: str, known: str | None, bounds: Bounds) -> Iterato
     client = Client(url, bounds)
     base = find_base(client)
     notices = Notices()
-    with open_kept(state) as kept:
+    with open_cache(state) as kept:
         items = _items(client, base, bounds, notices)
         before = kept.noted("skills")
         same = {item.folder: before[item.folder] for item in items if _is_known(kept, item)}
@@ -74,7 +75,7 @@ def open_hub(url: str, state: str, known: str | None, bounds: Bounds) -> Iterato
         wanted = [
             Wanted(item.folder, partial(_bring, client, base, kept, item, bounds)) for item in items
         ]
-        gathered = gather(kept, wanted, before, known, bounds, notices, url=base)
+        gathered = fetch_skills(kept, wanted, before, known, bounds, notices, url=base)
         yield gathered.tree(past(max((item.updated for item in items), default=0) // 1000))
         versions = {
             item.folder: [item.version, item.updated]
@@ -163,7 +164,7 @@ def _is_blocked(said: Any) -> bool:
     return isinstance(moderation, dict) and moderation.get("isMalwareBlocked") is True
 
 
-def _is_known(kept: Kept, item: _Item, *, any_time: bool = False) -> bool:
+def _is_known(kept: ArtifactCache, item: _Item, *, any_time: bool = False) -> bool:
     """Tell whether this version is kept, and nothing else was said of the skill since."""
     stored = kept.noted("skills").get(item.folder)
     version = kept.noted("versions").get(item.folder)
@@ -173,20 +174,20 @@ def _is_known(kept: Kept, item: _Item, *, any_time: bool = False) -> bool:
     return version == noted and is_stored(stored) and isinstance(stored, str) and kept.has(stored)
 
 
-def _bring(client: Client, base: str, kept: Kept, item: _Item, bounds: Bounds) -> Stored:
+def _bring(client: Client, base: str, kept: ArtifactCache, item: _Item, bounds: Bounds) -> Stored:
     if _is_known(kept, item):
         return cast("Stored", kept.noted("skills")[item.folder])
     try:
         said, _ = client.json(f"{base}{SKILLS}/{quote(item.slug, safe='')}{item.query()}")
         if not isinstance(said, dict) or said.get("skill", said) is None:
-            raise Withdrawn("the hub lists it and says that it is not there")
+            raise Removed("the hub lists it and says that it is not there")
         if _is_blocked(said):
-            raise Withdrawn(BLOCKED)
+            raise Removed(BLOCKED)
         if _is_known(kept, item, any_time=True):
             return cast("Stored", kept.noted("skills")[item.folder])
         query = item.query(slug=item.slug, version=item.version)
         return kept.download(client, f"{base}/api/v1/download{query}", bounds.artifact_bytes)
     except RemoteRefused as problem:
         if problem.status in GONE:
-            raise Withdrawn(str(problem)) from problem
+            raise Removed(str(problem)) from problem
         raise

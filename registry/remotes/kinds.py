@@ -15,28 +15,27 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from registry.disk.files import digest, read_file
 from registry.errors import (
     RegistryError,
     RemoteInvalid,
+    RemoteProblem,
+    RemoteRefused,
     RemoteTooLarge,
     RemoteUnreachable,
     SourceKindUnusable,
 )
 from registry.model import Remote
-from registry.remotes.address import check_file_host
+from registry.remotes.address import ARCHIVES, check_file_host, redacted
 from registry.remotes.git import open_git
-from registry.remotes.paths import Paths
-from registry.remotes.tree import Blob, Bounds, Tree
+from registry.remotes.snapshot import Blob, Bounds, Paths, Snapshot
 from registry.text import in_one_line
 
 GROUP: Final = "skill_registry.sources"
 
-REPOSITORIES: Final = frozenset({"git", "archive"})
-"""Kinds of which only the usual places hold skills (`places`); of the others all folders do."""
 
 MAX_REASON: Final = 500
 """Characters that are shown of an error of a package."""
@@ -52,7 +51,7 @@ def open_remote(
     kinds: Sequence[str],
     *,
     commit: str | None = None,
-) -> AbstractContextManager[Tree | None]:
+) -> AbstractContextManager[Snapshot | None]:
     """Give what a remote holds now, or None: it is still ``known``.
 
     ``state``: a folder of ours for what its kind keeps. ``kinds``: those that the settings name.
@@ -109,7 +108,7 @@ def load_kind(name: str, kinds: Sequence[str]) -> Fetch:
 
 @dataclass(slots=True)
 class _Folder:
-    """What a function of a package wrote, as a `Tree`."""
+    """What a function of a package wrote, as a `Snapshot`."""
 
     version: str
     files: dict[str, Blob]
@@ -127,7 +126,7 @@ class _Folder:
 @contextmanager
 def _open_added(
     fetch: Fetch, url: str, state: str, known: str | None, bounds: Bounds
-) -> Iterator[Tree | None]:
+) -> Iterator[Snapshot | None]:
     into = Path(tempfile.mkdtemp(dir=state))
     try:
         try:
@@ -167,3 +166,52 @@ def _written(into: Path, version: str, url: str, bounds: Bounds) -> _Folder:
                 is_program = bool(facts.st_mode & 0o100)
                 files[path] = Blob(digest(data), is_program, facts.st_size)
     return _Folder(version, files, notices, into, bounds)
+
+
+Kind: TypeAlias = Literal["archive", "site", "hub"]
+
+TAR_MAGIC: Final = 257
+"""Where a tar says that it is one (POSIX, ustar)."""
+
+
+def detect_kind(url: str, bounds: Bounds) -> Kind:
+    """Return what an http or https address is: an archive, a site with an index, or a hub.
+
+    Raises `RemoteInvalid`, which says what was tried; `RemoteRefused` where a server wants to
+    know who asks; `RemoteUnreachable`.
+    """
+    from registry.remotes.http import NOT_FOUND, Client
+    from registry.remotes.hub import SKILLS, find_base, page_of
+    from registry.remotes.site import NEW, WELL_KNOWN, find_index
+    from registry.remotes.unpacking import GZIP
+
+    def is_archive() -> bool:
+        start = client.begins(client.url, TAR_MAGIC + len("ustar"))
+        magics = ((0, GZIP), (0, b"PK\x03\x04"), (TAR_MAGIC, b"ustar"))
+        return any(start[at:].startswith(magic) for at, magic in magics)
+
+    client = Client(url, bounds)
+    if urlsplit(client.url).path.lower().endswith(ARCHIVES):
+        return "archive"
+    answers: dict[Kind, Callable[[], bool]] = {
+        "archive": is_archive,
+        "site": lambda: bool(find_index(client)),
+        "hub": lambda: bool(page_of(client, find_base(client), 1)),
+    }
+    refused: list[RemoteProblem] = []
+    for kind, answer in answers.items():
+        try:
+            if answer():
+                return kind
+        except RemoteInvalid:
+            continue
+        except RemoteRefused as problem:
+            if problem.status != NOT_FOUND:
+                refused.append(problem)
+    if refused:
+        raise refused[0]
+    reason = (
+        f"it is no archive, and there is neither an index of skills ({WELL_KNOWN}{NEW}) nor a "
+        f"list of them ({SKILLS})"
+    )
+    raise RemoteInvalid(url=redacted(client.url), reason=reason)

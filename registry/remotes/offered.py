@@ -12,9 +12,8 @@ from registry.db.read.sources import list_sources
 from registry.disk.paths import ROOT
 from registry.errors import RegistryError, SeveralSkills, SkillHeld, SkillNotFound, UsageProblem
 from registry.model import Skill, Source
-from registry.remotes.address import Address, meant
+from registry.remotes.address import Address, meant, normalize_url
 from registry.remotes.sources import address_of, remove, sync
-from registry.remotes.urls import bare
 
 Choose: TypeAlias = Callable[[Sequence[Skill]], Sequence[Skill]]
 """Returns those of several skills that are wanted."""
@@ -86,7 +85,10 @@ def _source_of(core: Core, known: Iterable[Source], asked: Address) -> Source | 
     found = None
     for one in known:
         remote = one.remote
-        if remote is None or (bare(remote.url), remote.ref) != (bare(asked.url), asked.ref):
+        if remote is None or (normalize_url(remote.url), remote.ref) != (
+            normalize_url(asked.url),
+            asked.ref,
+        ):
             continue
         if _is_own(one, asked):
             return one

@@ -9,14 +9,20 @@ from urllib.parse import quote, urlsplit
 
 from registry.document.names import check_new_name
 from registry.errors import RemoteInvalid, RemoteProblem, RemoteRefused, RemoteTooLarge
-from registry.remotes.gather import Wanted, files_of, gather, version_of
+from registry.remotes.address import redacted, resolved
+from registry.remotes.artifacts import (
+    ArtifactCache,
+    Stored,
+    Wanted,
+    fetch_skills,
+    files_of,
+    made_at,
+    open_cache,
+    version_of,
+)
 from registry.remotes.http import NOT_FOUND, Answer, Client
-from registry.remotes.kept import Kept, made_at, open_kept
-from registry.remotes.parts import Stored
-from registry.remotes.paths import Notices, Paths
-from registry.remotes.tree import Bounds, Tree
+from registry.remotes.snapshot import Bounds, Notices, Paths, Snapshot
 from registry.remotes.unpacking import BadArchive
-from registry.remotes.urls import redacted, resolved
 from registry.text import quoted
 
 SCHEMA: Final = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
@@ -49,7 +55,7 @@ class _Entry(NamedTuple):
 
 
 @contextmanager
-def open_site(url: str, state: str, known: str | None, bounds: Bounds) -> Iterator[Tree | None]:
+def open_site(url: str, state: str, known: str | None, bounds: Bounds) -> Iterator[Snapshot | None]:
     """Open the skills that a site offers, each in a folder of its name; None: as ``known``.
 
     The version covers the names and the digests. Raises `RemoteProblem` and its subclasses,
@@ -61,7 +67,7 @@ def open_site(url: str, state: str, known: str | None, bounds: Bounds) -> Iterat
         reason = f"it lists {len(index.skills)} skills, and {bounds.files} are taken"
         raise RemoteTooLarge(url=redacted(index.url), reason=reason)
     notices = Notices()
-    with open_kept(state) as kept:
+    with open_cache(state) as kept:
         offers: dict[str, Stored] = {}
         if index.has_digests:
             entries = _entries(index, notices)
@@ -77,7 +83,7 @@ def open_site(url: str, state: str, known: str | None, bounds: Bounds) -> Iterat
             wanted = list(_loose(client, kept, index, bounds, notices))
         before = kept.noted("skills")
         kept.keep_only(files_of([*before.values(), *offers.values()]))
-        gathered = gather(kept, wanted, before, known, bounds, notices, url=index.url)
+        gathered = fetch_skills(kept, wanted, before, known, bounds, notices, url=index.url)
         yield gathered.tree(index.made_at)
         kept.note({"skills": gathered.stored})
         kept.keep_only(files_of(gathered.stored.values()))
@@ -159,7 +165,7 @@ def _entry(entry: Any, base: str) -> _Entry:
     return _Entry(stored, known[1], resolved(base, url))
 
 
-def _bring(client: Client, kept: Kept, entry: _Entry, bounds: Bounds) -> Stored:
+def _bring(client: Client, kept: ArtifactCache, entry: _Entry, bounds: Bounds) -> Stored:
     if kept.has(entry.digest):
         return entry.stored
     if kept.download(client, entry.url, bounds.artifact_bytes) != entry.digest:
@@ -168,7 +174,7 @@ def _bring(client: Client, kept: Kept, entry: _Entry, bounds: Bounds) -> Stored:
 
 
 def _loose(
-    client: Client, kept: Kept, index: Index, bounds: Bounds, notices: Notices
+    client: Client, kept: ArtifactCache, index: Index, bounds: Bounds, notices: Notices
 ) -> Iterator[Wanted]:
     """Yield the skills of the older form, whose files lie beside the index, without digests."""
     known = set()
@@ -197,7 +203,7 @@ def _why_not(files: Any, bounds: Bounds) -> str | None:
 
 
 def _bring_files(
-    client: Client, kept: Kept, base: str, urls: Mapping[str, str], bounds: Bounds
+    client: Client, kept: ArtifactCache, base: str, urls: Mapping[str, str], bounds: Bounds
 ) -> Stored:
     return {
         path: kept.download(client, resolved(base, url), bounds.artifact_bytes)

@@ -22,9 +22,8 @@ from registry.errors import (
     UsageProblem,
 )
 from registry.model import Remote, Scope, Source
-from registry.remotes.address import Address, meant
-from registry.remotes.tree import Bounds
-from registry.remotes.urls import bare
+from registry.remotes.address import Address, meant, normalize_url
+from registry.remotes.snapshot import Bounds
 from registry.sync import source_changes
 from registry.sync import sources as folders
 from registry.sync.owned import check_ours, is_here, is_ours
@@ -98,7 +97,7 @@ def sync(  # noqa: C901  # targets that are addresses, then batches
 
     if not remotes or options.dry_run:
         return stored(chosen, scope=scope, name=name)
-    from registry.remotes.fetching import fetch_sources
+    from registry.remotes.fetch import fetch_sources
 
     report = None
     late = {one.path: one.name for one in remotes}
@@ -252,7 +251,7 @@ def _behind(core: Core, source: Source) -> bool | None:
     except (RegistryError, OSError):
         return None
     except Exception as error:  # noqa: BLE001  # a server's answer must not hide other sources
-        from registry.remotes.fetching import internal, log
+        from registry.remotes.fetch import internal, log
 
         log.debug("Asking %s failed", source.name, exc_info=True)
         core.warn(f"{source.name}: {internal(error)}")
@@ -267,8 +266,8 @@ def _is_behind(core: Core, source: Source, remote: Remote) -> bool:
     kinds, bounds = core.settings.source_kinds, Bounds(seconds=ASK_SECONDS)
     home = home_of(source.path, source.name)
     if remote.kind == "git":
+        from registry.remotes.fetch import pin_now
         from registry.remotes.git import Git, is_changed
-        from registry.remotes.pins import pin_now
 
         checkout = Checkout(home)
         is_ours = checkout.is_of(remote)
@@ -293,10 +292,10 @@ def kind_of(address: Address, bounds: Bounds = Bounds()) -> str:  # noqa: B008  
     if address.kind != "web":
         return address.kind
     from registry.remotes.git import Git
-    from registry.remotes.probe import probe
+    from registry.remotes.kinds import detect_kind
 
     try:
-        return probe(address.url, bounds)
+        return detect_kind(address.url, bounds)
     except RemoteInvalid:
         try:
             Git(address.url, "", bounds).find(None)
@@ -338,8 +337,8 @@ def new_shorthand(core: Core, target: str) -> Address | None:
 
 
 def _has_repository(known: Sequence[Source], address: Address) -> bool:
-    urls = {bare(one.remote.url) for one in known if one.remote is not None}
-    return bare(address.url) in urls
+    urls = {normalize_url(one.remote.url) for one in known if one.remote is not None}
+    return normalize_url(address.url) in urls
 
 
 def _check_shorthand(core: Core, known: Sequence[Source], text: str) -> None:
@@ -365,7 +364,7 @@ def _same(known: Sequence[Source], address: Address) -> Source | None:
     asked = address.ref, address.part, address.only
     for one in known:
         remote = one.remote
-        is_there = remote is not None and bare(remote.url) == bare(address.url)
+        is_there = remote is not None and normalize_url(remote.url) == normalize_url(address.url)
         if remote is not None and is_there and (remote.ref, remote.part, remote.only) == asked:
             return one
     return None
@@ -376,7 +375,7 @@ def _add(
 ) -> tuple[Source, Fetched]:
     """Fetch an address into a new checkout, then register that: a failure leaves nothing."""
     from registry.remotes.checkout import new_place, tree_of
-    from registry.remotes.fetching import fetch
+    from registry.remotes.fetch import fetch
 
     kind = kind_of(address)
     remote = Remote(kind, address.url, address.ref, address.part, address.only)

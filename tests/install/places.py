@@ -3,7 +3,8 @@
 import os
 
 from registry.install.lockfile import read_lock
-from registry.install.pull import How, check, pull, remove, update
+from registry.install.pull import check, pull, remove, update
+from registry.install.targets import InstallOptions
 
 BOTH = ("claude-code", "codex")
 
@@ -18,13 +19,13 @@ class Place:
 
     def pull(self, *names, agents=BOTH, **how):
         skills = [self.library.resolve(name) for name in names]
-        return self.told(pull(self.core, skills, self.target, How(agents=agents, **how)))
+        return self.told(pull(self.core, skills, self.target, InstallOptions(agents=agents, **how)))
 
     def update(self, names=None, **how):
-        return self.told(update(self.core, self.target, names, How(**how)))
+        return self.told(update(self.core, self.target, names, InstallOptions(**how)))
 
     def remove(self, *names, **how):
-        return self.told(remove(self.core, self.target, names, How(**how)))
+        return self.told(remove(self.core, self.target, names, InstallOptions(**how)))
 
     def check(self):
         return {one.ref: one.state for one in check(self.core, None, self.target)}

@@ -10,8 +10,8 @@ import pytest
 
 from registry.errors import LockMissing
 from registry.install.adopt import adopt, client_lock_path
-from registry.install.pull import How, check, remove, update
-from registry.install.targets import Target
+from registry.install.pull import check, remove, update
+from registry.install.targets import InstallOptions, Target
 from tests.conftest import write_skill
 
 NPM = Path(sys.prefix, "node", "node_modules", ".bin")
@@ -156,7 +156,7 @@ def write_lock(project, skills, **more):
     (project / "skills-lock.json").write_text(json.dumps(data, indent=2) + "\n")
 
 
-BOTH = How(agents=("claude-code", "codex"))
+BOTH = InstallOptions(agents=("claude-code", "codex"))
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_copies_are_adopted_as_such_and_edited_ones_are_not_taken_for_them(libra
         shutil.copytree(library.resolve("alpha").path, project / agent / "skills" / "alpha")
     (project / ".windsurf" / "skills" / "alpha" / "SKILL.md").write_text("Mine.")
     target = Target.project(str(project))
-    assert told(adopt(library.core, target, How(dry_run=True))) == [("alpha", "added")]
+    assert told(adopt(library.core, target, InstallOptions(dry_run=True))) == [("alpha", "added")]
     assert not (project / "skills.lock.json").exists()
     assert told(adopt(library.core, target)) == [("alpha", "added")]
     entry = json.loads((project / "skills.lock.json").read_text())["skills"]["alpha"]

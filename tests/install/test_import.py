@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from registry.api import SkillRegistry
 from registry.errors import ArchiveRefused, InvalidName, RegistryError, SkillExists, SkillInvalid
-from registry.install import archives as bringing
+from registry.install import imports as bringing
 from registry.settings import Limits, Settings
 from tests.remotes import packed
 

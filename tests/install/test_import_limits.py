@@ -9,7 +9,7 @@ import pytest
 
 from registry.api import SkillRegistry
 from registry.errors import ArchiveRefused, SkillExists
-from registry.install import archives
+from registry.install import imports
 from registry.remotes import unpacking
 from registry.settings import Limits, Settings
 from tests.remotes.packed import tarred, zipped
@@ -61,9 +61,9 @@ class TestExactly:
 
     def test_an_archive_of_so_many_bytes(self, bring, pack, monkeypatch):
         data = pack(FILES)
-        monkeypatch.setattr(archives, "MAX_PACKED", len(data) - 1)
+        monkeypatch.setattr(imports, "MAX_PACKED", len(data) - 1)
         assert bring(data) == f"it has {len(data)} bytes, {len(data) - 1} are allowed"
-        monkeypatch.setattr(archives, "MAX_PACKED", len(data))
+        monkeypatch.setattr(imports, "MAX_PACKED", len(data))
         assert bring(data).status == "ok"
 
     def test_folders_are_no_files_and_count_for_nothing(self, bring, pack, root):

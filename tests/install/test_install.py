@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from registry.errors import AgentNotFound, PullRefused, UsageProblem
-from registry.install.pull import How, pull
-from registry.install.targets import Target
+from registry.install.pull import pull
+from registry.install.targets import InstallOptions, Target
 from tests.conftest import write_skill
 from tests.install.places import Place, tree
 
@@ -237,7 +237,7 @@ class TestDryRun:
             library.core,
             [library.resolve("alpha")],
             Target.folder(str(project / "new")),
-            How(dry_run=True),
+            InstallOptions(dry_run=True),
         )
         assert [one.state for one in shown] == ["added"]
         assert not (project / "new").exists()

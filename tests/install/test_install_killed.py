@@ -12,7 +12,7 @@ from registry.api import SkillRegistry
 from registry.disk import atomic
 from registry.errors import LockMissing, PullRefused
 from registry.install import placing, several
-from registry.install.interrupted import FOLDER, interrupted, note
+from registry.install.history import FOLDER, interrupted_targets, note_begun
 from registry.install.pull import at_work, remove, update
 from registry.install.targets import Target
 from registry.settings import Settings, data_folder
@@ -128,7 +128,7 @@ def test_a_sync_clears_up_after_a_killed_pull(killed, what):
         killed.library.sync()
         assert killed.seen() in (old, new), step
         assert tree(killed.project) in (killed.old, killed.new), step
-        assert interrupted() == []
+        assert interrupted_targets() == []
     assert left
 
 
@@ -141,15 +141,15 @@ def test_a_sync_leaves_alone_what_a_running_pull_works_on(killed):
         killed.library.sync()
         assert draft.is_dir()
         assert work.locked
-        assert interrupted() == [target]
-    assert interrupted() == []
+        assert interrupted_targets() == [target]
+    assert interrupted_targets() == []
 
 
 def test_a_sync_clears_up_nothing_where_a_project_is_gone_or_a_note_is_not_ours(killed, tmp_path):
-    note(Target.project(str(killed.project)))
+    note_begun(Target.project(str(killed.project)))
     shutil.rmtree(killed.project)
     killed.library.sync()
-    assert interrupted() == []
+    assert interrupted_targets() == []
     assert not killed.project.exists()
     pulls = data_folder() / FOLDER
     elsewhere = tmp_path / "elsewhere"
@@ -243,10 +243,10 @@ def test_what_a_stranger_left_as_unfinished_leads_nowhere(place, project, labels
     planted = project / ".exchange-0123456789abcdef.skill-registry"
     planted.mkdir(mode=0o700)
     record = {"folder": folder, "labels": labels, "deciding": labels[0]}
-    note = {"folder": folder, "base": digest_of_folder(outside), "new": None, "entry": None}
+    note_begun = {"folder": folder, "base": digest_of_folder(outside), "new": None, "entry": None}
     (planted / several.RECORD).write_text(json.dumps(record))
     (planted / several.ENTRY).write_text("null")
-    (planted / placing.NOTE).write_text(json.dumps(note))
+    (planted / placing.NOTE).write_text(json.dumps(note_begun))
     assert place.check() == {"alpha": "unchanged"}
     assert place.update() == [("alpha", "unchanged")]
     shutil.rmtree(planted, ignore_errors=True)

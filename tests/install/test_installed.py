@@ -10,8 +10,8 @@ import pytest
 from registry.api import SkillRegistry
 from registry.errors import LockFileInvalid
 from registry.install import placing
-from registry.install.pull import How, check, pull, put_back, remove, update
-from registry.install.targets import Target
+from registry.install.pull import check, pull, put_back, remove, update
+from registry.install.targets import InstallOptions, Target
 from registry.settings import Settings
 from tests.conftest import write_skill
 from tests.install.places import BOTH, Place, tree
@@ -24,7 +24,9 @@ class TestWhose:
         place = Place(registry, Target.project(str(project)))
         skills = [registry.resolve("own")]
         for agents in (["claude-code"], list(BOTH)):
-            (told,) = pull(registry.core, skills, place.target, How(agents=agents, force=True))
+            (told,) = pull(
+                registry.core, skills, place.target, InstallOptions(agents=agents, force=True)
+            )
             assert (told.state, "lies there already" in told.reason) == ("failed", True)
         assert place.pull("own", agents=["codex"]) == [("own", "added")]
         (told,) = registry.pull(skills, str(project / ".claude"), force=True)
@@ -37,7 +39,7 @@ class TestWhose:
             registry.core,
             [registry.resolve("root")],
             Target.project(str(project)),
-            How(agents=BOTH, force=True),
+            InstallOptions(agents=BOTH, force=True),
         )
         assert (told.state, "its own folder" in told.reason) == ("failed", True)
 
@@ -49,7 +51,7 @@ class TestWhose:
         place.library.sync(str(other), scope="project")
         newer = place.library.resolve("alpha")
         assert newer.source == "other"
-        (told,) = pull(place.core, [newer], place.target, How(agents=BOTH))
+        (told,) = pull(place.core, [newer], place.target, InstallOptions(agents=BOTH))
         assert told.state == "failed"
         assert "was pulled from mine/alpha, and stays that" in told.reason
         assert place.locked["alpha"] == before
@@ -58,7 +60,7 @@ class TestWhose:
         assert place.update() == [("mine/alpha", "updated")]
         place.library.remove_source("mine")
         assert place.update() == [("mine/alpha", "gone")]
-        (told,) = pull(place.core, [newer], place.target, How(agents=BOTH))
+        (told,) = pull(place.core, [newer], place.target, InstallOptions(agents=BOTH))
         assert "which is not known any more" in told.reason
         assert place.pull("alpha", force=True) == [("alpha", "updated")]
         assert place.locked["alpha"].source == "other"
@@ -116,7 +118,7 @@ class TestEdits:
         place.library.update("alpha", description="Two.")
         before = tree(project)
         skills = [place.library.resolve("alpha")]
-        (told,) = pull(place.core, skills, place.target, How(agents=BOTH))
+        (told,) = pull(place.core, skills, place.target, InstallOptions(agents=BOTH))
         assert told.state == "edited"
         assert "SKILL.md differs (+1 -8)" in told.reason
         assert tree(project) == before
@@ -125,7 +127,7 @@ class TestEdits:
         assert tree(project) == before
         by_theirs = [("alpha", "updated" if ".agents" in str(edited) else "edited")]
         assert place.update(theirs=True) == by_theirs
-        (told,) = update(place.core, place.target, how=How(force=True))
+        (told,) = update(place.core, place.target, how=InstallOptions(force=True))
         if ".claude" in str(edited):  # a folder that no pull made
             assert (told.state, "SKILL.md differs (+1 -8)" in told.reason) == ("updated", True)
         assert place.check() == {"alpha": "unchanged"}
@@ -148,7 +150,7 @@ class TestEdits:
         )
         (told,) = remove(place.core, place.target, ["alpha"])
         assert (told.state, told.reason) == ("edited", "SKILL.md differs (+1 -0)")
-        (told,) = remove(place.core, place.target, ["alpha"], How(force=True))
+        (told,) = remove(place.core, place.target, ["alpha"], InstallOptions(force=True))
         assert (told.state, told.reason) == ("removed", "SKILL.md differs (+1 -0)")
 
     def test_by_its_hashes_alone_a_lock_tells_what_was_edited(self, place, project, tmp_path):

@@ -12,7 +12,7 @@ import pytest
 from registry.disk import atomic
 from registry.disk.locks import FolderLock
 from registry.errors import ExportRefused, PullRefused
-from registry.install import lockfile, placed, places, placing, staging, standing
+from registry.install import lockfile, placed, placing, plan, staging
 from tests.conftest import write_skill
 
 
@@ -197,7 +197,7 @@ def test_what_fails_is_named_with_its_own_path_and_in_words(library, to, tmp_pat
 def test_a_check_that_fails_is_named_with_its_own_path(library, to, monkeypatch):
     pull(library, to, "alpha")
     for fail, expected in failures(to):
-        monkeypatch.setattr(places, "digest_of", fail)
+        monkeypatch.setattr(plan, "digest_of", fail)
         with pytest.raises(PullRefused) as caught:
             library.check_pulled(str(to))
         assert tuple(caught.value.facts.values()) == expected
@@ -205,13 +205,13 @@ def test_a_check_that_fails_is_named_with_its_own_path(library, to, monkeypatch)
 
 def test_what_is_in_the_making_is_cleared_up_batch_by_batch(library, to, monkeypatch):
     monkeypatch.setattr(placed, "BATCH", 1)
-    seen, real = [], standing.content_of
+    seen, real = [], plan.content_of
 
     def content_of(core, skill):
         seen.append(sorted(path.name for path in to.iterdir()))
         return real(core, skill)
 
-    monkeypatch.setattr(standing, "content_of", content_of)
+    monkeypatch.setattr(plan, "content_of", content_of)
     assert pull(library, to, "alpha", "caf\u00e9") == ["added", "added"]
     assert seen == [[], ["alpha", "skills.lock.json"]]
 

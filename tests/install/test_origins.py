@@ -16,10 +16,10 @@ from registry.errors import (
     UsageProblem,
 )
 from registry.install.lockfile import read_lock
-from registry.install.pull import How, put_back
-from registry.install.taken_back import last_change
-from registry.install.targets import Target
-from registry.install.whence import strange_addresses
+from registry.install.provenance import strange_addresses
+from registry.install.pull import put_back
+from registry.install.targets import InstallOptions, Target
+from registry.install.undo import last_change
 from registry.settings import Settings, data_folder
 from tests.cli.conftest import run
 from tests.conftest import write_skill
@@ -371,7 +371,7 @@ def test_what_was_fetched_once_is_had_without_the_remote(project, clone, elsewhe
     put_back(elsewhere.core, Target.folder(str(clone)))
     assert contents(clone) == contents(project)
     shutil.rmtree(clone / "slides")
-    put_back(elsewhere.core, Target.folder(str(clone)), How(offline=True))
+    put_back(elsewhere.core, Target.folder(str(clone)), InstallOptions(offline=True))
     assert contents(clone) == contents(project)
 
 
@@ -401,7 +401,7 @@ def test_skills_of_several_commits_of_one_repository_are_had_together(
     shutil.rmtree(office)
     for name in ("minutes", "slides"):
         shutil.rmtree(mixed / name)
-    put_back(elsewhere.core, Target.folder(str(mixed)), How(offline=True))
+    put_back(elsewhere.core, Target.folder(str(mixed)), InstallOptions(offline=True))
     assert contents(mixed) == contents(project)
 
 
@@ -428,7 +428,7 @@ def test_all_skills_of_a_lock_are_fetched_together_and_kept(
     shutil.rmtree(office)
     for one in read_lock(str(folder)):
         shutil.rmtree(folder / one)
-    put_back(elsewhere.core, Target.folder(str(folder)), How(offline=True))
+    put_back(elsewhere.core, Target.folder(str(folder)), InstallOptions(offline=True))
     assert contents(folder) == contents(tmp_path / "to")
 
 
@@ -443,7 +443,7 @@ def test_what_could_not_be_had_takes_nothing_from_what_was_fetched(mixed, elsewh
     shutil.rmtree(office)
     del lock["skills"]["slides"]
     (mixed / "skills.lock.json").write_text(json.dumps(lock))
-    (told,) = put_back(elsewhere.core, Target.folder(str(mixed)), How(offline=True))
+    (told,) = put_back(elsewhere.core, Target.folder(str(mixed)), InstallOptions(offline=True))
     assert (told.ref, told.state) == ("minutes", "added")
 
 
@@ -460,7 +460,7 @@ def test_a_remote_that_is_away_is_asked_once_for_all_of_its_skills(
 
 def test_offline_nothing_is_asked_of_the_remote(clone, elsewhere):
     with pytest.raises(LockNotMet, match="nothing of that version was fetched here before"):
-        put_back(elsewhere.core, Target.folder(str(clone)), How(offline=True))
+        put_back(elsewhere.core, Target.folder(str(clone)), InstallOptions(offline=True))
     assert [path.name for path in clone.iterdir()] == ["skills.lock.json"]
 
 

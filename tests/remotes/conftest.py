@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from registry.remotes.tree import Bounds
+from registry.remotes.snapshot import Bounds
 from tests.cli.conftest import run
 from tests.remotes.upstream import GitServer, Upstream
 

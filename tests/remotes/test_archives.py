@@ -16,7 +16,7 @@ from registry.errors import (
 )
 from registry.remotes import unpacking
 from registry.remotes.archive import open_archive
-from registry.remotes.tree import Bounds
+from registry.remotes.snapshot import Bounds
 from tests.remotes.conftest import document
 from tests.remotes.packed import special, tarred, zipped
 

@@ -8,7 +8,7 @@ from registry.errors import AddressInvalid
 from registry.model import Remote
 from registry.remotes.address import parse_address
 from registry.remotes.kinds import open_remote
-from registry.remotes.tree import Bounds
+from registry.remotes.snapshot import Bounds
 
 HUB = "https://github.com"
 LAB = "https://gitlab.com"

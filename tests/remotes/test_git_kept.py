@@ -25,7 +25,7 @@ class Scene:
         return SkillRegistry.open(self.base / "registry.db", settings=Settings())
 
     def fetch(self) -> None:
-        from registry.remotes.fetching import fetch_sources
+        from registry.remotes.fetch import fetch_sources
 
         with self.open() as registry:
             batches = [*fetch_sources(registry.core, registry.sources(), lambda *_: None)]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from registry.disk.paths import ROOT
-from registry.remotes.places import AGENT_FOLDERS, MAX_NOTICES, skill_folders
+from registry.remotes.discovery import AGENT_FOLDERS, MAX_NOTICES, skill_folders
 
 
 def found(*folders, part=None, files=(), **manifests):

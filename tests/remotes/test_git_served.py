@@ -6,9 +6,9 @@ import threading
 import pytest
 
 from registry.errors import RemoteInvalid, RemoteProblem, RemoteTooLarge, RemoteUnreachable
-from registry.remotes import fetching, git_program
+from registry.remotes import fetch, git
 from registry.remotes.git import Git
-from registry.remotes.tree import Bounds
+from registry.remotes.snapshot import Bounds
 from tests.remotes.upstream import all_checkouts, checkout_of, files_of, git_settings
 
 
@@ -17,7 +17,7 @@ def bounded(monkeypatch):
     """Let a fetch be bounded so: ``bounded(seconds=2)``."""
 
     def bound(**facts):
-        monkeypatch.setattr(fetching, "Bounds", lambda: Bounds(**facts))
+        monkeypatch.setattr(fetch, "Bounds", lambda: Bounds(**facts))
 
     return bound
 
@@ -202,7 +202,7 @@ def _many_refs(out):
 
 
 def test_refs_without_end_cost_no_memory_without_end(registry, git_http, monkeypatch):
-    monkeypatch.setattr(git_program, "_MEMORY", 100 << 10)
+    monkeypatch.setattr(git, "_MEMORY", 100 << 10)
     ended = threading.Event()
 
     def refs(out):
@@ -223,7 +223,7 @@ def test_more_refs_of_a_name_than_are_read_are_refused(git_http, upstream, monke
     upstream.git("update-ref", "--stdin", at=upstream.bare, given=names.encode())
     git = Git(git_http.url, str(tmp_path / "git"), Bounds())
     assert git.find("main") == commit
-    monkeypatch.setattr(git_program, "MAX_SAID", 10_000)
+    monkeypatch.setattr("registry.remotes.git.MAX_SAID", 10_000)
     with pytest.raises(RemoteTooLarge, match="branches"):
         git.find("main")
 

@@ -18,9 +18,9 @@ from registry.errors import (
     RemoteTooLarge,
     RemoteUnreachable,
 )
+from registry.remotes.address import place_of, redacted, resolved
 from registry.remotes.http import Client
-from registry.remotes.tree import Bounds
-from registry.remotes.urls import place_of, redacted, resolved
+from registry.remotes.snapshot import Bounds
 
 LOGIN = "Basic " + base64.b64encode(b"ann:s3cret/@").decode()
 

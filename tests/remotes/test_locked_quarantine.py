@@ -10,15 +10,14 @@ import pytest
 from registry.api import SkillRegistry
 from registry.errors import LockNotMet
 from registry.install.pull import put_back
-from registry.install.targets import Target
-from registry.install.told import How
+from registry.install.targets import InstallOptions, Target
 from registry.settings import Settings
 from tests.cli.conftest import run
 from tests.conftest import write_skill
 from tests.remotes.test_held import SHELL, evil  # noqa: F401
 from tests.remotes.upstream import document
 
-OFFLINE = How(offline=True)
+OFFLINE = InstallOptions(offline=True)
 
 
 @pytest.fixture
@@ -54,7 +53,7 @@ def victim(tmp_path, monkeypatch):
         yield opened
 
 
-def refused(victim, folder, how=How()):  # noqa: B008  # a frozen value
+def refused(victim, folder, how=InstallOptions()):  # noqa: B008  # a frozen value
     """Return why the lock is refused, after a look that nothing was written."""
     with pytest.raises(LockNotMet) as error:
         put_back(victim.core, Target.folder(str(folder)), how)
@@ -104,7 +103,7 @@ def test_the_named_commands_accept_it(locked, victim, evil):  # noqa: F811
 
 def test_with_a_source_its_trust_decides(locked, victim, evil):  # noqa: F811
     victim.sync(evil.url)
-    for how in (How(), OFFLINE):
+    for how in (InstallOptions(), OFFLINE):
         assert "run: skill-registry source trust team" in refused(victim, locked, how)
     victim.trust_source("team")
     assert is_installed(victim, locked)

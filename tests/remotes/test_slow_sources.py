@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from registry.remotes import fetching
+from registry.remotes import fetch
 from tests.conftest import write_skill
 from tests.remotes.conftest import document
 from tests.remotes.packed import zipped
@@ -36,7 +36,7 @@ def slow(make_server):
 def test_the_others_are_stored_while_it_is_still_fetched(
     registry, root, server, slow, monkeypatch, named
 ):
-    monkeypatch.setattr(fetching, "TOGETHER", 0.05)
+    monkeypatch.setattr(fetch, "TOGETHER", 0.05)
     server.put("/fast.zip", zipped({"fast/SKILL.md": document("fast")}))
     write_skill(root / "mine")
     registry.sync(str(root), name="own")
@@ -73,7 +73,7 @@ def test_the_others_are_stored_while_it_is_still_fetched(
 def test_where_storing_fails_the_slow_one_is_left(registry, server, slow, monkeypatch):
     from registry.remotes import sources
 
-    monkeypatch.setattr(fetching, "TOGETHER", 0.05)
+    monkeypatch.setattr(fetch, "TOGETHER", 0.05)
     server.put("/fast.zip", zipped({"fast/SKILL.md": document("fast")}))
     for url in (f"{server.url}/fast.zip", f"{slow.url}/slow.zip"):
         registry.sync(url)

@@ -18,7 +18,7 @@ from registry.db.read.skills import SORTS, quarantined
 from registry.model import Skill
 
 if TYPE_CHECKING:
-    from registry.install.seen import Seen
+    from registry.install.inventory import Seen
 
 COLUMNS: Final[Sequence[Column[Skill]]] = (
     Column("SKILL", lambda skill: skill.ref, style="bold", share=FIRST_SHARE, cut="middle"),
@@ -159,7 +159,7 @@ SEEN: Final[Sequence[Column["Seen"]]] = (
 def _show_seen(session: Session, name: str, *, is_global: bool) -> None:
     """List what an agent sees, the project's first."""
     from registry.disk.agents import find_agent
-    from registry.install.seen import seen_by
+    from registry.install.inventory import seen_by
 
     agent = find_agent(name)
     project = None if is_global else target_of(None, is_global=False)

@@ -26,10 +26,9 @@ from registry.errors import LockMissing, NotPulled
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
-    from registry.install.bringing import OfferedSkill
+    from registry.install.imports import OfferedSkill
     from registry.install.lockfile import Mode
-    from registry.install.targets import Target
-    from registry.install.told import How, Pulled
+    from registry.install.targets import InstallOptions, InstallResult, Target
     from registry.model import Skill
     from registry.remotes.offered import Choose
 
@@ -105,7 +104,7 @@ def chosen_skills(
     found = list(registry.list(chosen))
     if target is None:
         return found
-    from registry.install.choice import kept
+    from registry.install.provenance import kept
 
     return kept(registry.core, target, found)
 
@@ -118,8 +117,8 @@ def _check_no_folder(names: Sequence[str]) -> None:
 
 def _owners(session: Session, target: "Target") -> dict[str, str]:
     """Return handles of what was pulled before, by the names that people know it by."""
-    from registry.install.choice import owner
     from registry.install.lockfile import read_lock
+    from registry.install.provenance import owner
 
     found: dict[str, str] = {}
     for folder, entry in read_lock(target.path).items():
@@ -215,7 +214,7 @@ def pull(
     Exit status: 1 where something was left alone, can't be had, or is behind, and where nothing was
     ever pulled.
     """
-    from registry.install.told import How
+    from registry.install.targets import InstallOptions
 
     if lists:
         others = (to, agent, is_global, mode, theirs, force, dry_run, offline, *given.values())
@@ -229,7 +228,7 @@ def pull(
     doing = [flag for flag in ("check", "frozen", "remove", "adopt") if given.pop(flag, False)]
     _check_usage(doing, given, to=to, agent=agent, is_global=is_global, mode=mode)
     target = target_of(to, is_global=is_global)
-    how = How(
+    how = InstallOptions(
         agents=agents_of(agent),
         mode=mode,
         force=force,
@@ -291,13 +290,13 @@ def _check_usage(
 def _done(
     session: Session,
     target: "Target",
-    how: "How",
+    how: "InstallOptions",
     doing: Sequence[str],
     given: Mapping[str, Any],
     *,
     is_named: bool,
     may_ask: bool,
-) -> "Sequence[Pulled]":
+) -> "Sequence[InstallResult]":
     """Do what was asked for, and return what became of each skill."""
     from registry.install import pull as pulling
 
@@ -344,7 +343,7 @@ def _choose(
 
 def _list_offered(session: Session, names: Sequence[str], *, yes: bool) -> None:
     """Print the skills that addresses offer; nothing is installed, or becomes a source."""
-    from registry.install.bringing import offered_at
+    from registry.install.imports import offered_at
 
     if not names or not all(map(session.registry.is_address, names)):
         raise click.UsageError("--list requires an ADDRESS; 'list' lists registered skills.")
@@ -366,7 +365,9 @@ def _status(one: "OfferedSkill") -> str:
     return "quarantined" if one.quarantined else "ok" if one.usable else "invalid"
 
 
-def _checked(session: Session, target: "Target", given: Mapping[str, Any]) -> "Sequence[Pulled]":
+def _checked(
+    session: Session, target: "Target", given: Mapping[str, Any]
+) -> "Sequence[InstallResult]":
     from registry.install import pull as pulling
 
     core, names = session.registry.core, given["names"]
@@ -395,14 +396,14 @@ OFFERED: Final[Sequence[Column["OfferedSkill"]]] = (
 )
 
 
-def _state(one: "Pulled") -> str:
+def _state(one: "InstallResult") -> str:
     """Return a state for people; in JSON these two are ``edited`` and ``unchanged``."""
-    from registry.install.standing import ADOPTED, EQUAL
+    from registry.install.plan import ADOPTED, EQUAL
 
     return {EQUAL: "not ours", ADOPTED: "adopted"}.get(one.reason or "", one.state)
 
 
-COLUMNS: Final[Sequence[Column["Pulled"]]] = (
+COLUMNS: Final[Sequence[Column["InstallResult"]]] = (
     Column("STATE", _state, cut="middle"),
     Column("SKILL", lambda one: one.ref, cut="middle"),
     Column("FOLDER", lambda one: one.path, cut="middle", drop=1),

@@ -303,7 +303,7 @@ def why(
         raise click.UsageError("Filters go with --query.")
     found = session.registry.why(subject, personality)
     if agent is not None:
-        from registry.install.seen import explained_for
+        from registry.install.inventory import explained_for
 
         project = target_of(None, is_global=False)
         tell_project(session, project)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from registry.changes.undo import Undo
     from registry.db.read.history import MadeChange
-    from registry.install.taken_back import PullUndo
+    from registry.install.undo import PullUndo
 
 SHOWN = ("kind", "name", "source", "folder", "made_at")
 
@@ -71,7 +71,7 @@ def command(session: Session, *, yes: bool, lists: bool, skip: bool) -> None:
     Syncs, edits by hand, "pull --frozen" and "pull --adopt" can't be undone. After an edit by hand,
     "restore NAME --revision N" brings earlier content back.
     """
-    from registry.install.taken_back import last_change
+    from registry.install.undo import last_change
 
     if lists:
         if yes or skip:
@@ -104,7 +104,7 @@ def command(session: Session, *, yes: bool, lists: bool, skip: bool) -> None:
 
 def _list(session: Session) -> None:
     """Print the commands that can be undone, the latest first."""
-    from registry.install.taken_back import all_changes
+    from registry.install.undo import all_changes
 
     found = all_changes(session.registry.core)
     rows = [_facts(one) for one in found]
@@ -141,7 +141,7 @@ def _short(undo: "Undo | PullUndo") -> str:
 
 def _typed(undo: "Undo | PullUndo") -> str:
     """Return what was typed, without the names of skills."""
-    from registry.install.taken_back import PullUndo
+    from registry.install.undo import PullUndo
 
     change = undo.change
     if isinstance(undo, PullUndo):
@@ -151,7 +151,7 @@ def _typed(undo: "Undo | PullUndo") -> str:
 
 def _steps(undo: "Undo | PullUndo") -> "Sequence[Sequence[MadeChange]]":
     """Return the changes by what was changed at once: a skill, or a skill with its copies."""
-    from registry.install.taken_back import PullUndo
+    from registry.install.undo import PullUndo
 
     return [undo.changes] if isinstance(undo, PullUndo) else undo.steps
 
@@ -162,7 +162,7 @@ def _answer(session: Session, undo: "Undo | PullUndo", done: str) -> None:
 
 def _show_next(session: Session) -> None:
     """Print which command is the last one now."""
-    from registry.install.taken_back import last_change
+    from registry.install.undo import last_change
 
     try:
         last = last_change(session.registry.core)
@@ -179,7 +179,7 @@ def _place(change: "MadeChange") -> str:
 
 def _pulled(undo: "Undo | PullUndo") -> "Iterator[str]":
     """Yield what becomes of the skills of a pull."""
-    from registry.install.taken_back import PullUndo
+    from registry.install.undo import PullUndo
 
     if not isinstance(undo, PullUndo):
         return

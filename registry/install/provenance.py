@@ -1,10 +1,11 @@
-"""Which folder a skill is given; what was pulled into one stays whose it is."""
+"""Which folder a skill gets, and which skill or address each entry of a lock came from."""
 
 import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import Final
 
 from registry.catalog.reading import CurrentSkill
@@ -15,16 +16,15 @@ from registry.db.read.skills import StoredSkill, namesakes
 from registry.db.read.sources import list_sources
 from registry.disk.files import digest
 from registry.disk.links import real_path
-from registry.disk.paths import is_below
+from registry.disk.paths import ROOT, is_below
 from registry.document.names import check_folder_name
 from registry.errors import PullClash, RegistryError, SkillAmbiguous, SkillNotFound
 from registry.install import lockfile
 from registry.install.content import Entry, tree_hash
-from registry.install.lockfile import Locked, Mode
-from registry.install.targets import Target
-from registry.install.told import Pulled
-from registry.model import DOCUMENT_NAMES, Skill
-from registry.remotes.urls import bare
+from registry.install.lockfile import Locked, Mode, read_lock
+from registry.install.targets import InstallResult, Target
+from registry.model import DOCUMENT_NAMES, Remote, Skill
+from registry.remotes.address import meant, normalize_url
 from registry.sync.sources import own_sources
 from registry.text import folded, name_key
 
@@ -44,13 +44,13 @@ def agents_folder(name: str) -> str:
 
 def folders(
     skills: Sequence[Skill], to: str, *, for_agents: bool
-) -> tuple[dict[str, Skill], list[Pulled]]:
+) -> tuple[dict[str, Skill], list[InstallResult]]:
     """Return each skill by the folder it gets (its name, else its folder's own), and the others.
 
     Of skills that would have one folder none gets it: nobody but who pulls them can tell which.
     Raises `PullClash` where that is so of all.
     """
-    refused: list[Pulled] = []
+    refused: list[InstallResult] = []
     wanted: dict[str, dict[tuple[str, str], tuple[str, Skill]]] = {}
     for skill in skills:
         names = [skill.name, os.path.basename(skill.path)]
@@ -58,7 +58,7 @@ def folders(
             names = list(map(agents_folder, names))
         folder = next(filter(_is_safe, names), None)
         if folder is None:
-            refused.append(Pulled(skill.ref, to, "failed", NO_FOLDER))
+            refused.append(InstallResult(skill.ref, to, "failed", NO_FOLDER))
         else:
             found = wanted.setdefault(name_key(folded(folder)), {})
             found[skill.source, skill.folder] = folder, skill
@@ -70,7 +70,7 @@ def folders(
             if not places:
                 raise clash
             refused += [
-                Pulled(skill.ref, os.path.join(to, name), "failed", str(clash))
+                InstallResult(skill.ref, os.path.join(to, name), "failed", str(clash))
                 for name, skill in found.values()
             ]
     return places, refused
@@ -129,9 +129,11 @@ def at_origin(
     for one in namesakes(core.reader, name):
         if one.is_usable and one.remote and is_of(one.skill, origin):
             return one
-    url = bare(origin["url"] or "")
+    url = normalize_url(origin["url"] or "")
     known = list_sources(core.reader, counted=False)
-    names = [one.name for one in known if one.remote is not None and bare(one.remote.url) == url]
+    names = [
+        one.name for one in known if one.remote is not None and normalize_url(one.remote.url) == url
+    ]
     return next((one for one in _moved(core, names, name, tree) if one.remote), None)
 
 
@@ -172,7 +174,7 @@ def is_of(skill: Skill, origin: Mapping[str, str | None]) -> bool:
 
 
 def _place(origin: Mapping[str, str | None]) -> tuple[str, str]:
-    return bare(origin["url"] or ""), origin["path"] or "."
+    return normalize_url(origin["url"] or ""), origin["path"] or "."
 
 
 def is_taken(core: Core, entry: Locked | None, skill: Skill) -> str | None:
@@ -226,3 +228,76 @@ class OwnFolders:
         if any(is_below(real, one) for one in folders):
             return "It lies there already: what is pulled comes from elsewhere."
         return LIES_ABOVE if any(is_below(one, real) for one in folders) else None
+
+
+_NOT_IN_SOURCE: Final = "{url} is the source {source} here, which has no skill in {path} any more"
+
+
+class Provenance:
+    """Tells of the entries of a lock what the registry has of them; asks for its sources once."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def skill(self, entry: Locked) -> Skill | None:
+        """Return the skill that an entry was pulled from; None: the registry does not have it."""
+        return owner(self._core, entry)
+
+    def is_strange(self, entry: Locked) -> bool:
+        """Tell whether an entry is from an address of which no source here has that part."""
+        is_from_address = entry.origin is not None and bool(entry.origin["url"])
+        return is_from_address and self._source(entry) is None
+
+    def reason(self, entry: Locked) -> str | None:
+        """Say why there is no skill for an entry; None: it is gone from where it came."""
+        if entry.origin is None or not entry.origin["url"]:
+            return None
+        url, path = entry.origin["url"], entry.origin["path"] or ROOT
+        source = self._source(entry)
+        if source is None:
+            return f"{url} is no source here"
+        return _NOT_IN_SOURCE.format(url=url, source=source, path=path)
+
+    def _source(self, entry: Locked) -> str | None:
+        """Return the name of a source that has what lies where an entry is from."""
+        origin = entry.origin or {}
+        path = origin.get("path") or ROOT
+        for name, remote in self._remotes.get(normalize_url(origin.get("url") or ""), ()):
+            is_below = remote.part is None or f"{path}/".startswith(f"{remote.part}/")
+            named = {one.casefold() for one in (entry.name, path.rpartition("/")[2])}
+            if is_below and (not remote.only or named & {one.casefold() for one in remote.only}):
+                return name
+        return None
+
+    @cached_property
+    def _remotes(self) -> dict[str, list[tuple[str, Remote]]]:
+        """The remote sources by their addresses."""
+        found: dict[str, list[tuple[str, Remote]]] = {}
+        for one in list_sources(self._core.reader, counted=False):
+            if one.remote is not None:
+                found.setdefault(normalize_url(one.remote.url), []).append((one.name, one.remote))
+        return found
+
+
+def strange_addresses(core: Core, target: Target) -> list[str]:
+    """Return the addresses in a lock that are no sources here, as one would sync them.
+
+    What a lock calls an address and is none is left out: anybody may have written it. Raises
+    `LockFileInvalid`.
+    """
+    whence, found = Provenance(core), set()
+    for entry in read_lock(target.path).values():
+        if entry.origin and whence.is_strange(entry):
+            url, ref = entry.origin["url"], entry.origin["ref"]
+            text = f"{url}#{ref}" if ref else f"{url}"
+            if _is_address(core, text) and whence.skill(entry) is None:
+                found.add(text)
+    return sorted(found)
+
+
+def _is_address(core: Core, text: str) -> bool:
+    try:
+        address = meant(core.settings, text)
+    except RegistryError:
+        return False
+    return address is not None and not address.is_short

@@ -1,37 +1,146 @@
-"""Bring skills from elsewhere into a source of one's own, as copies that stay: `import`."""
+"""Import skills from an archive or an address into a source of one's own, as copies that stay.
 
+Nothing that an archive says of itself is trusted.
+"""
+
+import io
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from registry.changes.create import create_files, told
 from registry.changes.foreign import check_foreign, is_quarantined
 from registry.core import Core
 from registry.db.read.skills import folder_of_name
 from registry.db.read.sources import list_sources
-from registry.disk.paths import ROOT
+from registry.disk.files import read_file
+from registry.disk.paths import ROOT, check_paths
 from registry.document.names import check_folder_name
 from registry.document.parse import parse_document
 from registry.errors import (
     ArchiveRefused,
+    FileTooLarge,
     InvalidName,
     SeveralSkills,
     SkillExists,
+    SkillInaccessible,
     SkillInvalid,
     UsageProblem,
 )
-from registry.install.archives import NO_DOCUMENT, import_archive
 from registry.model import DOCUMENT_NAMES, Document, Remote, SkillDetail, Source, Value
 from registry.remotes.address import Address
-from registry.remotes.chosen import by_skill, wanted_files
+from registry.remotes.discovery import by_skill, wanted_files
 from registry.remotes.kinds import open_remote
+from registry.remotes.snapshot import Blob, Bounds, Snapshot
 from registry.remotes.sources import address_of, kind_of
-from registry.remotes.tree import Blob, Bounds, Tree
+from registry.remotes.unpacking import BadArchive, Room, strictly, unpack, wrapping
+from registry.settings import Limits
 from registry.sync.owned import check_writable
 from registry.sync.target import target_source
 from registry.text import folded, quoted
+
+MAX_PACKED: Final = 64 << 20
+"""Bytes of an archive."""
+
+
+NO_DOCUMENT: Final = "it holds no SKILL.md at its top, or in one folder"
+
+
+class Unpacked(NamedTuple):
+    """The files of a skill by their paths, and which of them can be executed."""
+
+    files: dict[str, bytes]
+    executable: frozenset[str]
+
+
+def import_archive(
+    core: Core,
+    path: str,
+    *,
+    source: str | None = None,
+    name: str | None = None,
+    trust: bool = False,
+) -> SkillDetail:
+    """Create the skill that an archive (.skill, .zip, .tar.gz) holds, and return it.
+
+    ``name``: the folder's, by default the skill's own. ``trust``: one with security errors, too.
+    Raises `ArchiveRefused` with the reason, `SkillInvalid`, `InvalidName`, `SkillHeld`, and what
+    `SkillRegistry.create` raises.
+    """
+    from registry.document.parse import parse_document
+
+    home = target_source(core, source)
+    files, executable = read_archive(path, core.settings.limits)
+    document = next(one for one in DOCUMENT_NAMES if one in files)
+    parsed = parse_document(files[document], folder_name=name or "", dialects=core.dialects)
+    if not parsed.usable:
+        raise SkillInvalid(name=path, problems=parsed.diagnostics)
+    folder = name or parsed.name
+    reason = check_folder_name(folder)
+    if reason is not None:
+        raise InvalidName(name=folder, reason=f"{reason}; choose one with --name")
+    if not trust:
+        check_foreign(core, parsed.name, files, executable)
+    made = create_files(core, home, folder, parsed.name, files, executable)
+    return told(core, made)
+
+
+def read_archive(path: str, limits: Limits) -> Unpacked:
+    """Return the files of the one skill in an archive, by their paths in its folder.
+
+    The skill file lies at the archive's root, or in the one folder there. Raises `ArchiveRefused`.
+    """
+    try:
+        data = read_file(os.path.realpath(os.path.expanduser(path)), MAX_PACKED).data
+    except FileNotFoundError:
+        raise ArchiveRefused(path=path, reason="there is no such file") from None
+    except FileTooLarge as error:
+        reason = f"it has {error.facts['size']} bytes, {MAX_PACKED} are allowed"
+        raise ArchiveRefused(path=path, reason=reason) from error
+    except SkillInaccessible as error:
+        raise ArchiveRefused(path=path, reason=str(error.facts["reason"])) from error
+    try:
+        unpacked = _unpack(data, limits)
+    except BadArchive as error:
+        raise ArchiveRefused(path=path, reason=str(error)) from error
+    return _unwrapped(path, unpacked, limits)
+
+
+def _unpack(data: bytes, limits: Limits) -> Unpacked:
+    files: dict[str, bytes] = {}
+    executable: set[str] = set()
+    room = Room(limits.files, limits.skill_bytes, limits.skill_bytes)
+    for member in unpack(io.BytesIO(data), room):
+        if member.path in files:
+            strictly(member.path, "is there twice")
+        files[member.path] = member.data
+        if member.executable:
+            executable.add(member.path)
+    bad = check_paths(files)
+    if bad is not None:
+        raise BadArchive(f"{bad[0][:100]!r}: {bad[1]}")
+    return Unpacked(files, frozenset(executable))
+
+
+def _unwrapped(path: str, unpacked: Unpacked, limits: Limits) -> Unpacked:
+    """Return the files without the one folder around them, if there is one."""
+    files, executable = unpacked
+    if top := wrapping(files):
+        files = {name.removeprefix(top): data for name, data in files.items()}
+        executable = frozenset(name.removeprefix(top) for name in executable)
+    documents = [name for name in DOCUMENT_NAMES if name in files]
+    if not documents:
+        raise ArchiveRefused(path=path, reason=NO_DOCUMENT)
+    if len(documents) > 1:
+        raise ArchiveRefused(path=path, reason=f"it holds {' and '.join(documents)}")
+    size = len(files[documents[0]])
+    if size > limits.document_bytes:
+        reason = f"its {documents[0]} has {size} bytes, {limits.document_bytes} are allowed"
+        raise ArchiveRefused(path=path, reason=reason)
+    return Unpacked(files, executable)
 
 
 def import_skills(
@@ -67,7 +176,7 @@ def import_skills(
         raise ArchiveRefused(path=target, reason="it is no archive, and no address of one")
     remote = _remote_of(address, skills)
     with _opened(core, remote) as tree:
-        found = _files(core, tree, remote, target, every=every or bool(skills), name=name)
+        found = _found_skills(core, tree, remote, target, every=every or bool(skills), name=name)
     taken: set[str] = set()
     for one in found:
         _check(core, home, one)
@@ -119,7 +228,7 @@ def offered_at(core: Core, target: str) -> list[OfferedSkill]:
 
 
 @contextmanager
-def _opened(core: Core, remote: Remote) -> Iterator[Tree]:
+def _opened(core: Core, remote: Remote) -> Iterator[Snapshot]:
     """Fetch a remote into a folder of its own, which goes afterwards. Raises `RemoteProblem`."""
     with (
         tempfile.TemporaryDirectory(prefix="skill-registry-") as state,
@@ -150,8 +259,8 @@ def _remote_of(address: Address, skills: Sequence[str]) -> Remote:
     return Remote(kind, address.url, address.ref, address.part, only)
 
 
-def _files(
-    core: Core, tree: Tree, remote: Remote, target: str, *, every: bool, name: str | None
+def _found_skills(
+    core: Core, tree: Snapshot, remote: Remote, target: str, *, every: bool, name: str | None
 ) -> list[_Brought]:
     wanted, _notices = wanted_files(tree, remote, Bounds())
     skills = _without_copies(by_skill(wanted), wanted)
@@ -169,7 +278,7 @@ def _files(
 
 
 def _read(
-    tree: Tree, wanted: Mapping[str, Blob]
+    tree: Snapshot, wanted: Mapping[str, Blob]
 ) -> Iterator[tuple[str, dict[str, bytes], frozenset[str]]]:
     """Yield the folder of each skill, its files, and which of them are executable."""
     data = dict(tree.read(list(wanted)))

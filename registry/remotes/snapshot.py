@@ -1,12 +1,73 @@
-"""Which paths of a remote's files are taken, on this and on any other file system."""
+"""What a remote holds at one version, whatever it speaks, and which of its paths are taken."""
 
 from collections import Counter, defaultdict
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
 
-from registry.disk.paths import check_path
+from registry.disk.paths import ROOT, check_path
 from registry.document.invisible import find_hidden
 from registry.document.names import is_device
 from registry.text import folded, quoted
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Limits of one fetch.
+
+    ``private``: redirects may lead to private addresses. ``public``: only public hosts are asked,
+    as for an address that a stranger wrote. ``anonymous``: no password of the user is sent.
+    ``slowest`` and ``patience``: a download of fewer bytes per second is ended after these seconds.
+    """
+
+    bytes: int = 256 << 20
+    files: int = 200_000
+    seconds: float = 300.0
+    artifact_bytes: int = 50 << 20
+    artifact_files: int = 1000
+    private: bool = False
+    public: bool = False
+    anonymous: bool = False
+    slowest: int = 1024
+    patience: float = 30.0
+
+
+class Blob(NamedTuple):
+    """A file of a tree; equal ids mean equal bytes. ``size`` in bytes, where it is known."""
+
+    id: str
+    executable: bool
+    size: int | None = None
+
+
+class Snapshot(Protocol):
+    """The files of one version.
+
+    ``version`` is what tells it from others (a commit, a digest), ``made_at`` when it was made, in
+    seconds since 1970 (None: not told). ``files`` by relative paths with ``/``, all safe
+    (`disk.paths.is_safe_relative`), no two of which differ in case alone. ``notices``: what was
+    left out and why, in words for people.
+    """
+
+    @property
+    def version(self) -> str:
+        """What tells this version from others."""
+
+    @property
+    def made_at(self) -> int | None:
+        """When it was made."""
+
+    @property
+    def files(self) -> Mapping[str, Blob]:
+        """What there is at each path."""
+
+    @property
+    def notices(self) -> Sequence[str]:
+        """What was left out."""
+
+    def read(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """Yield the bytes of some of the files. Raises `RemoteProblem` and its subclasses."""
+
 
 MAX_NOTICES: Final = 20
 """Of more that is left out, only the number is told."""
@@ -72,7 +133,7 @@ class Notices:
         return [*self._said, f"{self._more} more like these"] if self._more else self._said
 
 
-class LeftOut:
+class SkippedFiles:
     """How many files of each kind are left out of a repository, and the first of them by name."""
 
     def __init__(self) -> None:
@@ -107,3 +168,9 @@ def _refusal(path: str) -> str | None:
         if ":" in part or part[-1] in ". ":
             return "has a name that Windows takes for another"
     return None
+
+
+def below(files: Iterable[str], folder: str) -> dict[str, str]:
+    """Return the files below a folder, by their paths in it."""
+    begin = "" if folder == ROOT else f"{folder}/"
+    return {path[len(begin) :]: path for path in files if path.startswith(begin)}

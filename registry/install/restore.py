@@ -18,14 +18,12 @@ from registry.errors import AddressInvalid, RemoteInvalid, RemoteProblem, Remote
 from registry.install.content import Entry, tree_hash
 from registry.install.lockfile import Locked
 from registry.model import Remote
-from registry.remotes.address import Address, meant
-from registry.remotes.chosen import below
-from registry.remotes.git_kept import has_commits, open_commits
+from registry.remotes.address import Address, meant, normalize_url, stranger_reason
+from registry.remotes.git import has_commits, open_commits
 from registry.remotes.http import Client
 from registry.remotes.kinds import open_remote
+from registry.remotes.snapshot import Bounds, Snapshot, below
 from registry.remotes.sources import kind_of
-from registry.remotes.tree import Bounds, Tree
-from registry.remotes.urls import bare, stranger_reason
 from registry.settings import cache_folder
 from registry.sync.sources import own_sources
 
@@ -33,7 +31,7 @@ LOCK_SECONDS: Final = 60.0
 _WEB_KINDS: Final = frozenset({"git", "web", "archive", "site", "hub"})
 
 
-class Origins:
+class LockedOrigins:
     """What the origins of a lock hold, each opened once; until the stack ends.
 
     ``offline``: only what was fetched before is looked at.
@@ -45,7 +43,7 @@ class Origins:
         self._is_offline = offline
         self._expected: dict[tuple[str, str | None], set[str]] = {}
         self._origins: dict[str, Opened | RemoteProblem] = {}
-        self._trees: dict[tuple[str, str | None], Tree | RemoteProblem] = {}
+        self._trees: dict[tuple[str, str | None], Snapshot | RemoteProblem] = {}
 
     def expect(self, entries: Iterable[Locked]) -> None:
         """Take note of what will be asked for: the files of a repository are fetched together."""
@@ -72,7 +70,7 @@ class Origins:
             raise RemoteInvalid(url=url, reason=f"{folder} is not the same there any more")
         return found
 
-    def _tree(self, url: str, ref: str | None) -> Tree:
+    def _tree(self, url: str, ref: str | None) -> Snapshot:
         """Return what an origin holds at a ref; what is not to be had is asked for once."""
         address = _address(self._core, url)
         opened = _once(self._origins, url, lambda: self._opened(address, url))
@@ -98,7 +96,7 @@ class Origins:
         Only the addresses of this user's own sources may be on this machine or in its network, and
         only the hosts of these sources get a password. Raises `RemoteInvalid`.
         """
-        if self._is_offline or bare(address.url) in self._own:
+        if self._is_offline or normalize_url(address.url) in self._own:
             return Bounds()
         if urlsplit(address.url).scheme not in {"https", "http"} or address.kind not in _WEB_KINDS:
             reason = stranger_reason("it is not an https address", url)
@@ -111,10 +109,14 @@ class Origins:
     @cached_property
     def _own(self) -> set[str]:
         """The addresses of the remote sources that this user registered on this machine."""
-        return {bare(one.remote.url) for one in own_sources(self._core) if one.remote is not None}
+        return {
+            normalize_url(one.remote.url)
+            for one in own_sources(self._core)
+            if one.remote is not None
+        }
 
 
-Opened: TypeAlias = Callable[[str | None, Collection[str]], Tree]
+Opened: TypeAlias = Callable[[str | None, Collection[str]], Snapshot]
 
 Key = TypeVar("Key")
 Found = TypeVar("Found")
@@ -171,7 +173,7 @@ def _cache(url: str) -> Iterator[str]:
         yield os.path.join(above, name)
 
 
-def _below(tree: Tree, folder: str, url: str, most: int) -> list[Entry]:
+def _below(tree: Snapshot, folder: str, url: str, most: int) -> list[Entry]:
     """Return the files of a folder of a tree, sorted by their paths."""
     wanted = below(tree.files, folder)
     if len(wanted) > most:

@@ -1,16 +1,21 @@
-"""Which folders of a repository are its skills: where the ``skills`` client looks for them.
+"""Which folders of a remote are its skills, and which of its files belong to them.
 
-Its rules are written down by who tried it; the marketplace files of agents are read as it reads
-them. What a repository's file names is a path to look at, inside the repository, and nothing else.
+A repository is searched where the ``skills`` client looks; the marketplace files of agents are read
+as it reads them. What a repository's file names is a path to look at, inside the repository, and
+nothing else.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from registry.disk.paths import PATH_BYTES, ROOT, check_path
-from registry.model import DOCUMENT_NAMES
+from registry.document.parse import parse_document
+from registry.errors import RemoteInvalid, RemoteTooLarge
+from registry.model import DOCUMENT_NAMES, Remote
+from registry.remotes.snapshot import Blob, Bounds, Snapshot
 
 AGENT_FOLDERS: Final = (
     "agents claude cline codebuddy codex commandcode continue factory github goose grok iflow "
@@ -22,6 +27,9 @@ CONTAINERS: Final = (
     *(f".{name}/skills" for name in AGENT_FOLDERS),
 )
 """Folders in which skills lie up to `NESTED` deep."""
+
+REPOSITORIES: Final = frozenset({"git", "archive"})
+"""Kinds of which only the usual places hold skills; of the others all folders do."""
 
 NESTED: Final = 3
 ANYWHERE: Final = 5
@@ -151,7 +159,7 @@ def _read_manifest(path: str, data: bytes, skipped: int, named: _Named) -> None:
         _name_skills(said, "", named)
         return
     metadata = said.get("metadata")
-    root = _inside(metadata.get("pluginRoot"), "") if isinstance(metadata, dict) else ""
+    root = _path_inside(metadata.get("pluginRoot"), "") if isinstance(metadata, dict) else ""
     plugins = said.get("plugins")
     for plugin in plugins[:MAX_PLUGINS] if isinstance(plugins, list) else ():
         if isinstance(plugin, dict):
@@ -167,7 +175,7 @@ def _name_plugin(plugin: dict[str, Any], root: str, named: _Named) -> None:
         name = str(plugin.get("name"))[:100]
         named.notices.append(f"the plugin {name} lies elsewhere: {str(where)[:200]}")
         return
-    home = _inside(source, root)
+    home = _path_inside(source, root)
     if home is not None:
         _name_skills(plugin, home, named)
 
@@ -176,13 +184,13 @@ def _name_skills(plugin: dict[str, Any], home: str, named: _Named) -> None:
     """Note where a plugin's skills lie: beside each that it lists, and in its ``skills``."""
     listed = plugin.get("skills")
     for one in [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else ():
-        path = _inside(one, home)
+        path = _path_inside(one, home)
         if path:
             named.folders |= {path, path.rpartition("/")[0]}
     named.folders.add(f"{home}/skills".lstrip("/"))
 
 
-def _inside(path: object, home: str) -> str | None:
+def _path_inside(path: object, home: str) -> str | None:
     """Return a path that a file names, relative to the repository; None: it is none inside.
 
     It ought to begin with ``./``, and in the wild does not always.
@@ -192,3 +200,76 @@ def _inside(path: object, home: str) -> str | None:
     parts = [part for part in path.split("/") if part not in {"", "."}]
     whole = "/".join([*home.split("/"), *parts] if home else parts)
     return whole if not whole or check_path(whole) is None else None
+
+
+def wanted_files(
+    tree: Snapshot, remote: Remote, bounds: Bounds, *, may_be_none: bool = False
+) -> tuple[dict[str, Blob], list[str]]:
+    """Return the files of the skills in a tree that a source asks for, and what is to be known.
+
+    Raises `RemoteInvalid` where there is no such skill, unless there ``may_be_none``;
+    `RemoteTooLarge`.
+    """
+    notices: list[str] = []
+    if remote.kind in REPOSITORIES:
+        manifest = dict(tree.read(manifests(tree.files, remote.part)))
+        found = skill_folders(tree.files, remote.part, manifest.__getitem__)
+        folders, notices = list(found.folders), list(found.notices)
+    else:
+        folders = skills_of(tree.files)
+    if remote.only:
+        folders = _named(tree, folders, remote.only)
+    if not folders and not may_be_none:
+        where = f" in {remote.part}" if remote.part else ""
+        what = f" of the name {' or '.join(remote.only)}" if remote.only else ""
+        left = "".join(f", and {notice}" for notice in tree.notices[:1])
+        raise RemoteInvalid(url=remote.url, reason=f"it holds no skill{what}{where}{left}")
+    chosen = set(folders)
+    wanted = {path: one for path, one in tree.files.items() if not chosen.isdisjoint(_above(path))}
+    if len(wanted) > bounds.files:
+        reason = f"its skills have more than {bounds.files} files"
+        raise RemoteTooLarge(url=remote.url, reason=reason)
+    return wanted, notices
+
+
+def _above(path: str) -> Iterator[str]:
+    """Yield the folders that a file lies in, the source's root last."""
+    while path:
+        path = path.rpartition("/")[0]
+        yield path or ROOT
+
+
+def skills_of(files: Iterable[str]) -> list[str]:
+    """Return the folders among some files that hold a skill file, none inside another."""
+    folders = {next(_above(one)) for one in files if os.path.basename(one) in DOCUMENT_NAMES}
+    return [one for one in sorted(folders) if one == ROOT or folders.isdisjoint(_above(one))]
+
+
+def by_skill(files: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return the files of each skill, by its folder and by their paths in it."""
+    known = list(files)
+    found: dict[str, dict[str, str]] = {folder: {} for folder in skills_of(known)}
+    for path in known:
+        home = next((one for one in _above(path) if one in found), None)
+        if home is not None:
+            found[home][path if home == ROOT else path[len(home) + 1 :]] = path
+    return found
+
+
+def _named(tree: Snapshot, folders: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return the folders of skills with one of these names: their own, else their documents'."""
+    wanted = {name.casefold() for name in names}
+    found = [one for one in folders if os.path.basename(one).casefold() in wanted]
+    if len({os.path.basename(one).casefold() for one in found}) == len(wanted):
+        return found
+    documents = {
+        path: folder
+        for folder in folders
+        for name in DOCUMENT_NAMES
+        if (path := name if folder == ROOT else f"{folder}/{name}") in tree.files
+    }
+    for path, data in tree.read(list(documents)):
+        parsed = parse_document(data, folder_name=os.path.basename(documents[path]))
+        if parsed.name.casefold() in wanted:
+            found.append(documents[path])
+    return sorted(set(found))

@@ -14,17 +14,16 @@ from registry.db.write.history import drop_change
 from registry.disk.files import digest
 from registry.errors import ChangeNotUndone, NothingToUndo, RegistryError
 from registry.install.content import Entry, content_as_locked
+from registry.install.history import Brought, brought_by, remembered_pulls, state_of
 from registry.install.lockfile import Locked, locked_from, read_lock
-from registry.install.origins import Origins
+from registry.install.plan import InstallPlan
 from registry.install.pull import at_work, is_locked
-from registry.install.remembered import Brought, brought_by, remembered, state_of
-from registry.install.standing import Standing
-from registry.install.targets import Target
-from registry.install.told import How, Pulled
+from registry.install.restore import LockedOrigins
+from registry.install.targets import InstallOptions, InstallResult, Target
 
 Fate: TypeAlias = Literal["removed", "replaced", "returned"]
 
-_DRY: Final = How(dry_run=True)
+_DRY: Final = InstallOptions(dry_run=True)
 
 
 class Taken(NamedTuple):
@@ -38,7 +37,7 @@ class Taken(NamedTuple):
 def all_changes(core: Core) -> "list[Undo | PullUndo]":
     """Return what can be undone: one value for each command, the latest first."""
     found: list[Undo | PullUndo] = [*Undo.all_of(core)]
-    found += [PullUndo.of(core, one) for one in remembered(core)]
+    found += [PullUndo.of(core, one) for one in remembered_pulls(core)]
     return sorted(found, key=lambda one: one.change.id, reverse=True)
 
 
@@ -47,7 +46,7 @@ def last_change(core: Core) -> "Undo | PullUndo":
 
     Raises `NothingToUndo`.
     """
-    pull = next(iter(remembered(core)), None)
+    pull = next(iter(remembered_pulls(core)), None)
     if pull is None:
         return Undo.of(core)
     try:
@@ -58,7 +57,7 @@ def last_change(core: Core) -> "Undo | PullUndo":
 
 @dataclass(frozen=True, slots=True)
 class PullUndo:
-    """A pull that is `remembered`, to be shown and then taken back.
+    """A pull that is `remembered_pulls`, to be shown and then taken back.
 
     What came new is removed, and what it took the place of, or removed, is put back; the locks say
     again what they said.
@@ -150,14 +149,14 @@ class PullUndo:
                 found.append(folder)
         return found
 
-    def _check_as_left(self, plan: Standing, folder: str, now: Locked | None) -> None:
+    def _check_as_left(self, plan: InstallPlan, folder: str, now: Locked | None) -> None:
         one = self.brought[folder]
         if state_of(now) != one.left:
             raise self._refused(f"{one.name} was pulled or removed there since")
         if now is not None:
             self._check(plan.check(folder, None))
 
-    def _take_back(self, work: Standing, folder: str) -> None:
+    def _take_back(self, work: InstallPlan, folder: str) -> None:
         one, now = self.brought[folder], work.locked.get(folder)
         before = one.before
         if before is None:
@@ -185,10 +184,10 @@ class PullUndo:
         entries = content_as_locked(self.core, entry.name, entry.tree_hash)
         if entries is None:
             with ExitStack() as stack, suppress(RegistryError):
-                entries = Origins(self.core, stack, offline=True).files(entry)
+                entries = LockedOrigins(self.core, stack, offline=True).files(entry)
         return entries
 
-    def _check(self, told: Pulled) -> None:
+    def _check(self, told: InstallResult) -> None:
         if told.state in {"edited", "failed"}:
             more = f" ({told.reason})" if told.reason else ""
             raise self._refused(f"{told.path} was edited since{more}")

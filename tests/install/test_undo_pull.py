@@ -11,10 +11,10 @@ import pytest
 from registry.db.read.history import last_changes
 from registry.errors import ChangeNotUndone, NothingToUndo
 from registry.install.adopt import adopt
-from registry.install.pull import How, pull, put_back
-from registry.install.standing import Standing
-from registry.install.taken_back import last_change
-from registry.install.targets import Target
+from registry.install.plan import InstallPlan
+from registry.install.pull import pull, put_back
+from registry.install.targets import InstallOptions, Target
+from registry.install.undo import last_change
 from tests.install.places import Place, tree
 
 
@@ -237,7 +237,7 @@ def test_an_undo_that_was_killed_is_gone_on_with(library, place, project, monkey
     class Killed(BaseException):
         pass
 
-    real = Standing.remove
+    real = InstallPlan.remove
 
     def remove(self, folder):
         if folder == "beta" and not self._how.dry_run:
@@ -245,7 +245,7 @@ def test_an_undo_that_was_killed_is_gone_on_with(library, place, project, monkey
         return real(self, folder)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Standing, "remove", remove)
+        patch.setattr(InstallPlan, "remove", remove)
         with pytest.raises(Killed):
             undo(library)
     assert list(place.locked) == ["beta"]
@@ -256,7 +256,7 @@ def test_an_undo_that_was_killed_is_gone_on_with(library, place, project, monkey
 def test_of_a_pull_that_failed_in_the_middle_what_came_is_taken_back(
     library, place, project, monkeypatch
 ):
-    real = Standing.pull
+    real = InstallPlan.pull
 
     def fail(self, folder, *more):
         if folder == "beta":
@@ -264,10 +264,10 @@ def test_of_a_pull_that_failed_in_the_middle_what_came_is_taken_back(
         return real(self, folder, *more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Standing, "pull", fail)
+        patch.setattr(InstallPlan, "pull", fail)
         skills = [library.resolve(name) for name in ("alpha", "beta")]
         with pytest.raises(Exception, match="No space left"):
-            pull(library.core, skills, place.target, How(agents=["codex"]))
+            pull(library.core, skills, place.target, InstallOptions(agents=["codex"]))
     assert last_change(library.core).taken == [("alpha", "removed", 1)]
     undo(library)
     assert tree(project) == {}

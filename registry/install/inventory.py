@@ -16,9 +16,9 @@ from registry.disk.links import real_path
 from registry.disk.paths import ROOT, is_below
 from registry.document.parse import parse_document
 from registry.errors import RegistryError
-from registry.install.choice import owner
+from registry.install.plan import InstallPlan
+from registry.install.provenance import owner
 from registry.install.pull import told_as_refused
-from registry.install.standing import Standing
 from registry.install.targets import Target
 from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Value, record
 from registry.sync.sources import own_sources
@@ -143,7 +143,7 @@ class _Look:
     def at(self, labels: list[str], agent: Agent) -> list[Seen]:
         found: list[Seen] = []
         with told_as_refused(self._target.path), ExitStack() as stack:
-            standing = Standing(self._core, stack, self._target)
+            standing = InstallPlan(self._core, stack, self._target)
             standing.begin()
             ours = {
                 folder: entry
@@ -177,7 +177,7 @@ class _Look:
         is_global = self._where == "global"
         return expand(label) if is_global else os.path.join(self._target.path, label)
 
-    def _locked(self, standing: Standing, name: str, place: str) -> Seen:
+    def _locked(self, standing: InstallPlan, name: str, place: str) -> Seen:
         entry = standing.locked[name]
         skill = owner(self._core, entry)
         if skill is None:

@@ -1,6 +1,6 @@
-"""What stands below the folder of a lock: what was pulled, how it is now, what would become of it.
+"""What was installed below the folder of a lock, how it is now, and what a pull would do to it.
 
-Nothing is written here; `placed` does what is told here.
+Nothing is written here; `transaction` carries it out.
 """
 
 import errno
@@ -8,23 +8,98 @@ import os
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from stat import S_ISDIR
 from typing import Final
 
 from registry.core import Core
-from registry.disk.atomic import Place, digest_of_link
+from registry.disk.atomic import Place, digest_of, digest_of_link, open_named
 from registry.disk.beneath import Folder
+from registry.disk.links import real_path
 from registry.errors import DatabaseProblem, PullRefused, RegistryError
 from registry.install import lockfile, placing
-from registry.install.choice import OwnFolders, is_taken, locked
-from registry.install.content import Entry, content_of, same_files
-from registry.install.differences import differences, edits
+from registry.install.content import Entry, content_of, diff_summary, edit_summary, same_files
 from registry.install.lockfile import Locked, Mode
-from registry.install.places import Places, made
+from registry.install.provenance import OwnFolders, is_taken, locked
 from registry.install.several import Part, Several
 from registry.install.staging import staging_dirs
-from registry.install.targets import HERE, Laid, Target
-from registry.install.told import PLAIN, How, Pulled, State
+from registry.install.targets import (
+    LOCK_DIR,
+    PLAIN,
+    InstallOptions,
+    InstallPath,
+    InstallResult,
+    State,
+    Target,
+)
 from registry.model import Skill
+
+
+class Places:
+    """What the lock in a folder lists, and where that lies.
+
+    ``anchor`` is that folder, open; None: there is none yet.
+    """
+
+    def __init__(self, stack: ExitStack, target: Target, anchor: Folder | None) -> None:
+        self._stack = stack
+        self._target = target
+        self._bases: dict[tuple[tuple[str, ...], Mode], list[InstallPath]] = {}
+        self.locked = lockfile.read_lock(target.path)
+        if anchor is None and os.path.isdir(target.path):
+            anchor = stack.enter_context(open_named(target.path))
+        self._opened = {} if anchor is None else {LOCK_DIR: anchor}
+        self._by_path = {} if anchor is None else {real_path(target.path): anchor}
+
+    def path(self, folder: str) -> str:
+        """Return the path of a skill's folder that the lock lists, for messages."""
+        return self._laid(self.locked[folder], folder)[0].path_of(folder)
+
+    def _laid(self, entry: Locked | None, folder: str) -> list[InstallPath]:
+        """Return where a skill was put; as yet unlocked ones are in the folder of the lock."""
+        if entry is None:
+            return self._places((), "copy", folder)
+        return self._places(entry.agents, entry.mode, folder)
+
+    def _places(self, ids: tuple[str, ...], mode: Mode, folder: str) -> list[InstallPath]:
+        """Return `Target.laid`, which looks at the disk once for all skills of the same agents."""
+        if (ids, mode) not in self._bases:
+            self._bases[ids, mode] = self._target.laid(ids, mode, "")
+        bases = self._bases[ids, mode]
+        return [one._replace(link=one.link + folder) if one.link else one for one in bases]
+
+    def found(self, one: InstallPath, folder: str) -> str | None:
+        """Return the digest of what is in a place; None: nothing."""
+        if not os.path.lexists(os.path.join(one.path, folder)):
+            return None  # and no folder is made to look into it
+        try:
+            return digest_of(Place(self.folder_at(one.label), folder))
+        except FileNotFoundError:
+            return None
+
+    def folder_at(self, label: str) -> Folder:
+        """Open the folder of a label, once. Raises OSError."""
+        if label not in self._opened:
+            real = real_path(self._target.path_of(label))
+            if real not in self._by_path:
+                self._by_path[real] = self._open(label)
+            self._opened[label] = self._by_path[real]
+        return self._opened[label]
+
+    def _open(self, label: str) -> Folder:
+        anchor = self._opened.get(LOCK_DIR)
+        return self._stack.enter_context(self._target.open(label, anchor, make=False))
+
+    def _holds_files(self, known: Locked, folder: str, one: InstallPath) -> bool:
+        """Tell whether a pull put a skill's files into a place, and no link: a folder is there."""
+        were_files = {laid.label for laid in self._laid(known, folder) if not laid.is_link}
+        mode = self.folder_at(one.label).lstat(folder).st_mode
+        return one.label in were_files and S_ISDIR(mode)
+
+
+def made(entry: Locked, one: InstallPath) -> set[str]:
+    """Return the digests of what a pull may have put into a place."""
+    return {entry.digest, *({digest_of_link(one.link)} if one.link else ())}
+
 
 _UNWRITABLE_NAME: Final = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
 """What a file system answers that can't hold a file of this name; others it can."""
@@ -49,7 +124,7 @@ class Edited(Exception):
         self.reason = reason
 
 
-class Standing(Places):
+class InstallPlan(Places):
     """What is in place below the folder of a lock, and what a pull would do to it.
 
     ``anchor`` is that folder, open; None: there is none yet. ``force``: also over what somebody
@@ -62,7 +137,7 @@ class Standing(Places):
         stack: ExitStack,
         target: Target,
         anchor: Folder | None = None,
-        how: How = PLAIN,
+        how: InstallOptions = PLAIN,
     ) -> None:
         super().__init__(stack, target, anchor)
         self._core = core
@@ -76,7 +151,7 @@ class Standing(Places):
         ids: Sequence[str] = (),
         mode: Mode | None = None,
         entries: Sequence[Entry] | None = None,
-    ) -> Pulled:
+    ) -> InstallResult:
         """Put a skill into its folder, for these agents and those that have it; or say why not.
 
         ``entries``: its files, by default as they are now. Raises `DatabaseProblem`, OSError.
@@ -86,7 +161,7 @@ class Standing(Places):
         try:
             if known is not None and bool(known.agents) != bool(ids):
                 there = "for agents" if known.agents else f"into {self._target.path} itself"
-                return Pulled(skill.ref, path, "failed", _ELSEWHERE.format(there=there))
+                return InstallResult(skill.ref, path, "failed", _ELSEWHERE.format(there=there))
             ids = sorted({*ids, *(known.agents if known else ())})
             if not ids:
                 mode = "copy"
@@ -94,21 +169,21 @@ class Standing(Places):
             laid = self._places(tuple(ids), mode, folder)
             path = laid[0].path_of(folder)
             if reason := self._refusal(known, skill, laid):
-                return Pulled(skill.ref, path, "failed", reason)
+                return InstallResult(skill.ref, path, "failed", reason)
             entries = content_of(self._core, skill) if entries is None else entries
             entry = locked(skill, entries, tuple(ids), mode)
             state, lost = self._put(folder, entry, entries, laid)
         except (DatabaseProblem, PullRefused):
             raise
         except Edited as edited:
-            return Pulled(skill.ref, edited.path, "edited", edited.reason)
+            return InstallResult(skill.ref, edited.path, "edited", edited.reason)
         except RegistryError as error:
-            return Pulled(skill.ref, path, "failed", str(error))
+            return InstallResult(skill.ref, path, "failed", str(error))
         except OSError as error:
             if error.errno not in _UNWRITABLE_NAME:
                 raise
-            return Pulled(skill.ref, path, "failed", error.strerror)
-        return Pulled(skill.ref, path, state, lost)
+            return InstallResult(skill.ref, path, "failed", error.strerror)
+        return InstallResult(skill.ref, path, state, lost)
 
     def put_back(
         self,
@@ -116,21 +191,21 @@ class Standing(Places):
         entry: Locked,
         entries: Sequence[Entry] | None,
         reason: str | None = None,
-    ) -> Pulled:
+    ) -> InstallResult:
         """Put the very files into a folder that the lock says; raises as `pull`.
 
         None: they are not to be had, for this ``reason``.
         """
         laid = self._laid(entry, folder)
         if entries is None:
-            return Pulled(entry.ref, laid[0].path_of(folder), "failed", reason or _NOT_SO)
+            return InstallResult(entry.ref, laid[0].path_of(folder), "failed", reason or _NOT_SO)
         try:
             state, lost = self._put(folder, entry, entries, laid)
         except Edited as edited:
-            return Pulled(entry.ref, edited.path, "edited", edited.reason)
-        return Pulled(entry.ref, laid[0].path_of(folder), state, lost)
+            return InstallResult(entry.ref, edited.path, "edited", edited.reason)
+        return InstallResult(entry.ref, laid[0].path_of(folder), state, lost)
 
-    def check(self, folder: str, skill: Skill | None) -> Pulled:
+    def check(self, folder: str, skill: Skill | None) -> InstallResult:
         """Compare a skill of the registry with what is there; nothing is read of its files.
 
         None: it is unknown what the registry has, and is compared with the lock alone.
@@ -150,13 +225,13 @@ class Standing(Places):
         path = laid[0].path_of(folder)
         is_behind = entry is not None and skill is not None and entry.tree_hash != skill.tree_hash
         if is_behind and not states:
-            return Pulled(ref, path, "behind")
+            return InstallResult(ref, path, "behind")
         if told and is_behind:
             told.append("it is behind, too")
         state: State = "edited" if "edited" in states else "missing" if states else "unchanged"
-        return Pulled(ref, path, state, "; ".join(told) or None)
+        return InstallResult(ref, path, state, "; ".join(told) or None)
 
-    def remove(self, folder: str) -> Pulled:
+    def remove(self, folder: str) -> InstallResult:
         """Remove what was pulled into a folder, links included; what was edited there stays."""
         entry = self.locked[folder]
         laid = self._laid(entry, folder)
@@ -168,19 +243,19 @@ class Standing(Places):
             if found is not None and found not in made(entry, one):
                 told = self._edits(folder, entry, one)
                 if not self._how.force:
-                    return Pulled(entry.ref, one.path_of(folder), "edited", told)
+                    return InstallResult(entry.ref, one.path_of(folder), "edited", told)
                 lost.append(told)
             if found is not None:
                 parts.append(Part(one.label, found, None))
         if parts and not self._carry_out(folder, parts, (), None):
-            return Pulled(entry.ref, path, "edited")
+            return InstallResult(entry.ref, path, "edited")
         self.note(folder, None)
         self._displaced(folder, entry, is_kept=not lost)
-        return Pulled(entry.ref, path, "removed", "; ".join(lost) or None)
+        return InstallResult(entry.ref, path, "removed", "; ".join(lost) or None)
 
     def begin(self) -> None:
         """Take into account what a killed pull put in place before it wrote the lock."""
-        anchor = self._opened.get(HERE)
+        anchor = self._opened.get(LOCK_DIR)
         if anchor is None:
             return
         for name in staging_dirs(anchor):
@@ -215,7 +290,9 @@ class Standing(Places):
         else:
             self.locked[folder] = entry
 
-    def _refusal(self, known: Locked | None, skill: Skill, laid: Sequence[Laid]) -> str | None:
+    def _refusal(
+        self, known: Locked | None, skill: Skill, laid: Sequence[InstallPath]
+    ) -> str | None:
         if reason := self._own.refusal(skill, [one.path for one in laid]):
             return reason
         reason = None if self._how.force else is_taken(self._core, known, skill)
@@ -230,11 +307,11 @@ class Standing(Places):
             return self._target.usual_mode(ids)
         return known.mode
 
-    def _edits(self, folder: str, known: Locked, one: Laid) -> str:
-        return edits(self._core, Place(self.folder_at(one.label), folder), known)
+    def _edits(self, folder: str, known: Locked, one: InstallPath) -> str:
+        return edit_summary(self._core, Place(self.folder_at(one.label), folder), known)
 
     def _put(
-        self, folder: str, entry: Locked, entries: Sequence[Entry], laid: Sequence[Laid]
+        self, folder: str, entry: Locked, entries: Sequence[Entry], laid: Sequence[InstallPath]
     ) -> tuple[State, str | None]:
         """Put a skill into its places; return what became of it, and what was lost there."""
         known = self.locked.get(folder)
@@ -257,7 +334,7 @@ class Standing(Places):
             if found is not None and (known is None or found not in made(known, one)):
                 place = Place(self.folder_at(one.label), folder)
                 was_pulled = known is not None and self._holds_files(known, folder, one)
-                told = self._edits(folder, known, one) if known else differences(place, entries)
+                told = self._edits(folder, known, one) if known else diff_summary(place, entries)
                 if not (self._how.force or (self._how.theirs and was_pulled)):
                     raise Edited(one.path_of(folder), told)
                 lost.append(told)
@@ -275,12 +352,17 @@ class Standing(Places):
         self._displaced(folder, known, is_kept=not lost and (known is not None or is_new))
         return "added" if is_new else "updated", "; ".join(lost) or None
 
-    def _was_installed(self, known: Locked | None, folder: str, one: Laid) -> bool:
+    def _was_installed(self, known: Locked | None, folder: str, one: InstallPath) -> bool:
         """Tell whether the lock lists a skill in this place."""
         return known is not None and any(one.path == it.path for it in self._laid(known, folder))
 
     def _is_right(
-        self, one: Laid, folder: str, found: str | None, entry: Locked, entries: Sequence[Entry]
+        self,
+        one: InstallPath,
+        folder: str,
+        found: str | None,
+        entry: Locked,
+        entries: Sequence[Entry],
     ) -> bool:
         """Tell whether the files of a skill are in a place as they are to be."""
         known = self.locked.get(folder)
@@ -290,7 +372,7 @@ class Standing(Places):
             return known.tree_hash == entry.tree_hash
         return same_files(entries, Place(self.folder_at(one.label), folder))
 
-    def _left_behind(self, known: Locked, folder: str, laid: Sequence[Laid]) -> list[Part]:
+    def _left_behind(self, known: Locked, folder: str, laid: Sequence[InstallPath]) -> list[Part]:
         """Return what is to be removed, since it is put elsewhere now."""
         paths = {one.path for one in laid}
         found = []
