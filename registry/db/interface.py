@@ -417,10 +417,6 @@ class Reader(ABC):
         """Return the rows of a SELECT that depends on the `visibility`."""
         return self.rows(*question(self.visibility))
 
-    def streamed(self, question: "Callable[[Visibility], Select]") -> Iterable[tuple[Any, ...]]:
-        """Yield what `query_visible` returns, without holding it where that can be avoided."""
-        return self.stream(*question(self.visibility))
-
     def last_visibility(self) -> Visibility:
         """Return the `visibility` as it was last, where one would wait to be told."""
         return self.visibility

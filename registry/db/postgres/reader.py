@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from registry.db.forks import begin_anew
+from registry.db.forks import reopen_in_child
 from registry.db.interface import MAX_REMEMBERED, Reader, Select, State, storable
 from registry.db.postgres.address import Address
 from registry.db.postgres.dialect import FACTS, REVISION, schema_state, to_pyformat, translate
@@ -56,7 +56,7 @@ class PostgresReader(Reader):
         self._address = address
         self.index = VectorIndex()
         self.forked(idle=True)
-        begin_anew(self)
+        reopen_in_child(self)
 
     def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # nothing of the parent's is closed
         """Leave the connections, which the parent speaks on; see `registry.db.forks`."""

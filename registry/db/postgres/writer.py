@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from registry.db.audit_context import current_context
-from registry.db.forks import begin_anew
+from registry.db.forks import reopen_in_child
 from registry.db.interface import State, Writer
 from registry.db.migrate import UPGRADE_SECONDS, run_migrations
 from registry.db.postgres import session as remote
@@ -113,7 +113,7 @@ class PostgresWriter(Writer):
 
     def __init__(self, address: Address, host: str) -> None:
         super().__init__(address.shown, host, _patient_engine(address))
-        begin_anew(self)
+        reopen_in_child(self)
 
     def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # nothing of the parent's is closed
         """Leave the connections, which the parent speaks on; see `registry.db.forks`."""

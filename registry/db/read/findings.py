@@ -180,15 +180,6 @@ def links_known(
     )
 
 
-def links_in(reader: Reader, source_id: int) -> list[str]:
-    """Return where in a source there are links to folders that are counted elsewhere."""
-    sql = (
-        "SELECT folder FROM diagnostics "
-        "WHERE source_id = ? AND skill_id IS NULL AND code = 'link-known'"
-    )
-    return [folder for (folder,) in reader.rows(sql, (source_id,))]
-
-
 def notice_digest(reader: Reader, source_id: int) -> list[tuple[str, str]]:
     """Return (folder, code) of the stored findings that belong to no skill."""
     sql = (

@@ -290,20 +290,11 @@ def listing_of(
     reverse: bool = False,
     limit: int | None = None,
     offset: int = 0,
+    visibility: Visibility | None = None,
 ) -> Listing:
     """Return the skills that pass the filters, not asked for yet."""
-    return _listing(reader, filters, reader.visibility, order(sort, reverse=reverse), limit, offset)
-
-
-def _listing(
-    reader: Reader,
-    filters: Filters,
-    visibility: Visibility,
-    ordered: str,
-    limit: int | None,
-    offset: int,
-) -> Listing:
-    what = columns(visibility), *where(reader, filters, visibility), ordered
+    seen = reader.visibility if visibility is None else visibility
+    what = columns(seen), *where(reader, filters, seen), order(sort, reverse=reverse)
     return Listing(reader, *what, limit, offset)
 
 
@@ -318,16 +309,17 @@ def list_skills(
 ) -> Page[Skill]:
     """Return one page of the skills that pass the filters, with the true total."""
 
-    def asked(visibility: Visibility) -> Listing:
-        return _listing(reader, filters, visibility, order(sort, reverse=reverse), limit, offset)
+    def listing(visibility: Visibility) -> Listing:
+        found = listing_of(reader, filters, sort=sort, reverse=reverse, visibility=visibility)
+        return replace(found, limit=limit, offset=offset)
 
     def with_count(visibility: Visibility) -> tuple[Select, Select]:
-        found = asked(visibility)
+        found = listing(visibility)
         return found.question, _counting(found.condition, found.values)
 
     if limit is None and offset == 0:
-        items = tuple(map(skill_of, reader.streamed(lambda visibility: asked(visibility).question)))
-        return Page(items, len(items))
+        rows = reader.query_visible(lambda visibility: listing(visibility).question)
+        return Page(tuple(map(skill_of, rows)), len(rows))
     rows, total = reader.paged(with_count)
     return Page(tuple(map(skill_of, rows)), total)
 

@@ -9,7 +9,7 @@ from stat import S_ISREG
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-from registry.db.forks import begin_anew, busy
+from registry.db.forks import activity, reopen_in_child
 from registry.db.interface import Reader, State, storable
 from registry.db.sqlite.dialect import BUSY_SECONDS, ERRORS, MAX_VALUE, schema_state, translate
 from registry.db.sqlite.search import Fts5Index
@@ -43,7 +43,7 @@ class SqliteReader(Reader):
         super().__init__(path)
         self._open: list[tuple[threading.Thread, sqlite3.Connection]] = []
         self._lock = threading.Lock()
-        begin_anew(self)
+        reopen_in_child(self)
 
     def forked(self, *, idle: bool) -> None:
         """Forget the connections of all threads; see `registry.db.forks`."""
@@ -73,7 +73,7 @@ class SqliteReader(Reader):
         if facts.st_size == 0:
             return State.EMPTY
         try:
-            with busy:
+            with activity:
                 return schema_state(self._connection(), self.path)
         except ERRORS as error:
             raise translate(error, self.path) from error
@@ -83,7 +83,7 @@ class SqliteReader(Reader):
         if self.empty:
             return []
         try:
-            with busy:
+            with activity:
                 return self._connection().execute(sql, parameters).fetchall()
         except (UnicodeEncodeError, OverflowError):
             return self.rows(sql, storable(parameters))
@@ -95,17 +95,17 @@ class SqliteReader(Reader):
         if self.empty:
             return
         try:
-            with busy:
+            with activity:
                 cursor = self._connection().execute(sql, storable(parameters))
                 rows = cursor.fetchmany(_AT_ONCE)
             try:
                 while rows:
                     yield from rows
-                    with busy:
+                    with activity:
                         rows = cursor.fetchmany(_AT_ONCE)
             finally:
                 # Who stops early leaves no read behind; the connection may be closed by then.
-                with busy, suppress(*ERRORS):
+                with activity, suppress(*ERRORS):
                     cursor.close()
         except ERRORS as error:
             raise translate(error, self.path) from error
@@ -117,7 +117,7 @@ class SqliteReader(Reader):
         """
         if self.empty:
             return None
-        with busy:
+        with activity:
             mark = self._current().mark
         return hash((mark, self.rows("PRAGMA data_version")[0][0]))
 
@@ -125,20 +125,20 @@ class SqliteReader(Reader):
     def snapshot(self) -> Iterator[None]:
         """Give this thread a transaction that sees one state of the database."""
         begun = None
-        with busy:
+        with activity:
             if not self.empty and not self._connection().in_transaction:
                 begun = self._connection()
                 begun.execute("BEGIN")  # nothing is read yet, and so nothing can fail
         try:
             yield
         finally:
-            with busy, suppress(*ERRORS):  # what was read was read
+            with activity, suppress(*ERRORS):  # what was read was read
                 if begun is not None and begun.in_transaction:
                     begun.execute("ROLLBACK")
 
     def close(self) -> None:
         """Close the connections of all threads, none of which may be amid a call."""
-        with busy.alone() as left:
+        with activity.alone() as left:
             self.forked(idle=left)
 
     @property
@@ -147,7 +147,7 @@ class SqliteReader(Reader):
         if self.empty:
             return None
         mode = str(self.rows("PRAGMA journal_mode")[0][0])
-        with busy:
+        with activity:
             return "wal" if self._current().is_frozen else mode
 
     @property
@@ -157,7 +157,7 @@ class SqliteReader(Reader):
 
     def connect(self) -> sqlite3.Connection:
         """Return a new connection that reads, whatever the file's folder allows."""
-        with busy:
+        with activity:
             return self._connect().connection
 
     def _connection(self) -> sqlite3.Connection:

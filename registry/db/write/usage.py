@@ -13,7 +13,7 @@ from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
-from registry.db.forks import begin_anew
+from registry.db.forks import reopen_in_child
 from registry.db.interface import Backend, Reader, Select, UsageRow
 from registry.errors import DatabaseProblem
 from registry.text import utc_now, utc_text
@@ -144,7 +144,7 @@ class Usage:
         self._backend = backend
         self._enabled = enabled
         self.forked(idle=True)
-        begin_anew(self)
+        reopen_in_child(self)
 
     def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # nothing is closed
         """Leave to the parent what it has counted; see `registry.db.forks`."""
