@@ -163,13 +163,13 @@ class VectorIndex(TextIndex):
             expected.rows = [rows for rows in asking if rows is not None]
 
     def metadata(self, ids: Sequence[int]) -> dict[int, HitMetadata]:
-        """Return what came along of skills that were found."""
+        """Return what came with hits."""
         expected = self._expected
         told = expected.answer.told if expected and expected.answer else {}
         return {one: told[one] for one in ids if one in told}
 
     def forget(self) -> None:
-        """Let go of what was expected and told."""
+        """Forget what was expected."""
         self._local.expected = None
 
     @property

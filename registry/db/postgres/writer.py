@@ -36,7 +36,7 @@ VACUUM_TABLES: Final = (
 )
 
 QUIET_SECONDS: Final = 120
-"""How long a transaction that holds up nobody may do nothing: a busy machine takes its time."""
+"""Seconds that a transaction without the lock of writers may be idle."""
 
 _LOCK: Final = "LOCK TABLE data_version IN EXCLUSIVE MODE"
 """The lock of all writers. To take it, a role needs the right to update this table, as a writer.
@@ -53,7 +53,7 @@ class Dialect(PGDialect_psycopg):
     supports_statement_cache = True
 
     def initialize(self, connection: Connection) -> None:
-        """Take what the driver was told when it connected."""
+        """Use what the server told the driver on connecting."""
         driver: Any = connection.connection.driver_connection
         number = driver.info.server_version
         self.server_version_info = (number // 10000, number % 10000)

@@ -1,4 +1,4 @@
-"""What checks found in the skills that are stored."""
+"""Stored findings of checks."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -109,7 +109,7 @@ def security_findings(reader: Reader, source: str) -> list[SecurityFinding]:
 
 
 class StoredFindings(NamedTuple):
-    """What was found in a stored version that can be used: of which files, by which rules.
+    """The findings of a usable version, with its fingerprint.
 
     ``tags``: one a line; where there are any ``front_matter`` is JSON.
     """

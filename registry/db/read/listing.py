@@ -233,7 +233,7 @@ def behind(sort: Sort, place: Sequence[Any], *, reverse: bool) -> tuple[str, lis
 
 @dataclass(frozen=True, slots=True)
 class Listing(Iterable[Skill]):
-    """The skills that pass some filters, in order: asked for anew each time they are gone through.
+    """The skills that pass some filters, in order; each iteration runs the query.
 
     Within a snapshot of the reader they are the same each time. ``items`` and ``counted`` are kept
     by one that was `held`.
@@ -257,7 +257,7 @@ class Listing(Iterable[Skill]):
 
     @property
     def question(self) -> Select:
-        """What asks for them."""
+        """The SELECT."""
         sql = f"SELECT {self.columns} FROM {FROM} WHERE {self.condition} ORDER BY {self.order}"
         if self.is_whole:
             return sql, self.values
@@ -352,7 +352,7 @@ def next_skills(
 
 
 def count_in_other_projects(reader: Reader, filters: Filters) -> int:
-    """Return how many skills would pass the filters, were they not of projects elsewhere."""
+    """Count skills that pass the filters but belong to other projects."""
     visibility = reader.visibility
     if filters.all or filters.ids is not None or not visibility.knows_projects:
         return 0
@@ -493,7 +493,7 @@ _NEEDS_MENTIONED: Final = (
     "OR lower(d.front_matter) LIKE '%env%required%' "
     "OR lower(d.front_matter) LIKE '%external%cli%alternatives%')"
 )
-"""What every front matter meets that says what its skill needs (`visibility.needs`)."""
+"""A condition for every front matter that names requirements (`visibility.needs`)."""
 
 
 class Rank(NamedTuple):

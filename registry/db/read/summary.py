@@ -1,4 +1,4 @@
-"""What the registry holds in all, how big and how fresh it is."""
+"""Totals of the registry."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

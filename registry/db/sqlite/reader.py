@@ -19,7 +19,7 @@ _AT_ONCE: Final = 200
 """Rows of a stream that are fetched in one call."""
 
 _ABANDONED: Final[list[sqlite3.Connection]] = []
-"""Connections that can be neither used nor closed, since another thread may be amid a call."""
+"""Inherited connections that can't be closed: another thread was amid a call at the fork."""
 
 _UNFINISHED: Final = (
     "its last changes are in the %s file beside it, which can't be read where nothing can be "
@@ -58,7 +58,7 @@ class SqliteReader(Reader):
         self._local = threading.local()
 
     def state(self) -> State:
-        """Say how the file's schema relates to this program; a missing file is empty.
+        """Compare the file's schema with this program; a missing file is empty.
 
         Raises `DatabaseTooNew`, `DatabaseCorrupt` or `DatabaseProblem`.
         """
@@ -111,7 +111,7 @@ class SqliteReader(Reader):
             raise translate(error, self.path) from error
 
     def version(self) -> int | None:
-        """Return a number that is another one when another connection has changed the database.
+        """Return a number that changes if another connection changes the database.
 
         It means something only beside numbers that the same thread got. None: there is no database.
         """
@@ -137,7 +137,7 @@ class SqliteReader(Reader):
                     begun.execute("ROLLBACK")
 
     def close(self) -> None:
-        """Close the connections of all threads, none of which may be amid a call."""
+        """Close the connections of all threads."""
         with activity.alone() as left:
             self.forked(idle=left)
 
@@ -152,7 +152,7 @@ class SqliteReader(Reader):
 
     @property
     def keeps_writers_out(self) -> bool:
-        """Whether nobody can write for as long as somebody reads, as without a write-ahead log."""
+        """True if readers block writers (no WAL)."""
         return self.journal_mode not in {None, "wal"}
 
     def connect(self) -> sqlite3.Connection:
@@ -193,7 +193,7 @@ class SqliteReader(Reader):
         return bool(mark) and mark != known.mark
 
     def _is_usable(self, opened: "_Opened") -> bool:
-        """Tell whether a file that took another's place is whole: who makes one is not at once."""
+        """Tell whether a file that replaced another is complete."""
         try:
             return schema_state(opened.connection, self.path) is State.CURRENT
         except BaseException:

@@ -77,7 +77,7 @@ class SqliteWriter(Writer):
 SCRIPT: Final = Path(__file__).with_name("newest.sql")
 
 NOT_FOR_OTHERS: Final = 0o755
-"""Mode of the folders made for a database elsewhere: other users may read, and not write."""
+"""Mode of new folders outside our data folder: other users may read."""
 
 
 def ensure_current(path: str) -> None:

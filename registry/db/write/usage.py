@@ -39,7 +39,7 @@ _COUNTED: Final = """
   JOIN skills s ON s.source_id = src.id AND s.folder = c.folder
 WHERE s.live = 1 GROUP BY s.uid ORDER BY s.uid
 """
-"""Each skill that was counted, in an order that is the same to all who write at once.
+"""Each skill that was counted, in one order for all writers, which prevents deadlocks.
 
 Values: a JSON array of arrays: listed, found, read; when last each; source's name, folder.
 """
