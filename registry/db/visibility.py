@@ -109,7 +109,7 @@ EVERYTHING: Final = Visibility()
 
 @lru_cache(maxsize=64)
 def visibility_of(seen: tuple[ProjectSource, ...]) -> Visibility:
-    """Return what users see who see these sources of projects, and all sources of no project.
+    """Return the visibility for users who see these projects' sources, and all other sources."""
     if not seen:
         within, untaken = "src.scope <> 'project'", "src.scope <> 'project'"
         return Visibility((), within, "src.scope = 'project'", "s.shadowed", untaken, _ref(within))
@@ -157,7 +157,7 @@ def _hidden(one: ProjectSource, seen: Sequence[ProjectSource]) -> str:
 
 
 def _ref(visible: str) -> str:
-    """Return the ref of what is ``visible``, by its bare name where that means it to who sees it.
+    """Return the ref of ``visible`` skills: the bare name if it is unambiguous for this user.
 
     What is not keeps the ref by which it is found from anywhere.
     """
