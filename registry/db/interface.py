@@ -417,6 +417,12 @@ class Reader(ABC):
         """Return the rows of a SELECT that depends on the `visibility`."""
         return self.rows(*question(self.visibility))
 
+    def stream_visible(
+        self, question: "Callable[[Visibility], Select]"
+    ) -> Iterable[tuple[Any, ...]]:
+        """Yield what `query_visible` returns, without holding all rows if possible."""
+        return self.stream(*question(self.visibility))
+
     def last_visibility(self) -> Visibility:
         """Return the `visibility` as it was last, where one would wait to be told."""
         return self.visibility

@@ -147,6 +147,10 @@ class ScopedReader(Reader):
         self._known, seen = now, self._seen(now)
         return found if seen == guess else self._reader.rows(*question(seen))
 
+    def stream_visible(self, question: Callable[[Visibility], Select]) -> Iterable[tuple[Any, ...]]:
+        """Yield what `query_visible` returns."""
+        return self.query_visible(question) if self._host else super().stream_visible(question)
+
     def paged(
         self, question: Callable[[Visibility], tuple[Select, Select]]
     ) -> tuple[list[tuple[Any, ...]], int]:

@@ -318,8 +318,9 @@ def list_skills(
         return found.question, _counting(found.condition, found.values)
 
     if limit is None and offset == 0:
-        rows = reader.query_visible(lambda visibility: listing(visibility).question)
-        return Page(tuple(map(skill_of, rows)), len(rows))
+        rows = reader.stream_visible(lambda visibility: listing(visibility).question)
+        items = tuple(map(skill_of, rows))
+        return Page(items, len(items))
     rows, total = reader.paged(with_count)
     return Page(tuple(map(skill_of, rows)), total)
 
