@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from starlette.responses import Response
 
-from registry.mcp.turns import Turns
+from registry.mcp.fairness import Turns
 from registry.web.kept import Kept
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from time import thread_time
 from typing import Any, Final, Literal
 
-from registry.mcp.turns import keep_on
+from registry.mcp.fairness import keep_on
 from registry.model import Value
 
 LINES: Final = 3000

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from registry.errors import DatabaseProblem
-from registry.mcp.turns import Network, asking, is_from
+from registry.mcp.fairness import Network, asking, is_from
 from registry.remotes.address import is_loopback
 from registry.web.bare import refused
 from registry.web.desk import Visitor

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from registry.errors import NotFound, UsageProblem
-from registry.mcp.bounds import Bounds
-from registry.mcp.guard import Guard, allowed_hosts
-from registry.mcp.running import run
-from registry.mcp.turns import Fair
+from registry.mcp.fairness import Fair
+from registry.mcp.http import Bounds, Guard, allowed_hosts, run_app
 from registry.remotes.address import is_loopback
 from registry.web.app import build
 from registry.web.bare import refused, sign_in
@@ -146,7 +144,7 @@ def serve(
     if address.tls is not None:
         tls = {"ssl_certfile": address.tls[0], "ssl_keyfile": address.tls[1]}
     with registry.watch(_ignored) if watch and mcp is None else nullcontext():
-        run(
+        run_app(
             guarded(desk, address, mcp, trusted),
             address.host,
             address.port,

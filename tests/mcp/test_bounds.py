@@ -15,7 +15,7 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
 from registry.mcp import notices
-from registry.mcp.bounds import Bounds, Places
+from registry.mcp.http import Bounds, Places
 from tests import program
 from tests.mcp.bounded import serve, with_few_files
 from tests.mcp.test_http import INITIALIZE, ask

@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from registry.errors import UsageProblem
-from registry.mcp.guard import MAX_BYTES, Guard, allowed_hosts
-from registry.mcp.transports import serve_http
+from registry.mcp.http import MAX_BYTES, Guard, allowed_hosts, serve_http
 from registry.remotes.address import is_loopback
 from tests import program
 from tests.conftest import hearing_interrupts

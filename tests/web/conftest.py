@@ -20,7 +20,7 @@ pytest.importorskip("jinja2", reason="the extra web is not installed")
 
 import uvicorn
 
-from registry.mcp.bounds import Bounds, bounded
+from registry.mcp.http import Bounds, bounded
 from registry.web.desk import Desk
 from registry.web.mcp_door import McpDoor
 from registry.web.serve import Address, guarded

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import pytest
 
 from registry import SkillRegistry
-from registry.mcp.guard import MAX_BYTES
+from registry.mcp.http import MAX_BYTES
 from registry.settings import GlobalIngest, Personality, Settings
 from registry.web.door import COOKIE, Trusted
 from registry.web.openapi import PATHS

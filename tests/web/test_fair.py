@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from registry.mcp import turns
-from registry.mcp.bounds import Bounds
+from registry.mcp import fairness
+from registry.mcp.http import Bounds
 from registry.web import diffs, history, markdown
 from registry.web.desk import WORKERS
 from registry.web.door import Trusted
@@ -112,9 +112,9 @@ def test_work_under_way_stops_when_its_client_has_gone(registry, changed, monkey
         begun.set()
         try:
             while True:
-                turns.keep_on()
+                fairness.keep_on()
                 time.sleep(0.001)
-        except turns.ClientGone:
+        except fairness.ClientGone:
             ended.set()
             raise
 
@@ -176,7 +176,7 @@ def test_a_slow_client_gets_all_of_a_long_download(registry, large, root):
 
 def test_a_client_that_takes_nothing_is_ended(registry, large):
     with serving(registry, bounds=Bounds(part_seconds=0.3)) as site, ExitStack() as stack:
-        unsent = site.desk.turns.unsent
+        unsent = site.desk.fairness.unsent
         stuck = [
             stack.enter_context(send(site, "/raw/large?path=data.bin", size=8192)) for _ in range(3)
         ]
@@ -202,11 +202,11 @@ def got_of(connection):
 def test_bytes_that_wait_for_one_client_are_bounded_and_others_are_answered(
     registry, large, monkeypatch
 ):
-    monkeypatch.setattr(turns, "UNSENT_TO_ONE", 4_000_000)
+    monkeypatch.setattr(fairness, "UNSENT_TO_ONE", 4_000_000)
     # And the answers that are being made, or just were; 60 MB without a bound.
     most = 4_000_000 + 2 * WORKERS * 2_000_000 + 2_000_000
     with serving(registry) as site, ExitStack() as stack:
-        unsent = site.desk.turns.unsent
+        unsent = site.desk.fairness.unsent
         asked = [
             stack.enter_context(send(site, "/raw/large?path=data.bin", size=8192))
             for _ in range(30)
