@@ -23,7 +23,7 @@ from starlette.responses import Response
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from registry.errors import UsageProblem
-from registry.mcp.fairness import PART, App, Fair, Scope, asking
+from registry.mcp.fairness import PART, App, FairRequests, Scope, caller
 from registry.remotes.address import is_loopback
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Bounds:
     session_seconds: float = 1800.0
 
 
-class Places(Generic[H]):
+class Admission(Generic[H]):
     """Who holds a place, in the order in which they used it last; ``busy`` ones leave last."""
 
     def __init__(self, most: int, of_one: int) -> None:
@@ -110,7 +110,7 @@ class BoundedProtocol(H11Protocol):
     """A connection that ends if a request or an answer is too slow, or if others need its place."""
 
     bounds: ClassVar[Bounds]
-    places: "ClassVar[Places[BoundedProtocol]]"
+    places: "ClassVar[Admission[BoundedProtocol]]"
 
     _timer: asyncio.TimerHandle | None = None
     _is_asking = False
@@ -182,7 +182,7 @@ class BoundedProtocol(H11Protocol):
 
 def bounded(bounds: Bounds) -> type[H11Protocol]:
     """Return a protocol of uvicorn whose connections share these bounds."""
-    places: Places[Any] = Places(bounds.connections, bounds.of_one_address)
+    places: Admission[Any] = Admission(bounds.connections, bounds.of_one_address)
     return type("Bounded", (BoundedProtocol,), {"bounds": bounds, "places": places})
 
 
@@ -223,7 +223,7 @@ def _error(_asked: Headers, status: int, text: str, headers: Mapping[str, str]) 
     return Response(json.dumps(error), status, headers, media_type="application/json")
 
 
-class Guard:
+class RequestFilter:
     """An ASGI application around another that turns away what should not reach it.
 
     ``hosts``: what `allowed_hosts` returns; a web page may only ask the host it came from, or come
@@ -271,7 +271,7 @@ class Guard:
         own = {scheme + hosts[0].lower() for scheme in ("http://", "https://")}
         if not self._origins.union(own).issuperset(map(str.lower, headers.getlist("origin"))):
             return self._refused(headers, 403, "This origin is not allowed")
-        wait = self._wait(asking().who or (scope.get("client") or ("",))[0])
+        wait = self._wait(caller().who or (scope.get("client") or ("",))[0])
         if wait:
             later = {"retry-after": str(int(wait + 1))}
             return self._refused(headers, 429, "Too many requests", later)
@@ -334,7 +334,7 @@ class Sessions:
 
     def __init__(self, app: App, bounds: Bounds) -> None:
         self._app = app
-        self._places: Places[bytes] = Places(bounds.sessions, bounds.sessions)
+        self._places: Admission[bytes] = Admission(bounds.sessions, bounds.sessions)
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         """Hand a request on, and note which session it uses or makes."""
@@ -351,7 +351,7 @@ class Sessions:
                 if known is not None and (message["status"] == NOT_FOUND or is_end):
                     self._places.leave(known)
                 elif known is None and made is not None and message["status"] < BAD_REQUEST:
-                    left = self._places.enter(made, asking().who)
+                    left = self._places.enter(made, caller().who)
                     gone.extend([] if left is None else [left])
             await send(message)
 
@@ -478,10 +478,15 @@ def serve_http(
         raise UsageProblem(message=message)
     bounds = bounds or Bounds()
     app = Sessions(http_app(server, bounds), bounds)
-    guarded = Guard(app, hosts=allowed_hosts(host, port), token=token)
+    guarded = RequestFilter(app, hosts=allowed_hosts(host, port), token=token)
     stop = server.notices.listen.close
     run_app(
-        Fair(guarded, server.unsent), host, port, bounds=bounds, on_start=on_start, on_stop=stop
+        FairRequests(guarded, server.unsent),
+        host,
+        port,
+        bounds=bounds,
+        on_start=on_start,
+        on_stop=stop,
     )
 
 

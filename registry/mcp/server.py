@@ -30,7 +30,7 @@ from mcp.shared.exceptions import MCPError
 from registry import __version__
 from registry.db.audit_context import acts
 from registry.errors import DatabaseProblem, UsageProblem
-from registry.mcp.fairness import Turns, Unsent
+from registry.mcp.fairness import FairThreads, Unsent
 from registry.mcp.resources import MAX_COMPLETIONS, TEMPLATE, SkillResources
 from registry.sync.watch import Changes, Watcher
 from registry.toolsets.base import Context, Toolset, shown
@@ -372,7 +372,7 @@ class SkillServer:
         self._roots = Roots(partial(self._run, self._look_from), asked=serving.roots)
         self._watcher: Watcher | None = None
         self._look_from(())
-        self._turns = Turns(WORKERS, "tool", unsent)
+        self._turns = FairThreads(WORKERS, "tool", unsent)
 
     @property
     def unsent(self) -> Unsent:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from registry.web.desk import Visitor
+from registry.web.state import Visitor
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Limits = tuple[str | None, str | None, bool]
 
 
-class McpDoor:
+class McpMount:
     """An ASGI application that hands a request to the server of its visitor, made when needed.
 
     Who has no token that allows it changes nothing. ``watch``: the folders are followed by file
