@@ -12,7 +12,7 @@ from registry.catalog.search.find import MAX_QUERIES
 from registry.db.read.skills import SORTS
 from registry.model import SCOPES, STATUSES, SearchHit, Skill, SkillDetail
 from registry.web.answers import as_json, compressed
-from registry.web.asked import MAX_PAGE
+from registry.web.query_params import MAX_PAGE
 
 _TEXTS: Final = {"type": "array", "items": {"type": "string"}}
 

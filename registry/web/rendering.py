@@ -1,4 +1,4 @@
-"""Templates: what they are given beside the facts, and how a skill's words are shown."""
+"""Templates and static files: what they are given beside the facts, and error pages."""
 
 import hashlib
 import re
@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse, Response
 
 from registry import __version__
 from registry.web import addresses
-from registry.web.outside import is_place
 
 STATIC: Final = {
     "catalogue.css": "text/css; charset=utf-8",
@@ -23,6 +24,11 @@ STATIC: Final = {
 
 _WORD: Final = re.compile(r"\w+")
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
+
+
+def is_place(text: object) -> bool:
+    """Tell whether a text is a place of this machine: an absolute path, or a ``file:`` URL."""
+    return isinstance(text, str) and (text.startswith(("/", "~", "\\", "file:")) or ":\\" in text)
 
 
 def render(template: str, facts: Mapping[str, Any]) -> str:
@@ -96,3 +102,26 @@ def marked(text: str, query: str) -> Markup:
             parts.append(f"{escape(text[end : found.start()])}<mark>{escape(found[0])}</mark>")
             end = found.end()
     return Markup("".join([*parts, escape(text[end:])]))  # noqa: S704
+
+
+HTML = "text/html"
+
+
+def sign_in(problem: str, wanted: str) -> Response:
+    """Return the page that asks for a token.
+
+    ``problem`` is what was wrong with the last try, ``wanted`` the address to go on to.
+    """
+    facts = {"problem": problem, "wanted": wanted}
+    return _page("sign_in.html", facts, 401, {"cache-control": "no-store"})
+
+
+def refused(asked: Headers, status: int, text: str, headers: Mapping[str, str]) -> Response:
+    """Return the answer to who is turned away before anything else; for `RequestFilter`."""
+    if HTML in asked.get("accept", ""):
+        return _page("refused.html", {"problem": text}, status, headers)
+    return PlainTextResponse(f"{text}.\n", status, headers)
+
+
+def _page(name: str, facts: Mapping[str, Any], status: int, headers: Mapping[str, str]) -> Response:
+    return Response(render(name, facts), status, headers, media_type=f"{HTML}; charset=utf-8")

@@ -1,23 +1,75 @@
-"""What all pages are given: the registry, threads to ask it in, what was worked out already."""
+"""The state of the web application: one registry, threads, caches of answers."""
 
 import asyncio
 import hashlib
 import secrets
-from collections.abc import Callable
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from starlette.responses import Response
 
-from registry.mcp.turns import Turns
-from registry.web.kept import Kept
+from registry.mcp.fairness import FairThreads
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
     from registry.catalog.browse import Browse
 
+
 T = TypeVar("T")
+
+
+class Cache(Generic[T]):
+    """A bounded number of values; safe for many threads.
+
+    ``most`` is how much all of them may weigh together; each weighs 1 unless told. What weighs more
+    than a sixteenth of that is not kept.
+    """
+
+    def __init__(self, most: int, weigh: Callable[[T], int] = lambda _: 1) -> None:
+        self._most = most
+        self._weigh = weigh
+        self._values: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
+        self._weight = 0
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> T | None:
+        """Return what is kept for a key."""
+        held = self._held(key)
+        return None if held is None else held[0]
+
+    def put(self, key: Hashable, value: T) -> None:
+        """Keep a value, and let go of what was not used for longest."""
+        weight = self._weigh(value)
+        if weight * 16 > self._most:
+            return
+        with self._lock:
+            _, before = self._values.pop(key, (None, 0))
+            self._values[key] = value, weight
+            self._weight += weight - before
+            while self._weight > self._most:
+                _, (_, gone) = self._values.popitem(last=False)
+                self._weight -= gone
+
+    def get_or_make(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the value of a key, worked out where it is not kept."""
+        held = self._held(key)
+        if held is not None:
+            return held[0]
+        made = make()
+        self.put(key, made)
+        return made
+
+    def _held(self, key: Hashable) -> tuple[T, int] | None:
+        """Return a value, which may be None itself, with its weight."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
+
 
 WORKERS: Final = 4
 """Threads that answer: each keeps a connection to the database, and more only wait for another."""
@@ -62,7 +114,7 @@ class Edition:
     instant: str
 
 
-class Desk:
+class AppState:
     """One registry for all visitors of a server.
 
     ``base`` is the address by which it is known, such as ``http://127.0.0.1:8765``; None: by
@@ -72,16 +124,16 @@ class Desk:
     def __init__(self, registry: "SkillRegistry", base: str | None = None) -> None:
         self.registry = registry
         self.base = base
-        self.turns = Turns(WORKERS, "page")
+        self.turns = FairThreads(WORKERS, "page")
         # What a connection says of a change means something only beside what it said before.
         self._clock = ThreadPoolExecutor(1, thread_name_prefix="version")
         self._begun = secrets.token_hex(4)
         self._edition: Edition | None = None
         self._looks: dict[tuple[str | None, str | None], Browse] = {}
-        self.facts: Kept[Any] = Kept(FACTS)
-        self.answers: Kept[Response] = Kept(ANSWERS, lambda answer: len(answer.body))
-        self.texts: Kept[str | None] = Kept(TEXTS, lambda text: len(text or ""))
-        self.digests: Kept[str] = Kept(DIGESTS)
+        self.facts: Cache[Any] = Cache(FACTS)
+        self.answers: Cache[Response] = Cache(ANSWERS, lambda answer: len(answer.body))
+        self.texts: Cache[str | None] = Cache(TEXTS, lambda text: len(text or ""))
+        self.digests: Cache[str] = Cache(DIGESTS)
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
         """Call a function that reads the database or the disk in a thread, in fair turns."""

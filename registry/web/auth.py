@@ -15,10 +15,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from registry.errors import DatabaseProblem
-from registry.mcp.turns import Network, asking, is_from
+from registry.mcp.fairness import Network, caller, is_from
 from registry.remotes.address import is_loopback
-from registry.web.bare import refused
-from registry.web.desk import Visitor
+from registry.web.rendering import refused
+from registry.web.state import Visitor
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class Trusted:
     personality: str | None = None
 
 
-class Door:
+class Auth:
     """An ASGI application around another that finds out who asks, or turns them away.
 
     ``known`` returns the visitor of a token. If ``is_open``, a request from this machine needs no
@@ -160,7 +160,7 @@ class Door:
             named = headers.getlist(self._trusted.header)
             if len(named) == 1 and named[0] and is_from(peer, self._trusted.networks):
                 visitor = Visitor(named[0][:200], personality=self._trusted.personality)
-                asking().who = f"{visitor.name} at {asking().address}"
+                caller().who = f"{visitor.name} at {caller().address}"
                 return visitor
         token = _cookie(headers)
         if token and (known := await self._of_token(token)) is not None:
@@ -174,11 +174,11 @@ class Door:
         """Return the visitor of a token. From then on the request counts as one of the token."""
         visitor = await self._known(token)
         if visitor is not None:
-            asking().who = f"token {visitor.name}"
+            caller().who = f"token {visitor.name}"
         return visitor
 
     async def _signed_in(self, request: Request) -> Response:
-        """Give a browser a cookie for a token; only a form of ours can send one (`Guard`)."""
+        """Give a browser a cookie for a token, which only a form of ours can send."""
         body = b""
         async for chunk in request.stream():
             body += chunk

@@ -27,7 +27,7 @@ _SINGLE: Final = ("kind", "category", "source", "scope", "status", "created", "u
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PageQuery:
     """The state of the start page. ``created`` and ``updated`` are months, as ``2026-11``."""
 
     queries: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class Asked:
     page: int = 1
 
     @classmethod
-    def of(cls, given: QueryParams) -> "Asked":
+    def of(cls, given: QueryParams) -> "PageQuery":
         """Return what a query string asks. Raises `UsageProblem` for what can't be asked."""
         for key in (*_SINGLE, "sort", "reverse", "all", "limit", "page"):
             _check_once(given, key)

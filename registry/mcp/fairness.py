@@ -32,7 +32,7 @@ App = Callable[[Scope, Any, Any], Any]
 
 
 @dataclass(slots=True)
-class Asking:
+class Caller:
     """Whose request this is: ``who`` names a token or an address; empty: no request at all."""
 
     who: str = ""
@@ -44,17 +44,17 @@ class ClientGone(Exception):
     """The client has closed its connection, so no answer is needed."""
 
 
-_asking: ContextVar[Asking] = ContextVar("asking")
+_asking: ContextVar[Caller] = ContextVar("asking")
 
 
-def asking() -> Asking:
+def caller() -> Caller:
     """Return whose request the current task, or thread, works for."""
-    return _asking.get(None) or Asking()
+    return _asking.get(None) or Caller()
 
 
-def keep_on() -> None:
+def check_client() -> None:
     """Raise `ClientGone` if the client of this work has gone. Long work calls it now and then."""
-    if asking().is_gone:
+    if caller().is_gone:
         raise ClientGone
 
 
@@ -92,7 +92,7 @@ class Unsent:
                 tell()
 
 
-class Turns:
+class FairThreads:
     """Threads that clients use in turn: as many as one client may have, and one for the others."""
 
     def __init__(self, of_one: int, name: str, unsent: Unsent | None = None) -> None:
@@ -106,7 +106,7 @@ class Turns:
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
         """Call a function in a thread, when it is this client's turn."""
-        who, loop = asking().who, asyncio.get_running_loop()
+        who, loop = caller().who, asyncio.get_running_loop()
         await self._turn(who)
         try:
             job = self._pool.submit(copy_context().run, partial(work, *arguments))
@@ -163,8 +163,8 @@ class Turns:
         return self._free > 0 and is_fair and not self.unsent.is_much(who)
 
 
-class Fair:
-    """An ASGI application around another that tells `Turns` whose each request is.
+class FairRequests:
+    """An ASGI application around another that tells `FairThreads` whose each request is.
 
     Behind one of the ``proxies`` it is the address that the proxy forwards. Answers are sent part
     by part, as the client takes them. When the client of a page goes, the work for it ends; the SDK
@@ -182,7 +182,7 @@ class Fair:
             await self._app(scope, receive, send)
             return
         address = self._address(scope)
-        mine = Asking(address, address)
+        mine = Caller(address, address)
 
         async def in_parts(message: Scope) -> None:
             body = message.get("body", b"")
@@ -204,7 +204,7 @@ class Fair:
         finally:
             _asking.reset(before)
 
-    async def _until_gone(self, mine: Asking, scope: Scope, receive: Any, send: Any) -> None:
+    async def _until_gone(self, mine: Caller, scope: Scope, receive: Any, send: Any) -> None:
         answering = asyncio.ensure_future(self._app(scope, _never, send))
 
         async def watch() -> None:
@@ -239,7 +239,7 @@ class Fair:
 
 
 async def _never() -> Scope:
-    """Wait until the task is cancelled: its request has no body, and `Fair` sees the end itself."""
+    """Wait until the task is cancelled; the request has no body."""
     await asyncio.Event().wait()
     return {"type": "http.disconnect"}
 

@@ -4,19 +4,19 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from registry.web.desk import Visitor
+from registry.web.state import Visitor
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
-    from registry.mcp.bounds import Bounds
+    from registry.mcp.fairness import Unsent
+    from registry.mcp.http import Bounds
     from registry.mcp.server import SkillServer
-    from registry.mcp.turns import Unsent
     from registry.sync.watch import Changes
 
 Limits = tuple[str | None, str | None, bool]
 
 
-class McpDoor:
+class McpMount:
     """An ASGI application that hands a request to the server of its visitor, made when needed.
 
     Who has no token that allows it changes nothing. ``watch``: the folders are followed by file
@@ -49,9 +49,8 @@ class McpDoor:
         return app
 
     async def _begin(self, visitor: Visitor) -> Any:
+        from registry.mcp.http import Sessions, http_app
         from registry.mcp.server import Serving, SkillServer
-        from registry.mcp.sessions import Sessions
-        from registry.mcp.transports import http_app
 
         limits = {
             "personality": visitor.personality,
