@@ -1,4 +1,4 @@
-"""Fair turns: whose request works next, and how many bytes wait to be sent.
+"""Fair use of threads: which client's request runs next, and how many bytes wait to be sent.
 
 Requests are counted by their token, or else by their address. Each of them in turn gets a thread,
 so that a burst of one client delays the next request of another by one job at most.
@@ -33,7 +33,7 @@ App = Callable[[Scope, Any, Any], Any]
 
 @dataclass(slots=True)
 class Caller:
-    """Whose request this is: ``who`` names a token or an address; empty: no request at all."""
+    """The client of a request: ``who`` names its token or address; empty outside of requests."""
 
     who: str = ""
     address: str = ""
@@ -48,7 +48,7 @@ _asking: ContextVar[Caller] = ContextVar("asking")
 
 
 def caller() -> Caller:
-    """Return whose request the current task, or thread, works for."""
+    """Return the client that the current task or thread works for."""
     return _asking.get(None) or Caller()
 
 
@@ -71,7 +71,7 @@ class Unsent:
         return self._of.total()
 
     def is_much(self, who: str) -> bool:
-        """Return whether a client has to take some of its answers first.
+        """Tell whether a client must read some of its answers before its next request runs.
 
         A client for which nothing waits is never held up by the others.
         """
@@ -93,7 +93,7 @@ class Unsent:
 
 
 class FairThreads:
-    """Threads that clients use in turn: as many as one client may have, and one for the others."""
+    """A thread pool that clients use in turn: ``of_one`` threads for one client, and one more."""
 
     def __init__(self, of_one: int, name: str, unsent: Unsent | None = None) -> None:
         self._pool = ThreadPoolExecutor(of_one + 1, thread_name_prefix=name)
@@ -143,7 +143,7 @@ class FairThreads:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Give free threads to clients that wait, each of which then goes to the end."""
+        """Give free threads to waiting clients, in turn."""
         for who in list(self._waiting):
             turns = self._waiting[who]
             while turns and turns[0].done():
@@ -164,7 +164,7 @@ class FairThreads:
 
 
 class FairRequests:
-    """An ASGI application around another that tells `FairThreads` whose each request is.
+    """ASGI middleware that tells `FairThreads` which client sends each request.
 
     Behind one of the ``proxies`` it is the address that the proxy forwards. Answers are sent part
     by part, as the client takes them. When the client of a page goes, the work for it ends; the SDK
@@ -177,7 +177,7 @@ class FairRequests:
         self._proxies = proxies
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
-        """Hand a request on."""
+        """Pass a request on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -38,7 +38,7 @@ H = TypeVar("H")
 
 
 def _connections() -> int:
-    """Return how many connections may be open, as the system's limit of open files allows."""
+    """Return the maximum of open connections that the limit of open files allows."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = 1000
     return most if soft == resource.RLIM_INFINITY else max(16, min(most, soft - SPARE_FILES))
@@ -46,7 +46,7 @@ def _connections() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What clients may hold: numbers in all, of one address, and seconds.
+    """Limits for clients: numbers in all and of one address, and times in seconds.
 
     ``request_seconds``: from a connection's beginning, or the answer before, to a whole request;
     ``part_seconds``: to take `PART` bytes of an answer; ``session_seconds``: how long a session
@@ -62,7 +62,7 @@ class Bounds:
 
 
 class Admission(Generic[H]):
-    """Who holds a place, in the order in which they used it last; ``busy`` ones leave last."""
+    """LRU admission with limits per address; active clients are evicted last."""
 
     def __init__(self, most: int, of_one: int) -> None:
         self._most, self._of_one = most, of_one
@@ -70,7 +70,7 @@ class Admission(Generic[H]):
         self._busy: Counter[H] = Counter()
 
     def enter(self, holder: H, address: str) -> H | None:
-        """Let a holder in. Return the holder that has to leave for it, if any."""
+        """Admit a holder. Return the holder that is evicted for it, if any."""
         if holder in self._held:
             return None
         numbers, gone = Counter(self._held.values()), None
@@ -84,13 +84,13 @@ class Admission(Generic[H]):
         return gone
 
     def use(self, holder: H, times: int = 1) -> None:
-        """Note that a holder begins to use its place, or ends it if ``times`` is -1."""
+        """Record that a holder becomes active, or idle if ``times`` is -1."""
         if holder in self._held:
             self._busy[holder] += times
             self._held[holder] = self._held.pop(holder)
 
     def rest(self, holder: H) -> None:
-        """Note that a holder has used its place once."""
+        """Record that a holder becomes idle."""
         self.use(holder, -1)
 
     def leave(self, holder: H) -> None:
@@ -116,7 +116,7 @@ class BoundedProtocol(H11Protocol):
     _is_asking = False
 
     def connection_made(self, transport: Any) -> None:
-        """Let a connection in, for another if there are many."""
+        """Admit a connection; too many evict an idle one."""
         super().connection_made(transport)
         # So that `pause_writing` and `resume_writing` follow what the client takes.
         transport.set_write_buffer_limits(PART)
@@ -142,7 +142,7 @@ class BoundedProtocol(H11Protocol):
         self._look()
 
     def on_response_complete(self) -> None:
-        """Begin to wait for the next request, and for the client to take the rest of the answer."""
+        """Start the timeout for the next request, which includes reading this answer."""
         if self._is_asking:
             self._is_asking = False
             self.places.rest(self)
@@ -151,18 +151,18 @@ class BoundedProtocol(H11Protocol):
         self._look()
 
     def pause_writing(self) -> None:
-        """Begin to wait for the client to take what was sent."""
+        """Start the timeout for the client to read what was sent."""
         super().pause_writing()
         self._end_after(self.bounds.part_seconds)
 
     def resume_writing(self) -> None:
-        """Go on: the client has taken most of it."""
+        """Stop the timeout: the client has read most of it."""
         super().resume_writing()
         if not self.transport.is_closing():
             self._end_after(None if self._is_asking else self.bounds.request_seconds)
 
     def _look(self) -> None:
-        """See whether a request is whole, which is then being answered."""
+        """Stop the timeout when a request is complete."""
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is None or cycle.response_complete or self._is_asking:
             return
@@ -224,7 +224,7 @@ def _error(_asked: Headers, status: int, text: str, headers: Mapping[str, str]) 
 
 
 class RequestFilter:
-    """An ASGI application around another that turns away what should not reach it.
+    """ASGI middleware that refuses foreign hosts and origins, wrong tokens and floods.
 
     ``hosts``: what `allowed_hosts` returns; a web page may only ask the host it came from, or come
     from one of ``origins``, as which a proxy shows it.
@@ -252,7 +252,7 @@ class RequestFilter:
         self._peers: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
-        """Answer a request, or hand it on."""
+        """Answer a request, or pass it on."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
@@ -293,7 +293,7 @@ class RequestFilter:
         return self._refuse(asked, status, text, {"connection": "close", **more})
 
     def _wait(self, peer: str) -> float:
-        """Return 0 where an address may ask now, else the seconds it has to wait."""
+        """Return the seconds that an address must wait before its next request."""
         now = time.monotonic()
         level, then = self._peers.pop(peer, (self._burst, now))
         level = min(self._burst, level + (now - then) * self._rate)
@@ -312,7 +312,7 @@ class RequestFilter:
 
 
 async def _drain(receive: Any) -> None:
-    """Read a refused body away: an answer before its end resets the connection."""
+    """Read the body of a refused request: an answer before its end resets the connection."""
     left = MAX_BYTES
     with anyio.move_on_after(DRAIN_SECONDS):
         while left > 0:
@@ -330,7 +330,7 @@ SESSION: Final = b"mcp-session-id"
 
 
 class Sessions:
-    """An ASGI application around the SDK's that ends the oldest idle session for a new one.
+    """ASGI middleware that ends the oldest idle session when a new one needs its place.
 
     The SDK would refuse new sessions until an old one has been idle for long.
     """
@@ -340,7 +340,7 @@ class Sessions:
         self._places: Admission[bytes] = Admission(bounds.sessions, bounds.sessions)
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
-        """Hand a request on, and note which session it uses or makes."""
+        """Pass a request on, and record the session that it uses or creates."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -203,7 +203,7 @@ class SkillResources:
 
 
 def _obstacle(skill: Manifest, front_matter: Json | None) -> str | None:
-    """Say why the extension can't carry a skill: clients check what it promises."""
+    """Return why a skill can't be in `skills/list`; None if it can."""
     if len(skill.files) > MAX_FILES:
         return f"it has {len(skill.files)} files, {MAX_FILES} are allowed"
     if sum(file.size for file in skill.files) > MAX_BYTES:

@@ -134,7 +134,7 @@ SETTINGS: Final = {"directoryRead": True}
 
 
 class BothGenerations(Server[Any]):
-    """A server that tells clients of the handshake, too, that its lists may change."""
+    """A server that announces changing lists also to clients of the handshake."""
 
     def create_initialization_options(
         self,
@@ -153,7 +153,7 @@ Handler = Callable[[Any, Any], Awaitable[T]]
 
 
 def guarded(handler: Handler[T]) -> Handler[T]:
-    """Keep the words of an unexpected error, and the paths in them, from the client."""
+    """Log an unexpected error and hide its text, which may contain paths, from the client."""
 
     async def safe(context: Any, params: Any) -> T:
         try:
@@ -169,7 +169,7 @@ def guarded(handler: Handler[T]) -> Handler[T]:
 
 
 async def advertise(context: Any, following: Callable[[Any], Awaitable[Any]]) -> Any:
-    """Declare the extension to clients of the handshake, whose schemas the SDK knows without it."""
+    """Declare the extension to clients of the handshake; the SDK leaves it out of their schemas."""
     result = await following(context)
     if context.method == "initialize" and isinstance(result, dict):
         result["capabilities"].setdefault("extensions", {})[SKILLS] = SETTINGS
@@ -193,9 +193,9 @@ MAX_ROOTS: Final = 100
 
 
 class Roots:
-    """Where the one client of a server works; ``look`` is told before anything is answered.
+    """The folders that the client of a server works in; ``look`` gets them before the first answer.
 
-    Unless it is ``asked``, nobody is told anything.
+    Without ``asked`` the client is not asked, and ``look`` not called.
     """
 
     def __init__(self, look: Callable[[Sequence[str]], Awaitable[None]], *, asked: bool) -> None:
@@ -205,7 +205,7 @@ class Roots:
         self._asking = anyio.Lock()
 
     def first(self, handler: Handler[T]) -> Handler[T]:
-        """Return a handler that answers only when it is known where the client works."""
+        """Wrap a handler so that it first asks for the client's roots."""
 
         async def answer(context: Any, params: Any) -> T:
             async with self._asking:
@@ -223,7 +223,7 @@ class Roots:
 
 
 async def roots_of(session: Any) -> list[str]:
-    """Return the folders that a client names as its roots; none where it does not say.
+    """Return the folders that a client names as its roots.
 
     Clients of the handshake are asked; since 2026-07-28 the protocol has no roots.
     """
@@ -380,7 +380,7 @@ class SkillServer:
         return self._turns.unsent
 
     def _look_from(self, roots: Sequence[str]) -> None:
-        """Serve what is seen from a client's roots, or without any from where this was started."""
+        """Serve the skills visible from the client's roots, by default from ``workdir``."""
         serving, registry = self._serving, self._registry
         if roots or serving.workdir is not None:
             registry = registry.seen_from(*(roots or [str(serving.workdir)]))
@@ -423,7 +423,7 @@ class SkillServer:
         return server
 
     def close(self) -> None:
-        """Write down what was counted, and give back the database; for an end in a hurry."""
+        """Store usage counts and close the database, for a quick exit."""
         self._registry.close()
 
     def _assign(self) -> dict[str, Toolset]:
@@ -461,7 +461,7 @@ class SkillServer:
                 tasks.cancel_scope.cancel()
 
     def tell(self, changes: Changes) -> None:
-        """Send notices of what changed; only the toolset wave describes the skills themselves."""
+        """Send notices of changes; only the descriptions of the toolset wave list skills."""
         events: list[Any] = []
         if "wave" in self._serving.toolsets:
             events.append(ToolsListChanged())
@@ -609,6 +609,6 @@ class SkillServer:
 
 
 def _client(context: Any) -> str | None:
-    """Return what a client calls itself, if it does."""
+    """Return the name and version that a client sends."""
     said = context.session.client_params
     return None if said is None else f"{said.client_info.name} {said.client_info.version}".strip()

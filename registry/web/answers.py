@@ -1,4 +1,4 @@
-"""From what is asked to an answer: HTML or JSON, compressed, with what lets a client keep it."""
+"""Turn page contents into responses: HTML or JSON, compressed, with ETags."""
 
 import gzip
 import hashlib

@@ -1,4 +1,4 @@
-"""Who is let in: the user of this machine, a token, a browser that showed one, a proxy's word."""
+"""Authentication: by token, by a browser's cookie, by a trusted proxy, or as the local user."""
 
 import asyncio
 import logging
@@ -31,7 +31,7 @@ MAX_PARAMETERS: Final = 100
 """Parameters of one URL."""
 
 OPEN: Final = frozenset({"/healthz", "/robots.txt"})
-"""Paths that need no token, besides static files: they say nothing about any skill."""
+"""Paths that need no token, besides static files: they contain no data about skills."""
 
 STATIC: Final = "/static/"
 
@@ -43,7 +43,7 @@ FORWARDED: Final = (
     *("x-envoy-", "x-varnish", "x-auth-request-", "x-scheme", "x-url-scheme", "front-end-https"),
     *("tailscale-", "ngrok-"),
 )
-"""How the names of headers begin that proxies, tunnels and content networks add to a request."""
+"""Prefixes of headers that proxies, tunnels and content networks add to a request."""
 
 OLD_HTTP: Final = frozenset({"0.9", "1.0"})
 """Versions of HTTP that browsers and agents no longer speak, and proxies still do."""
@@ -64,7 +64,7 @@ class Trusted:
 
 
 class Auth:
-    """An ASGI application around another that finds out who asks, or turns them away.
+    """ASGI middleware that finds the visitor of each request, or refuses the request.
 
     ``known`` returns the visitor of a token. If ``is_open``, a request from this machine needs no
     token, unless it shows any sign of a proxy. ``sign_in`` makes the page that asks for a token.
@@ -115,7 +115,7 @@ class Auth:
             await self._app(scope, receive, send)
 
     async def _while_let_in(self, request: Request, send: Any) -> None:
-        """Hand a request on, and end a stream that it opened when its visitor is let in no more."""
+        """Pass a request on, and end the stream that it opened when its visitor loses access."""
         visitor, is_open = request.scope["visitor"], False
 
         async def noted(message: Any) -> None:
@@ -137,7 +137,7 @@ class Auth:
             answering.cancel()
 
     async def _answer(self, request: Request) -> Response | None:
-        """Return what a request is answered with here; None: its visitor is let in."""
+        """Return the response to a request without access; None if its visitor has access."""
         path, method = request.scope["path"], request.method
         if path == "/login" and method == "POST":
             return await self._signed_in(request)
@@ -171,7 +171,7 @@ class Auth:
         return None
 
     async def _of_token(self, token: str) -> Visitor | None:
-        """Return the visitor of a token. From then on the request counts as one of the token."""
+        """Return the visitor of a token, and count the request as one of the token."""
         visitor = await self._known(token)
         if visitor is not None:
             caller().who = f"token {visitor.name}"
@@ -212,20 +212,20 @@ class Auth:
 
 
 def _is_forwarded(request: Request) -> bool:
-    """Tell whether a request shows a sign of a proxy. A proxy may leave none."""
+    """Tell whether a request has a sign of a proxy. Some proxies leave none."""
     if request.scope.get("http_version") in OLD_HTTP:
         return True
     return any(name.lower().startswith(FORWARDED) for name in request.headers)
 
 
 def _asked(request: Request) -> str:
-    """Return what was asked for as it was written: a path that was quoted stays so."""
+    """Return the requested address, with the path still quoted."""
     path, query = request.scope["raw_path"].decode("latin-1"), request.url.query
     return f"{path}?{query}" if query else path
 
 
 def _ours(address: str) -> str:
-    """Return an address if it is one of a page here, else that of the first page."""
+    """Return an address if it is a page of this server, else the start page."""
     is_ours = _OURS.fullmatch(address) and not address.startswith(SIGNING)
     return address if is_ours else "/"
 

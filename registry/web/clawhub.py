@@ -182,7 +182,7 @@ class _Refused(Exception):
 
 
 class _Ambiguous(Exception):
-    """Several owners have a skill of this slug."""
+    """Several sources have a skill with this slug."""
 
     def __init__(self, slug: str, found: Sequence[Offered]) -> None:
         super().__init__(slug)
@@ -333,7 +333,7 @@ def resolve(visit: Visit) -> dict[str, Any]:
 
 
 def telemetry(_visit: Visit) -> dict[str, Any]:
-    """Take note of nothing."""
+    """Accept telemetry, and store nothing."""
     return {"ok": True}
 
 

@@ -1,4 +1,4 @@
-"""Markdown and code of strangers as HTML that can do nothing: no script, no style, no form."""
+"""Untrusted Markdown and code as safe HTML: no script, no style, no form."""
 
 import posixpath
 import re
@@ -126,7 +126,7 @@ _SCHEMES: Final = {"http", "https", "mailto"}
 _IMAGES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg")
 _HEADING_ID: Final = re.compile(r"[^\w]+")
 PREFIX: Final = "md-"
-"""How ids begin that a document gives itself, so that they are never those of the page."""
+"""Prefix of ids in documents, so that they differ from those of the page."""
 
 
 def rendered(text: str, ref: str, files: Collection[str], folder: str = "") -> str | None:
@@ -171,7 +171,7 @@ def _fence(code: str, language: str, _attributes: str) -> str:
 
 
 def _number_headings(tokens: Sequence[Token]) -> None:
-    """Let headings begin below the page's own, skip no level, and have ids to be linked to."""
+    """Put headings below the page's own, without gaps between levels, and with ids."""
     level, taken = 2, Counter[str]()
     for place, token in enumerate(tokens):
         if token.type not in {"heading_open", "heading_close"}:
@@ -206,7 +206,7 @@ def _clean(dirty: str, rewrite: Callable[[str, str, str], str | None]) -> str:
 
 
 class _Rewriting:
-    """Says where an attribute of a document leads in the catalogue; None: nowhere."""
+    """Rewrites attributes so that links lead into the catalogue; None removes an attribute."""
 
     def __init__(self, ref: str, files: Collection[str], folder: str) -> None:
         self._ref = ref

@@ -1,4 +1,4 @@
-"""`/mcp` of the catalogue: one MCP server for all visitors who see and may do the same."""
+"""`/mcp` of the catalogue: one MCP server for each combination of visible skills and rights."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,7 +17,7 @@ Limits = tuple[str | None, str | None, bool]
 
 
 class McpMount:
-    """An ASGI application that hands a request to the server of its visitor, made when needed.
+    """ASGI application that passes a request to the MCP server of its visitor, made when needed.
 
     Who has no token that allows it changes nothing. ``watch``: the folders are followed by file
     events, for all of them by one server.
@@ -80,12 +80,12 @@ class McpMount:
         return Sessions(app, self._bounds)
 
     def _tell(self, changes: "Changes") -> None:
-        """Tell the clients of all servers what the one that watches has seen."""
+        """Send changes, which one server watches for, to the clients of all."""
         for server in self._servers:
             server.tell(changes)
 
     def stop_listening(self) -> None:
-        """End the streams of clients that listen, which would not end by themselves."""
+        """End the streams of listening clients."""
         for server in self._servers:
             server.notices.listen.close()
 

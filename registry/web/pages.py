@@ -37,14 +37,14 @@ SHOWN: Final = 12
 """Values of a facet that stand there at once; the others are unfolded."""
 
 PAGED: Final = ("q", "limit", "page")
-"""What only a page can be asked for."""
+"""Parameters that only /index.json takes."""
 
 STREAMED: Final = 500
 """Skills that are written at once."""
 
 
 def start(visit: Visit) -> PageContent:
-    """Say what fits what is asked, and what it can be narrowed by."""
+    """Show the skills that match the query, and facets to narrow it."""
     asked = PageQuery.of(visit.request.query_params)
     look, filters = visit.look, asked.filters
     # What is kept must not grow with what is asked.
@@ -98,7 +98,7 @@ def start(visit: Visit) -> PageContent:
 
 
 def _facets(counts: Facets, asked: PageQuery) -> Iterator[tuple[str, str, list[Facet], bool, Any]]:
-    """Yield each facet: what narrows further, whether there is more of it, and what is chosen."""
+    """Yield each facet: key, title, further values, whether there are more, and the active value."""
     for key, title, name in FACETS:
         values: Sequence[Facet] = getattr(counts, name)
         # Of tags several can be chosen; those that are narrow no further.
@@ -162,7 +162,7 @@ READ: Final = 20
 
 
 def sources(visit: Visit) -> PageContent:
-    """Say where skills come from."""
+    """List the sources."""
     found = _sources(visit)
     told = [one.to_dict() for one in found]
     if not visit.visitor.is_local:
@@ -203,7 +203,7 @@ def findings(visit: Visit) -> PageContent:
 
 
 def changes(visit: Visit) -> PageContent:
-    """Say what came, changed and went lately, by day."""
+    """List recent changes by day."""
     days = number_of(visit.request.query_params, "days")
     found = recent(visit, days)
     is_cut = len(found) == CHANGES
@@ -234,14 +234,14 @@ def recent(visit: Visit, days: int | None) -> list[Change]:
 
 
 def _gathered(some: list[Change]) -> list[tuple[str, list[Change]]]:
-    """Return the changes of a day by what happened."""
+    """Group the changes of a day by kind."""
     order = ("added", "changed", "removed")
     kinds = [(kind, [one for one in some if one.kind == kind]) for kind in order]
     return [(kind, found) for kind, found in kinds if found]
 
 
 def stats(visit: Visit) -> PageContent:
-    """Say what there is in all, and draw it."""
+    """Show statistics and charts."""
     look = visit.look
     counts: Facets = visit.cached(("facets", (), Filters()), lambda: look.facets((), Filters()))
     sizes = visit.cached(("sizes",), look.sizes)
@@ -281,7 +281,7 @@ def stats(visit: Visit) -> PageContent:
 
 
 def _totals(visit: Visit) -> Stats:
-    """Return the counts of everything; when it was synced changes while they do not."""
+    """Return all counts, without the time of the last sync."""
     counted: Stats = visit.cached(("stats",), visit.state.registry.stats)
     synced = sorted(one.last_sync_at for one in _sources(visit) if one.last_sync_at)
     oldest, newest = (synced[0], synced[-1]) if synced else (None, None)
@@ -289,7 +289,7 @@ def _totals(visit: Visit) -> Stats:
 
 
 def personalities(visit: Visit) -> PageContent:
-    """Name the personalities of the settings, and what each lets in; not to who is one."""
+    """List the personalities of the settings; limited visitors see none."""
     known = _known(visit)
     told = [
         {
@@ -305,7 +305,7 @@ def personalities(visit: Visit) -> PageContent:
 
 
 def personality(visit: Visit) -> PageContent:
-    """Say which skills a personality sees, and which rule decides about how many."""
+    """List the skills that a personality sees, and how many each rule decides."""
     name = visit.path.removeprefix("/personalities/")
     known = _known(visit)
     if name not in known:
@@ -332,7 +332,7 @@ def personality(visit: Visit) -> PageContent:
 
 
 def _known(visit: Visit) -> dict[str, Any]:
-    """Return the personalities that may be told of: none to who sees less than all."""
+    """Return the personalities; none for a limited visitor."""
     return dict(visit.state.registry.settings.personalities) if visit.look.is_whole else {}
 
 

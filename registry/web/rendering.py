@@ -38,7 +38,7 @@ def render(template: str, facts: Mapping[str, Any]) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return the templates, which escape all that they are given."""
+    """Return the template environment; it escapes all values."""
     made = Environment(
         loader=PackageLoader("registry.web", "templates"),
         autoescape=True,
@@ -61,7 +61,7 @@ def static(name: str) -> bytes:
 
 @cache
 def static_url(name: str) -> str:
-    """Return the address of a static file, another one when it is another file."""
+    """Return the address of a static file, with a hash of its content."""
     return f"/static/{name}?v={hashlib.sha256(static(name)).hexdigest()[:12]}"
 
 
@@ -82,12 +82,12 @@ def size(count: int) -> str:
 
 
 def number(count: int) -> str:
-    """Return a number with its thousands told apart."""
+    """Return a number with thousands separators."""
     return f"{count:,}"
 
 
 def isolated(text: object) -> Markup:
-    """Return a stranger's words so that their direction stays within them."""
+    """Return untrusted text in a ``bdi``, which isolates its direction."""
     return Markup(f"<bdi>{escape(text)}</bdi>")  # noqa: S704
 
 
@@ -117,7 +117,7 @@ def sign_in(problem: str, wanted: str) -> Response:
 
 
 def refused(asked: Headers, status: int, text: str, headers: Mapping[str, str]) -> Response:
-    """Return the answer to who is turned away before anything else; for `RequestFilter`."""
+    """Return the response to a request that `RequestFilter` refuses."""
     if HTML in asked.get("accept", ""):
         return _page("refused.html", {"problem": text}, status, headers)
     return PlainTextResponse(f"{text}.\n", status, headers)

@@ -84,11 +84,11 @@ class FileDiff(Value):
 
 
 class NoRoom(Exception):
-    """A page has as much as it may show."""
+    """The limits of a page are reached."""
 
 
 class Room:
-    """How much one page may still compare: bytes, rows, and seconds of processor time."""
+    """What one page may still compare: bytes, rows, and seconds of processor time."""
 
     def __init__(self) -> None:
         self._bytes = BYTES
@@ -96,7 +96,7 @@ class Room:
         self._end = thread_time() + SECONDS
 
     def take(self, *, size: int = 0, rows: int = 0) -> None:
-        """Take some of it. Raises `NoRoom`, and `ClientGone` if the visitor has gone."""
+        """Use some of it. Raises `NoRoom`, and `ClientGone` if the visitor has left."""
         check_client()
         self._bytes -= size
         self._rows -= rows
@@ -105,7 +105,7 @@ class Room:
 
 
 class _Matcher(difflib.SequenceMatcher[str]):
-    """Compares step by step: some texts take it minutes."""
+    """A matcher that checks the limits at each step, as some texts take minutes."""
 
     room: Room
 
@@ -169,7 +169,7 @@ IMAGE_ENDINGS: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 MARKDOWN: Final = (".md", ".markdown")
 
 AGENTS: Final = "claude-code codex cursor gemini-cli github-copilot opencode".split()
-"""Those whose lines stand on the page; ``pull`` knows many more."""
+"""Agents with an install command on the page; ``pull`` knows many more."""
 
 
 def ref_in(visit: Visit, prefix: str) -> str:
@@ -184,7 +184,7 @@ def located(visit: Visit, prefix: str) -> StoredSkill:
 
 
 def skill(visit: Visit) -> PageContent:
-    """Say everything of a skill."""
+    """Show one skill."""
     look = visit.look
     current = look.current(located(visit, "/skills/"))
     stored, detail = current.stored, look.detail(current)
@@ -260,9 +260,9 @@ def front_matter(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def install_lines(ref: str, base: str) -> Iterator[Mapping[str, str]]:
-    """Yield for some agents their names and the command that puts a skill where they look.
+    """Yield the names of some agents, each with the command that installs a skill for it.
 
-    None where a terminal might take the ref for something else than it looks like.
+    Yields nothing if the ref has characters that a terminal interprets.
     """
     if ref.isprintable():
         name = f"-- {quote(ref)}" if ref.startswith("-") else quote(ref)
@@ -341,7 +341,7 @@ def _documents(detail: SkillDetail) -> Sequence[str]:
 
 
 def near(visit: Visit) -> PageContent:
-    """Say what is a copy of a skill, or nearly one under another name."""
+    """List copies and near-duplicates of a skill."""
     stored = located(visit, "/copies/")
     groups = visit.cached(("copies", stored.place), lambda: _copies(visit, stored))
     return PageContent(
@@ -361,7 +361,7 @@ def _copies(visit: Visit, stored: StoredSkill) -> list[Any]:
 
 
 def why(visit: Visit) -> PageContent:
-    """Say why a skill is, or isn't, listed; of folders only to the user of this machine."""
+    """Explain why a skill is, or isn't, listed; only the local user may ask about folders."""
     subject = visit.request.query_params.get("q", "")[:4096]
     personality = visit.request.query_params.get("personality") or None
     registry, visitor = visit.state.registry, visit.visitor
@@ -394,7 +394,7 @@ FILES: Final = 50
 
 
 def history(visit: Visit) -> PageContent:
-    """Say what a skill was like; who sees all may ask of one that is gone."""
+    """Show the revisions of a skill, also of a removed one if all is visible, and compare two."""
     ref = ref_in(visit, "/history/")
     try:
         skill = visit.look.locate(ref).skill
@@ -472,7 +472,7 @@ def _content_of(visit: Visit, handle: str, of: Revision, path: str) -> bytes:
 
 
 POLICY: Final = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
-"""Of what a stranger wrote: it is of no origin, loads nothing and runs nothing."""
+"""Content security policy of untrusted files: no origin, no loading, no scripts."""
 
 OCTETS: Final = "application/octet-stream"
 
@@ -489,7 +489,7 @@ RUN: Final = frozenset(
     ".htm .html .js .mht .mhtml .mjs .pdf .shtml .svg .svgz .swf .wasm .xht .xhtml .xml "
     ".xsl".split()
 )
-"""How the names of files end that a browser might run; they are saved, not shown."""
+"""Suffixes of files that a browser might execute; it saves them instead of showing them."""
 
 
 def raw(visit: Visit) -> Response:
@@ -526,7 +526,7 @@ def sent(
     shown: bool,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return bytes of a stranger as a response that no browser runs."""
+    """Return untrusted bytes as a response that no browser executes."""
     tag = digest(data).removeprefix("sha256:")
     given = {
         "content-security-policy": POLICY,

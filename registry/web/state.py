@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Cache(Generic[T]):
-    """A bounded number of values; safe for many threads.
+    """A bounded LRU cache; safe for many threads.
 
     ``most`` is how much all of them may weigh together; each weighs 1 unless told. What weighs more
     than a sixteenth of that is not kept.
@@ -37,12 +37,12 @@ class Cache(Generic[T]):
         self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> T | None:
-        """Return what is kept for a key."""
+        """Return the cached value of a key."""
         held = self._held(key)
         return None if held is None else held[0]
 
     def put(self, key: Hashable, value: T) -> None:
-        """Keep a value, and let go of what was not used for longest."""
+        """Store a value, and evict the least recently used ones."""
         weight = self._weigh(value)
         if weight * 16 > self._most:
             return
@@ -55,7 +55,7 @@ class Cache(Generic[T]):
                 self._weight -= gone
 
     def get_or_make(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the value of a key, worked out where it is not kept."""
+        """Return the cached value of a key, or make and cache it."""
         held = self._held(key)
         if held is not None:
             return held[0]
@@ -64,7 +64,7 @@ class Cache(Generic[T]):
         return made
 
     def _held(self, key: Hashable) -> tuple[T, int] | None:
-        """Return a value, which may be None itself, with its weight."""
+        """Return a value and its weight; the value itself may be None."""
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
@@ -75,22 +75,23 @@ WORKERS: Final = 4
 """Threads that answer: each keeps a connection to the database, and more only wait for another."""
 
 FACTS: Final = 256
-"""Of so many questions what was worked out is kept. None of it grows with the number of skills."""
+"""Number of cached results of queries. No result grows with the number of skills."""
 
 ANSWERS: Final = 16 << 20
-"""Bytes of answers that are kept, as they were sent."""
+"""Maximum size of all cached responses, in bytes."""
 
 TEXTS: Final = 16 << 20
-"""Characters of texts of skills that are kept as HTML."""
+"""Maximum size of all cached HTML of skill files, in characters."""
 
 DIGESTS: Final = 10_000
-"""Digests of archives that are kept; a skill with several files has to be packed to be told."""
+"""Number of cached digests of archives: a skill with several files must be packed to get one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who asks. ``personality`` and ``source`` narrow what is seen; ``write`` allows changes.
+    """The sender of a request.
 
+    ``personality`` and ``source`` limit what is visible; ``write`` allows changes.
     ``is_local``: the user of this machine, who may be told of its folders.
     """
 
@@ -108,7 +109,7 @@ class Visitor:
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """What is another text when skills or sources are others; ``instant``: when anything is."""
+    """Database version: ``skills`` changes with skills or sources, ``instant`` with any write."""
 
     skills: str
     instant: str
@@ -140,11 +141,11 @@ class AppState:
         return await self.turns.run(work, *arguments)
 
     async def edition(self) -> Edition:
-        """Return how the database is now; the texts are one server's only."""
+        """Return the current version of the database, which only this server process knows."""
         return await asyncio.get_running_loop().run_in_executor(self._clock, self._read_edition)
 
     def _read_edition(self) -> Edition:
-        """Look whether anything has changed, and only then what."""
+        """Return the version of the database; hash its state only if something was written."""
         browse = self.registry.browse()
         instant = f"{self._begun}-{browse.version}"
         if self._edition is None or self._edition.instant != instant:
@@ -153,7 +154,7 @@ class AppState:
         return self._edition
 
     def look(self, visitor: Visitor) -> "Browse":
-        """Return what a visitor sees. Raises as `SkillRegistry.browse`."""
+        """Return the visitor's view of the registry. Raises as `SkillRegistry.browse`."""
         limits = visitor.personality, visitor.source
         if limits not in self._looks:
             self._looks[limits] = self.registry.browse(*limits)

@@ -1,7 +1,6 @@
-"""Skills for discovery (RFC 0.2.0): an index of all, and small ones of a skill, a source, a tag.
+"""Agent Skills discovery (RFC 0.2.0): an index of all skills, of a skill, of a source, of a tag.
 
-Contracts: ``contracts/marketplaces.md``, ``contracts/skills-cli.md``. A client reads every artifact
-of an index, so that for a large catalogue only the small ones are of use.
+A client reads every artifact of an index, so for a large catalogue only small indexes are useful.
 """
 
 import json
@@ -29,7 +28,7 @@ from registry.web.skill_pages import sent
 END: Final = f"/{FOLDER}/{INDEX}"
 MAX_DESCRIPTION: Final = 1024
 STEP: Final = 20
-"""Entries that are worked out at once."""
+"""Entries made in one step."""
 
 
 async def index(request: Request) -> Response:
@@ -102,7 +101,7 @@ def _meant(visit: Visit) -> Iterator[Skill]:
 
 
 def _told_apart(visit: Visit, filters: Filters) -> Iterator[Skill]:
-    """Return the skills whose name no other has: of several a client would take the first."""
+    """Return the skills with unique names: of several a client would take the first."""
     registry, look = visit.state.registry, visit.look
     times = Counter(one.name for one in registry.iter(filters))
     return (look.localized(one) for one in registry.iter(filters) if times[one.name] == 1)
