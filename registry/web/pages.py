@@ -97,7 +97,9 @@ def start(visit: Visit) -> PageContent:
     )
 
 
-def _facets(counts: Facets, asked: PageQuery) -> Iterator[tuple[str, str, list[Facet], bool, Any]]:
+def _facets(
+    counts: Facets, asked: PageQuery
+) -> Iterator[tuple[str, str, list[Facet], bool, Any]]:
     """Yield each facet: key, title, further values, whether there are more, and the active value."""
     for key, title, name in FACETS:
         values: Sequence[Facet] = getattr(counts, name)
