@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from registry.changes.context import ChangeContext
 from registry.changes.state import NEW, OLD, open_place
-from registry.db.read.journal import Entry
+from registry.db.read.journal import JournalEntry
 from registry.disk.atomic import (
     ExchangeUnsupported,
     Place,
@@ -34,7 +34,7 @@ class Ends:
 
 
 @contextmanager
-def ends(context: ChangeContext, entry: Entry) -> Iterator[Ends]:
+def ends(context: ChangeContext, entry: JournalEntry) -> Iterator[Ends]:
     """Open the folders that a change moves something between."""
     area, number, tree = entry.staged.split("/")
     home = {"ops": context.state.ops, "trash": context.state.trash}[area]
@@ -43,7 +43,7 @@ def ends(context: ChangeContext, entry: Entry) -> Iterator[Ends]:
         yield Ends(live, open_place(stack, home, f"{number}/{tree}"))
 
 
-def go_on(entry: Entry, at: Ends) -> None:
+def go_on(entry: JournalEntry, at: Ends) -> None:
     """Publish what was journalled with others, unless that is done or somebody edited it since.
 
     What the rename displaces is verified by `recovery.repair`, as after any rename.
@@ -63,7 +63,7 @@ def go_on(entry: Entry, at: Ends) -> None:
             rename_new(at.live, Place(at.staged.folder, OLD))
 
 
-def take_back(entry: Entry, at: Ends) -> None:
+def take_back(entry: JournalEntry, at: Ends) -> None:
     """Undo what was published, as far as nobody edited it since."""
     if at.live is None or at.staged is None:
         return
@@ -80,7 +80,7 @@ def take_back(entry: Entry, at: Ends) -> None:
         _take_back_by_renames(entry, at.live, at.staged)
 
 
-def _take_back_by_renames(entry: Entry, live: Place, staged: Place) -> None:
+def _take_back_by_renames(entry: JournalEntry, live: Place, staged: Place) -> None:
     """Undo a swap that was made by two renames, as far as it was made."""
     old = Place(staged.folder, OLD)
     if is_gone(old):

@@ -19,13 +19,13 @@ from registry.changes.made import made_change
 from registry.changes.moves import Ends, ends, go_on, is_swapped_at_once, take_back
 from registry.changes.pending import recorded, signed_entry
 from registry.changes.state import META, NEW, OLD, OWNER, RECORD, TREE, open_if_there
-from registry.db.audit_context import acts
+from registry.db.audit_context import audit_context
 from registry.db.read.history import stored_hashes
-from registry.db.read.journal import Entry
+from registry.db.read.journal import JournalEntry
 from registry.db.read.skills import StoredSkill, at_place, stored
 from registry.db.write.history import add_change, note_trash
-from registry.db.write.journal import drop_entry, holds
-from registry.db.write.skills import LiveVersion, delete_version, put_in_place, standing_in
+from registry.db.write.journal import drop_entry, has_entry
+from registry.db.write.skills import LiveVersion, delete_version, load_current, replace_version
 from registry.db.write.statements import InTransaction
 from registry.disk.atomic import (
     Place,
@@ -44,7 +44,7 @@ from registry.sync.installed import mark_installed
 from registry.sync.recent import Recent
 from registry.text import utc_now, utc_text
 
-Change: TypeAlias = tuple[ChangeContext, Entry]
+Change: TypeAlias = tuple[ChangeContext, JournalEntry]
 
 Leftover: TypeAlias = tuple[Place, frozenset[str | None]]
 """What may be removed, and the digests that it must have for that."""
@@ -61,7 +61,7 @@ def recover(context: ChangeContext) -> int:
         entry = recorded(context.core, context.source, context.state, context.seal, number)
         if entry is not None:
             found.append(entry)
-    with acts(command=""):  # these changes belong to the command that died
+    with audit_context(command=""):  # these changes belong to the command that died
         for entry in sorted(found, key=lambda one: (one.started_at, one.id)):
             finish_all([(context, entry)])
     sweep(context)
@@ -98,7 +98,7 @@ def finish_all(
     return stored
 
 
-def repair(context: ChangeContext, entry: Entry, at: Ends) -> list[Leftover]:
+def repair(context: ChangeContext, entry: JournalEntry, at: Ends) -> list[Leftover]:
     """Bring the disk to one of both ends of a change (RELIABILITY, Recovery).
 
     Returns what may be removed once the end is written down. What holds somebody's edit is live
@@ -124,7 +124,9 @@ def repair(context: ChangeContext, entry: Entry, at: Ends) -> list[Leftover]:
     return left
 
 
-def _end_delete(context: ChangeContext, entry: Entry, staged: Place, live: Place | None) -> None:
+def _end_delete(
+    context: ChangeContext, entry: JournalEntry, staged: Place, live: Place | None
+) -> None:
     if digest_of(staged) in {None, entry.base}:
         return
     if live is None or not is_gone(live):
@@ -134,7 +136,7 @@ def _end_delete(context: ChangeContext, entry: Entry, staged: Place, live: Place
 
 
 def _end_exchange(
-    context: ChangeContext, entry: Entry, staged: Place, live: Place | None
+    context: ChangeContext, entry: JournalEntry, staged: Place, live: Place | None
 ) -> list[Leftover]:
     found = digest_of(staged)
     if found is None:
@@ -149,7 +151,7 @@ def _end_exchange(
 
 
 def _end_two_renames(
-    context: ChangeContext, entry: Entry, staged: Place, live: Place | None
+    context: ChangeContext, entry: JournalEntry, staged: Place, live: Place | None
 ) -> list[Leftover]:
     old, aside = Place(staged.folder, OLD), Place(staged.folder, NEW)
     displaced = digest_of(old)
@@ -167,7 +169,7 @@ def _end_two_renames(
     return [(staged, new), (old, base), (aside, new)]
 
 
-def _shows(entry: Entry, at: Ends) -> bool:
+def _shows(entry: JournalEntry, at: Ends) -> bool:
     """Tell whether the disk shows a change made."""
     with suppress(OSError):
         return (None if at.live is None else digest_of(at.live)) == entry.new
@@ -217,7 +219,7 @@ def record(changes: Sequence[Change], done: Sequence[bool]) -> list[StoredSkill 
                 connection, context, entry, readings[place], moment, done[place], renamed
             )
         lane = InTransaction(connection)
-        places = [at_place(lane.sight, entry.source_id, entry.folder) for _, entry in changes]
+        places = [at_place(lane.visibility, entry.source_id, entry.folder) for _, entry in changes]
         answers = [lane.later(*place) for place in places]
     return [stored(answer()) for answer in answers]
 
@@ -225,7 +227,7 @@ def record(changes: Sequence[Change], done: Sequence[bool]) -> list[StoredSkill 
 def _record(
     connection: Connection,
     context: ChangeContext,
-    entry: Entry,
+    entry: JournalEntry,
     reading: Reading | None,
     moment: int,
     is_done: bool,
@@ -235,7 +237,7 @@ def _record(
 
     ``renamed``: the version in the old folder of a skill that was renamed to this one.
     """
-    standing = standing_in(connection, entry.source_id, entry.folder, entry.uid)
+    standing = load_current(connection, entry.source_id, entry.folder, entry.uid)
     live = standing.live
     if reading is not None and reading.unread and (live is None or live.content_hash):
         # It was readable a moment ago, or when it was stored last.
@@ -249,7 +251,7 @@ def _record(
         if back is not None and not standing.is_back:
             version.columns["uid"] = entry.uid
             version.columns["created_at"] = entry.created_at
-    put_in_place(connection, standing, version)
+    replace_version(connection, standing, version)
     change = made_change(context, entry, live, version, renamed) if is_done else None
     if change is not None:
         area, number, _ = entry.staged.split("/")
@@ -262,7 +264,7 @@ def _record(
     return live
 
 
-def _read(context: ChangeContext, entry: Entry) -> Reading | None:
+def _read(context: ChangeContext, entry: JournalEntry) -> Reading | None:
     limits = context.core.settings.limits
     walk = Walk(context.source.path, limits, context.roots)
     found = walk.one(entry.folder)
@@ -280,7 +282,7 @@ def _read(context: ChangeContext, entry: Entry) -> Reading | None:
     return read(entry.root, found, limits, {})
 
 
-def _unanswered(entry: Entry, reason: str) -> SkillInaccessible:
+def _unanswered(entry: JournalEntry, reason: str) -> SkillInaccessible:
     return SkillInaccessible(path=join(entry.root, entry.folder), reason=reason)
 
 
@@ -313,14 +315,14 @@ def sweep(context: ChangeContext) -> None:
                 remove_tree(Place(state.trash, number))
 
 
-def _is_over(context: ChangeContext, entry: Entry) -> bool:
+def _is_over(context: ChangeContext, entry: JournalEntry) -> bool:
     """Tell whether the journal has no row of a change; what it left may be cleared then.
 
     That somebody struck the row out proves nothing: what is no copy of what is live or was given
     to the change goes to ``conflict``.
     """
     with context.core.writer.transaction() as connection:
-        if holds(connection, entry.id):
+        if has_entry(connection, entry.id):
             return False
     with ends(context, entry) as at:
         if entry.staged.startswith("ops/") and at.staged is not None:

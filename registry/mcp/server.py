@@ -28,7 +28,7 @@ from mcp.server.subscriptions import (
 from mcp.shared.exceptions import MCPError
 
 from registry import __version__
-from registry.db.audit_context import acts
+from registry.db.audit_context import audit_context
 from registry.errors import DatabaseProblem, UsageProblem
 from registry.mcp.fairness import FairThreads, Unsent
 from registry.mcp.resources import MAX_COMPLETIONS, TEMPLATE, SkillResources
@@ -516,7 +516,7 @@ class SkillServer:
     def _answer(
         self, client: str | None, toolset: Toolset, tool: str, arguments: Any
     ) -> tuple[Json, str]:
-        with acts(client=client), self._registry.core.explained():
+        with audit_context(client=client), self._registry.core.explained():
             answer = toolset.call(tool, arguments)
             return answer, json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 

@@ -97,10 +97,8 @@ def start(visit: Visit) -> PageContent:
     )
 
 
-def _facets(
-    counts: Facets, asked: PageQuery
-) -> Iterator[tuple[str, str, list[Facet], bool, Any]]:
-    """Yield each facet: key, title, further values, whether there are more, and the active value."""
+def _facets(counts: Facets, asked: PageQuery) -> Iterator[tuple[str, str, list[Facet], bool, Any]]:
+    """Yield each facet: key, title, further values, whether there are more, active value."""
     for key, title, name in FACETS:
         values: Sequence[Facet] = getattr(counts, name)
         # Of tags several can be chosen; those that are narrow no further.

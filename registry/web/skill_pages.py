@@ -194,7 +194,7 @@ def skill(visit: Visit) -> PageContent:
     if origin is not None and not visit.visitor.is_local and is_place(origin.url):
         origin = None
     revisions = visit.state.registry.history(stored.place)
-    is_offered = detail.status in {"ok", "warning"} and not stored.held
+    is_offered = detail.status in {"ok", "warning"} and not stored.quarantined
     install = list(install_lines(detail.ref, visit.base)) if is_offered else []
     return PageContent(
         "skill.html",
