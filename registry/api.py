@@ -10,7 +10,7 @@ from registry.catalog.listing import chosen, iterate, listed, searched
 from registry.core import UNEXPECTED, Core
 from registry.db.read import listing, summary
 from registry.db.read.journal import has_entries
-from registry.db.read.listing import Filters, Wanted
+from registry.db.read.listing import FilterArguments, Filters
 from registry.db.read.skills import Sort
 from registry.db.read.sources import list_sources
 from registry.errors import RegistryError, UsageProblem
@@ -189,7 +189,7 @@ class SkillRegistry:
         reverse: bool = False,
         limit: int | None = None,
         offset: int = 0,
-        **wanted: Unpack[Wanted],
+        **wanted: Unpack[FilterArguments],
     ) -> Page[Skill]:
         """Return a page of skills: by name, or newest first by ``created`` or ``updated``.
 
@@ -206,7 +206,7 @@ class SkillRegistry:
         *,
         sort: Sort = "name",
         reverse: bool = False,
-        **wanted: Unpack[Wanted],
+        **wanted: Unpack[FilterArguments],
     ) -> Iterator[Skill]:
         """Yield what `list` returns, some hundred at a time: each as it is by then, none twice.
 
@@ -217,7 +217,7 @@ class SkillRegistry:
 
     def left_out(self, filters: Filters | None = None) -> int:
         """Return how many skills more `list` would have, were they not of projects elsewhere."""
-        return listing.left_out(self.core.reader, chosen(self.core, filters, {}))
+        return listing.count_in_other_projects(self.core.reader, chosen(self.core, filters, {}))
 
     def search(
         self,
@@ -227,7 +227,7 @@ class SkillRegistry:
         queries: Sequence[str] = (),
         limit: int = 20,
         offset: int = 0,
-        **wanted: Unpack[Wanted],
+        **wanted: Unpack[FilterArguments],
     ) -> Found:
         """Return a page of hits, the best first; ``wanted`` as for `list`.
 
@@ -308,7 +308,7 @@ class SkillRegistry:
         query: str,
         filters: Filters | None = None,
         personality: str | None = None,
-        **wanted: Unpack[Wanted],
+        **wanted: Unpack[FilterArguments],
     ) -> "Sequence[Placed]":
         """Say where a skill stands for a query, and what it lacks. Raises as `why`, `search`."""
         from registry.catalog.search.explain import placed
@@ -316,7 +316,10 @@ class SkillRegistry:
         return placed(self.core, subject, query, filters, wanted, personality)
 
     def evaluate(
-        self, names: Sequence[str] = (), filters: Filters | None = None, **wanted: Unpack[Wanted]
+        self,
+        names: Sequence[str] = (),
+        filters: Filters | None = None,
+        **wanted: Unpack[FilterArguments],
     ) -> "Evaluation":
         """Ask the prompts that skills ship, and say how often each is found. Raises as `get`."""
         from registry.catalog.evals.run import evaluate
@@ -847,14 +850,14 @@ class SkillRegistry:
     def check_database(self, *, contents: bool = True) -> Sequence[str]:
         """Return what is wrong: damage, changes not ours to finish; else unfit ``contents``."""
         from registry.changes.pending import foreign
-        from registry.db.read.corruption import find_damage, unfit
+        from registry.db.read.corruption import find_corruption, hash_mismatches
 
         found = [*self.core.backend.check(), *foreign(self.core)]
         # `unfit` looks at texts and bytes, and a sync can store those again.
-        rest = None if found else find_damage(self.core.reader, {"contents", "documents"})
+        rest = None if found else find_corruption(self.core.reader, {"contents", "documents"})
         found += [rest] if rest else []
         limits = self.core.settings.limits
-        return found if found or not contents else list(unfit(self.core.reader, limits))
+        return found if found or not contents else list(hash_mismatches(self.core.reader, limits))
 
     def backup(self, target: str, *, overwrite: bool = False) -> None:
         """Write a consistent copy of the database to the file ``target``, which must not exist."""

@@ -17,7 +17,7 @@ from registry.db.read import findings, history, listing, summary, usage
 from registry.db.read.findings import Finding, FindingCount
 from registry.db.read.history import Change
 from registry.db.read.listing import Facets, Filters, where
-from registry.db.read.skills import Sort, StoredSkill, by_id, namesakes
+from registry.db.read.skills import Sort, StoredSkill, by_id, same_name
 from registry.db.read.sources import list_sources
 from registry.db.read.summary import Size
 from registry.db.read.usage import UsageCount
@@ -197,7 +197,7 @@ class Browse:
             if not found:
                 raise SkillNotFound(handle)
             return found
-        found = [self.why(one) for one in namesakes(reader, handle)]
+        found = [self.why(one) for one in same_name(reader, handle)]
         if not found:
             raise not_found(reader, handle)
         return found if personality is None else judged(self.core, found, personality)
@@ -266,7 +266,7 @@ class Browse:
 
     def condition(self, chosen: Filters) -> Condition:
         """Return the condition of filters that `filters` returned."""
-        return where(self.core.reader, chosen, self.core.reader.sight)
+        return where(self.core.reader, chosen, self.core.reader.visibility)
 
     @property
     def _seen(self) -> Seen:

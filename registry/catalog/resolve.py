@@ -8,7 +8,7 @@ from typing import Final
 
 from registry.catalog.similar import near
 from registry.db.interface import Reader
-from registry.db.read.history import Gone, latest_gone
+from registry.db.read.history import Tombstone, latest_tombstone
 from registry.db.read.skills import StoredSkill, by_handle
 from registry.errors import SkillAmbiguous, SkillGone, SkillInTrash, SkillNotFound
 from registry.text import spellings
@@ -40,7 +40,7 @@ def not_found(reader: Reader, handle: str) -> SkillNotFound:
     `SkillInTrash` or `SkillGone` where there was one, else `SkillNotFound` with near names.
     """
     handle = handle.rstrip("/") or handle
-    gone = latest_gone(reader, handle) if is_storable(handle) else None
+    gone = latest_tombstone(reader, handle) if is_storable(handle) else None
     return (
         SkillNotFound(handle[:MAX_TOLD], near(reader, handle))
         if gone is None
@@ -48,7 +48,7 @@ def not_found(reader: Reader, handle: str) -> SkillNotFound:
     )
 
 
-def lost(handle: str, gone: Gone) -> SkillGone:
+def lost(handle: str, gone: Tombstone) -> SkillGone:
     """Return the error of a skill that is gone."""
     kind = SkillGone if gone.trash is None else SkillInTrash
     return kind(handle[:MAX_TOLD], gone.since, gone.source, gone.place)

@@ -42,7 +42,7 @@ class Names(NamedTuple):
 
 def near(reader: Reader, handle: str) -> list[str]:
     """Return the refs of visible skills whose names look like ``handle``, the nearest first."""
-    name = f"names {reader.sight.sources}"
+    name = f"names {reader.visibility.sources}"
     names = reader.remembered(name, lambda reader: Names.of(visible_names(reader)))
     return nearest(names, handle)
 

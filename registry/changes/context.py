@@ -8,7 +8,7 @@ from typing import Final, Self
 from registry.changes.signed import Seal
 from registry.changes.state import StateFolder, open_place
 from registry.core import Core
-from registry.db.read.journal import Entry
+from registry.db.read.journal import JournalEntry
 from registry.db.read.sources import list_sources
 from registry.disk.beneath import Folder
 from registry.disk.swap import Swap
@@ -78,7 +78,7 @@ def refusal(path: str, error: OSError) -> RegistryError:
 
 
 @contextmanager
-def open_swap(context: ChangeContext, entry: Entry) -> Iterator[Swap]:
+def open_swap(context: ChangeContext, entry: JournalEntry) -> Iterator[Swap]:
     """Open the folders that a change moves something between."""
     area, number, tree = entry.staged.split("/")
     home = {"ops": context.state.ops, "trash": context.state.trash}[area]

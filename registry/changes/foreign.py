@@ -45,7 +45,7 @@ def is_quarantined(
     if not security_errors(reading.findings):
         return False
     known = tree_hash(reading.found, reading.hashes)
-    return known is None or all(one.held for one in same_files(core.reader, name, known))
+    return known is None or all(one.quarantined for one in same_files(core.reader, name, known))
 
 
 def _read(core: Core, files: Mapping[str, bytes], executable: Collection[str]) -> Reading:

@@ -9,7 +9,13 @@ from registry.catalog.reading import CurrentSkill, unusable
 from registry.catalog.resolve import resolve
 from registry.changes.foreign import check_foreign
 from registry.core import Core
-from registry.db.read.history import Gone, Revision, content_before, latest_gone, revisions
+from registry.db.read.history import (
+    Revision,
+    Tombstone,
+    content_before,
+    latest_tombstone,
+    revisions,
+)
 from registry.db.read.history import content as stored_content
 from registry.db.read.skills import StoredSkill
 from registry.disk.paths import ROOT, check_paths, join
@@ -44,7 +50,7 @@ class History:
     name: str
     revisions: Sequence[Revision]
     stored: StoredSkill | None
-    gone: Gone | None = None
+    gone: Tombstone | None = None
 
     @classmethod
     def of(cls, core: Core, handle: str) -> Self:
@@ -82,8 +88,8 @@ class History:
         if gone is not None and among is not None and gone.source not in among:
             return None
         if gone is None and source is not None and (among is None or source in among):
-            gone = latest_gone(core.reader, handle, {source}, without=without)
-        gone = gone or latest_gone(core.reader, handle, among, without=without)
+            gone = latest_tombstone(core.reader, handle, {source}, without=without)
+        gone = gone or latest_tombstone(core.reader, handle, among, without=without)
         found = [] if gone is None else revisions(core.reader, gone.uid)
         return cls(core, handle, found, None, gone) if found else None
 
@@ -283,7 +289,7 @@ class History:
             yield from difference(path, was, now, *sides)
 
 
-def _missing(core: Core, handle: str) -> Gone | None:
+def _missing(core: Core, handle: str) -> Tombstone | None:
     """Return a skill that is stored, though its folder is gone; None: this is none."""
     try:
         stored = resolve(core.reader, handle)
@@ -291,7 +297,7 @@ def _missing(core: Core, handle: str) -> Gone | None:
     except SkillMissing:
         skill = stored.skill
         where = (skill.source, stored.folder, skill.created_at)
-        return Gone(stored.uid, skill.name, *where, "", skill.tree_hash, None)
+        return Tombstone(stored.uid, skill.name, *where, "", skill.tree_hash, None)
     except RegistryError:
         return None
     return None

@@ -10,7 +10,7 @@ from typing import Final
 from registry.changes.context import ChangeContext, open_swap
 from registry.changes.recovery import Change, finish_all
 from registry.changes.state import OWNER, RECORD, new_numbers
-from registry.db.read.journal import Entry, Kind
+from registry.db.read.journal import JournalEntry, Kind
 from registry.db.read.skills import StoredSkill
 from registry.db.write.journal import add_entry
 from registry.disk.atomic import (
@@ -68,13 +68,13 @@ def new_entry(
     new: str | None = None,
     uid: str | None = None,
     created_at: str | None = None,
-) -> Entry:
+) -> JournalEntry:
     """Return the journal entry of a change of a skill's folder, or of ``target`` in it.
 
     ``staged``: where below the state folder, by default in the folder of the operation; ``new`` is
     the digest of what is complete there.
     """
-    return Entry(
+    return JournalEntry(
         id=number,
         host=context.core.host,
         source_id=context.source.id,
@@ -91,7 +91,7 @@ def new_entry(
     )
 
 
-def carry_out(context: ChangeContext, entry: Entry, name: str) -> StoredSkill | None:
+def carry_out(context: ChangeContext, entry: JournalEntry, name: str) -> StoredSkill | None:
     """Journal, publish, verify and record a staged change. The state lock is held.
 
     Returns the skill as it is stored now; None: there is none. Raises `SkillChangedOnDisk` or
@@ -147,7 +147,7 @@ def carry_out_together(changes: Sequence[Change], names: Sequence[str]) -> list[
     return roll_forward_or_back(changes, is_done=True)
 
 
-def _sign(context: ChangeContext, entry: Entry) -> None:
+def _sign(context: ChangeContext, entry: JournalEntry) -> None:
     """Write down what a change does before the journal tells of it: no other is ever finished."""
     with context.state.ops.folder(entry.id) as operation:
         context.seal.write(Place(operation, RECORD), "change", entry.id, asdict(entry))
@@ -155,7 +155,7 @@ def _sign(context: ChangeContext, entry: Entry) -> None:
     context.state.ops.sync()
 
 
-def _refused(context: ChangeContext, entry: Entry, error: OSError) -> Exception:
+def _refused(context: ChangeContext, entry: JournalEntry, error: OSError) -> Exception:
     """Return the error for a disk that stopped a change, which did not happen."""
     if error.errno == errno.EXDEV:
         return CrossDevice(context.source.path)
@@ -163,7 +163,7 @@ def _refused(context: ChangeContext, entry: Entry, error: OSError) -> Exception:
     return ChangeRefused(path=join(entry.root, entry.target), reason=reason)
 
 
-def _is_done(context: ChangeContext, entry: Entry) -> bool:
+def _is_done(context: ChangeContext, entry: JournalEntry) -> bool:
     """Tell whether the disk shows the change made, after its end was recorded."""
     try:
         with open_swap(context, entry) as swap:
@@ -172,7 +172,7 @@ def _is_done(context: ChangeContext, entry: Entry) -> bool:
         return True  # better a warning too many than "nothing was changed"
 
 
-def publish(entry: Entry, swap: Swap, name: str) -> None:
+def publish(entry: JournalEntry, swap: Swap, name: str) -> None:
     """Do the rename that is the commit point, and verify what it displaced."""
     path = join(entry.root, entry.target)
     if swap.live is None or swap.staged is None:

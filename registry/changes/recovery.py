@@ -18,13 +18,13 @@ from registry.changes.context import ChangeContext, open_swap
 from registry.changes.made import made_change
 from registry.changes.pending import recorded, signed_entry
 from registry.changes.state import META, OWNER, RECORD, open_if_there
-from registry.db.audit_context import acts
+from registry.db.audit_context import audit_context
 from registry.db.read.history import stored_hashes
-from registry.db.read.journal import Entry
+from registry.db.read.journal import JournalEntry
 from registry.db.read.skills import StoredSkill, at_place, stored
 from registry.db.write.history import add_change, note_trash
-from registry.db.write.journal import drop_entry, holds
-from registry.db.write.skills import LiveVersion, delete_version, put_in_place, standing_in
+from registry.db.write.journal import drop_entry, has_entry
+from registry.db.write.skills import LiveVersion, delete_version, load_current, replace_version
 from registry.db.write.statements import InTransaction
 from registry.disk.atomic import (
     Place,
@@ -42,7 +42,7 @@ from registry.sync.installed import mark_installed
 from registry.sync.recent import Recent
 from registry.text import utc_now, utc_text
 
-Change: TypeAlias = tuple[ChangeContext, Entry]
+Change: TypeAlias = tuple[ChangeContext, JournalEntry]
 
 
 def recover(context: ChangeContext) -> int:
@@ -56,7 +56,7 @@ def recover(context: ChangeContext) -> int:
         entry = recorded(context.core, context.source, context.state, context.seal, number)
         if entry is not None:
             found.append(entry)
-    with acts(command=""):  # these changes belong to the command that died
+    with audit_context(command=""):  # these changes belong to the command that died
         for entry in sorted(found, key=lambda one: (one.started_at, one.id)):
             finish_all([(context, entry)])
     sweep(context)
@@ -148,7 +148,7 @@ def record(changes: Sequence[Change], done: Sequence[bool]) -> list[StoredSkill 
                 connection, context, entry, readings[place], moment, done[place], renamed
             )
         lane = InTransaction(connection)
-        places = [at_place(lane.sight, entry.source_id, entry.folder) for _, entry in changes]
+        places = [at_place(lane.visibility, entry.source_id, entry.folder) for _, entry in changes]
         answers = [lane.later(*place) for place in places]
     return [stored(answer()) for answer in answers]
 
@@ -156,7 +156,7 @@ def record(changes: Sequence[Change], done: Sequence[bool]) -> list[StoredSkill 
 def _record(
     connection: Connection,
     context: ChangeContext,
-    entry: Entry,
+    entry: JournalEntry,
     reading: Reading | None,
     moment: int,
     is_done: bool,
@@ -166,7 +166,7 @@ def _record(
 
     ``renamed``: the version in the old folder of a skill that was renamed to this one.
     """
-    standing = standing_in(connection, entry.source_id, entry.folder, entry.uid)
+    standing = load_current(connection, entry.source_id, entry.folder, entry.uid)
     live = standing.live
     if reading is not None and reading.unread and (live is None or live.content_hash):
         # It was readable a moment ago, or when it was stored last.
@@ -180,7 +180,7 @@ def _record(
         if back is not None and not standing.is_back:
             version.columns["uid"] = entry.uid
             version.columns["created_at"] = entry.created_at
-    put_in_place(connection, standing, version)
+    replace_version(connection, standing, version)
     change = made_change(context, entry, live, version, renamed) if is_done else None
     if change is not None:
         area, number, _ = entry.staged.split("/")
@@ -193,7 +193,7 @@ def _record(
     return live
 
 
-def _read(context: ChangeContext, entry: Entry) -> Reading | None:
+def _read(context: ChangeContext, entry: JournalEntry) -> Reading | None:
     limits = context.core.settings.limits
     walk = Walk(context.source.path, limits, context.roots)
     found = walk.one(entry.folder)
@@ -211,7 +211,7 @@ def _read(context: ChangeContext, entry: Entry) -> Reading | None:
     return read(entry.root, found, limits, {})
 
 
-def _unanswered(entry: Entry, reason: str) -> SkillInaccessible:
+def _unanswered(entry: JournalEntry, reason: str) -> SkillInaccessible:
     return SkillInaccessible(path=join(entry.root, entry.folder), reason=reason)
 
 
@@ -244,14 +244,14 @@ def sweep(context: ChangeContext) -> None:
                 remove_tree(Place(state.trash, number))
 
 
-def _is_over(context: ChangeContext, entry: Entry) -> bool:
+def _is_over(context: ChangeContext, entry: JournalEntry) -> bool:
     """Tell whether the journal has no row of a change; what it left may be cleared then.
 
     That somebody struck the row out proves nothing: what is no copy of what is live or was given
     to the change goes to ``conflict``.
     """
     with context.core.writer.transaction() as connection:
-        if holds(connection, entry.id):
+        if has_entry(connection, entry.id):
             return False
     with open_swap(context, entry) as swap:
         if entry.staged.startswith("ops/") and swap.staged is not None:

@@ -9,10 +9,10 @@ from registry.errors import RoleNotFound, UsageProblem
 from registry.sync.owned import check_admin
 
 if TYPE_CHECKING:
-    from registry.db.postgres.rights import Granted, May
+    from registry.db.postgres.rights import Right, RoleRights
 
 
-def granting(core: Core, role: str, may: "May", team: str | None = None) -> list[str]:
+def granting(core: Core, role: str, may: "Right", team: str | None = None) -> list[str]:
     """Return the SQL that lets a role read, write or do all; see `db.postgres.rights.granting`.
 
     Raises `RoleNotFound`, and `UsageProblem` where the database is a file.
@@ -33,7 +33,7 @@ def revoking(core: Core, role: str) -> list[str]:
     return rights.revoking(core.reader, role)
 
 
-def listed(core: Core) -> "list[Granted]":
+def listed(core: Core) -> "list[RoleRights]":
     """Return the rights of all roles that have some. Raises `AdminNeeded`, `UsageProblem`."""
     from registry.db.postgres import rights
 
@@ -44,7 +44,7 @@ def listed(core: Core) -> "list[Granted]":
 
 def carry_out(
     core: Core, statements: Sequence[str], *, rehearse: bool = False
-) -> "tuple[dict[str, Granted], dict[str, Granted]]":
+) -> "tuple[dict[str, RoleRights], dict[str, RoleRights]]":
     """Run the statements, all or none; return the rights of all roles before and after.
 
     ``rehearse``: take all of it back again. Raises `AdminNeeded`, `RightMissing`.

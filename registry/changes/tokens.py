@@ -138,7 +138,7 @@ class Tokens:
         return token
 
     def _note_use(self, token: Token) -> None:
-        from registry.db.write.access import note_use
+        from registry.db.write.access import record_use
 
         now = datetime.now(UTC)
         if token.used_at is not None and is_utc_text(token.used_at):
@@ -147,7 +147,7 @@ class Tokens:
                 return
         # Who enters does not wait for a sync that is writing.
         with suppress(DatabaseProblem), self._core.writer.transaction(0.0) as connection:
-            note_use(connection, token.number, utc_now())
+            record_use(connection, token.number, utc_now())
 
     def _is_ours(self, row: StoredToken) -> bool:
         seal = Seal.known(self._core)

@@ -16,7 +16,7 @@ from registry.changes.locking import under_lock
 from registry.changes.protocol import carry_out, new_entry, new_operation
 from registry.changes.state import open_place
 from registry.core import Core
-from registry.db.read.journal import Entry, Kind
+from registry.db.read.journal import JournalEntry, Kind
 from registry.db.read.skills import StoredSkill
 from registry.disk.atomic import (
     Place,
@@ -115,7 +115,7 @@ def update_files(
     group = with_copies(core, base, copies, force=force)
     if len(group) > 1:
 
-        def staged(context: ChangeContext, one: StoredSkill, number: str) -> Entry:
+        def staged(context: ChangeContext, one: StoredSkill, number: str) -> JournalEntry:
             return stage_folder(context, one, edits, one, executable, number)
 
         changed = change_together(core, group, staged)
@@ -214,7 +214,7 @@ def stage_folder(
     check: StoredSkill | None,
     executable: Mapping[str, bool],
     together: str | None = None,
-) -> Entry:
+) -> JournalEntry:
     """Stage an update; ``together``: its number, where it is one of several made together."""
     if base.folder == ROOT:
         reason = "the skill is the source's root, whose files can only be changed one at a time"

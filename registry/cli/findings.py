@@ -9,7 +9,7 @@ from registry.cli.session import Console
 from registry.model import Diagnostic
 
 if TYPE_CHECKING:
-    from registry.db.read.findings import Suspicious
+    from registry.db.read.findings import SecurityFinding
 
 INDENT: Final = "  "
 
@@ -41,7 +41,7 @@ def _place(path: str, line: int | None) -> str:
     return escape.line(f"{path}:{line}: " if line else f"{path}: ")
 
 
-def tell_security(console: Console, ref: str, found: "Diagnostic | Suspicious") -> None:
+def tell_security(console: Console, ref: str, found: "Diagnostic | SecurityFinding") -> None:
     """Say on stderr what was found about security in a skill from elsewhere."""
     said = f"{ref}: {found.severity} {found.code}: {found.message}"
     console.note(escape.prose(said), formatting.SEVERITY_STYLES[found.severity])

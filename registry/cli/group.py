@@ -102,11 +102,11 @@ def session_command(
 
         @wraps(function)
         def run(session: Session, **given: Any) -> None:
-            from registry.db.audit_context import acts
+            from registry.db.audit_context import audit_context
 
             # Its path without the program's own name.
             path = click.get_current_context().command_path.partition(" ")[2]
-            with acts(path, command=os.urandom(8).hex()):
+            with audit_context(path, command=os.urandom(8).hex()):
                 function(session, **given)
 
         made = command(click.pass_obj(run))

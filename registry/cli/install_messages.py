@@ -123,7 +123,7 @@ def _way_out(session: Session, ref: str) -> str:
 
     with suppress(RegistryError):
         stored = resolve(session.registry.core.reader, ref)
-        return hint(SkillHeld(ref, stored.skill.source)) if stored.held else ""
+        return hint(SkillHeld(ref, stored.skill.source)) if stored.quarantined else ""
     return ""
 
 

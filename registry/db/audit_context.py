@@ -10,12 +10,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final
 
-MAX_TOLD: Final = 200
+MAX_CLIENT: Final = 200
 """Characters of what a client calls itself."""
 
 
 @dataclass(frozen=True, slots=True)
-class Acting:
+class AuditContext:
     """``tool``: a command, or a toolset's tool; ``client``: what an MCP client calls itself.
 
     ``command``: a hex number shared by all changes of one run; None if each change is its own.
@@ -26,29 +26,29 @@ class Acting:
     command: str | None = None
 
 
-_NOBODY: Final = Acting()
+_UNKNOWN: Final = AuditContext()
 
-_ACTING: Final = ContextVar("acting", default=_NOBODY)
+_CONTEXT: Final = ContextVar("audit_context", default=_UNKNOWN)
 
 
-def acting() -> Acting:
+def current_context() -> AuditContext:
     """Return who is at work in this context."""
-    return _ACTING.get()
+    return _CONTEXT.get()
 
 
 @contextmanager
-def acts(
+def audit_context(
     tool: str | None = None, client: str | None = None, *, command: str | None = None
 ) -> Iterator[None]:
     """Set who makes the changes in a block. None keeps the value of the surrounding block.
 
     ``command``: an empty string means that the changes belong to no command.
     """
-    before = _ACTING.get()
-    client = before.client if client is None else client[:MAX_TOLD].replace("\0", "")
+    before = _CONTEXT.get()
+    client = before.client if client is None else client[:MAX_CLIENT].replace("\0", "")
     command = before.command if command is None else command or None
-    token = _ACTING.set(Acting(tool or before.tool, client, command))
+    token = _CONTEXT.set(AuditContext(tool or before.tool, client, command))
     try:
         yield
     finally:
-        _ACTING.reset(token)
+        _CONTEXT.reset(token)

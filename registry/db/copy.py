@@ -19,7 +19,7 @@ _LIVE: Final = "(SELECT id FROM skills WHERE live = 1)"
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class CopyCounts:
     """How many rows were copied."""
 
     sources: int
@@ -32,7 +32,7 @@ def copy(
     source: Backend,
     target: Backend,
     progress: Callable[[str, int, int | None], None] = lambda _doing, _done, _total: None,
-) -> Copied:
+) -> CopyCounts:
     """Copy everything that readers see, as it is at one moment, and its past.
 
     What this machine's sources are called is told in the words of the target: in a file they have
@@ -69,7 +69,7 @@ class _Copy:
         self._source, self._target = source, target
         self._connection, self._progress = connection, progress
 
-    def run(self) -> Copied:
+    def run(self) -> CopyCounts:
         from registry.db import schema
         from registry.db.write.names import refresh_names
 
@@ -92,7 +92,7 @@ class _Copy:
                     f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), "
                     f"(SELECT coalesce(max(id), 0) + 1 FROM {table}), false)"
                 )
-        return Copied(sources, skills, revisions, contents)
+        return CopyCounts(sources, skills, revisions, contents)
 
     def _placed(self, row: dict[str, Any]) -> dict[str, Any]:
         if row["host"] == self._source.host:

@@ -23,7 +23,7 @@ from typing import (
     TypeVar,
 )
 
-from registry.db.visibility import EVERYTHING, Sight, Strength
+from registry.db.visibility import EVERYTHING, Precedence, Visibility
 from registry.errors import DatabaseTooNew, DatabaseTooOld, RegistryError
 from registry.model import Value
 
@@ -88,7 +88,7 @@ class Pattern(NamedTuple):
     prefix: bool = False
 
 
-Place: TypeAlias = Literal["heads", "bodies"]
+IndexPart: TypeAlias = Literal["heads", "bodies"]
 """Where words are: in name, tags and description of skills, or in the texts below them."""
 
 Part: TypeAlias = Literal["name", "tags", "description", "body"]
@@ -96,14 +96,14 @@ Part: TypeAlias = Literal["name", "tags", "description", "body"]
 
 PARTS: Final[tuple[Part, ...]] = ("name", "tags", "description", "body")
 
-Question: TypeAlias = tuple[Place, Sequence[Pattern]]
+IndexQuery: TypeAlias = tuple[IndexPart, Sequence[Pattern]]
 """A question: which texts match any of the patterns."""
 
 Condition: TypeAlias = tuple[str, Sequence[object]]
 """SQL on skills ``s`` and sources ``src`` with its values, as `filters.where` makes it."""
 
 
-class Sought(NamedTuple):
+class SearchTerms(NamedTuple):
     """What a query is going to look for, as `catalog.search.rank` chooses once it knows counts.
 
     ``typed``: words with what may stand for each that nobody has; ``compounds`` count where heads
@@ -116,7 +116,7 @@ class Sought(NamedTuple):
     foreign: Sequence[Pattern]
 
 
-class Limits(NamedTuple):
+class SearchLimits(NamedTuple):
     """How many texts are counted; how many words are looked for in bodies, of how many texts.
 
     ``heads``: what more bodies have than are counted is looked for if fewer heads have it.
@@ -130,23 +130,23 @@ class Limits(NamedTuple):
     half: int
 
 
-class Told(NamedTuple):
+class HitMetadata(NamedTuple):
     """What is told of a skill along with that it was found: its source's rank, its sketch, head."""
 
-    strength: Strength
+    strength: Precedence
     sketch: bytes | None
     head: str | None
 
 
-_VERSION: Final = "UPDATE skills SET fingerprint = ?, racy = ? WHERE id = ? AND live = 1"
+_UPDATE_VERSION: Final = "UPDATE skills SET fingerprint = ?, racy = ? WHERE id = ? AND live = 1"
 
-_FILE: Final = (
+_UPDATE_FILE: Final = (
     "UPDATE skill_files SET mode = ?, size = ?, mtime_ns = ?, ctime_ns = ?, inode = ? "
     "WHERE skill_id = ? AND path = ?"
 )
 
 
-class Stamps(NamedTuple):
+class StatUpdates(NamedTuple):
     """New stat facts of versions whose content is unchanged.
 
     ``versions``: fingerprint, racy, the version's id; ``files``: mode, size, mtime_ns, ctime_ns,
@@ -159,10 +159,12 @@ class Stamps(NamedTuple):
     @property
     def statements(self) -> list[tuple[str, Sequence[tuple[int | str, ...]]]]:
         """Return the statements that store them, each with the rows of its values."""
-        return [(_VERSION, self.versions), (_FILE, self.files)] if self.versions else []
+        return (
+            [(_UPDATE_VERSION, self.versions), (_UPDATE_FILE, self.files)] if self.versions else []
+        )
 
 
-NONE: Final = Stamps([], [])
+NO_UPDATES: Final = StatUpdates([], [])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,11 +289,16 @@ class TextIndex(ABC):
     """
 
     def expect(  # noqa: B027  # a file has nothing to wait for
-        self, reader: "Reader", asked: Sequence[Sought], condition: Condition, most: int, to: Limits
+        self,
+        reader: "Reader",
+        asked: Sequence[SearchTerms],
+        condition: Condition,
+        most: int,
+        to: SearchLimits,
     ) -> None:
         """Ask at once for what a search is about to need, where one waits for answers."""
 
-    def told(self, _ids: Sequence[int]) -> dict[int, Told]:
+    def metadata(self, _ids: Sequence[int]) -> dict[int, HitMetadata]:
         """Return what came along of skills that were found; of some, or none."""
         return {}
 
@@ -312,7 +319,7 @@ class TextIndex(ABC):
     def best(
         self,
         reader: "Reader",
-        asked: Sequence[Question],
+        asked: Sequence[IndexQuery],
         condition: Condition,
         most: int,
         among: Collection[int] | None = None,
@@ -375,7 +382,7 @@ class Reader(ABC):
         self._empty = value
 
     @property
-    def sight(self) -> Sight:
+    def visibility(self) -> Visibility:
         """What is seen of projects: here all of it, as of no place; see `db.scoped_reader`."""
         return EVERYTHING
 
@@ -399,35 +406,35 @@ class Reader(ABC):
         with self.snapshot():
             return [self.rows(*question) for question in questions]
 
-    def ahead(self, _question: Select) -> "Callable[[], list[tuple[Any, ...]]] | None":
+    def pipeline(self, _question: Select) -> "Callable[[], list[tuple[Any, ...]]] | None":
         """Ask with what a snapshot is asked next, where one waits for answers; None: here not."""
         return None
 
-    def leave(self) -> None:  # noqa: B027  # a file has nothing to wait for
+    def finish(self) -> None:  # noqa: B027  # a file has nothing to wait for
         """Let a snapshot end with what is asked next, which is the last."""
 
-    def as_seen(self, question: "Callable[[Sight], Select]") -> list[tuple[Any, ...]]:
-        """Return the rows of a SELECT that depends on the `sight`."""
-        return self.rows(*question(self.sight))
+    def query_visible(self, question: "Callable[[Visibility], Select]") -> list[tuple[Any, ...]]:
+        """Return the rows of a SELECT that depends on the `visibility`."""
+        return self.rows(*question(self.visibility))
 
-    def streamed(self, question: "Callable[[Sight], Select]") -> Iterable[tuple[Any, ...]]:
-        """Yield what `as_seen` returns, without holding it where that can be avoided."""
-        return self.stream(*question(self.sight))
+    def streamed(self, question: "Callable[[Visibility], Select]") -> Iterable[tuple[Any, ...]]:
+        """Yield what `query_visible` returns, without holding it where that can be avoided."""
+        return self.stream(*question(self.visibility))
 
-    def sight_seen(self) -> Sight:
-        """Return the `sight` as it was last, where one would wait to be told."""
-        return self.sight
+    def last_visibility(self) -> Visibility:
+        """Return the `visibility` as it was last, where one would wait to be told."""
+        return self.visibility
 
-    def roots_seen(self) -> list[str] | None:
-        """Return the folders of this host's sources, where `as_seen` was told; None: ask."""
+    def last_roots(self) -> list[str] | None:
+        """Return the folders of this host's sources, where `query_visible` was told; None: ask."""
         return None
 
     def paged(
-        self, question: "Callable[[Sight], tuple[Select, Select]]"
+        self, question: "Callable[[Visibility], tuple[Select, Select]]"
     ) -> tuple[list[tuple[Any, ...]], int]:
-        """Return the rows of a page, and what another SELECT counts; both depend on the `sight`."""
+        """Return the rows of a page, and what another SELECT counts, by `visibility`."""
         with self.snapshot():
-            return self.page(*question(self.sight))[:2]
+            return self.page(*question(self.visibility))[:2]
 
     def page(
         self, page: Select, count: Select, along: Select | None = None
@@ -521,7 +528,9 @@ class Backend(ABC):
         """Return the lock that a sync on this machine holds."""
 
     @abstractmethod
-    def mark_unchanged(self, source_ids: Sequence[int], now: str, stamps: Stamps = NONE) -> None:
+    def mark_unchanged(
+        self, source_ids: Sequence[int], now: str, stamps: StatUpdates = NO_UPDATES
+    ) -> None:
         """Write ``now`` as the last sync of sources in which there is nothing new."""
 
     @abstractmethod

@@ -311,4 +311,4 @@ audit = Table(
 )
 
 SEARCH_TABLES = "search_"
-"""How the tables of the full-text indexes begin; see `db.interface.Place`, `text.segment`."""
+"""How the tables of the full-text indexes begin; see `db.interface.IndexPart`, `text.segment`."""

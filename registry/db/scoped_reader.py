@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from registry.db.interface import Reader, Select, State
-from registry.db.visibility import EVERYTHING, ProjectSource, Sight, sight
+from registry.db.visibility import EVERYTHING, ProjectSource, Visibility, visibility_of
 from registry.disk.paths import is_below
 
 T = TypeVar("T")
@@ -20,8 +20,8 @@ _SOURCES = (
 """Those of a host, and one that is a project's of any: whether there is one at all."""
 
 
-class Viewpoint(Reader):
-    """A reader whose `sight` is that of who works in ``folders`` on ``host``.
+class ScopedReader(Reader):
+    """A reader whose `visibility` is that of who works in ``folders`` on ``host``.
 
     ``folders`` are absolute and resolved. ``is_ours`` tells whether a source at a path is one that
     this user added or adopted: a stranger's claim hides nothing. All else is the reader's.
@@ -53,10 +53,10 @@ class Viewpoint(Reader):
         self._reader.empty = value
 
     @property
-    def sight(self) -> Sight:
+    def visibility(self) -> Visibility:
         """What is seen of projects; one statement."""
         if self._host:  # a server would be asked as often whether anything has changed
-            kept: list[Sight] | None = getattr(self._local, "kept", None)
+            kept: list[Visibility] | None = getattr(self._local, "kept", None)
             if kept:
                 return kept[0]
             rows = self._known = self._reader.rows(*self._sources)
@@ -71,24 +71,24 @@ class Viewpoint(Reader):
         name = f"projects around {self._folders}"
         return self._sight(self._reader.remembered(name, load))
 
-    def sight_seen(self) -> Sight:
-        """Return the `sight` as it was last; as if there were no projects where it is unknown."""
+    def last_visibility(self) -> Visibility:
+        """Return the last known `visibility`; if it is unknown, as if there were no projects."""
         if not self._host:
-            return self.sight
+            return self.visibility
         return EVERYTHING if self._known is None else self._seen(self._known)
 
-    def roots_seen(self) -> list[str] | None:
+    def last_roots(self) -> list[str] | None:
         """Return the folders of this host's sources as they were told last; None: they were not."""
         known = self._known
         return None if known is None else [row[2] for row in known if row[1] == self._host]
 
-    def _seen(self, rows: Sequence[tuple[Any, ...]]) -> Sight:
+    def _seen(self, rows: Sequence[tuple[Any, ...]]) -> Visibility:
         return self._sight(self._around(rows))
 
-    def _sight(self, here: list[tuple[ProjectSource, str]] | None) -> Sight:
+    def _sight(self, here: list[tuple[ProjectSource, str]] | None) -> Visibility:
         if here is None:
             return EVERYTHING
-        return sight(tuple(source for source, path in here if self._is_ours(path)))
+        return visibility_of(tuple(source for source, path in here if self._is_ours(path)))
 
     def _around(self, rows: Sequence[tuple[Any, ...]]) -> list[tuple[ProjectSource, str]] | None:
         """Return the sources of the projects that hold a folder, with their paths.
@@ -126,38 +126,38 @@ class Viewpoint(Reader):
         """Return the rows of each of several SELECTs, which all see one state."""
         return self._reader.many(questions)
 
-    def ahead(self, question: Select) -> Callable[[], list[tuple[Any, ...]]] | None:
+    def pipeline(self, question: Select) -> Callable[[], list[tuple[Any, ...]]] | None:
         """Ask with what a snapshot is asked next, where one waits for answers."""
-        return self._reader.ahead(question)
+        return self._reader.pipeline(question)
 
-    def leave(self) -> None:
+    def finish(self) -> None:
         """Let a snapshot end with what is asked next."""
-        self._reader.leave()
+        self._reader.finish()
 
-    def as_seen(self, question: Callable[[Sight], Select]) -> list[tuple[Any, ...]]:
-        """Return the rows of a SELECT that depends on the `sight`.
+    def query_visible(self, question: Callable[[Visibility], Select]) -> list[tuple[Any, ...]]:
+        """Return the rows of a SELECT that depends on the `visibility`.
 
         A server is asked together with what is seen: most often the same as before, and at first
         no projects.
         """
         if not self._host:
-            return super().as_seen(question)
-        guess = self.sight_seen()
+            return super().query_visible(question)
+        guess = self.last_visibility()
         now, found = self._reader.many([self._sources, question(guess)])
         self._known, seen = now, self._seen(now)
         return found if seen == guess else self._reader.rows(*question(seen))
 
-    def streamed(self, question: Callable[[Sight], Select]) -> Iterable[tuple[Any, ...]]:
-        """Yield what `as_seen` returns."""
-        return self.as_seen(question) if self._host else super().streamed(question)
+    def streamed(self, question: Callable[[Visibility], Select]) -> Iterable[tuple[Any, ...]]:
+        """Yield what `query_visible` returns."""
+        return self.query_visible(question) if self._host else super().streamed(question)
 
     def paged(
-        self, question: Callable[[Sight], tuple[Select, Select]]
+        self, question: Callable[[Visibility], tuple[Select, Select]]
     ) -> tuple[list[tuple[Any, ...]], int]:
-        """Return the rows of a page, and the number that another SELECT counts; as `as_seen`."""
+        """Return the rows of a page, and what another SELECT counts; see `query_visible`."""
         if not self._host:
             return super().paged(question)
-        guess = self.sight_seen()
+        guess = self.last_visibility()
         rows, total, now = self._reader.page(*question(guess), self._sources)
         self._known, seen = now, self._seen(now)
         return (rows, total) if seen == guess else self._reader.page(*question(seen))[:2]
@@ -183,7 +183,7 @@ class Viewpoint(Reader):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Give this thread one state of the database, and so one `sight`."""
+        """Give this thread one state of the database, and so one `visibility`."""
         with self._reader.snapshot():
             is_outer = getattr(self._local, "kept", None) is None
             if is_outer:
@@ -203,5 +203,5 @@ class Viewpoint(Reader):
         return self._reader.recalls(name)
 
     def remembered(self, name: str, load: Callable[[Reader], T]) -> T:
-        """Return what ``load`` made; ``name`` tells apart what depends on the `sight`."""
+        """Return what ``load`` made; ``name`` tells apart what depends on the `visibility`."""
         return self._reader.remembered(name, lambda _: load(self))

@@ -15,28 +15,28 @@ USABLE: Final = "s.status IN ('ok', 'warning') AND s.held = 0"
 OFFERABLE: Final = f"s.live = 1 AND {USABLE} AND src.enabled = 1"
 """What is seen unless a namesake hides it, or it is of a project elsewhere."""
 
-ARRIVING: Final = 2
+IMPORTING: Final = 2
 """The value of ``sources.enabled`` as long as a first import is published in parts, seen by nobody.
 
 When it is complete it is 1, as of all others.
 """
 
-JOINING: Final = 3
+RESOLVING: Final = 3
 """All of a first import is there, and is being told apart from its namesakes; nobody sees it yet.
 
 They have the refs and copies that they will have, and are hidden by nothing that isn't seen.
 """
 
-ARRIVED: Final = f"src.enabled < {ARRIVING}"
+IMPORTED: Final = f"src.enabled < {IMPORTING}"
 
-STRENGTH: Final = (
+PRECEDENCE: Final = (
     "src.precedence, (SELECT min(o.id) FROM sources o "
     "WHERE coalesce(o.owner, '') = coalesce(src.owner, '')), src.strength"
 )
 """The columns of a `Strength`; the number of an owner is that of its oldest source."""
 
 STRONGEST_FIRST: Final = (
-    STRENGTH.replace("precedence,", "precedence DESC,") + ", s.source_id, s.position"
+    PRECEDENCE.replace("precedence,", "precedence DESC,") + ", s.source_id, s.position"
 )
 """The order of skills: as admins decided, then owner by owner. No owner moves up by a setting."""
 
@@ -53,7 +53,7 @@ def precedes(one: str, other: str) -> str:
     )
 
 
-class Strength(NamedTuple):
+class Precedence(NamedTuple):
     """The precedence of a source that an admin set, its owner, and its rank among the owner's."""
 
     precedence: int = 0
@@ -70,7 +70,7 @@ class ProjectSource(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sight:
+class Visibility:
     """Conditions and columns, the same for all who see the same sources of projects.
 
     ``sources``: the ids of the projects' sources that are seen. ``within``: the source is seen.
@@ -103,16 +103,16 @@ class Sight:
         return scope != "project" or not self.knows_projects or source_id in self.sources
 
 
-EVERYTHING: Final = Sight()
+EVERYTHING: Final = Visibility()
 """Where there are no projects; and what is asked where nobody looks, as by a check of the file."""
 
 
 @lru_cache(maxsize=64)
-def sight(seen: tuple[ProjectSource, ...]) -> Sight:
+def visibility_of(seen: tuple[ProjectSource, ...]) -> Visibility:
     """Return what is seen by who sees these sources of projects, and those of no project."""
     if not seen:
         within, untaken = "src.scope <> 'project'", "src.scope <> 'project'"
-        return Sight((), within, "src.scope = 'project'", "s.shadowed", untaken, _ref(within))
+        return Visibility((), within, "src.scope = 'project'", "s.shadowed", untaken, _ref(within))
     ids = _numbers(seen)
     names = (
         f"SELECT p.name FROM skills p WHERE p.source_id IN ({ids}) AND p.live = 1 "
@@ -127,7 +127,7 @@ def sight(seen: tuple[ProjectSource, ...]) -> Sight:
         f"WHEN src.scope <> 'project' AND s.name IN ({names}) THEN 1 ELSE s.shadowed END"
     )
     within = f"(src.scope <> 'project' OR s.source_id IN ({ids}))"
-    return Sight(
+    return Visibility(
         sources=tuple(one.id for one in seen),
         within=within,
         beyond=f"src.scope = 'project' AND s.source_id NOT IN ({ids})",

@@ -13,7 +13,7 @@ from registry.catalog.reading import CurrentSkill, unusable
 from registry.catalog.resolve import resolve
 from registry.core import Core
 from registry.db.read import skills
-from registry.db.read.history import Revision, content, kept_as
+from registry.db.read.history import Revision, content, revisions_with_files
 from registry.db.read.skills import StoredSkill
 from registry.disk.atomic import Place
 from registry.disk.beneath import Folder
@@ -58,7 +58,7 @@ def content_of(core: Core, skill: Skill) -> list[Entry]:
         found = found._replace(skill=replace(found.skill, ref=skill.ref))
         current = CurrentSkill.of_stored(core, found)
         stored = current.stored
-        if stored.skill.status not in {"ok", "warning"} or stored.held:
+        if stored.skill.status not in {"ok", "warning"} or stored.quarantined:
             raise unusable(core.reader, stored, skill.ref)
         try:
             _check_whole(core, current)
@@ -128,7 +128,7 @@ def content_as_locked(
             entries = content_of(core, stored.skill)
             if tree_hash(entries) == tree:
                 return entries
-    for revision in kept_as(core.reader, tree):
+    for revision in revisions_with_files(core.reader, tree):
         if revision.origin is not None and not foreign:
             continue
         with suppress(RegistryError):
@@ -140,7 +140,9 @@ def content_as_locked(
 
 def is_known(core: Core, name: str, tree: str) -> bool:
     """Tell whether `content_as_locked` has what it could look at; no file is read."""
-    return bool(skills.same_files(core.reader, name, tree) or kept_as(core.reader, tree))
+    return bool(
+        skills.same_files(core.reader, name, tree) or revisions_with_files(core.reader, tree)
+    )
 
 
 def _kept(core: Core, revision: Revision) -> list[Entry] | None:

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, Self
 from registry.changes.signed import Seal
 from registry.changes.state import new_numbers
 from registry.core import Core
-from registry.db.read.history import MadeChange, facts_of, last_changes
+from registry.db.read.history import RecordedChange, facts_of, last_changes
 from registry.disk.atomic import OWN, Place, make_path, open_named, write_file
 from registry.disk.beneath import Folder
 from registry.disk.private import open_own_folder, read_own_file
@@ -95,7 +95,7 @@ def remember(
         return
     more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
     number = new_numbers()[0]
-    change = MadeChange(
+    change = RecordedChange(
         id=0,  # given by the database
         number=number,
         kind=KIND,
@@ -119,7 +119,7 @@ def remember(
             drop_old_changes(connection, core.host)
 
 
-def remembered_pulls(core: Core) -> list[MadeChange]:
+def remembered_pulls(core: Core) -> list[RecordedChange]:
     """Return the pulls that this user made and that are written down, the latest first.
 
     Raises `OwnFileUnusable`.
@@ -131,7 +131,7 @@ def remembered_pulls(core: Core) -> list[MadeChange]:
     return [one for one in found if seal.signed("undo", one.number, facts_of(one), one.signature)]
 
 
-def brought_by(change: MadeChange) -> dict[str, Brought]:
+def brought_by(change: RecordedChange) -> dict[str, Brought]:
     """Return what a pull that is `remembered_pulls` did, by the folders."""
     before, after = json.loads(change.before or "{}"), json.loads(change.after or "{}")
     for facts in before.values():

@@ -11,8 +11,8 @@ from typing import Final
 from registry.catalog.reading import CurrentSkill
 from registry.catalog.resolve import resolve
 from registry.core import Core
-from registry.db.read.history import once_with
-from registry.db.read.skills import StoredSkill, namesakes
+from registry.db.read.history import skills_that_had
+from registry.db.read.skills import StoredSkill, same_name
 from registry.db.read.sources import list_sources
 from registry.disk.files import digest
 from registry.disk.links import real_path
@@ -126,7 +126,7 @@ def at_origin(
     core: Core, name: str, origin: Mapping[str, str | None], tree: str
 ) -> StoredSkill | None:
     """Return the skill that a remote source has at an origin, or that had this tree hash there."""
-    for one in namesakes(core.reader, name):
+    for one in same_name(core.reader, name):
         if one.is_usable and one.remote and is_of(one.skill, origin):
             return one
     url = normalize_url(origin["url"] or "")
@@ -139,7 +139,7 @@ def at_origin(
 
 def _moved(core: Core, sources: Sequence[str], name: str, tree: str) -> list[StoredSkill]:
     """Return the usable skills of sources that have or had these files, those of the name first."""
-    found = [one for source in sources for one in once_with(core.reader, source, tree)]
+    found = [one for source in sources for one in skills_that_had(core.reader, source, tree)]
     usable = [one for one in found if one.is_usable]
     return sorted(usable, key=lambda one: one.skill.name != name)
 

@@ -164,7 +164,7 @@ def _why_held(core: Core, entry: Locked, held: SkillHeld) -> str:
     """
     found = next(one for one in held.facts["problems"] if one.severity == "error")
     waiting = same_files(core.reader, entry.name, entry.tree_hash)
-    source = next((one.skill.source for one in waiting if one.held), None)
+    source = next((one.skill.source for one in waiting if one.quarantined), None)
     way = "skill-registry source trust " + (quote(source) if source else "NAME")
     if source is None and entry.origin is not None and entry.origin["url"] is not None:
         url, commit = entry.origin["url"], entry.origin["commit"] or ""

@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple, Self, TypeAlias
 
 from registry.changes.undo import Undo
 from registry.core import Core
-from registry.db.read.history import MadeChange
+from registry.db.read.history import RecordedChange
 from registry.db.read.skills import same_files
 from registry.db.write.history import drop_change
 from registry.disk.files import digest
@@ -64,19 +64,19 @@ class PullUndo:
     """
 
     core: Core
-    change: MadeChange
+    change: RecordedChange
     target: Target
     brought: dict[str, Brought]
 
     @classmethod
-    def of(cls, core: Core, change: MadeChange) -> Self:
+    def of(cls, core: Core, change: RecordedChange) -> Self:
         """Return a pull as it was written down."""
         everywhere = Target.everywhere()
         target = everywhere if everywhere.path == change.folder else Target(change.folder)
         return cls(core, change, target, brought_by(change))
 
     @property
-    def changes(self) -> Sequence[MadeChange]:
+    def changes(self) -> Sequence[RecordedChange]:
         """The change alone: a pull is one, however many skills came."""
         return [self.change]
 
@@ -169,7 +169,7 @@ class PullUndo:
         entries = self._content(entry)
         if entries is None:
             waiting = same_files(self.core.reader, entry.name, entry.tree_hash)
-            if held := next((one for one in waiting if one.held), None):
+            if held := next((one for one in waiting if one.quarantined), None):
                 way = f"skill-registry source trust {quote(held.skill.source)}"
                 raise self._refused(f"{entry.name} is quarantined; to accept it, run: {way}")
             raise self._refused(f"the files that {entry.name} had before are not kept")

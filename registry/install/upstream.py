@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from registry.catalog.reading import CurrentSkill
 from registry.catalog.resolve import resolve
 from registry.core import Core
-from registry.db.read.skills import StoredSkill, namesakes
+from registry.db.read.skills import StoredSkill, same_name
 from registry.document.differing import difference
 from registry.errors import NoUpstream, RemoteInvalid
 from registry.install.content import content_of
@@ -37,7 +37,7 @@ def diff_upstream(core: Core, name: str) -> str:
         if newest is None:
             newest = {one.path: one.data for one in content_of(core, there.skill)}
         return _diff(here, newest, "here", "upstream")
-    for other in namesakes(core.reader, stored.skill.name):
+    for other in same_name(core.reader, stored.skill.name):
         if other.remote:
             theirs = {one.path: one.data for one in content_of(core, other.skill)}
             return _diff(here, theirs, "here", other.skill.ref)

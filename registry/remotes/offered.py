@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from registry.catalog.resolve import resolve
 from registry.core import Core
-from registry.db.read.skills import skills_in
+from registry.db.read.skills import skills_of_source
 from registry.db.read.sources import list_sources
 from registry.disk.paths import ROOT
 from registry.errors import RegistryError, SeveralSkills, SkillHeld, SkillNotFound, UsageProblem
@@ -135,10 +135,10 @@ def _offered(core: Core, source: str, part: str) -> tuple[list[Skill], list[Skil
     Of copies, as in the folders of several agents, one is offered.
     """
     offered, held = [], []
-    for stored in skills_in(core.reader, source):
+    for stored in skills_of_source(core.reader, source):
         if part != ROOT and not f"{stored.folder}/".startswith(f"{part}/"):
             continue
-        if stored.held:
+        if stored.quarantined:
             held.append(stored.skill)
         elif stored.is_usable:
             offered.append(stored.skill)

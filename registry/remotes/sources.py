@@ -156,7 +156,7 @@ def update(
         raise UsageProblem(message=f"a source has no {min(unknown)} to change; there are: {told}")
     source = folders.find(core, name)
     if ref is not None:
-        from registry.db.write.access import note
+        from registry.db.write.access import record_audit
         from registry.db.write.sources import record_remote
         from registry.remotes.address import check_ref
         from registry.remotes.checkout import Checkout, home_of
@@ -176,7 +176,7 @@ def update(
             pins = [source.remote.ref, remote.ref]
             with core.writer.transaction() as connection:
                 record_remote(connection, source.id, remote)
-                note(connection, "source changed", changed.name, pin=pins)
+                record_audit(connection, "source changed", changed.name, pin=pins)
                 checkout.ask(remote)
         return next(one for one in list_sources(core.reader) if one.id == source.id)
     return source_changes.update(core, source.name, **change)
@@ -342,7 +342,7 @@ def _has_repository(known: Sequence[Source], address: Address) -> bool:
 
 
 def _check_shorthand(core: Core, known: Sequence[Source], text: str) -> None:
-    """Raise an error if a shorthand may be a skill's handle; only sources in sight are compared."""
+    """Raise an error if a shorthand may be a skill's handle; only visible sources are compared."""
     explicit = f"github:{text}"
     try:
         skill = resolve(core.reader, text).skill

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Final
 
 from registry.core import Core
-from registry.db.read.corruption import unfit_contents
+from registry.db.read.corruption import mismatched_contents
 from registry.db.read.history import missing_contents
 from registry.db.read.sources import is_admin
 from registry.db.versions import Packed, pack
@@ -34,7 +34,7 @@ def store_contents(core: Core) -> None:
 
     unfit: frozenset[str] = frozenset()
     if not core.host or is_admin(core.reader):
-        unfit = frozenset(unfit_contents(core.reader, core.settings.limits))
+        unfit = frozenset(mismatched_contents(core.reader, core.settings.limits))
     found = _readable(core, unfit)
     while batch := list(islice(found, BATCH)):
         # Compressing and reading are done; only the insert holds up other writers.

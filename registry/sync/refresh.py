@@ -22,7 +22,7 @@ def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, ScannedFolder
     the folder can't be read: its ``unread`` says which. None: another process replaced it in this
     moment. Raises `SkillMissing`, `SkillInaccessible`.
     """
-    walk = walk_of(core, stored.root, core.reader.roots_seen())  # told with what is stored
+    walk = walk_of(core, stored.root, core.reader.last_roots())  # told with what is stored
     found = walk.one(stored.folder)
     if found is None:
         for notice in walk.notices:

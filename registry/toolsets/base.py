@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from registry.core import Core
-from registry.db.audit_context import acts
+from registry.db.audit_context import audit_context
 from registry.model import Parameter, Scope
 from registry.text import MAX_NAME, shorten
 from registry.toolsets.schemas import TYPES, Json, Style, Tool, described, given, own
@@ -154,7 +154,7 @@ class Toolset(ABC):
         if offered is None:
             return self._unknown(tool)
         sent = _parsed(arguments) if isinstance(arguments, str) else arguments
-        with acts(f"{self.name} {offered.name}"):
+        with audit_context(f"{self.name} {offered.name}"):
             return self._run(offered.name, given(offered.parameters, {} if sent is None else sent))
 
     async def acall(self, tool: str, arguments: Any) -> Json:

@@ -14,7 +14,7 @@ from registry.catalog.reading import CurrentSkill, read_bytes
 from registry.db.read import skills
 from registry.db.read.skills import StoredSkill
 from registry.db.read.sources import list_sources
-from registry.db.write.usage import Place
+from registry.db.write.usage import SkillPlace
 from registry.disk.beneath import Folder
 from registry.disk.files import IsLink, digest, open_home, read_inside
 from registry.disk.links import Leads, follow
@@ -95,7 +95,7 @@ class BasicToolset(Toolset):
             for name, folder in on_disk.items()
             if (stored[folder] if folder in stored else self._is_new(source, name, stored))
         )
-        self._core.usage.listed([Place(source.name, name) for name in listed])
+        self._core.usage.listed([SkillPlace(source.name, name) for name in listed])
         return {"skills": listed}
 
     def _is_new(self, source: Source, name: str, stored: Collection[str]) -> bool:
@@ -205,7 +205,7 @@ class BasicToolset(Toolset):
         if known is None:
             return False
         current = CurrentSkill.of_stored(self._core, known)
-        return not current.is_behind and not current.stored.held
+        return not current.is_behind and not current.stored.quarantined
 
 
 def folders_in(root: str) -> dict[str, str]:

@@ -19,9 +19,9 @@ from registry.catalog.visibility.rules import HIDDEN
 from registry.catalog.visibility.seen import Limits, Seen, seen
 from registry.db.read import listing
 from registry.db.read import skills as stored_skills
-from registry.db.read.history import latest_gone
+from registry.db.read.history import latest_tombstone
 from registry.db.read.listing import Filters, Offer, list_skills
-from registry.db.read.search import same_as
+from registry.db.read.search import same_files_as
 from registry.db.read.skills import StoredSkill
 from registry.db.read.sources import list_sources
 from registry.errors import (
@@ -70,7 +70,7 @@ class View:
     @property
     def is_whole(self) -> bool:
         """Whether all that is stored may be spoken of: there are neither limits nor projects."""
-        return self._is_unlimited and not self.core.reader.sight.knows_projects
+        return self._is_unlimited and not self.core.reader.visibility.knows_projects
 
     @property
     def _is_unlimited(self) -> bool:
@@ -138,8 +138,11 @@ class View:
 
     def sources(self) -> list[Source]:
         """Return the sources whose skills may be seen, the strongest first, not counted."""
-        sight, found = self.core.reader.sight, list_sources(self.core.reader, counted=False)
-        sources = [one for one in found if sight.shows(one.id, one.scope)]
+        visibility, found = (
+            self.core.reader.visibility,
+            list_sources(self.core.reader, counted=False),
+        )
+        sources = [one for one in found if visibility.shows(one.id, one.scope)]
         if self._is_unlimited:
             return sources
         seen: set[str] | None = None
@@ -252,7 +255,7 @@ class View:
 
     def shows_folder(self, source: Source, stored: StoredSkill) -> bool:
         """Tell whether the skill in a folder of a source is shown, as `folders` does."""
-        if not self.shows(source) or stored.hidden or stored.held:
+        if not self.shows(source) or stored.hidden or stored.quarantined:
             return False
         return self._personality is None or stored.folder in self._folders_seen(source)
 
@@ -322,7 +325,7 @@ class View:
         """
         if self._personality is not None or not is_storable(handle):
             return None
-        gone = latest_gone(self.core.reader, handle, {one.name for one in self.sources()})
+        gone = latest_tombstone(self.core.reader, handle, {one.name for one in self.sources()})
         return None if gone is None else lost(handle, gone)
 
     def _rule_against(self, handle: str) -> SkillNotVisible | None:
@@ -379,7 +382,7 @@ class View:
 
     def _stands_in(self, stored: StoredSkill) -> bool:
         """Tell whether a skill is a copy of one that is seen here, and gone from its own place."""
-        copies = same_as(self.core.reader, stored) if self.admitted([stored]) else []
+        copies = same_files_as(self.core.reader, stored) if self.admitted([stored]) else []
         return any(map(self._sees, copies))
 
     def _may_tell(self, handle: str, error: RegistryError) -> bool:
@@ -419,7 +422,7 @@ class View:
         """Tell whether anything of a source may be shown."""
         if not source.enabled or self._scope not in {None, source.scope}:
             return False
-        return self.core.reader.sight.shows(source.id, source.scope)
+        return self.core.reader.visibility.shows(source.id, source.scope)
 
     def _refusal(self, handle: str, stored: StoredSkill) -> RegistryError:
         """Say why a skill that exists is not shown, as far as this view may know of it."""
@@ -428,7 +431,7 @@ class View:
             return SkillNotFound(handle, self.near(handle))
         if stored.hidden:
             return SkillNotVisible(name=handle, rule=HIDDEN.rule, reason=HIDDEN.reason)
-        if skill.status not in {"ok", "warning"} or stored.held:
+        if skill.status not in {"ok", "warning"} or stored.quarantined:
             return unusable(self.core.reader, stored, handle)
         reason = "a skill of the same name in a stronger source hides it"
         return SkillNotVisible(name=handle, rule="shadowed", reason=reason)

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from registry.db.read.listing import Filters
-from registry.db.visibility import ARRIVING, JOINING
+from registry.db.visibility import IMPORTING, RESOLVING
 from registry.db.write import skills
 from registry.db.write.names import refresh_names
 from tests.conftest import OLD, write_skill
@@ -63,7 +63,7 @@ def test_a_priority_counts_within_a_scope_only_however_high(registry, tmp_path):
     assert refs(registry, EVERYTHING) == ["low/review", "review"]
 
 
-@pytest.mark.parametrize("state", [ARRIVING, JOINING])
+@pytest.mark.parametrize("state", [IMPORTING, RESOLVING])
 def test_what_a_copy_has_of_a_first_import_cut_off_is_shown_by_the_next_sync(two, state):
     before = [(one.ref, one.shadowed, one.copies) for one in two.list(EVERYTHING)]
     with two.core.writer.transaction() as connection:

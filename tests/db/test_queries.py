@@ -3,7 +3,7 @@
 import pytest
 
 from registry.db.read import listing, skills
-from registry.db.read.journal import has_entries, noted
+from registry.db.read.journal import has_entries, unfinished_changes
 from registry.db.read.listing import Filters, candidates, manifests
 from registry.db.read.sources import list_sources, roots
 from registry.db.read.summary import registered
@@ -117,8 +117,8 @@ def test_skills_are_found_by_name_by_place_and_by_number(library, reader):
     assert skills.by_id(reader, 10**6) is None
     assert not skills.by_place(reader, mine, "review").is_visible
     assert not skills.by_place(reader, mine, "broken").is_visible
-    assert [one.skill.source for one in skills.namesakes(reader, "review")] == ["project", "mine"]
-    assert [one.skill.ref for one in skills.namesakes(reader, "mine/review")] == ["mine/review"]
+    assert [one.skill.source for one in skills.same_name(reader, "review")] == ["project", "mine"]
+    assert [one.skill.ref for one in skills.same_name(reader, "mine/review")] == ["mine/review"]
     assert skills.visible_refs(reader, "review") == ["review"]
     assert skills.refs_of(reader, [inner.id, 10**6]) == {inner.id: "inner"}
     assert skills.refs_of(reader, []) == {}
@@ -142,10 +142,10 @@ def test_a_skill_is_read_with_its_files_and_text(library, reader):
         ("SKILL.md", False),
         ("run.sh", True),
     ]
-    text, start, front = skills.whole(reader, pdf.id)[0]
+    text, start, front = skills.load_content(reader, pdf.id)[0]
     assert (text[start:].strip(), front["name"]) == ("Body of pdf.", "pdf")
-    assert skills.whole(reader, 10**6) == (None, (), ())
-    (body, skill) = skills.hits(reader, [pdf.id], reader.sight)[pdf.id]
+    assert skills.load_content(reader, 10**6) == (None, (), ())
+    (body, skill) = skills.bodies_and_skills(reader, [pdf.id], reader.visibility)[pdf.id]
     assert (body.strip(), skill.ref) == ("Body of pdf.", "pdf")
 
 
@@ -177,7 +177,7 @@ def test_sources_are_listed_the_strongest_first_and_counted_where_asked(library,
     assert roots(reader, host) == [str(tmp_path / name) for name in ("project", "mine", "whole")]
     assert roots(reader, "another machine") == []
     assert registered(reader)[1:] == (3, 10)
-    assert (has_entries(reader), noted(reader, host)) == (False, [])
+    assert (has_entries(reader), unfinished_changes(reader, host)) == (False, [])
 
 
 def test_the_whole_is_counted(library):
@@ -197,7 +197,7 @@ def test_what_a_sync_compares_with_is_in_the_order_of_the_walk(library, reader):
     stored = list(skills.fingerprints(reader, mine))
     assert [one.position for one in stored] == sorted(one.position for one in stored)
     assert {one.folder for one in stored} == set(skills.folders(reader, mine))
-    facts = skills.known_hashes(reader, stored[0].id)
+    facts = skills.stored_file_hashes(reader, stored[0].id)
     assert all(len(stat) == 5 and digest for stat, digest in facts.values())
     (gone,) = skills.removed_skills(reader, [stored[0].id])
     assert (gone.id, gone.folder) == (stored[0].id, stored[0].folder)

@@ -12,7 +12,6 @@ from registry.errors import (
     RightMissing,
     RoleNotFound,
     SourceNotYours,
-    SourceUnclear,
 )
 from tests.conftest import write_skill
 from tests.program import run
@@ -99,7 +98,7 @@ def test_another_role_is_told_whose_it_is_also_on_the_same_machine(
         assert alice.core.reader.rows("SELECT * FROM sources") == before, what
         assert alice.read("pdf").endswith("# Alice\n"), what
     if not is_remembered:
-        with pytest.raises(SourceUnclear, match="your own"):
+        with pytest.raises(SourceNotYours):
             bob.create("new", description="New.")
 
 

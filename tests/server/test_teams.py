@@ -11,7 +11,7 @@ from registry.db.copy import copy
 from registry.db.open import open_backend
 from registry.db.postgres.rights import VIEWS
 from registry.db.read.listing import Filters
-from registry.db.write.usage import Place
+from registry.db.write.usage import SkillPlace
 from registry.errors import RegistryError, RightMissing, SkillNotFound, UsageProblem
 from registry.model import record
 from registry.remotes.sources import new_shorthand
@@ -315,7 +315,7 @@ def test_counts_of_use_are_added_only_to_what_is_seen(world, red, fill_blue):
     bianca = fill_blue()
     counted = bianca.usage_counts()
     usage = world.open("rita").core.usage
-    usage.found([Place(f"{SECRET}-blue", "pdf"), Place("red", "pdf")])
+    usage.found([SkillPlace(f"{SECRET}-blue", "pdf"), SkillPlace("red", "pdf")])
     usage.write()
     now = {one.ref: one.found for one in world.open("carol").usage_counts()}
     assert now["red/pdf"] == 1

@@ -266,7 +266,7 @@ def seen(reader: Reader, limits: Limits, environ: Mapping[str, str], *, anew: bo
         host = Host(environ)
         return [(_load(reader, limits, host), host)]
 
-    known = reader.remembered(f"seen within {limits!r} {reader.sight.sources}", load)
+    known = reader.remembered(f"seen within {limits!r} {reader.visibility.sources}", load)
     if anew and not known[0][1].is_like(environ):
         known[:] = load(reader)
     return known[0][0]

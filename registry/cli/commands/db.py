@@ -18,8 +18,8 @@ from registry.model import record
 
 if TYPE_CHECKING:
     from registry.db.interface import Backend, DatabaseInfo
-    from registry.db.postgres.rights import Granted, May
-    from registry.db.read.access import Audited
+    from registry.db.postgres.rights import Right, RoleRights
+    from registry.db.read.access import AuditRecord
 
 
 @click.group(
@@ -58,13 +58,13 @@ def check(session: Session) -> None:
     Exit status: 3 where the database is damaged; 1 where a text or a file does not fit: with
     "sync --verify" those of skills that are on this machine's disk are stored again.
     """
-    from registry.db.read.corruption import unfit
+    from registry.db.read.corruption import hash_mismatches
     from registry.db.read.sources import is_admin
 
     with waiting(session.console, "checking"):
         registry = session.registry
         damage = registry.check_database(contents=False)
-        problems = damage or list(unfit(registry.core.reader, session.settings.limits))
+        problems = damage or list(hash_mismatches(registry.core.reader, session.settings.limits))
     session.answer(
         {"path": registry.path, "problems": problems},
         map(escape.line, problems or ["The database is sound."]),
@@ -364,7 +364,7 @@ def _give(
     session.console.write(f"{_right(one, after, 'sees')}." for one in roles)
 
 
-def _right(role: str, granted: "Mapping[str, Granted]", verb: str) -> str:
+def _right(role: str, granted: "Mapping[str, RoleRights]", verb: str) -> str:
     found = granted.get(role)
     if found is None:
         return f"{escape.line(role)} {verb}: nothing; writes: nothing"
@@ -373,20 +373,20 @@ def _right(role: str, granted: "Mapping[str, Granted]", verb: str) -> str:
     return escape.line(told)
 
 
-def _sees(granted: "Granted") -> str:
+def _sees(granted: "RoleRights") -> str:
     if granted.teams is None:
         return "everything"
     return formatting.listed([*granted.teams, "sources without a team"])
 
 
-def _sees_more(before: "Granted | None", after: "Granted | None") -> bool:
+def _sees_more(before: "RoleRights | None", after: "RoleRights | None") -> bool:
     """Tell whether a role that saw something sees more."""
     if before is None or before.teams is None or after is None:
         return False
     return after.teams is None or not set(after.teams) <= set(before.teams)
 
 
-RIGHTS: Final[Sequence["May"]] = ("read", "write", "admin")
+RIGHTS: Final[Sequence["Right"]] = ("read", "write", "admin")
 
 _WRITES: Final = {
     "read": "nothing",
@@ -394,7 +394,7 @@ _WRITES: Final = {
     "admin": "everything, and gives rights",
 }
 
-GRANTED: Final[Sequence[Column["Granted"]]] = (
+GRANTED: Final[Sequence[Column["RoleRights"]]] = (
     Column("ROLE", lambda one: one.role, style="bold"),
     Column("MAY", lambda one: one.may),
     Column("SEES", _sees, flexible=True),
@@ -423,12 +423,12 @@ def audit(session: Session, *, limit: int) -> None:
     "db prune" leaves it. An admin sees all, others see what they did themselves. What is changed
     of skills is in "history --who". In a pipe each line is a time, the role, what and of what.
     """
-    from registry.db.read.access import audited
+    from registry.db.read.access import audit_records
 
-    emit(session, audited(session.registry.core.reader, limit), AUDITED)
+    emit(session, audit_records(session.registry.core.reader, limit), AUDITED)
 
 
-def _detail(one: "Audited") -> str:
+def _detail(one: "AuditRecord") -> str:
     told = one.detail if isinstance(one.detail, dict) else {}
     pairs = {key: value for key, value in told.items() if value is not None}
     changed = (
@@ -438,7 +438,7 @@ def _detail(one: "Audited") -> str:
     return ", ".join(changed)
 
 
-AUDITED: Final[Sequence[Column["Audited"]]] = (
+AUDITED: Final[Sequence[Column["AuditRecord"]]] = (
     Column("WHEN", lambda one: one.at, time=True),
     Column("ROLE", lambda one: one.role, only="table"),
     Column("ROLE", lambda one: one.role or "-", only="plain"),

@@ -437,8 +437,9 @@ def mcp(
     level = logging.INFO if session.verbose else logging.WARNING
     logging.basicConfig(level=level, stream=console.err, format="%(levelname)s: %(message)s")
     try:
+        from registry.mcp.http import serve_http
         from registry.mcp.server import Serving, SkillServer
-        from registry.mcp.transports import serve_http, serve_stdio
+        from registry.mcp.stdio import serve_stdio
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types", "anyio", "uvicorn"}:
             raise

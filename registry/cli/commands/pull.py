@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 CHOOSE: Final = "Choose skills by name, by --tag, or --all of them."
 WITH_ADDRESS: Final = (
-    "Name the skills of an ADDRESS with --skill, and registered skills in a command of their own."
+    "Names go after one ADDRESS alone, and mean its skills; 'pull' also takes them with --skill. "
+    "Registered skills need a command of their own."
 )
 WHERE: Final = "Say where to: --agent NAME (of this project, or --global), or --to DIR."
 

@@ -21,7 +21,7 @@ from registry.text import quoted
 
 if TYPE_CHECKING:
     from registry.catalog.links import LinkTo
-    from registry.db.read.history import Gone, Revision
+    from registry.db.read.history import Revision, Tombstone
 
 
 MAX_FILES: Final = 12
@@ -286,7 +286,7 @@ def diff(session: Session, *, name: str, old: int | None, new: int | None, upstr
         console.write_bytes(text.encode("utf-8", "backslashreplace"))
 
 
-def _where(gone: "Gone", asked: str) -> str:
+def _where(gone: "Tombstone", asked: str) -> str:
     """Say where a skill was that is gone, and how it comes back by what was ``asked`` for."""
     name = quoted(gone.name)
     place = f" It was in {quoted(gone.place)}." if gone.place else ""

@@ -305,14 +305,14 @@ def trust(session: Session, *, name: str, revoke: bool, yes: bool, as_admin: boo
     exactly the files whose errors were printed. If a later version has other files and security
     errors, it is quarantined again.
     """
-    from registry.db.read.findings import suspicious
+    from registry.db.read.findings import security_findings
     from registry.sync.sources import find
 
     core = session.registry.core
     found = [
         one
-        for one in suspicious(core.reader, find(core, name).name)
-        if one.severity == "error" and one.held != revoke
+        for one in security_findings(core.reader, find(core, name).name)
+        if one.severity == "error" and one.quarantined != revoke
     ]
     for one in found:
         tell_security(session.console, one.ref, one)

@@ -177,7 +177,7 @@ def _record(one: "Copies") -> dict[str, Any]:
 def _elsewhere(session: Session) -> set[str]:
     """Return the names of the sources of projects that are not seen from here."""
     registry = session.registry
-    shows = registry.core.reader.sight.shows
+    shows = registry.core.reader.visibility.shows
     sources = registry.sources(counted=False)
     return {source.name for source in sources if not shows(source.id, source.scope)}
 

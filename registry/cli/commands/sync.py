@@ -270,21 +270,21 @@ def _tell_links(session: Session, report: "SyncReport") -> None:
 
 def _tell_suspicious(session: Session, report: "SyncReport") -> None:
     """Show what was found in skills from elsewhere that are new, or that wait to be trusted."""
-    from registry.db.read.findings import suspicious
+    from registry.db.read.findings import security_findings
 
     remotes = [part for part in report.sources if part.remote is not None]
     if not remotes or not (report.added or report.updated):
         return
     console, new = session.console, {*report.added, *report.updated}
     for part in remotes:
-        found = suspicious(session.registry.core.reader, part.name)
+        found = security_findings(session.registry.core.reader, part.name)
         shown = [one for one in found if one.ref in new]
         limit = None if session.verbose else MAX_SHOWN
         for one in shown[:limit]:
             tell_security(console, one.ref, one)
         if limit is not None and len(shown) > limit:
             console.note(f"and {len(shown) - limit:,} more: 'skill-registry check' lists them")
-        held = sorted({one.ref for one in found if one.held})
+        held = sorted({one.ref for one in found if one.quarantined})
         if held:
             name = escape.line(part.name)
             are = "is" if len(held) == 1 else "are"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from registry.changes.undo import Undo
-    from registry.db.read.history import MadeChange
+    from registry.db.read.history import RecordedChange
     from registry.install.undo import PullUndo
 
 SHOWN = ("kind", "name", "source", "folder", "made_at")
@@ -149,7 +149,7 @@ def _typed(undo: "Undo | PullUndo") -> str:
     return _TYPED.get((change.tool or "", change.kind), change.kind)
 
 
-def _steps(undo: "Undo | PullUndo") -> "Sequence[Sequence[MadeChange]]":
+def _steps(undo: "Undo | PullUndo") -> "Sequence[Sequence[RecordedChange]]":
     """Return the changes by what was changed at once: a skill, or a skill with its copies."""
     from registry.install.undo import PullUndo
 
@@ -173,7 +173,7 @@ def _show_next(session: Session) -> None:
     session.console.note(f"Next to undo: {_short(last)} ({place}, {when})")
 
 
-def _place(change: "MadeChange") -> str:
+def _place(change: "RecordedChange") -> str:
     return escape.line(f"{change.source}/{change.folder}" if change.source else change.folder)
 
 

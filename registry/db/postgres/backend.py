@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from typing import Final
 
-from registry.db.interface import NONE, Backend, DatabaseInfo, Stamps, SyncLock, UsageRow, Writer
+from registry.db.interface import (
+    NO_UPDATES,
+    Backend,
+    DatabaseInfo,
+    StatUpdates,
+    SyncLock,
+    UsageRow,
+    Writer,
+)
 from registry.db.postgres.address import parse_url
 from registry.db.postgres.dialect import load_driver, to_pyformat, translate
 from registry.db.postgres.reader import PostgresReader
@@ -57,15 +65,17 @@ class PostgresBackend(Backend):
         doing = f"the sync of process {os.getpid()} on {self.host}"
         return ServerLock(self._address, self.host, doing)
 
-    def mark_unchanged(self, source_ids: Sequence[int], now: str, stamps: Stamps = NONE) -> None:
+    def mark_unchanged(
+        self, source_ids: Sequence[int], now: str, stamps: StatUpdates = NO_UPDATES
+    ) -> None:
         """Write ``now`` as the last sync of the sources."""
-        from registry.db.write.skills import refresh_stamps
+        from registry.db.write.skills import update_stats
         from registry.db.write.sources import record_sync
 
         if not source_ids:  # who only reads has nothing to write, and may not
             return
         with self.open_writer().transaction() as connection:
-            refresh_stamps(connection, stamps)
+            update_stats(connection, stamps)
             for source_id in source_ids:
                 record_sync(connection, source_id, now, "ok")
 

@@ -104,14 +104,14 @@ class PostgresReader(Reader):
         whole: list[Question] = [(_BEGIN, None), *asked, ("COMMIT", None)]
         return self._asked(lambda session: session.ask(whole))[1:-1]
 
-    def ahead(self, question: Select) -> "Callable[[], list[tuple[Any, ...]]] | None":
+    def pipeline(self, question: Select) -> "Callable[[], list[tuple[Any, ...]]] | None":
         """Ask with what a snapshot is asked next; None: there is no snapshot."""
         pinned = self._pinned
         if pinned is None or self.empty:
             return None
         return pinned.add(_question(*question), self._ask)
 
-    def leave(self) -> None:
+    def finish(self) -> None:
         """End the snapshot with what is asked next."""
         if self._pinned is not None:
             self._pinned.is_leaving = True

@@ -14,7 +14,7 @@ from psycopg import sql
 from registry.db.read.skills import Rows
 from registry.model import Value
 
-May: TypeAlias = Literal["read", "write", "admin"]
+Right: TypeAlias = Literal["read", "write", "admin"]
 
 _ALL: Final = "INSERT, UPDATE, DELETE"
 
@@ -104,7 +104,7 @@ AND has_schema_privilege(r.oid, c.relnamespace, 'USAGE') ORDER BY r.rolname
 
 
 @dataclass(frozen=True, slots=True)
-class Granted(Value):
+class RoleRights(Value):
     """The rights that a role has.
 
     ``teams``: it sees their sources and those without a team; None: it sees all. ``through``: the
@@ -112,7 +112,7 @@ class Granted(Value):
     """
 
     role: str
-    may: May
+    may: Right
     teams: tuple[str, ...] | None
     login: bool
     through: tuple[str, ...]
@@ -149,7 +149,7 @@ def owner_of_tables(rows: Rows) -> tuple[str, bool]:
     return name, exists
 
 
-def granting(rows: Rows, role: str, may: May, team: str | None = None) -> list[str]:
+def granting(rows: Rows, role: str, may: Right, team: str | None = None) -> list[str]:
     """Return the statements that let a role read, write its own sources, or do all.
 
     To run them again does no harm. Who wrote, and now is to read, writes no more, unless by a group
@@ -202,10 +202,10 @@ def revoking(rows: Rows, role: str) -> list[str]:
     return [one.as_string() for one in made]
 
 
-def in_force(rows: Rows) -> dict[str, Granted]:
+def in_force(rows: Rows) -> dict[str, RoleRights]:
     """Return the rights of all roles that have some, by name."""
     return {
-        role: Granted(role, may, None if teams is None else tuple(teams), login, tuple(through))
+        role: RoleRights(role, may, None if teams is None else tuple(teams), login, tuple(through))
         for role, may, teams, login, through in rows.rows(_IN_FORCE)
     }
 
@@ -225,7 +225,7 @@ def _facts(rows: Rows) -> _Facts:
     return _Facts(schema, owner, int(version))
 
 
-def _granted(facts: _Facts, who: sql.Identifier, may: May) -> Iterator[sql.Composed]:
+def _granted(facts: _Facts, who: sql.Identifier, may: Right) -> Iterator[sql.Composed]:
     if may == "admin":
         yield sql.SQL("GRANT {} TO {}").format(sql.Identifier(facts.owner), who)
         return

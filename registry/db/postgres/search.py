@@ -12,15 +12,15 @@ from typing import Any, Final, NamedTuple, Self
 from registry.db.interface import (
     PARTS,
     Condition,
-    Limits,
+    HitMetadata,
+    IndexQuery,
     Part,
     Pattern,
-    Question,
     Reader,
+    SearchLimits,
+    SearchTerms,
     Select,
-    Sought,
     TextIndex,
-    Told,
 )
 from registry.db.postgres import search_sql
 from registry.db.postgres.search_sql import (
@@ -97,7 +97,7 @@ SELECT NULL, word FROM ts_stat('SELECT head FROM search_texts{since}')
 _SINCE: Final = " WHERE age(xmin) <= age(CAST(''{}'' AS xid))"
 
 
-class _Known(NamedTuple):
+class _Words(NamedTuple):
     """Words in order, of the texts that were written before the transaction ``since``."""
 
     words: Sequence[str]
@@ -109,23 +109,23 @@ class Vocabulary:
     """Words of heads as the index holds them; those that were there once stay."""
 
     def __init__(self) -> None:
-        self._known: _Known | None = None  # whole in one value, since threads share it
+        self._known: _Words | None = None  # whole in one value, since threads share it
 
     def beginning(self, reader: Reader, text: str) -> list[str]:
         """Return the words that begin so, in order."""
         version, known = reader.version(), self._known
         if known is None or known.version != version:
-            known = self._known = _learnt(reader, known, version)
+            known = self._known = _read_words(reader, known, version)
         start, end = (bisect_left(known.words, one) for one in (text, f"{text}\U0010ffff"))
         return list(known.words[start:end])
 
 
-def _learnt(reader: Reader, known: _Known | None, version: int | None) -> _Known:
+def _read_words(reader: Reader, known: _Words | None, version: int | None) -> _Words:
     since = _SINCE.format(known.since % _XIDS) if known else ""
     rows = reader.rows(_WORDS.format(since=since))
     number = next((int(number) for number, _ in rows if number is not None), 0)
     words = {word for _, word in rows if word is not None}
-    return _Known(sorted(words.union(known.words if known else ())), number, version)
+    return _Words(sorted(words.union(known.words if known else ())), number, version)
 
 
 _PARTS: Final[dict[Part, str]] = {
@@ -154,20 +154,25 @@ class VectorIndex(TextIndex):
         self._local = threading.local()
 
     def expect(
-        self, reader: Reader, asked: Sequence[Sought], condition: Condition, most: int, to: Limits
+        self,
+        reader: Reader,
+        asked: Sequence[SearchTerms],
+        condition: Condition,
+        most: int,
+        to: SearchLimits,
     ) -> None:
         """Ask for all that a search needs with the next question, where it is known how to ask."""
         queries = [query for one in asked if (query := query_of(one)).kinds]
         expected = self._local.expected = _Expected(queries, condition, most, to)
         known = self._known
         version = known.version if known else NO_VERSION
-        expected.facts = reader.ahead((FACTS, [version, version]))
+        expected.facts = reader.pipeline((FACTS, [version, version]))
         if known is not None:
             expected.common = known.common
-            asking = [reader.ahead(one) for one in self._questions(expected, known)]
+            asking = [reader.pipeline(one) for one in self._questions(expected, known)]
             expected.rows = [rows for rows in asking if rows is not None]
 
-    def told(self, ids: Sequence[int]) -> dict[int, Told]:
+    def metadata(self, ids: Sequence[int]) -> dict[int, HitMetadata]:
         """Return what came along of skills that were found."""
         expected = self._expected
         told = expected.answer.told if expected and expected.answer else {}
@@ -262,7 +267,7 @@ class VectorIndex(TextIndex):
     def best(
         self,
         reader: Reader,
-        asked: Sequence[Question],
+        asked: Sequence[IndexQuery],
         condition: Condition,
         most: int,
         among: Collection[int] | None = None,
@@ -372,7 +377,7 @@ def _counted_among(
 
 def _best_among(
     reader: Reader,
-    asked: Sequence[Question],
+    asked: Sequence[IndexQuery],
     condition: Condition,
     most: int,
     among: Collection[int],
@@ -398,7 +403,7 @@ class _Expected:
     queries: Sequence[Query]
     condition: Condition
     most: int
-    limits: Limits
+    limits: SearchLimits
     common: Mapping[tuple[str, str], int] | None = None
     facts: Callable[[], list[tuple[Any, ...]]] | None = None
     rows: list[Callable[[], list[tuple[Any, ...]]]] = field(default_factory=list)

@@ -8,15 +8,15 @@ from typing import Any, Final, NamedTuple
 from registry.db.interface import (
     MAX_INTEGER,
     Condition,
-    Limits,
+    HitMetadata,
+    IndexPart,
     Pattern,
-    Place,
+    SearchLimits,
+    SearchTerms,
     Select,
-    Sought,
-    Told,
 )
 from registry.db.read.skills import DESCRIPTION
-from registry.db.visibility import STRENGTH, Strength
+from registry.db.visibility import PRECEDENCE, Precedence
 from registry.text import MAX_LEXEME, fold, split
 
 
@@ -33,7 +33,7 @@ class Column(NamedTuple):
     usual: int
 
 
-COLUMNS: Final[dict[Place, Column]] = {
+COLUMNS: Final[dict[IndexPart, Column]] = {
     "heads": Column("head", "{0.1, 0.25, 0.5, 1.0}", 0.1, 30),
     "bodies": Column("body", "{0.1, 0.4, 0.6, 1.0}", 0.073, 200),
 }
@@ -376,7 +376,7 @@ class Answer:
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     stems: dict[str, str] = field(default_factory=dict)
     found: dict[tuple[str, frozenset[str]], list[tuple[Any, ...]]] = field(default_factory=dict)
-    told: dict[int, Told] = field(default_factory=dict)
+    told: dict[int, HitMetadata] = field(default_factory=dict)
 
 
 def question(
@@ -385,7 +385,7 @@ def question(
     facts: tuple[int, int],
     condition: Condition,
     most: int,
-    limits: Limits,
+    limits: SearchLimits,
 ) -> Select:
     """Return what asks for all that a search is about to need of a query.
 
@@ -408,7 +408,7 @@ def question(
         lists=", ".join(f"({one})" for one in query.lists),
         condition=condition[0],
         told=TOLD,
-        strength=STRENGTH,
+        strength=PRECEDENCE,
         description=DESCRIPTION,
         cut=_CUT,
         common=COMMON,
@@ -449,7 +449,7 @@ def understood(query: Query, rows: Iterable[Sequence[Any]], answer: Answer) -> N
         ]
     for number, *strength, head, sketch in said.get("skill", ()):
         kept = None if sketch is None else bytes(sketch)
-        answer.told[number] = Told(Strength(*map(int, strength)), kept, head)
+        answer.told[number] = HitMetadata(Precedence(*map(int, strength)), kept, head)
 
 
 def _members(
@@ -470,7 +470,7 @@ def _members(
     return frozenset({HEADS: in_heads, LAY: in_heads | lay, FOREIGN: foreign}[which])
 
 
-def query_of(sought: Sought) -> Query:
+def query_of(sought: SearchTerms) -> Query:
     """Return what is looked for as the server understands it; what is nothing to it is left out."""
     kinds: dict[str, int] = {}
     begun: dict[str, str] = {}

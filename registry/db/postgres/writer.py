@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from registry.db.audit_context import acting
+from registry.db.audit_context import current_context
 from registry.db.forks import begin_anew
 from registry.db.interface import State, Writer
 from registry.db.migrate import UPGRADE_SECONDS, run_migrations
@@ -142,7 +142,7 @@ class PostgresWriter(Writer):
         with self._engine.connect() as connection:
             session = connection.connection.driver_connection
             assert isinstance(session, Session)  # noqa: S101  # the engine makes these
-            who = acting()
+            who = current_context()
             told = {
                 # Zero would wait for ever.
                 "lock_timeout": str(max(1, round(wait * 1000))),

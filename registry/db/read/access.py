@@ -43,7 +43,7 @@ def _select(reader: Reader, rest: str, *values: object) -> list[StoredToken]:
 
 
 @dataclass(frozen=True, slots=True)
-class Audited(Value):
+class AuditRecord(Value):
     """One change; ``role`` is a server's word, the rest of who it was they said of themselves.
 
     ``detail``: of what was changed the value before and after, else what it was.
@@ -59,14 +59,14 @@ class Audited(Value):
     detail: Any
 
 
-def audited(reader: Reader, limit: int) -> list[Audited]:
+def audit_records(reader: Reader, limit: int) -> list[AuditRecord]:
     """Return the last changes, the latest first: all for an admin, else those of who asks."""
     rows = reader.rows(
         "SELECT at, role, host, tool, client, what, subject, detail FROM audit "
         "ORDER BY id DESC LIMIT ?",
         (limit,),
     )
-    return [Audited(*(*facts, _read(detail))) for *facts, detail in rows]
+    return [AuditRecord(*(*facts, _read(detail))) for *facts, detail in rows]
 
 
 def _read(detail: str | None) -> Any:

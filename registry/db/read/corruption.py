@@ -39,16 +39,16 @@ _ALTERED: Final = frozenset({"not-utf8", "nul-characters", "not-text", "byte-ord
 """Findings about documents whose text is not all that their bytes are."""
 
 
-class UnfitText(NamedTuple):
+class MismatchedText(NamedTuple):
     """A live version whose stored text is not that of its document."""
 
     id: int
     ref: str
 
 
-def unfit_texts(
+def mismatched_texts(
     reader: Reader, limits: Limits, source_id: int | None = None
-) -> Iterator[UnfitText]:
+) -> Iterator[MismatchedText]:
     """Yield the live versions (of one source) whose text does not fit its content hash."""
     which, values = ("", ()) if source_id is None else (" AND s.source_id = ?", (source_id,))
     sql = (
@@ -62,7 +62,7 @@ def unfit_texts(
     while rows := reader.rows(sql, (most, after, *values)):
         for number, ref, content_hash, length, text in rows:
             if length <= most and not _fits(reader, number, content_hash, text, limits):
-                yield UnfitText(number, ref)
+                yield MismatchedText(number, ref)
         after = rows[-1][0]
 
 
@@ -82,7 +82,7 @@ def _fits(reader: Reader, version: int, content_hash: object, text: object, limi
     return any(code in _ALTERED for (code,) in codes)
 
 
-def unfit_contents(reader: Reader, limits: Limits) -> Iterator[str]:
+def mismatched_contents(reader: Reader, limits: Limits) -> Iterator[str]:
     """Yield the hashes of stored bytes that have another."""
     most, after = limits.skill_bytes, ""
     some = f"{_DATA} > ? AND hash <= ? ORDER BY hash"
@@ -121,7 +121,7 @@ def _overlong(reader: Reader, limits: Limits) -> Iterator[str]:
     return (ref for (ref,) in reader.rows(sql, (limits.document_bytes,)))
 
 
-def unfit(reader: Reader, limits: Limits) -> Iterator[str]:
+def hash_mismatches(reader: Reader, limits: Limits) -> Iterator[str]:
     """Say in words what does not fit its hash, and whose it is."""
     yield from _told(
         _overlong(reader, limits),
@@ -129,12 +129,12 @@ def unfit(reader: Reader, limits: Limits) -> Iterator[str]:
         "the descriptions of {} more skills are longer than a SKILL.md may be",
     )
     yield from _told(
-        (one.ref for one in unfit_texts(reader, limits)),
+        (one.ref for one in mismatched_texts(reader, limits)),
         lambda ref: f"the stored text of skill {ref} does not fit its hash",
         "the stored text of {} more skills does not fit its hash",
     )
     yield from _told(
-        unfit_contents(reader, limits),
+        mismatched_contents(reader, limits),
         lambda one: f"the stored bytes of {_whose(reader, one)} do not fit their hash",
         "the stored bytes of {} more files do not fit their hash",
     )
@@ -177,7 +177,7 @@ _WORDS: Final[Mapping[str, Collection[str]]] = {
 }
 
 
-def find_damage(reader: Reader, without: Collection[str] = ()) -> str | None:
+def find_corruption(reader: Reader, without: Collection[str] = ()) -> str | None:
     """Return in words the first value that this program does not store; None if there is none.
 
     The tables ``without`` are not looked at. The hashes of bytes are compared by `unfit`; here only

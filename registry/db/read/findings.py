@@ -71,7 +71,7 @@ def findings_of(
 ) -> list[Finding]:
     """Return a page of the findings of one code, by the skills' names, and their lines."""
     rows = reader.rows(
-        f"SELECT {reader.sight.ref}, s.name, src.name, d.code, d.severity, d.message, d.line, "
+        f"SELECT {reader.visibility.ref}, s.name, src.name, d.code, d.severity, d.message, d.line, "
         f"d.fix, d.path FROM diagnostics d JOIN skills s ON s.id = d.skill_id "
         f"JOIN sources src ON src.id = s.source_id WHERE d.code = ? AND {condition[0]} "
         "ORDER BY s.name_key, s.id, d.line, d.id LIMIT ? OFFSET ?",
@@ -80,8 +80,8 @@ def findings_of(
     return [Finding(ref, name, source, Diagnostic(*facts)) for ref, name, source, *facts in rows]
 
 
-class Suspicious(NamedTuple):
-    """A finding about security in a skill; ``held``: the skill is quarantined.
+class SecurityFinding(NamedTuple):
+    """A finding about security in a skill; ``quarantined``: the skill is quarantined.
 
     ``tree_hash``: the files that the finding is about.
     """
@@ -90,11 +90,11 @@ class Suspicious(NamedTuple):
     severity: Severity
     code: str
     message: str
-    held: bool
+    quarantined: bool
     tree_hash: str | None
 
 
-def suspicious(reader: Reader, source: str) -> list[Suspicious]:
+def security_findings(reader: Reader, source: str) -> list[SecurityFinding]:
     """Return the findings about security in a source's skills but for mere notes, errors first."""
     marks = ", ".join("?" * len(SECURITY_CODES))
     rows = reader.rows(
@@ -105,10 +105,10 @@ def suspicious(reader: Reader, source: str) -> list[Suspicious]:
         "ORDER BY d.severity, s.ref, d.code",
         (source, *sorted(SECURITY_CODES)),
     )
-    return [Suspicious._make((*facts, held == 1, tree)) for *facts, held, tree in rows]
+    return [SecurityFinding._make((*facts, held == 1, tree)) for *facts, held, tree in rows]
 
 
-class KnownFindings(NamedTuple):
+class StoredFindings(NamedTuple):
     """What was found in a stored version that can be used: of which files, by which rules.
 
     ``tags``: one a line; where there are any ``front_matter`` is JSON.
@@ -136,7 +136,7 @@ _FINDINGS: Final = (
 )
 
 
-def known_findings(reader: Reader, source_id: int) -> Iterator[KnownFindings]:
+def stored_findings(reader: Reader, source_id: int) -> Iterator[StoredFindings]:
     """Yield what was found in the live versions of a source, in the order of `position`.
 
     They are read page by page: who goes through them reads files meanwhile, and would hold up who
@@ -150,7 +150,7 @@ def known_findings(reader: Reader, source_id: int) -> Iterator[KnownFindings]:
             first, *others = found
             facts = first[1:7]
             findings = tuple(Diagnostic(*row[7:]) for row in (first, *others) if row[7])
-            yield KnownFindings._make((*facts, findings))
+            yield StoredFindings._make((*facts, findings))
             number, last = number + 1, first[1]
 
 

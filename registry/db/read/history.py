@@ -51,13 +51,13 @@ def revisions(reader: Reader, uid: str) -> list[Revision]:
     return _select(reader, "r.uid = ? ORDER BY r.number DESC", uid)
 
 
-def kept_as(reader: Reader, tree_hash: str) -> list[Revision]:
+def revisions_with_files(reader: Reader, tree_hash: str) -> list[Revision]:
     """Return the revisions of any skill with these files, but of those that wait to be trusted."""
     held = "SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 AND s.held = 1"
     return _select(reader, f"r.tree_hash = ? AND NOT EXISTS ({held}) ORDER BY r.id", tree_hash)
 
 
-def once_with(reader: Reader, source: str, tree_hash: str) -> list[StoredSkill]:
+def skills_that_had(reader: Reader, source: str, tree_hash: str) -> list[StoredSkill]:
     """Return the skills of a source that have or had these files, wherever they are by now."""
     had = "SELECT 1 FROM revisions r WHERE r.uid = s.uid AND r.tree_hash = ?"
     condition = f"src.name = ? AND EXISTS ({had}) ORDER BY s.position"
@@ -167,7 +167,7 @@ def stored_hashes(reader: Reader, source_id: int, folder: str) -> list[str]:
     return [row[0] for row in rows]
 
 
-class Turn(NamedTuple):
+class CurrentTurn(NamedTuple):
     """A content that a skill had: ``turn`` rises with each that became current.
 
     ``number`` is its revision's; ``current``: the skill has it now.
@@ -179,7 +179,7 @@ class Turn(NamedTuple):
     current: bool
 
 
-def turns(reader: Reader, uid: str) -> list[Turn]:
+def turns(reader: Reader, uid: str) -> list[CurrentTurn]:
     """Return the contents of a skill, what was current last first."""
     rows = reader.rows(
         "SELECT coalesce(r.turn, r.number), r.number, r.seen_at, EXISTS (SELECT 1 FROM skills s "
@@ -187,7 +187,7 @@ def turns(reader: Reader, uid: str) -> list[Turn]:
         "FROM revisions r WHERE r.uid = ? ORDER BY 1 DESC",
         (uid,),
     )
-    return [Turn(turn, number, at, current == 1) for turn, number, at, current in rows]
+    return [CurrentTurn(turn, number, at, current == 1) for turn, number, at, current in rows]
 
 
 def last_turns(reader: Reader, ids: Sequence[int]) -> dict[int, int]:
@@ -245,7 +245,8 @@ def recent(
         bound = "AND r.seen_at >= ? "
         values.append(since)
     seen = reader.rows(
-        f"SELECT r.number, {reader.sight.ref}, s.name, src.name, {DESCRIPTION}, r.seen_at, r.uid "
+        f"SELECT r.number, {reader.visibility.ref}, s.name, src.name, {DESCRIPTION}, "
+        "r.seen_at, r.uid "
         # SQLite keeps to the order of a CROSS JOIN: backwards from the last revision, no further
         # than it has to.
         "FROM revisions r CROSS JOIN skills s JOIN sources src ON src.id = s.source_id "
@@ -256,13 +257,13 @@ def recent(
         Change("added" if number == 1 else "changed", ref, name, source, about, number, at, uid)
         for number, ref, name, source, about, at, uid in seen
     ]
-    went = _gone(reader, limit, since) if gone else []
+    went = _removals(reader, limit, since) if gone else []
     # Who restores a database, or sets a clock, has times that are in no order.
     ordered = sorted(came, key=lambda one: one.at, reverse=True)
     return list(merge(ordered, went, key=lambda one: one.at, reverse=True))[:limit]
 
 
-def _gone(reader: Reader, limit: int, since: str | None) -> list[Change]:
+def _removals(reader: Reader, limit: int, since: str | None) -> list[Change]:
     rows: Sequence[tuple[Any, ...]] = reader.rows(
         "SELECT g.uid, g.name, g.source, g.folder, g.since FROM gone g "
         "WHERE g.since >= ? AND NOT EXISTS "
@@ -277,7 +278,7 @@ def _gone(reader: Reader, limit: int, since: str | None) -> list[Change]:
     ]
 
 
-class Gone(NamedTuple):
+class Tombstone(NamedTuple):
     """A skill that is no longer live; a row may be anybody's, so it is a hint.
 
     ``source`` and ``folder`` are where it was, empty where that is not known; ``since`` is when
@@ -300,14 +301,14 @@ class Gone(NamedTuple):
         return f"{self.source}/{self.folder}" if self.source else ""
 
 
-def latest_gone(
+def latest_tombstone(
     reader: Reader,
     handle: str,
     sources: Collection[str] | None = None,
     *,
     without: Collection[str] = (),
     trash: Collection[str] = (),
-) -> Gone | None:
+) -> Tombstone | None:
     """Return the skill of this name, source/name, source/folder or uid that went last.
 
     ``sources``: only what was in one of these; None: wherever it was. None is meant that is
@@ -324,7 +325,7 @@ def latest_gone(
     )
     now = utc_now()
     for row in rows:
-        one = Gone._make(row)
+        one = Tombstone._make(row)
         if one.uid in without or one.trash in trash:
             continue
         if sources is None or one.source in sources:
@@ -336,7 +337,7 @@ def latest_gone(
     return None
 
 
-class MadeChange(NamedTuple):
+class RecordedChange(NamedTuple):
     """A change that the registry made to one skill.
 
     ``kind`` is create, update, delete or restore; ``before`` and ``after`` are tree hashes, None
@@ -373,20 +374,20 @@ MAX_CHANGES: Final = 20_000
 """Number of changes that `undo` reads at most."""
 
 
-def facts_of(change: MadeChange) -> dict[str, Any]:
+def facts_of(change: RecordedChange) -> dict[str, Any]:
     """Return what is signed of a change. Changes made before there were commands have none."""
     facts = {key: getattr(change, key) for key in SIGNED}
     return facts if change.command is None else {**facts, "command": change.command}
 
 
-def last_changes(reader: Reader, host: str) -> list[MadeChange]:
+def last_changes(reader: Reader, host: str) -> list[RecordedChange]:
     """Return the recorded changes of a host, the latest first, at most `MAX_CHANGES`."""
-    columns = ", ".join(MadeChange._fields)
+    columns = ", ".join(RecordedChange._fields)
     sql = f"SELECT {columns} FROM changes WHERE host = ? ORDER BY id DESC LIMIT ?"
-    return list(map(MadeChange._make, reader.rows(sql, (host, MAX_CHANGES))))
+    return list(map(RecordedChange._make, reader.rows(sql, (host, MAX_CHANGES))))
 
 
-def is_elsewhere(reader: Reader, change: MadeChange) -> bool:
+def was_moved(reader: Reader, change: RecordedChange) -> bool:
     """Tell whether a skill is live, and not where a change left it."""
     sql = (
         "SELECT 1 FROM skills s JOIN sources src ON src.id = s.source_id "

@@ -21,7 +21,7 @@ MAX_NOTED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """One unfinished change of ``target`` (a path below the root of the source).
 
     ``staged`` is where, below the state folder, the new content waits or the displaced one lies:
@@ -75,7 +75,7 @@ def has_entries(reader: Reader) -> bool:
     return bool(reader.rows(*UNFINISHED))
 
 
-def agrees(reader: Reader, entry: Entry) -> bool:
+def is_journalled(reader: Reader, entry: JournalEntry) -> bool:
     """Tell whether the journal says of a change what this entry does, in all its columns.
 
     The database compares: what a row holds instead, of whatever kind and size, is not looked at.
@@ -86,7 +86,7 @@ def agrees(reader: Reader, entry: Entry) -> bool:
     return bool(reader.rows(sql, (entry.source_id, *values)))
 
 
-def noted(reader: Reader, host: str) -> list[tuple[str, int]]:
+def unfinished_changes(reader: Reader, host: str) -> list[tuple[str, int]]:
     """Return the number and the source of unfinished changes of a host, at most `MAX_NOTED`."""
     sql = "SELECT substr(id, 1, 40), source_id FROM journal WHERE host = ? ORDER BY id LIMIT ?"
     return [(str(number), source) for number, source in reader.rows(sql, (host, MAX_NOTED))]

@@ -19,7 +19,7 @@ from registry.db.read.skills import (
     order,
     skill_of,
 )
-from registry.db.visibility import ARRIVED, OFFERABLE, USABLE, Sight
+from registry.db.visibility import IMPORTED, OFFERABLE, USABLE, Visibility
 from registry.errors import UsageProblem
 from registry.model import SCOPES, STATUSES, Page, Scope, Skill, Value
 from registry.text import tag_key
@@ -91,7 +91,7 @@ class Filters:
                 object.__setattr__(self, key, _moment(key, value))
 
 
-class Wanted(TypedDict, total=False):
+class FilterArguments(TypedDict, total=False):
     """The values of `Filters` as keywords of a method."""
 
     tags: Sequence[str]
@@ -111,15 +111,15 @@ class Wanted(TypedDict, total=False):
     all: bool
 
 
-def filters_of(filters: Filters | None, wanted: Wanted) -> Filters:
+def filters_of(filters: Filters | None, wanted: FilterArguments) -> Filters:
     """Return what was given as one value or as keywords. Raises `UsageProblem` for both at once."""
     if filters is not None:
         if wanted:
             given = ", ".join(wanted)
             raise UsageProblem(message=f"give {given} within the filters, not beside them")
         return filters
-    if unknown := wanted.keys() - Wanted.__annotations__.keys():
-        known = ", ".join(Wanted.__annotations__)
+    if unknown := wanted.keys() - FilterArguments.__annotations__.keys():
+        known = ", ".join(FilterArguments.__annotations__)
         raise UsageProblem(message=f"there is no filter {min(unknown)}; there are: {known}")
     return Filters(**wanted)
 
@@ -156,11 +156,16 @@ def _check_texts(key: str, value: object) -> None:
 
 
 def where(
-    reader: Reader, filters: Filters, sight: Sight, *, elsewhere: bool = False, ids: bool = True
+    reader: Reader,
+    filters: Filters,
+    visibility: Visibility,
+    *,
+    elsewhere: bool = False,
+    ids: bool = True,
 ) -> tuple[str, list[object]]:
     """Return the condition on ``s`` (skills) and ``src`` (sources) and its parameters.
 
-    ``sight`` is the reader's. ``elsewhere``: of those skills of projects that it does not show.
+    ``elsewhere``: only skills of projects that the ``visibility`` does not show.
     ``ids``: with the ids of the filters; without them the caller has to check these.
     """
     clauses: list[str] = ["s.live = 1", "src.enabled = 1"]
@@ -174,7 +179,10 @@ def where(
         clauses.append(f"s.id {reader.in_json_array}")
         values.append(json.dumps(list(filters.ids)))
     elif filters.ids is None and not filters.all:
-        clauses += [f"{sight.shadowed} = 0", sight.beyond if elsewhere else sight.within]
+        clauses += [
+            f"{visibility.shadowed} = 0",
+            visibility.beyond if elsewhere else visibility.within,
+        ]
     if filters.offered:
         clauses.append("s.hidden = 0")
     if filters.unused_since is not None:
@@ -284,13 +292,18 @@ def listing_of(
     offset: int = 0,
 ) -> Listing:
     """Return the skills that pass the filters, not asked for yet."""
-    return _listing(reader, filters, reader.sight, order(sort, reverse=reverse), limit, offset)
+    return _listing(reader, filters, reader.visibility, order(sort, reverse=reverse), limit, offset)
 
 
 def _listing(
-    reader: Reader, filters: Filters, sight: Sight, ordered: str, limit: int | None, offset: int
+    reader: Reader,
+    filters: Filters,
+    visibility: Visibility,
+    ordered: str,
+    limit: int | None,
+    offset: int,
 ) -> Listing:
-    what = columns(sight), *where(reader, filters, sight), ordered
+    what = columns(visibility), *where(reader, filters, visibility), ordered
     return Listing(reader, *what, limit, offset)
 
 
@@ -305,15 +318,15 @@ def list_skills(
 ) -> Page[Skill]:
     """Return one page of the skills that pass the filters, with the true total."""
 
-    def asked(sight: Sight) -> Listing:
-        return _listing(reader, filters, sight, order(sort, reverse=reverse), limit, offset)
+    def asked(visibility: Visibility) -> Listing:
+        return _listing(reader, filters, visibility, order(sort, reverse=reverse), limit, offset)
 
-    def with_count(sight: Sight) -> tuple[Select, Select]:
-        found = asked(sight)
+    def with_count(visibility: Visibility) -> tuple[Select, Select]:
+        found = asked(visibility)
         return found.question, _counting(found.condition, found.values)
 
     if limit is None and offset == 0:
-        items = tuple(map(skill_of, reader.streamed(lambda sight: asked(sight).question)))
+        items = tuple(map(skill_of, reader.streamed(lambda visibility: asked(visibility).question)))
         return Page(items, len(items))
     rows, total = reader.paged(with_count)
     return Page(tuple(map(skill_of, rows)), total)
@@ -332,26 +345,26 @@ def next_skills(
 
     What was deleted or added since then moves nothing, as it would with an offset.
     """
-    sight = reader.sight
-    condition, values = where(reader, filters, sight)
+    visibility = reader.visibility
+    condition, values = where(reader, filters, visibility)
     if place is not None:
         further, more = behind(sort, place, reverse=reverse)
         condition, values = f"{condition} AND {further}", [*values, *more]
     places = keys(sort)
     rows = reader.rows(
-        f"SELECT {', '.join(places)}, {columns(sight)} FROM {FROM} WHERE {condition} "
+        f"SELECT {', '.join(places)}, {columns(visibility)} FROM {FROM} WHERE {condition} "
         f"ORDER BY {order(sort, reverse=reverse)} LIMIT ?",
         [*values, limit],
     )
     return [(row[: len(places)], skill_of(row[len(places) :])) for row in rows]
 
 
-def left_out(reader: Reader, filters: Filters) -> int:
+def count_in_other_projects(reader: Reader, filters: Filters) -> int:
     """Return how many skills would pass the filters, were they not of projects elsewhere."""
-    sight = reader.sight
-    if filters.all or filters.ids is not None or not sight.knows_projects:
+    visibility = reader.visibility
+    if filters.all or filters.ids is not None or not visibility.knows_projects:
         return 0
-    return _count(reader, *where(reader, filters, sight, elsewhere=True))
+    return _count(reader, *where(reader, filters, visibility, elsewhere=True))
 
 
 def _count(reader: Reader, condition: str, values: Sequence[object]) -> int:
@@ -394,7 +407,7 @@ def categories(reader: Reader) -> list[Facet]:
 def _facet(reader: Reader, column: str, tables: str) -> list[Facet]:
     sql = (
         f"SELECT {column}, count(*) FROM {tables} "
-        f"WHERE {reader.sight.visible} AND {column} IS NOT NULL "
+        f"WHERE {reader.visibility.visible} AND {column} IS NOT NULL "
         f"GROUP BY {column} ORDER BY count(*) DESC, {column}"
     )
     return [Facet(*row) for row in reader.rows(sql)]
@@ -542,14 +555,14 @@ def candidates(
     ``name``, ``source_id``, ``source`` and ``scope`` leave out all others. ``unusable``: add skills
     that can't be used.
     """
-    sight = reader.sight
+    visibility = reader.visibility
     front_matter, tables = "NULL", FROM
-    condition = f"{OFFERABLE} AND {sight.within}" if judged else sight.visible
+    condition = f"{OFFERABLE} AND {visibility.within}" if judged else visibility.visible
     if judged:
         front_matter = f"CASE WHEN {_NEEDS_MENTIONED} THEN d.front_matter END"
         tables = f"{FROM} LEFT JOIN documents d ON d.skill_id = s.id"
     if unusable:
-        condition = f"s.live = 1 AND {ARRIVED} AND {sight.within}"
+        condition = f"s.live = 1 AND {IMPORTED} AND {visibility.within}"
     values: list[object] = []
     for column, value in (
         ("s.source_id", source_id),
@@ -563,9 +576,9 @@ def candidates(
     rows = reader.stream(
         f"SELECT s.id, s.hidden, s.required_tools, {front_matter}, "
         f"CASE WHEN {OFFERABLE} THEN 1 ELSE 0 END, "
-        f"{sight.project}, -src.precedence, coalesce(src.owner, ''), src.strength, s.source_id, "
-        f"s.position, coalesce(src.team, ''), "
-        f"{columns(sight)} FROM {tables} "
+        f"{visibility.project}, -src.precedence, coalesce(src.owner, ''), src.strength, "
+        f"s.source_id, s.position, coalesce(src.team, ''), "
+        f"{columns(visibility)} FROM {tables} "
         f"WHERE {condition} ORDER BY {order('name', reverse=False)}",
         values,
     )
@@ -585,7 +598,7 @@ class Offer(NamedTuple):
     folder: str
 
 
-class Entry(NamedTuple):
+class CatalogEntry(NamedTuple):
     """One skill of the catalogue; ``location`` is the absolute path of its SKILL.md."""
 
     ref: str
@@ -605,18 +618,18 @@ _LOCATION: Final = f"rtrim({PATH}, '/') || '/' || coalesce(s.document, 'SKILL.md
 
 def offers(reader: Reader) -> list[Offer]:
     """Return all skills that models see, by name."""
-    return list(map(Offer._make, reader.rows(f"{_select(reader.sight)} {_ORDER}")))
+    return list(map(Offer._make, reader.rows(f"{_select(reader.visibility)} {_ORDER}")))
 
 
-def entries(reader: Reader) -> list[Entry]:
+def entries(reader: Reader) -> list[CatalogEntry]:
     """Return all skills that models see as entries of a catalogue, by name."""
-    sight = reader.sight
+    visibility = reader.visibility
     rows = reader.stream(
-        f"SELECT {sight.ref}, s.name, {DESCRIPTION}, src.scope, {_LOCATION} FROM {FROM} "
-        f"WHERE {_offered(sight)} {_ORDER}",
+        f"SELECT {visibility.ref}, s.name, {DESCRIPTION}, src.scope, {_LOCATION} FROM {FROM} "
+        f"WHERE {_is_offered(visibility)} {_ORDER}",
         (),
     )
-    return list(map(Entry._make, rows))
+    return list(map(CatalogEntry._make, rows))
 
 
 def some_offers(reader: Reader, first: Sequence[str], most: int) -> tuple[list[Offer], int]:
@@ -624,12 +637,14 @@ def some_offers(reader: Reader, first: Sequence[str], most: int) -> tuple[list[O
 
     Asks for no more rows than it returns.
     """
-    sight = reader.sight
-    select = _select(sight)
+    visibility = reader.visibility
+    select = _select(visibility)
     with reader.snapshot():
-        total = reader.rows(f"SELECT count(*) FROM {FROM} WHERE {_offered(sight)}")
+        total = reader.rows(f"SELECT count(*) FROM {FROM} WHERE {_is_offered(visibility)}")
         marks = ", ".join("?" * len(first))
-        near = reader.rows(f"{select} AND {sight.ref} IN ({marks})", list(first)) if first else []
+        near = (
+            reader.rows(f"{select} AND {visibility.ref} IN ({marks})", list(first)) if first else []
+        )
         others = reader.rows(f"{select} {_ORDER} LIMIT ?", [most])
     near.sort(key=lambda row: first.index(row[0]))
     rows = [*near, *(row for row in others if row[0] not in first)][:most]
@@ -649,15 +664,15 @@ class TreeHashes:
     def read(self, reader: Reader) -> dict[str, str]:
         """Bring it up to date, and return it."""
         with reader.snapshot():
-            sight = reader.sight
-            columns = f"{sight.ref}, coalesce(s.tree_hash, '')"
-            begin = f"SELECT s.id % {PARTS}, {columns} FROM {FROM} WHERE {_offered(sight)}"
+            visibility = reader.visibility
+            columns = f"{visibility.ref}, coalesce(s.tree_hash, '')"
+            begin = f"SELECT s.id % {PARTS}, {columns} FROM {FROM} WHERE {_is_offered(visibility)}"
             if reader.digest is None:
                 return {ref: found for _, ref, found in reader.rows(begin)}
             digest = reader.digest.format(f"concat_ws(' ', {columns})")
             digests = dict(
                 reader.rows(
-                    f"SELECT s.id % {PARTS}, {digest} FROM {FROM} WHERE {_offered(sight)} "
+                    f"SELECT s.id % {PARTS}, {digest} FROM {FROM} WHERE {_is_offered(visibility)} "
                     f"GROUP BY s.id % {PARTS}"
                 )
             )
@@ -675,15 +690,15 @@ class TreeHashes:
         return {ref: found for part in self._parts.values() for ref, found in part.items()}
 
 
-def _select(sight: Sight) -> str:
+def _select(visibility: Visibility) -> str:
     return (
-        f"SELECT {sight.ref}, src.scope, {DESCRIPTION}, src.name, s.folder FROM {FROM} "
-        f"WHERE {_offered(sight)}"
+        f"SELECT {visibility.ref}, src.scope, {DESCRIPTION}, src.name, s.folder FROM {FROM} "
+        f"WHERE {_is_offered(visibility)}"
     )
 
 
-def _offered(sight: Sight) -> str:
-    return f"{sight.visible} AND s.hidden = 0"
+def _is_offered(visibility: Visibility) -> str:
+    return f"{visibility.visible} AND s.hidden = 0"
 
 
 _NESTED: Final = "JOIN skills c ON c.source_id = p.source_id AND c.live = 1 AND c.id <> p.id "
@@ -731,11 +746,11 @@ def manifests(
     reader: Reader, filters: Filters, *, limit: int = NO_LIMIT, offset: int = 0
 ) -> tuple[Manifest, ...]:
     """Return a page (all by default) of the skills that pass the filters, by name."""
-    sight = reader.sight
-    condition, values = where(reader, filters, sight)
+    visibility = reader.visibility
+    condition, values = where(reader, filters, visibility)
     with reader.snapshot():
         rows = reader.rows(
-            f"SELECT s.id, {sight.ref}, s.name, {DESCRIPTION}, src.name, s.folder, "
+            f"SELECT s.id, {visibility.ref}, s.name, {DESCRIPTION}, src.name, s.folder, "
             f"s.document, d.text FROM {FROM} JOIN documents d ON d.skill_id = s.id "
             f"WHERE {condition} ORDER BY {order('name', reverse=False)} LIMIT ? OFFSET ?",
             [*values, limit, offset],
@@ -754,7 +769,7 @@ def skills_with_files(reader: Reader, filters: Filters, patterns: Sequence[str])
 
     ``patterns`` of LIKE, in small letters.
     """
-    condition, values = where(reader, filters, reader.sight)
+    condition, values = where(reader, filters, reader.visibility)
     like = " OR ".join(["lower(f.path) LIKE ?"] * len(patterns))
     rows = reader.rows(
         f"SELECT s.id FROM {FROM} WHERE {condition} AND s.id IN "

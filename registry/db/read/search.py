@@ -9,15 +9,15 @@ from registry.db.read.skills import (
     DESCRIPTION,
     FROM,
     StoredSkill,
+    bodies_and_skills,
     columns,
-    hits,
     order,
-    refs_seen_by,
     select,
+    select_visible_refs,
     skill_of,
     skills,
 )
-from registry.db.visibility import OFFERABLE, STRENGTH, STRONGEST_FIRST, Sight, Strength
+from registry.db.visibility import OFFERABLE, PRECEDENCE, STRONGEST_FIRST, Precedence, Visibility
 from registry.model import Skill
 from registry.text import slug
 
@@ -31,7 +31,7 @@ def ids_named(reader: Reader, key: str, condition: Condition) -> Callable[[], li
 
 def heads_of(reader: Reader, ids: Sequence[int]) -> Callable[[], dict[int, str]]:
     """Ask later for the name, tags and description of each version as one text."""
-    told = reader.index.told(ids)
+    told = reader.index.metadata(ids)
     known = {one: it.head for one, it in told.items() if it.head is not None}
     left = [one for one in ids if one not in known]
     if not left:
@@ -44,44 +44,44 @@ def heads_of(reader: Reader, ids: Sequence[int]) -> Callable[[], dict[int, str]]
     return lambda: known | dict(rows())
 
 
-def strengths_of(
+def precedences_of(
     reader: Reader, ids: Sequence[int]
-) -> Callable[[Sequence[int]], Mapping[int, Strength]]:
+) -> Callable[[Sequence[int]], Mapping[int, Precedence]]:
     """Ask later for the strength of the sources of some of these versions."""
-    told = reader.index.told(ids)
+    told = reader.index.metadata(ids)
     if len(told) == len(ids):
         return lambda some: {one: told[one].strength for one in some}
-    sql = f"SELECT s.id, {STRENGTH} FROM {FROM} WHERE s.id {reader.in_json_array}"
-    asked = reader.ahead((sql, [json.dumps(list(ids))]))
+    sql = f"SELECT s.id, {PRECEDENCE} FROM {FROM} WHERE s.id {reader.in_json_array}"
+    asked = reader.pipeline((sql, [json.dumps(list(ids))]))
 
-    def answer(some: Sequence[int]) -> dict[int, Strength]:
+    def answer(some: Sequence[int]) -> dict[int, Precedence]:
         rows = asked() if asked else reader.rows(sql, [json.dumps(list(some))])
-        return {one: Strength(*told) for one, *told in rows}
+        return {one: Precedence(*told) for one, *told in rows}
 
     return answer
 
 
 def sketches(reader: Reader, ids: Sequence[int]) -> dict[int, bytes]:
     """Return what is kept of the texts of versions, to compare them; see `document.likeness`."""
-    told = reader.index.told(ids)
+    told = reader.index.metadata(ids)
     if len(told) == len(ids):
         return {one: known.sketch for one, known in told.items() if known.sketch is not None}
     sql = f"SELECT skill_id, data FROM sketches WHERE skill_id {reader.in_json_array}"
     return {row[0]: bytes(row[1]) for row in reader.rows(sql, [json.dumps(list(ids))])}
 
 
-def shown(
-    reader: Reader, ids: Sequence[int], others: Sequence[int], sight: Sight
+def hit_details(
+    reader: Reader, ids: Sequence[int], others: Sequence[int], visibility: Visibility
 ) -> tuple[dict[int, tuple[str, Skill]], dict[int, str]]:
     """Return body and skill of each version, and the refs of others; the snapshot ends with it."""
-    refs = _later(reader, refs_seen_by(reader, others, sight)) if others else list
-    reader.leave()
-    return hits(reader, ids, sight), dict(refs())
+    refs = _later(reader, select_visible_refs(reader, others, visibility)) if others else list
+    reader.finish()
+    return bodies_and_skills(reader, ids, visibility), dict(refs())
 
 
 def _later(reader: Reader, question: Select) -> Callable[[], list[tuple[Any, ...]]]:
     """Ask with what is asked next, where one waits for answers; else when it is called."""
-    return reader.ahead(question) or (lambda: reader.rows(*question))
+    return reader.pipeline(question) or (lambda: reader.rows(*question))
 
 
 _REPEATED: Final = (
@@ -89,18 +89,18 @@ _REPEATED: Final = (
 )
 
 
-def repeated(reader: Reader, name: str | None = None) -> tuple[Skill, ...]:
+def skills_sharing_names(reader: Reader, name: str | None = None) -> tuple[Skill, ...]:
     """Return the usable skills whose name several have, or those of one ``name``, by name."""
     named = f"s.name IN ({_REPEATED})" if name is None else "s.name = ?"
     rows = reader.rows(
-        f"SELECT {columns(reader.sight)} FROM {FROM} WHERE {OFFERABLE} AND {named} "
+        f"SELECT {columns(reader.visibility)} FROM {FROM} WHERE {OFFERABLE} AND {named} "
         f"ORDER BY {order('name', reverse=False)}",
         () if name is None else (name,),
     )
     return skills(rows)
 
 
-def same_as(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
+def same_files_as(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
     """Return the other usable skills of the same name with the same files, the strongest first."""
     return select(
         reader,
@@ -114,7 +114,7 @@ def listed_sketches(reader: Reader, listed: Sequence[int] | None = None) -> dict
 
     ``listed``: the versions that count as listed.
     """
-    condition, values = f"{OFFERABLE} AND {reader.sight.visible}", []
+    condition, values = f"{OFFERABLE} AND {reader.visibility.visible}", []
     if listed is not None:
         condition, values = f"s.id {reader.in_json_array}", [json.dumps(list(listed))]
     rows = reader.rows(
@@ -138,7 +138,7 @@ def sketch_at(reader: Reader, skill: Skill) -> bytes:
 def skills_of(reader: Reader, ids: Sequence[int]) -> dict[int, Skill]:
     """Return the skills of versions, in this order."""
     rows = reader.rows(
-        f"SELECT s.id, {columns(reader.sight)} FROM {FROM} WHERE s.id {reader.in_json_array}",
+        f"SELECT s.id, {columns(reader.visibility)} FROM {FROM} WHERE s.id {reader.in_json_array}",
         [json.dumps(list(ids))],
     )
     found = {row[0]: skill_of(row[1:]) for row in rows}

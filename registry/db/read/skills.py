@@ -7,7 +7,7 @@ from stat import S_IXUSR
 from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 from registry.db.interface import Reader, Select
-from registry.db.visibility import ARRIVED, STRONGEST_FIRST, Sight
+from registry.db.visibility import IMPORTED, STRONGEST_FIRST, Visibility
 from registry.model import (
     Diagnostic,
     JsonValue,
@@ -51,16 +51,16 @@ class Rows(Protocol):
     """What SELECTs can be asked of: a reader, or a transaction that writes."""
 
     @property
-    def sight(self) -> Sight:
+    def visibility(self) -> Visibility:
         """What is seen of projects."""
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a SELECT."""
 
 
-def columns(sight: Sight) -> str:
+def columns(visibility: Visibility) -> str:
     """Return what a listing selects, in the order of `Skill`'s fields."""
-    return _COLUMNS.format(ref=sight.ref, shadowed=sight.shadowed)
+    return _COLUMNS.format(ref=visibility.ref, shadowed=visibility.shadowed)
 
 
 def skills(rows: Iterable[tuple[Any, ...]]) -> tuple[Skill, ...]:
@@ -157,7 +157,7 @@ _FACTS: Final = (
     "src.team, CASE WHEN src.url IS NULL THEN 0 ELSE 1 END"
 )
 
-_WIDTH: Final = _FACTS.count(",") + 2
+_FACT_COUNT: Final = _FACTS.count(",") + 2
 
 BATCH: Final = 500
 
@@ -183,7 +183,7 @@ class StoredSkill(NamedTuple):
     fingerprint: str
     racy: int
     hidden: int
-    held: int
+    quarantined: int
     compatibility: str | None
     required_tools: str
     parameters: str
@@ -218,8 +218,10 @@ class StoredSkill(NamedTuple):
 
     @property
     def is_usable(self) -> bool:
-        """Whether it may be seen by anybody; what is ``held`` waits to be trusted."""
-        return self.skill.status in {"ok", "warning"} and self.enabled == 1 and self.held == 0
+        """Whether it may be seen by anybody; what is quarantined waits to be trusted."""
+        return (
+            self.skill.status in {"ok", "warning"} and self.enabled == 1 and self.quarantined == 0
+        )
 
     @property
     def is_visible(self) -> bool:
@@ -229,17 +231,19 @@ class StoredSkill(NamedTuple):
 
 def select(reader: Reader, condition: str, *values: object) -> list[StoredSkill]:
     """Return the live skills that meet a condition on ``s`` (skills) and ``src`` (sources)."""
-    rows = reader.as_seen(lambda sight: (f"{_selecting(sight)} {condition}", values))
+    rows = reader.query_visible(
+        lambda visibility: (f"{_selecting(visibility)} {condition}", values)
+    )
     return list(map(_stored, rows))
 
 
 def _stored(row: tuple[Any, ...]) -> StoredSkill:
-    return StoredSkill._make((*row[:_WIDTH], skill_of(row[_WIDTH:])))
+    return StoredSkill._make((*row[:_FACT_COUNT], skill_of(row[_FACT_COUNT:])))
 
 
-def _selecting(sight: Sight) -> str:
-    within = f"CASE WHEN {sight.within} THEN 1 ELSE 0 END"
-    return f"SELECT {_FACTS}, {within}, {columns(sight)} FROM {FROM} WHERE s.live = 1 AND "
+def _selecting(visibility: Visibility) -> str:
+    within = f"CASE WHEN {visibility.within} THEN 1 ELSE 0 END"
+    return f"SELECT {_FACTS}, {within}, {columns(visibility)} FROM {FROM} WHERE s.live = 1 AND "
 
 
 def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[StoredSkill]]:
@@ -249,14 +253,14 @@ def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[Stor
     """
     source, slash, rest = handle.partition("/")
     if not slash:
-        return [], select(reader, f"s.name = ? AND {ARRIVED}", handle)
+        return [], select(reader, f"s.name = ? AND {IMPORTED}", handle)
 
-    def either(sight: Sight) -> Select:
-        begin = f"{_selecting(sight)} {ARRIVED} AND "
+    def either(visibility: Visibility) -> Select:
+        begin = f"{_selecting(visibility)} {IMPORTED} AND "
         sql = f"{begin} src.name = ? AND s.folder = ? UNION ALL {begin} s.name IN (?, ?)"
         return sql, (source, rest, handle, rest)
 
-    found = list(map(_stored, reader.as_seen(either)))
+    found = list(map(_stored, reader.query_visible(either)))
     placed = [one for one in found if (one.skill.source, one.folder) == (source, rest)]
     # One that is both comes out twice.
     return placed[:1], list({one.id: one for one in found}.values())
@@ -269,12 +273,12 @@ def by_id(reader: Reader, skill_id: int) -> StoredSkill | None:
 
 def by_place(reader: Reader, source_id: int, folder: str) -> StoredSkill | None:
     """Return the skill in a folder of a source; None: there is none."""
-    return stored(reader.as_seen(lambda sight: at_place(sight, source_id, folder)))
+    return stored(reader.query_visible(lambda visibility: at_place(visibility, source_id, folder)))
 
 
-def at_place(sight: Sight, source_id: int, folder: str) -> Select:
+def at_place(visibility: Visibility, source_id: int, folder: str) -> Select:
     """Return what asks for the skill in a folder of a source; `stored` understands the answer."""
-    return f"{_selecting(sight)} s.source_id = ? AND s.folder = ?", (source_id, folder)
+    return f"{_selecting(visibility)} s.source_id = ? AND s.folder = ?", (source_id, folder)
 
 
 def stored(rows: Sequence[tuple[Any, ...]]) -> StoredSkill | None:
@@ -282,18 +286,18 @@ def stored(rows: Sequence[tuple[Any, ...]]) -> StoredSkill | None:
     return _stored(rows[0]) if rows else None
 
 
-def namesakes(reader: Reader, subject: str) -> list[StoredSkill]:
+def same_name(reader: Reader, subject: str) -> list[StoredSkill]:
     """Return all skills that a name or ref may mean, shadowed ones too, the strongest first."""
     source, _, rest = subject.partition("/")
     condition = "(s.name = ? OR (src.name = ? AND (s.folder = ? OR s.name = ?)))"
-    ordered = f"{ARRIVED} AND {condition} ORDER BY {STRONGEST_FIRST}"
+    ordered = f"{IMPORTED} AND {condition} ORDER BY {STRONGEST_FIRST}"
     found = select(reader, ordered, subject, source, rest, rest)
     return sorted(found, key=lambda one: (one.within == 0, one.skill.shadowed))
 
 
 def same_files(reader: Reader, name: str, tree_hash: str) -> list[StoredSkill]:
     """Return all skills of a name that have these files."""
-    return select(reader, f"s.name = ? AND s.tree_hash = ? AND {ARRIVED}", name, tree_hash)
+    return select(reader, f"s.name = ? AND s.tree_hash = ? AND {IMPORTED}", name, tree_hash)
 
 
 def folder_of_name(reader: Reader, source_id: int, name: str) -> str | None:
@@ -318,7 +322,7 @@ def is_known(reader: Reader, name: str) -> bool:
 def folders(reader: Reader, source_id: int) -> dict[str, int]:
     """Return the folders of a source's skills, and those without a document, but no links.
 
-    The value is 1 for what hides itself from models, and what is held back from them, else 0.
+    The value is 1 for what hides itself from models, and quarantined skills, else 0.
     """
     sql = (
         "SELECT folder, CASE WHEN hidden = 1 OR held = 1 THEN 1 ELSE 0 END FROM skills s "
@@ -356,7 +360,7 @@ Document: TypeAlias = tuple[str, int, Mapping[str, JsonValue]]
 """The text of a SKILL.md, where its body starts, and its front matter."""
 
 
-def whole(
+def load_content(
     reader: Reader, skill_id: int
 ) -> tuple[Document | None, tuple[SkillFile, ...], tuple[Diagnostic, ...]]:
     """Return the document, the files and the findings of a version, as they are at one time."""
@@ -386,9 +390,9 @@ def _findings(rows: Sequence[tuple[Any, ...]]) -> tuple[Diagnostic, ...]:
 
 def visible_refs(reader: Reader, name: str) -> list[str]:
     """Return the refs of the visible skills of this name, the strongest first."""
-    sight = reader.sight
+    visibility = reader.visibility
     sql = (
-        f"SELECT {sight.ref} FROM {FROM} WHERE s.name = ? AND {sight.visible} "
+        f"SELECT {visibility.ref} FROM {FROM} WHERE s.name = ? AND {visibility.visible} "
         f"ORDER BY {STRONGEST_FIRST}"
     )
     return [row[0] for row in reader.rows(sql, (name,))]
@@ -396,15 +400,17 @@ def visible_refs(reader: Reader, name: str) -> list[str]:
 
 def refs_of(reader: Reader, ids: Sequence[int]) -> dict[int, str]:
     """Return the refs of versions, live or not."""
-    sight, starts = reader.sight, range(0, len(ids), BATCH)
-    parts = (refs_seen(reader, ids[start : start + BATCH], sight) for start in starts)
+    visibility, starts = reader.visibility, range(0, len(ids), BATCH)
+    parts = (visible_refs_of(reader, ids[start : start + BATCH], visibility) for start in starts)
     return {one: ref for part in parts for one, ref in part.items()}
 
 
-def hits(reader: Reader, ids: Sequence[int], sight: Sight) -> dict[int, tuple[str, Skill]]:
+def bodies_and_skills(
+    reader: Reader, ids: Sequence[int], visibility: Visibility
+) -> dict[int, tuple[str, Skill]]:
     """Return the Markdown body (empty: there is none) and the skill of each version."""
     rows = reader.rows(
-        f"SELECT s.id, substr(d.text, d.body_start + 1), {columns(sight)} FROM {FROM} "
+        f"SELECT s.id, substr(d.text, d.body_start + 1), {columns(visibility)} FROM {FROM} "
         f"LEFT JOIN documents d ON d.skill_id = s.id WHERE s.id {reader.in_json_array}",
         [json.dumps(ids)],
     )
@@ -413,14 +419,14 @@ def hits(reader: Reader, ids: Sequence[int], sight: Sight) -> dict[int, tuple[st
 
 def names_and_sources(reader: Reader) -> list[tuple[str, str]]:
     """Return (name, source) of all visible skills."""
-    sql = f"SELECT s.name, src.name FROM {FROM} WHERE {reader.sight.visible}"
+    sql = f"SELECT s.name, src.name FROM {FROM} WHERE {reader.visibility.visible}"
     return reader.rows(sql)
 
 
 def visible_names(reader: Reader) -> list[tuple[str, str, str]]:
     """Return (ref, key of the name, folder) of all visible skills."""
-    sight = reader.sight
-    sql = f"SELECT {sight.ref}, s.name_key, s.folder FROM {FROM} WHERE {sight.visible}"
+    visibility = reader.visibility
+    sql = f"SELECT {visibility.ref}, s.name_key, s.folder FROM {FROM} WHERE {visibility.visible}"
     return reader.rows(sql)
 
 
@@ -450,14 +456,14 @@ def has_below(reader: Reader, source_id: int, folder: str) -> bool:
     )
 
 
-def refs_seen(reader: Reader, ids: Sequence[int], sight: Sight) -> dict[int, str]:
+def visible_refs_of(reader: Reader, ids: Sequence[int], visibility: Visibility) -> dict[int, str]:
     """Return the ref of each version, as it is seen."""
-    return dict(reader.rows(*refs_seen_by(reader, ids, sight))) if ids else {}
+    return dict(reader.rows(*select_visible_refs(reader, ids, visibility))) if ids else {}
 
 
-def refs_seen_by(reader: Reader, ids: Sequence[int], sight: Sight) -> Select:
+def select_visible_refs(reader: Reader, ids: Sequence[int], visibility: Visibility) -> Select:
     """Return what asks for id and ref of each version, as it is seen."""
-    sql = f"SELECT s.id, {sight.ref} FROM {FROM} WHERE s.id {reader.in_json_array}"
+    sql = f"SELECT s.id, {visibility.ref} FROM {FROM} WHERE s.id {reader.in_json_array}"
     return sql, [json.dumps(list(ids))]
 
 
@@ -481,7 +487,9 @@ def fingerprints(reader: Reader, source_id: int) -> Iterator[StoredFingerprint]:
     return map(StoredFingerprint._make, reader.stream(sql, (source_id,)))
 
 
-def known_hashes(reader: Reader, skill_id: int) -> dict[str, tuple[tuple[int, ...], str | None]]:
+def stored_file_hashes(
+    reader: Reader, skill_id: int
+) -> dict[str, tuple[tuple[int, ...], str | None]]:
     """Return per file of a version its stat (mode, size, mtime, ctime, inode) and its hash."""
     return {
         path: (tuple(facts), content)
@@ -552,7 +560,7 @@ def has_retired(reader: Reader, host: str) -> bool:
     return bool(reader.rows(sql, (host,)))
 
 
-def skills_in(reader: Reader, source: str) -> list[StoredSkill]:
+def skills_of_source(reader: Reader, source: str) -> list[StoredSkill]:
     """Return all skills of a source, by name, whether they are seen or not."""
     wanted = "src.name = ? AND src.enabled = 1 AND s.status <> 'no_document'"
     return select(reader, f"{wanted} ORDER BY {order('name', reverse=False)}", source)
@@ -560,5 +568,5 @@ def skills_in(reader: Reader, source: str) -> list[StoredSkill]:
 
 def quarantined(reader: Reader) -> set[tuple[str, str]]:
     """Return the source and folder of each quarantined skill."""
-    held = "s.live = 1 AND s.held = 1 AND s.status IN ('ok', 'warning')"
-    return set(reader.rows(f"SELECT src.name, s.folder FROM {FROM} WHERE {held}"))
+    waiting = "s.live = 1 AND s.held = 1 AND s.status IN ('ok', 'warning')"
+    return set(reader.rows(f"SELECT src.name, s.folder FROM {FROM} WHERE {waiting}"))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from registry.db.interface import Reader, Select
-from registry.db.visibility import ARRIVED
+from registry.db.visibility import IMPORTED
 from registry.disk.paths import ROOT
 from registry.model import Remote, Source
 
@@ -15,7 +15,7 @@ SELECT src.id, src.name, src.path, src.scope, src.priority, src.enabled, src.las
 FROM sources src ORDER BY src.precedence DESC, src.strength, src.name
 """
 
-_COUNT = f"""CASE WHEN NOT {ARRIVED} THEN 0 ELSE (SELECT count(*) FROM skills s
+_COUNT = f"""CASE WHEN NOT {IMPORTED} THEN 0 ELSE (SELECT count(*) FROM skills s
 WHERE s.source_id = src.id AND s.live = 1 AND s.status <> 'no_document') END"""
 
 _HELD = """CASE WHEN src.kind IS NULL THEN 0 ELSE (SELECT count(*) FROM skills s

@@ -7,7 +7,7 @@ from typing import Final, cast
 
 from registry.db.interface import Condition, Reader
 from registry.db.read.skills import FROM
-from registry.db.visibility import ARRIVED
+from registry.db.visibility import IMPORTED
 from registry.model import Value
 
 
@@ -44,27 +44,27 @@ _COUNTS: Final = (
     "count(DISTINCT CASE WHEN {visible} THEN s.category END), "
     "(SELECT count(DISTINCT t.tag) FROM {tables} JOIN skill_tags t ON t.skill_id = s.id "
     "WHERE {visible}) "
-    f"FROM {{tables}} WHERE s.live = 1 AND s.status <> 'no_document' AND {ARRIVED}"
+    f"FROM {{tables}} WHERE s.live = 1 AND s.status <> 'no_document' AND {IMPORTED}"
 )
 
 
 def stats(reader: Reader) -> Stats:
     """Count everything once."""
     with reader.snapshot():
-        sight = reader.sight
-        sql = _COUNTS.format(visible=sight.visible, shadowed=sight.shadowed, tables=FROM)
+        visibility = reader.visibility
+        sql = _COUNTS.format(visible=visibility.visible, shadowed=visibility.shadowed, tables=FROM)
         counts = reader.rows(sql) or [(0,) * 10]
         status = reader.rows(
             f"SELECT s.status, count(*) FROM {FROM} WHERE s.live = 1 "
-            f"AND s.status <> 'no_document' AND {ARRIVED} GROUP BY s.status ORDER BY s.status"
+            f"AND s.status <> 'no_document' AND {IMPORTED} GROUP BY s.status ORDER BY s.status"
         )
         scope = reader.rows(
-            f"SELECT src.scope, count(*) FROM {FROM} WHERE {sight.visible} GROUP BY src.scope"
+            f"SELECT src.scope, count(*) FROM {FROM} WHERE {visibility.visible} GROUP BY src.scope"
             " ORDER BY min(src.strength)"
         )
         origin = reader.rows(
-            f"SELECT coalesce(src.url, s.installed), count(*) FROM {FROM} WHERE {sight.visible} "
-            "AND coalesce(src.url, s.installed) IS NOT NULL GROUP BY 1"
+            f"SELECT coalesce(src.url, s.installed), count(*) FROM {FROM} "
+            f"WHERE {visibility.visible} AND coalesce(src.url, s.installed) IS NOT NULL GROUP BY 1"
         )
         synced = reader.rows("SELECT count(*), min(last_sync_at), max(last_sync_at) FROM sources")
     skills, visible, shadowed, hidden, files, size, names, kinds, categories, tags = counts[0]
@@ -115,7 +115,7 @@ def state_of_skills(reader: Reader) -> str:
     copies = "SELECT id, installed FROM skills WHERE installed IS NOT NULL AND live = 1 ORDER BY id"
     parts = (live, held, copies, notices, "SELECT max(id) FROM diagnostics", sources)
     found = reader.many([(sql, ()) for sql in parts])
-    return f"{found} {reader.sight.sources}"
+    return f"{found} {reader.visibility.sources}"
 
 
 def registered(reader: Reader) -> tuple[str | None, int, int]:
@@ -123,7 +123,7 @@ def registered(reader: Reader) -> tuple[str | None, int, int]:
     rows = reader.rows(
         "SELECT (SELECT max(version_num) FROM alembic_version), (SELECT count(*) FROM sources), "
         f"(SELECT count(*) FROM {FROM} WHERE s.live = 1 AND s.status <> 'no_document' "
-        f"AND {ARRIVED})"
+        f"AND {IMPORTED})"
     )
     return cast("tuple[str | None, int, int]", rows[0]) if rows else (None, 0, 0)
 
@@ -136,7 +136,7 @@ def problems(select: Callable[[str], Iterable[Sequence[object]]], indexed: str) 
     ):
         yield f"skill {ref} has no entry in the full-text index"
     for (ref,) in select(
-        f"SELECT s.ref FROM {FROM} WHERE s.live = 1 AND {ARRIVED} "
+        f"SELECT s.ref FROM {FROM} WHERE s.live = 1 AND {IMPORTED} "
         "GROUP BY s.ref HAVING count(*) > 1 LIMIT 20"
     ):
         yield f"two skills share the ref {ref}"

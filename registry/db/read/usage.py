@@ -26,7 +26,7 @@ class UsageCount(Value):
 def usage(reader: Reader) -> list[UsageCount]:
     """Return the counts of all usable skills that tools came upon, the most read first."""
     rows = reader.rows(
-        f"SELECT {reader.sight.ref}, s.name, src.name, u.listed, u.found, u.read, "
+        f"SELECT {reader.visibility.ref}, s.name, src.name, u.listed, u.found, u.read, "
         "u.last_listed_at, u.last_found_at, u.last_read_at "
         f"FROM {FROM} JOIN usage u ON u.uid = s.uid WHERE s.live = 1 AND {USABLE} "
         "ORDER BY u.read DESC, u.found DESC, u.listed DESC, s.name_key, s.ref"
@@ -37,7 +37,7 @@ def usage(reader: Reader) -> list[UsageCount]:
 def most_read(reader: Reader, condition: Condition, limit: int) -> list[UsageCount]:
     """Return the counts of the skills for which a condition holds that tools read most."""
     rows = reader.rows(
-        f"SELECT {reader.sight.ref}, s.name, src.name, u.listed, u.found, u.read, "
+        f"SELECT {reader.visibility.ref}, s.name, src.name, u.listed, u.found, u.read, "
         f"u.last_listed_at, u.last_found_at, u.last_read_at FROM {FROM} "
         f"JOIN usage u ON u.uid = s.uid WHERE u.read > 0 AND {condition[0]} "
         "ORDER BY u.read DESC, u.found DESC, s.name_key, s.ref LIMIT ?",

@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from registry.db.forks import busy
-from registry.db.interface import NONE, Backend, Stamps, State, UsageRow, Writer
+from registry.db.interface import NO_UPDATES, Backend, State, StatUpdates, UsageRow, Writer
 from registry.db.read.summary import problems, registered
 from registry.db.sqlite.dialect import (
     BUSY_SECONDS,
@@ -66,7 +66,9 @@ class SqliteBackend(Backend):
         """Return the lock beside the file."""
         return SyncLockFile(self.path)
 
-    def mark_unchanged(self, source_ids: Sequence[int], now: str, stamps: Stamps = NONE) -> None:
+    def mark_unchanged(
+        self, source_ids: Sequence[int], now: str, stamps: StatUpdates = NO_UPDATES
+    ) -> None:
         """Write ``now`` as the last sync of the sources, where anything can be written."""
         if not self.writable:
             return

@@ -5,13 +5,13 @@ from collections.abc import Collection, Sequence
 
 from sqlalchemy import Connection, delete, func, select, text, update
 
-from registry.db.audit_context import acting
+from registry.db.audit_context import current_context
 from registry.db.interface import MAX_INTEGER
-from registry.db.read.history import GROUP_DIGITS, REMEMBERED, MadeChange
+from registry.db.read.history import GROUP_DIGITS, REMEMBERED, RecordedChange
 from registry.db.read.skills import REMOTE_ORIGIN
 from registry.db.schema import changes, contents, gone
 from registry.db.versions import Packed, pack
-from registry.db.write.access import note
+from registry.db.write.access import record_audit
 from registry.db.write.statements import dialect_of, execute, insert_rows
 from registry.text import utc_now
 
@@ -61,7 +61,7 @@ def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
     sql = _RECORD_REVISIONS.format(
         files=dialect_of(connection).REVISION_FILES, origin=REMOTE_ORIGIN
     )
-    who = acting()
+    who = current_context()
     execute(connection, sql, who.tool, who.client, list(versions))
     execute(connection, _TURN, list(versions))
 
@@ -147,7 +147,7 @@ def prune(
         + ("" if host is None else " AND owner = session_user")
     )
     if deleted:
-        note(connection, "history pruned", None, revisions=len(deleted))
+        record_audit(connection, "history pruned", None, revisions=len(deleted))
     if not contents_too:
         return len(deleted), 0
     if connection.dialect.name == "postgresql":
@@ -159,7 +159,7 @@ def prune(
     return len(deleted), len(freed)
 
 
-_RECORD_GONE = """
+_RECORD_TOMBSTONES = """
 INSERT INTO gone (uid, name, source, folder, created_at, since, tree_hash, owner, team)
 SELECT s.uid, s.name, src.name, s.folder, s.created_at, ?, s.tree_hash, src.owner, src.team
 FROM skills s JOIN sources src ON src.id = s.source_id
@@ -168,14 +168,14 @@ ON CONFLICT DO NOTHING
 """
 
 
-def record_gone(connection: Connection, versions: Sequence[int]) -> None:
+def record_tombstones(connection: Connection, versions: Sequence[int]) -> None:
     """Write down where skills are, or were a moment ago, that are about to be retired."""
     if not versions:
         return
     which = list(versions)
     sql = "DELETE FROM gone WHERE uid IN (SELECT uid FROM skills WHERE id {in_array})"
     execute(connection, sql, which)
-    execute(connection, _RECORD_GONE, utc_now(), which)
+    execute(connection, _RECORD_TOMBSTONES, utc_now(), which)
 
 
 def note_trash(connection: Connection, uid: str, number: str) -> None:
@@ -183,15 +183,15 @@ def note_trash(connection: Connection, uid: str, number: str) -> None:
     connection.execute(update(gone).where(gone.c.uid == uid).values(trash=number))
 
 
-def end_gone(connection: Connection, numbers: Sequence[str]) -> None:
+def drop_tombstones(connection: Connection, numbers: Sequence[str]) -> None:
     """Forget skills that were removed from the trash for good."""
     connection.execute(gone.delete().where(gone.c.trash.in_(numbers)))
 
 
-def add_change(connection: Connection, change: MadeChange, host: str) -> None:
+def add_change(connection: Connection, change: RecordedChange, host: str) -> None:
     """Record a change, unless it is recorded already. The database gives it its ``id``."""
     facts = {key: value for key, value in change._asdict().items() if key != "id"}
-    row = {**facts, "host": host, "client": acting().client}
+    row = {**facts, "host": host, "client": current_context().client}
     insert_rows(connection, changes, [row], ignore_known=True)
 
 
@@ -208,11 +208,11 @@ def drop_old_changes(connection: Connection, host: str) -> None:
     connection.execute(delete(changes).where(changes.c.host == host, changes.c.id <= too_old))
 
 
-def drop_change(connection: Connection, change: MadeChange) -> None:
+def drop_change(connection: Connection, change: RecordedChange) -> None:
     """Forget a single change."""
     connection.execute(delete(changes).where(changes.c.id == change.id))
 
 
-def drop_changes(connection: Connection, first: MadeChange) -> None:
+def drop_changes(connection: Connection, first: RecordedChange) -> None:
     """Forget a change, and what was done to the same skill after it."""
     connection.execute(delete(changes).where(changes.c.uid == first.uid, changes.c.id >= first.id))

@@ -22,7 +22,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from registry.db.postgres.index import CONCAT
-from registry.db.visibility import ARRIVING, JOINING
+from registry.db.visibility import IMPORTING, RESOLVING
 from registry.db.write.statements import execute
 
 MAX_COPIES: Final = 50
@@ -35,10 +35,10 @@ WITH ranked AS (
            coalesce(src.team, '') AS team,
            CASE WHEN src.scope = 'project' THEN src.host || ':' || src.project ELSE '' END AS zone,
            -- What arrives is worked out as if there were nothing else, until all of it is there.
-           CASE WHEN src.enabled = {ARRIVING} THEN src.id ELSE 0 END AS world,
+           CASE WHEN src.enabled = {IMPORTING} THEN src.id ELSE 0 END AS world,
            CASE WHEN s.status IN ('ok', 'warning') AND s.held = 0
-               AND src.enabled IN (1, {ARRIVING}, {JOINING}) THEN 1 ELSE 0 END AS usable,
-           CASE WHEN src.enabled = {JOINING} THEN 1 ELSE 0 END AS joins
+               AND src.enabled IN (1, {IMPORTING}, {RESOLVING}) THEN 1 ELSE 0 END AS usable,
+           CASE WHEN src.enabled = {RESOLVING} THEN 1 ELSE 0 END AS joins
     FROM skills s JOIN sources src ON src.id = s.source_id
     WHERE s.live = 1 {{touched}}
 ),

@@ -17,20 +17,13 @@ from sqlalchemy import (
     select,
 )
 
-from registry.db.interface import Stamps
-from registry.db.schema import (
-    diagnostics,
-    documents,
-    skill_files,
-    skill_tags,
-    skills,
-    sources,
-)
+from registry.db.interface import StatUpdates
+from registry.db.schema import diagnostics, documents, skill_files, skill_tags, skills, sources
 from registry.db.versions import UNINDEXED, Indexed, NewVersion, how_indexed
 from registry.db.write.history import (
     add_contents,
-    record_gone,
     record_revisions,
+    record_tombstones,
     store_documents,
     store_texts,
 )
@@ -161,7 +154,7 @@ def publish(
         if row.namesakes != 1:
             known = (row.name, row.folder, row.old, row.old_folder)
             names.update(name for name in known if name is not None)
-    record_gone(connection, removed)
+    record_tombstones(connection, removed)
     removed = [*removed, *settled]
     outgoing = [*removed, *replaced]
     leaving = {None, *outgoing}
@@ -211,7 +204,7 @@ def delete_retired(connection: Connection, *, host: str = "", source_id: int | N
     return len(chosen)
 
 
-def refresh_stamps(connection: Connection, stamps: Stamps) -> None:
+def update_stats(connection: Connection, stamps: StatUpdates) -> None:
     """Store new stat facts of versions whose content is unchanged."""
     for sql, rows in stamps.statements:
         execute_many(connection, sql, rows)
@@ -242,7 +235,7 @@ def add_notices(connection: Connection, notices: Iterable[tuple[int, str, Diagno
         connection.execute(insert(diagnostics), rows)
 
 
-def replace_unread(
+def replace_findings(
     connection: Connection,
     source_id: int,
     code: str,
@@ -280,7 +273,7 @@ def _finding(
     }
 
 
-_STANDING: Final = """
+_CURRENT: Final = """
 SELECT {next_ids},
        (SELECT count(*) FROM skills b WHERE b.uid = ? AND b.live = 1),
        s.id, s.uid, s.name, s.folder, s.created_at, s.content_hash, s.tree_hash,
@@ -308,7 +301,7 @@ class LiveVersion(NamedTuple):
     text: str | None
 
 
-class Standing(NamedTuple):
+class CurrentState(NamedTuple):
     """How things stand where something is about to be written.
 
     ``free``: the lowest number of a version that is free; ``is_back``: the skill that was asked for
@@ -320,14 +313,18 @@ class Standing(NamedTuple):
     live: LiveVersion | None
 
 
-def standing_in(connection: Connection, source_id: int, folder: str, uid: str | None) -> Standing:
+def load_current(
+    connection: Connection, source_id: int, folder: str, uid: str | None
+) -> CurrentState:
     """Return how things stand in a folder; ``uid``: of a skill that may be back."""
-    sql = _STANDING.format(next_ids=dialect_of(connection).NEXT_IDS.format(count=1))
+    sql = _CURRENT.format(next_ids=dialect_of(connection).NEXT_IDS.format(count=1))
     row = tuple(execute(connection, sql, uid, source_id, folder).one())
-    return Standing(row[0], row[1] > 0, None if row[2] is None else LiveVersion(*row[2:]))
+    return CurrentState(row[0], row[1] > 0, None if row[2] is None else LiveVersion(*row[2:]))
 
 
-def put_in_place(connection: Connection, standing: Standing, version: NewVersion | None) -> None:
+def replace_version(
+    connection: Connection, standing: CurrentState, version: NewVersion | None
+) -> None:
     """Let a version (None: none) be live instead of what is."""
     live = standing.live
     if live is None and version is None:
@@ -337,7 +334,7 @@ def put_in_place(connection: Connection, standing: Standing, version: NewVersion
     if live is not None:
         names |= {live.name, live.folder}
         if version is None:
-            record_gone(connection, [live.id])
+            record_tombstones(connection, [live.id])
         if live.text is not None and live.content_hash is not None:
             store_texts(connection, [(live.content_hash, live.text)])
     switch(connection, incoming, [] if live is None else [live.id], names)

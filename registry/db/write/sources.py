@@ -20,9 +20,9 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from registry.db.schema import diagnostics, gone, skills, sources
-from registry.db.visibility import ARRIVING, JOINING
-from registry.db.write.access import note
-from registry.db.write.history import record_gone, store_documents
+from registry.db.visibility import IMPORTING, RESOLVING
+from registry.db.write.access import record_audit
+from registry.db.write.history import record_tombstones, store_documents
 from registry.db.write.names import refresh_names, refresh_names_below
 from registry.db.write.skills import delete_retired
 from registry.errors import SourceExists, TrustOutdated
@@ -75,7 +75,7 @@ def add_source(
     with _unless_taken(name):
         added = connection.execute(insert(sources).values(values))
     (new_id,) = added.inserted_primary_key or (0,)
-    note(connection, "source added", name, path=path)
+    record_audit(connection, "source added", name, path=path)
     refresh_names_below(connection, name)
     return int(new_id)
 
@@ -106,7 +106,7 @@ def change_source(
     told = zip(("scope", "priority"), old, (scope, priority), strict=True)
     changed = {key: [before, after] for key, before, after in told if before != after}
     if changed:
-        note(connection, "source changed", name, **changed)
+        record_audit(connection, "source changed", name, **changed)
     refresh_names(connection, None)
 
 
@@ -119,7 +119,7 @@ def rename_source(connection: Connection, source_id: int, before: str, name: str
     with _unless_taken(name):  # which is known at once of a statement that returns something
         connection.execute(renamed.returning(sources.c.id)).one()
     connection.execute(update(gone).where(gone.c.source == before).values(source=name))
-    note(connection, "source changed", before, name=[before, name])
+    record_audit(connection, "source changed", before, name=[before, name])
 
 
 def set_team(connection: Connection, source_id: int, team: str | None) -> None:
@@ -140,12 +140,12 @@ def remove_source(connection: Connection, source_id: int, *, with_tombstones: bo
     """
     known = select(sources.c.name, sources.c.path).where(sources.c.id == source_id)
     for name, path in connection.execute(known):
-        note(connection, "source removed", name, path=path)
+        record_audit(connection, "source removed", name, path=path)
     live = select(skills.c.id).where(skills.c.source_id == source_id, skills.c.live == 1)
     versions = list(connection.scalars(live))
     store_documents(connection, versions)
     if with_tombstones:
-        record_gone(connection, versions)
+        record_tombstones(connection, versions)
     while delete_retired(connection, source_id=source_id):
         pass
     connection.execute(sources.delete().where(sources.c.id == source_id))
@@ -209,21 +209,23 @@ def distrust_source(connection: Connection, source_id: int) -> int:
     return len(names)
 
 
-def hide_until_complete(connection: Connection, source_ids: Sequence[int]) -> set[int]:
+def begin_importing(connection: Connection, source_ids: Sequence[int]) -> set[int]:
     """Show nothing of sources of which nothing is seen yet; return those of which that is so.
 
     What becomes live in them is seen when `show_all` is told, after `join`.
     """
     nothing = ~exists().where(skills.c.source_id == sources.c.id, skills.c.live == 1)
-    unseen = or_(sources.c.enabled == JOINING, and_(sources.c.enabled == 1, nothing))
+    unseen = or_(sources.c.enabled == RESOLVING, and_(sources.c.enabled == 1, nothing))
     connection.execute(
-        update(sources).where(sources.c.id.in_(source_ids), unseen).values(enabled=ARRIVING)
+        update(sources).where(sources.c.id.in_(source_ids), unseen).values(enabled=IMPORTING)
     )
-    hidden = select(sources.c.id).where(sources.c.id.in_(source_ids), sources.c.enabled == ARRIVING)
+    hidden = select(sources.c.id).where(
+        sources.c.id.in_(source_ids), sources.c.enabled == IMPORTING
+    )
     return set(connection.scalars(hidden))
 
 
-def join(connection: Connection, source_ids: Sequence[int]) -> list[int]:
+def begin_resolving(connection: Connection, source_ids: Sequence[int]) -> list[int]:
     """Let what arrived stand beside all else, still seen by nobody; return the sources that do.
 
     The names that they share (`shared_names`) are to be worked out before `show_all` is told, in
@@ -231,9 +233,11 @@ def join(connection: Connection, source_ids: Sequence[int]) -> list[int]:
     """
     ours = sources.c.id.in_(source_ids)
     connection.execute(
-        update(sources).where(ours, sources.c.enabled == ARRIVING).values(enabled=JOINING)
+        update(sources).where(ours, sources.c.enabled == IMPORTING).values(enabled=RESOLVING)
     )
-    return list(connection.scalars(select(sources.c.id).where(ours, sources.c.enabled == JOINING)))
+    return list(
+        connection.scalars(select(sources.c.id).where(ours, sources.c.enabled == RESOLVING))
+    )
 
 
 def shared_names(connection: Connection, source_ids: Sequence[int]) -> list[str]:
@@ -252,17 +256,17 @@ def shared_names(connection: Connection, source_ids: Sequence[int]) -> list[str]
     return list(connection.scalars(shared))
 
 
-def show_all(connection: Connection, source_ids: Sequence[int]) -> None:
+def finish_importing(connection: Connection, source_ids: Sequence[int]) -> None:
     """Show what sources hold that were hidden until they are complete, and hide what that hides."""
     for source_id in source_ids:
         one = sources.c.id == source_id
         owner = func.coalesce(sources.c.owner, "")
         state = select(sources.c.enabled, sources.c.strength, sources.c.precedence, owner)
         was, own, precedence, whose = connection.execute(state.where(one)).one()
-        if was not in {ARRIVING, JOINING}:
+        if was not in {IMPORTING, RESOLVING}:
             continue
         connection.execute(update(sources).where(one).values(enabled=1))
-        if was == ARRIVING:  # of a copy of a server, say
+        if was == IMPORTING:  # of a copy of a server, say
             refresh_names(connection, shared_names(connection, [source_id]))
             continue
         # Sources whose skills it may hide (other owners': copies, or as an admin decided); and
@@ -277,7 +281,7 @@ def show_all(connection: Connection, source_ids: Sequence[int]) -> None:
         )
         others = select(sources.c.id).where(
             ~one,
-            or_(and_(sources.c.enabled == 1, after), and_(sources.c.enabled == JOINING, ~after)),
+            or_(and_(sources.c.enabled == 1, after), and_(sources.c.enabled == RESOLVING, ~after)),
         )
         if concerned := list(connection.scalars(others)):
             live = select(skills.c.name).where(skills.c.live == 1)
@@ -292,7 +296,7 @@ def _told(connection: Connection, what: str, which: Sequence[ColumnElement[bool]
     told = select(skills.c.name, sources.c.name, skills.c.folder).join(sources).where(*which)
     rows = connection.execute(told).all()
     for _, source, folder in rows:
-        note(connection, what, f"{source}/{folder}")
+        record_audit(connection, what, f"{source}/{folder}")
     return [row[0] for row in rows]
 
 

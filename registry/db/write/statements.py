@@ -8,7 +8,7 @@ from sqlalchemy import Connection, CursorResult, Table
 
 from registry.db.postgres import index as postgres
 from registry.db.sqlite import index as sqlite
-from registry.db.visibility import EVERYTHING, Sight
+from registry.db.visibility import EVERYTHING, Visibility
 
 MAX_VARIABLES: Final = 30_000  # SQLite and PostgreSQL allow some more than 32,000
 
@@ -37,7 +37,7 @@ class InTransaction:
         self._connection = connection
 
     @property
-    def sight(self) -> Sight:
+    def visibility(self) -> Visibility:
         """What is seen of projects: all, since nobody is shown what is asked for here."""
         return EVERYTHING
 

@@ -68,7 +68,7 @@ ON CONFLICT (day, uid) DO UPDATE SET
   read = usage_days.read + excluded.read
 """
 
-_place: Final = attrgetter("source", "folder")
+_place_of: Final = attrgetter("source", "folder")
 
 
 class Located(Protocol):
@@ -83,7 +83,7 @@ class Located(Protocol):
         """The folder below it."""
 
 
-class Place(NamedTuple):
+class SkillPlace(NamedTuple):
     """Where a skill is."""
 
     source: str
@@ -112,7 +112,7 @@ class _Counts:
 
     def add(self, event: UsageEvent, skills: Sequence[Located]) -> None:
         # All in C: a listing of ten thousand skills costs a few milliseconds more by this.
-        places = list(map(_place, skills))
+        places = list(map(_place_of, skills))
         self.often[event].update(places)
         self.last[event].update(zip(places, repeat(time.time_ns())))
 
@@ -163,7 +163,7 @@ class Usage:
 
     def read(self, source: str, folder: str) -> None:
         """Count that a tool read this skill, or a file of it."""
-        self._note("read", [Place(source, folder)])
+        self._note("read", [SkillPlace(source, folder)])
 
     def write(self) -> None:
         """Write down what was counted; where the database is busy or unusable, keep it."""

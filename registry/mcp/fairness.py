@@ -1,4 +1,4 @@
-"""Fair turns: whose request works next, and how many bytes wait to be sent.
+"""Fair use of threads: which client's request runs next, and how many bytes wait to be sent.
 
 Requests are counted by their token, or else by their address. Each of them in turn gets a thread,
 so that a burst of one client delays the next request of another by one job at most.
@@ -32,8 +32,8 @@ App = Callable[[Scope, Any, Any], Any]
 
 
 @dataclass(slots=True)
-class Asking:
-    """Whose request this is: ``who`` names a token or an address; empty: no request at all."""
+class Caller:
+    """The client of a request: ``who`` names its token or address; empty outside of requests."""
 
     who: str = ""
     address: str = ""
@@ -44,17 +44,17 @@ class ClientGone(Exception):
     """The client has closed its connection, so no answer is needed."""
 
 
-_asking: ContextVar[Asking] = ContextVar("asking")
+_asking: ContextVar[Caller] = ContextVar("asking")
 
 
-def asking() -> Asking:
-    """Return whose request the current task, or thread, works for."""
-    return _asking.get(None) or Asking()
+def caller() -> Caller:
+    """Return the client that the current task or thread works for."""
+    return _asking.get(None) or Caller()
 
 
-def keep_on() -> None:
+def check_client() -> None:
     """Raise `ClientGone` if the client of this work has gone. Long work calls it now and then."""
-    if asking().is_gone:
+    if caller().is_gone:
         raise ClientGone
 
 
@@ -71,7 +71,7 @@ class Unsent:
         return self._of.total()
 
     def is_much(self, who: str) -> bool:
-        """Return whether a client has to take some of its answers first.
+        """Tell whether a client must read some of its answers before its next request runs.
 
         A client for which nothing waits is never held up by the others.
         """
@@ -92,8 +92,8 @@ class Unsent:
                 tell()
 
 
-class Turns:
-    """Threads that clients use in turn: as many as one client may have, and one for the others."""
+class FairThreads:
+    """A thread pool that clients use in turn: ``of_one`` threads for one client, and one more."""
 
     def __init__(self, of_one: int, name: str, unsent: Unsent | None = None) -> None:
         self._pool = ThreadPoolExecutor(of_one + 1, thread_name_prefix=name)
@@ -106,7 +106,7 @@ class Turns:
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
         """Call a function in a thread, when it is this client's turn."""
-        who, loop = asking().who, asyncio.get_running_loop()
+        who, loop = caller().who, asyncio.get_running_loop()
         await self._turn(who)
         try:
             job = self._pool.submit(copy_context().run, partial(work, *arguments))
@@ -143,7 +143,7 @@ class Turns:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Give free threads to clients that wait, each of which then goes to the end."""
+        """Give free threads to waiting clients, in turn."""
         for who in list(self._waiting):
             turns = self._waiting[who]
             while turns and turns[0].done():
@@ -163,8 +163,8 @@ class Turns:
         return self._free > 0 and is_fair and not self.unsent.is_much(who)
 
 
-class Fair:
-    """An ASGI application around another that tells `Turns` whose each request is.
+class FairRequests:
+    """ASGI middleware that tells `FairThreads` which client sends each request.
 
     Behind one of the ``proxies`` it is the address that the proxy forwards. Answers are sent part
     by part, as the client takes them. When the client of a page goes, the work for it ends; the SDK
@@ -177,12 +177,12 @@ class Fair:
         self._proxies = proxies
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
-        """Hand a request on."""
+        """Pass a request on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         address = self._address(scope)
-        mine = Asking(address, address)
+        mine = Caller(address, address)
 
         async def in_parts(message: Scope) -> None:
             body = message.get("body", b"")
@@ -204,7 +204,7 @@ class Fair:
         finally:
             _asking.reset(before)
 
-    async def _until_gone(self, mine: Asking, scope: Scope, receive: Any, send: Any) -> None:
+    async def _until_gone(self, mine: Caller, scope: Scope, receive: Any, send: Any) -> None:
         answering = asyncio.ensure_future(self._app(scope, _never, send))
 
         async def watch() -> None:
@@ -239,7 +239,7 @@ class Fair:
 
 
 async def _never() -> Scope:
-    """Wait until the task is cancelled: its request has no body, and `Fair` sees the end itself."""
+    """Wait until the task is cancelled; the request has no body."""
     await asyncio.Event().wait()
     return {"type": "http.disconnect"}
 
