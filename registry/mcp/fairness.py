@@ -6,7 +6,7 @@ so that a burst of one client delays the next request of another by one job at m
 
 import asyncio
 import ipaddress
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -14,6 +14,7 @@ from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
+from weakref import WeakValueDictionary
 
 T = TypeVar("T")
 
@@ -63,7 +64,7 @@ class Unsent:
 
     def __init__(self) -> None:
         self._of: Counter[str] = Counter()
-        self.on_less: list[Callable[[], None]] = []
+        self._less = asyncio.Event()
 
     @property
     def total(self) -> int:
@@ -78,6 +79,12 @@ class Unsent:
         mine = self._of[who]
         return mine >= UNSENT_TO_ONE or (mine > 0 and self.total >= UNSENT)
 
+    async def room(self, who: str) -> None:
+        """Wait until a client has read enough of its answers."""
+        while self.is_much(who):
+            self._less.clear()
+            await self._less.wait()
+
     @contextmanager
     def of(self, who: str, size: int) -> Iterator[None]:
         """Count bytes for as long as the block runs."""
@@ -88,79 +95,51 @@ class Unsent:
             self._of[who] -= size
             if not self._of[who]:
                 del self._of[who]
-            for tell in self.on_less:
-                tell()
+            self._less.set()
 
 
 class FairThreads:
-    """A thread pool that clients use in turn: ``of_one`` threads for one client, and one more."""
+    """A thread pool in which one client can use ``of_one`` threads; one more is for the others.
+
+    A client's further requests wait for its own to end before they queue for a thread, so
+    waiting clients alternate.
+    """
 
     def __init__(self, of_one: int, name: str, unsent: Unsent | None = None) -> None:
         self._pool = ThreadPoolExecutor(of_one + 1, thread_name_prefix=name)
-        self._free = of_one + 1
+        self._free = asyncio.Semaphore(of_one + 1)
         self._of_one = of_one
-        self._running: Counter[str] = Counter()
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._clients: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self.unsent = unsent or Unsent()
-        self.unsent.on_less.append(self._go_on)
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
         """Call a function in a thread, when it is this client's turn."""
         who, loop = caller().who, asyncio.get_running_loop()
-        await self._turn(who)
+        own = self._clients.setdefault(who, asyncio.Semaphore(self._of_one))
+        await own.acquire()
+        try:
+            await self.unsent.room(who)
+            await self._free.acquire()
+        except BaseException:
+            own.release()
+            raise
+
+        def end() -> None:
+            own.release()
+            self._free.release()
+
         try:
             job = self._pool.submit(copy_context().run, partial(work, *arguments))
         except RuntimeError:  # the server ends
-            self._end(who)
+            end()
             raise ClientGone from None
         # If the client goes, the thread still works until it notices: its turn is not over.
-        job.add_done_callback(lambda _: loop.call_soon_threadsafe(self._end, who))
+        job.add_done_callback(lambda _: loop.call_soon_threadsafe(end))
         return await asyncio.wrap_future(job)
 
     def close(self) -> None:
         """End the threads."""
         self._pool.shutdown(wait=True, cancel_futures=True)
-
-    async def _turn(self, who: str) -> None:
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(who, deque()).append(turn)
-        self._go_on()
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self._end(who)
-            else:
-                with suppress(KeyError, ValueError):
-                    self._waiting[who].remove(turn)
-            raise
-
-    def _end(self, who: str) -> None:
-        self._free += 1
-        self._running[who] -= 1
-        if not self._running[who]:
-            del self._running[who]
-        self._go_on()
-
-    def _go_on(self) -> None:
-        """Give free threads to waiting clients, in turn."""
-        for who in list(self._waiting):
-            turns = self._waiting[who]
-            while turns and turns[0].done():
-                turns.popleft()  # it was cancelled
-            if not turns:
-                del self._waiting[who]
-            elif self._may(who):
-                self._waiting[who] = self._waiting.pop(who)
-                self._free -= 1
-                self._running[who] += 1
-                turns.popleft().set_result(None)
-        if self._free and any(self._may(who) for who, turns in self._waiting.items() if turns):
-            self._go_on()
-
-    def _may(self, who: str) -> bool:
-        is_fair = self._running[who] < self._of_one
-        return self._free > 0 and is_fair and not self.unsent.is_much(who)
 
 
 class FairRequests:

@@ -22,7 +22,7 @@ EXTRA: Final = frozenset(
 )
 
 _PUBLIC: Final = re.compile(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
-"""What pages link to begins at the root of their server."""
+"""Public URLs have no path: links of pages start at the root of the server."""
 
 
 PUBLISHED: Final = (
