@@ -30,7 +30,7 @@ from generate import write_skills  # noqa: E402
 from served import server  # noqa: E402
 
 from registry import Settings, SkillRegistry  # noqa: E402
-from registry.db.queries.filters import Filters  # noqa: E402
+from registry.db.read.listing import Filters  # noqa: E402
 
 CLIENTS, WRITERS = 16, 4
 HEAD = (

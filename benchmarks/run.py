@@ -30,8 +30,8 @@ import web
 from generate import real_skills, write_skills
 
 from registry import Settings, SkillRegistry, __version__
-from registry.db.queries.rows import columns
-from registry.db.sight import EVERYTHING
+from registry.db.read.skills import columns
+from registry.db.visibility import EVERYTHING
 
 FULL_SIZE = 10_000
 """Skills of the goals that are not about very many."""

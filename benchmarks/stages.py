@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from registry import Settings
-from registry.db.versions import pack
-from registry.db.writes.indexed import SEGMENTED, how_indexed
+from registry.db.versions import SEGMENTED, how_indexed, pack
 from registry.disk.files import digest
 from registry.disk.walk import Walk
 from registry.document.likeness import sketch

@@ -26,7 +26,7 @@ from toolsets import Row
 from visitors import ASKING, Answer, ask
 
 from registry import Settings, SkillRegistry
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 
 OK = 200
 QUESTIONS = [

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from registry.db.migrate import engine_at
+from registry.db.open import engine_at
 from registry.db.schema import SEARCH_TABLES, metadata
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
-    from registry.db.queries.filters import Filters
+    from registry.db.read.listing import Filters
     from registry.errors import *
     from registry.model import (
         Diagnostic,
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     )
     from registry.settings import Settings
     from registry.sync.report import Moved, SourceReport, SyncReport
-    from registry.toolsets.base import Tool
-    from registry.toolsets.toolset import Toolset
+    from registry.toolsets.schemas import Tool
 
 __version__ = "0.1.0"
 
@@ -163,6 +162,6 @@ def _found(name: str) -> object:
             return getattr(light, name)
     from registry import api
     from registry.sync import report
-    from registry.toolsets import base, toolset
+    from registry.toolsets import base, schemas
 
-    return getattr(next(home for home in (api, report, base, toolset) if hasattr(home, name)), name)
+    return getattr(next(home for home in (api, report, base, schemas) if hasattr(home, name)), name)

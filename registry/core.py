@@ -7,12 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
-from registry.db.interface import Backend, Reader
+from registry.db.interface import Backend, Reader, State, Writer
 from registry.db.open import open_backend
-from registry.db.state import State
-from registry.db.usage import Usage
-from registry.db.viewpoint import Viewpoint
-from registry.db.writer import Writer
+from registry.db.scoped_reader import ScopedReader
+from registry.db.write.usage import Usage
 from registry.errors import (
     DatabaseBehind,
     DatabaseCorrupt,
@@ -162,7 +160,7 @@ class Core:
             return is_adopted(backend, path)
 
         real = tuple(os.path.realpath(folder) for folder in folders)
-        return Viewpoint(backend.reader, backend.host, real, is_ours)
+        return ScopedReader(backend.reader, backend.host, real, is_ours)
 
     @property
     def writer(self) -> Writer:
@@ -205,11 +203,11 @@ class Core:
 
         A damaged row may hold anything in the place of a name, and so may one of a stranger.
         """
-        from registry.db.queries.damage import find_damage
+        from registry.db.read.corruption import find_corruption
 
         def look(reader: Reader) -> tuple[str | None, bool]:
             reason = next(iter(self.backend.check()), None)
-            return (reason, False) if reason else (find_damage(reader), True)
+            return (reason, False) if reason else (find_corruption(reader), True)
 
         try:
             reason, is_row = self.reader.remembered("damage", look)
@@ -242,7 +240,7 @@ class Core:
 def _check_alone(backend: Backend) -> None:
     """Raise `DatabaseBehind` where others use a database that is older, too."""
     if backend.shared:
-        from registry.db.queries.summary import registered
+        from registry.db.read.summary import registered
 
         raise DatabaseBehind(path=backend.path, revision=registered(backend.reader)[0])
 

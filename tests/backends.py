@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Dialect, Engine, create_engine, event
 
 from registry.db.postgres import writer as postgres_writer
-from registry.db.sqlite import upgrade
+from registry.db.sqlite import writer
 from registry.db.sqlite import writer as sqlite_writer
 from tests.databases import Databases
 from tests.servers import VARIABLE, Server
@@ -115,14 +115,14 @@ def _compiled_once() -> Iterator[None]:
 def _migrated(_compiled_once: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with the schema in place."""
     made = tmp_path_factory.mktemp("migrated") / "registry.db"
-    upgrade.ensure_current(str(made))
+    writer.ensure_current(str(made))
     return made
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _ready_made(_migrated: Path) -> Iterator[None]:
     """Let a new database be a copy of one that was migrated: the same, without the migrations."""
-    ensure, content = upgrade.ensure_current, _migrated.read_bytes()
+    ensure, content = writer.ensure_current, _migrated.read_bytes()
     # Tests of the making itself import the function, and so have the real one.
 
     def copy(path: str) -> None:
@@ -137,5 +137,5 @@ def _ready_made(_migrated: Path) -> Iterator[None]:
         ensure(path)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(upgrade, "ensure_current", copy)
+        patch.setattr(writer, "ensure_current", copy)
         yield

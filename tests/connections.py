@@ -2,7 +2,7 @@
 
 A connection is a process of the server, which reads anew what it must know of a database: for most
 tests that takes longer than all that they ask. What a transaction depends on it says itself
-(`registry.db.remote.session`), so whose connection it was before makes no difference to it.
+(`registry.db.postgres.session`), so whose connection it was before makes no difference to it.
 """
 
 import os
@@ -14,9 +14,9 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import PGconn
 
-from registry.db.remote import session as remote
-from registry.db.remote.address import Address
-from registry.db.remote.session import Patient, Session
+from registry.db.postgres import session as remote
+from registry.db.postgres.address import Address
+from registry.db.postgres.session import Patient, Session
 
 MOST = 4
 """So many are kept of those that are alike."""

@@ -219,8 +219,8 @@ class Databases:
 
 
 def _make_current(url: str) -> None:
-    from registry.db.postgres.upgrade import ensure_current
-    from registry.db.remote.address import parse_url
+    from registry.db.postgres.address import parse_url
+    from registry.db.postgres.writer import ensure_current
 
     ensure_current(parse_url(url))
 

@@ -10,7 +10,8 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import make_url
 
-from registry.db.migrate import engine_at, migrations_folder
+from registry.db.migrate import migrations_folder
+from registry.db.open import engine_at
 from tests.databases import Databases
 
 AT_0015 = Path(__file__).with_name("db") / "at_0015"

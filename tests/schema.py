@@ -5,7 +5,7 @@ import sqlite3
 import tempfile
 from contextlib import closing
 
-from registry.db.sqlite.upgrade import SCRIPT, migrate
+from registry.db.sqlite.writer import SCRIPT, migrate
 
 _KEPT_BY_SQLITE = """
     name LIKE 'sqlite\\_%' ESCAPE '\\'

@@ -8,8 +8,8 @@ import os
 
 import pytest
 
-from registry.db.acting import MAX_TOLD, acting, acts
-from registry.db.queries.audit import audited
+from registry.db.audit_context import MAX_CLIENT, audit_context, current_context
+from registry.db.read.access import audit_records
 from registry.errors import RegistryError
 from tests.conftest import write_skill
 from tests.program import run
@@ -17,12 +17,12 @@ from tests.program import run
 
 def told(registry):
     """Return what was noted, the oldest first: what, and of what."""
-    return [(one.what, one.subject) for one in reversed(audited(registry.core.reader, 100))]
+    return [(one.what, one.subject) for one in reversed(audit_records(registry.core.reader, 100))]
 
 
 def test_what_is_done_with_sources_tokens_and_the_past_is_noted(registry, root, skill):
     skill("alpha")
-    with acts("a tool", "a client"):
+    with audit_context("a tool", "a client"):
         registry.sync(str(root), name="mine")
     registry.update_source("mine", new_name="ours", priority=2)
     token, _ = registry.tokens().create("door", write=True)
@@ -34,10 +34,10 @@ def test_what_is_done_with_sources_tokens_and_the_past_is_noted(registry, root, 
     assert [what for what, _ in told(registry)] == [*before, "history pruned", "source removed"]
     assert told(registry)[0] == ("source added", "mine")
     assert told(registry)[-1] == ("source removed", "ours")
-    first = audited(registry.core.reader, 100)[-1]
+    first = audit_records(registry.core.reader, 100)[-1]
     assert (first.tool, first.client, first.detail["path"]) == ("a tool", "a client", str(root))
     assert bool(first.role) is bool(registry.core.host)
-    changes = [one.detail for one in audited(registry.core.reader, 100)[4:6]]
+    changes = [one.detail for one in audit_records(registry.core.reader, 100)[4:6]]
     assert {"name": ["mine", "ours"]} in changes
     assert {"priority": [0, 2]} in changes
 
@@ -71,9 +71,9 @@ def test_a_change_that_is_not_made_is_not_noted(registry, root, skill):
 
 def test_each_revision_says_who_brought_it_about(registry, root, skill):
     skill("alpha")
-    with acts("cli sync"):
+    with audit_context("cli sync"):
         registry.sync(str(root), name="mine")
-    with acts(client="a client 1.0"):
+    with audit_context(client="a client 1.0"):
         registry.toolset("native").call("update_skill", {"name": "alpha", "body": "Other.\n"})
     registry.update("alpha", body="Third.\n")
     who = [(one.tool, one.client) for one in registry.history("alpha")]
@@ -107,9 +107,9 @@ def test_commands_show_who_it_was(registry, database, root):
 
 
 def test_what_a_client_calls_itself_is_bounded():
-    with acts("outer"):
-        with acts(client="x" * 10_000 + "\0"):
-            assert acting().client == "x" * MAX_TOLD
-            assert acting().tool == "outer"
-        assert acting().client is None
-    assert acting().tool is None
+    with audit_context("outer"):
+        with audit_context(client="x" * 10_000 + "\0"):
+            assert current_context().client == "x" * MAX_CLIENT
+            assert current_context().tool == "outer"
+        assert current_context().client is None
+    assert current_context().tool is None

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from registry.api import SkillRegistry
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.model import DOCUMENT_NAMES
 from registry.settings import Limits, Settings
 from registry.sync import folder

@@ -59,7 +59,7 @@ def test_readers_cannot_write(filled):
 
 @pytest.mark.file
 def test_a_writer_that_waits_too_long_says_the_database_is_busy(filled, monkeypatch):
-    monkeypatch.setattr("registry.db.writer.WRITE_SECONDS", 0.0)
+    monkeypatch.setattr("registry.db.interface.WRITE_SECONDS", 0.0)
     with FileLock(f"{filled.path}.lock") as lock:
         assert lock.acquire(0)
         with pytest.raises(DatabaseBusy):

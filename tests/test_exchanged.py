@@ -15,8 +15,8 @@ import pytest
 from registry.catalog.reading import CurrentSkill, read_bytes, read_file
 from registry.disk.files import digest
 from registry.errors import RegistryError
-from registry.exchange.content import content_of
-from registry.toolsets.wave_skills import parse_skill_file
+from registry.install.content import content_of
+from registry.toolsets.wave import parse_skill_file
 from tests.changes import faults
 from tests.conftest import OLD, write_skill
 

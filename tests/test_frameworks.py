@@ -10,9 +10,8 @@ import sys
 
 import pytest
 
-from registry.model import SkillDetail
 from registry.toolsets.open import TOOLSETS
-from tests.conftest import REPOSITORY, interpreted
+from tests.conftest import REPOSITORY
 from tests.pages import script_of, told
 
 PACKAGES = ("agents", "fastapi", "langchain_core", "pydantic_ai", "pyright")
@@ -189,27 +188,3 @@ def test_an_agent_of_the_openai_sdk_reads_a_skill_and_hears_of_its_mistakes(libr
     codes = [json.loads(one).get("error", {}).get("code") for one in heard]
     assert codes == ["skill_not_found", "invalid_arguments", None]
     assert json.loads(heard[-1])["skill"]["ref"] == "haiku"
-
-
-def test_a_route_of_fastapi_returns_what_the_command_prints_and_describes_it(library, database):
-    from fastapi import FastAPI
-    from fastapi.testclient import TestClient
-
-    app = FastAPI()
-
-    @app.get("/in-a-thread")
-    def in_a_thread() -> SkillDetail:
-        return library.get("haiku")
-
-    @app.get("/in-the-loop")
-    async def in_the_loop() -> SkillDetail:
-        return await asyncio.to_thread(library.get, "haiku")
-
-    shown = interpreted("-m", "registry", "--db", database, "show", "haiku", "--json")
-    with TestClient(app) as client:
-        for path in ("/in-a-thread", "/in-the-loop"):
-            assert client.get(path).json() == json.loads(shown.stdout)
-        told = client.get("/openapi.json").json()
-    schemas = told["components"]["schemas"]
-    assert set(schemas) == {"SkillDetail", "SkillFile", "Diagnostic", "Origin", "Parameter"}
-    assert set(schemas["SkillDetail"]["properties"]) == set(json.loads(shown.stdout))

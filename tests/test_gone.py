@@ -7,7 +7,7 @@ import pytest
 
 from registry.api import SkillRegistry
 from registry.changes import protocol
-from registry.db.queries.gone import latest_gone
+from registry.db.read.history import latest_tombstone
 from registry.errors import (
     ChangeRefused,
     ContentDamaged,
@@ -62,7 +62,7 @@ def execute(registry, sql, **values):
 
 
 def gone_of(registry, name="alpha"):
-    return latest_gone(registry.core.reader, name)
+    return latest_tombstone(registry.core.reader, name)
 
 
 @pytest.mark.parametrize("handle", ["alpha", "mine/alpha", "mine/writing/alpha"])

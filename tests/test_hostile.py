@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.errors import SkillInvalid
 from tests.conftest import write_skill
 

@@ -189,8 +189,8 @@ def an_installed_copy_keeps_its_origin(ann, office):
     said = ann.types("why slides --agent claude-code").out.splitlines()
     (personal,) = (line for line in said if line.startswith("slides\t"))
     assert f"reads it from {ann.home}/.claude/skills/slides (behind)" in personal
-    project = ann.path(".claude/skills/slides")
-    assert personal.endswith(f"of the same name from {project}; it loads this one")
+    project, place = ann.path(".claude/skills/slides"), f"{ann.home}/.claude/skills/slides"
+    assert personal.endswith(f"of the same name from {project}; it loads slides from {place}")
 
 
 def her_colleague_restores_what_the_lock_names(ann, bob, office):
@@ -219,16 +219,18 @@ def a_folder_that_no_pull_made_is_left_alone(ann):
     own = ann.path(".claude/skills/invoices")
     shutil.copytree(ann.path("~/.claude/skills/invoices"), own)
     lock = ann.path("skills.lock.json").read_bytes()
-    said = ann.fails("pull invoices -a claude-code").err
-    equal = "its files are equal, but no pull installed it; --adopt records it as installed"
+    failed = ann.fails("pull invoices -a claude-code")
+    assert failed.out.startswith("not ours\tinvoices\t")
+    said = failed.err
+    equal = "its files are equal, but it was not installed by pull; --adopt takes it over"
     assert said.endswith(f"\ninvoices was left alone: {equal}.\n")
     assert ann.path("skills.lock.json").read_bytes() == lock
     ann.fails("pull --remove invoices")
     assert own.exists()
-    assert states(ann.types("pull invoices -a claude-code --adopt")) == {("invoices", "unchanged")}
+    assert states(ann.types("pull invoices -a claude-code --adopt")) == {("invoices", "adopted")}
     assert states(ann.types("pull --remove invoices")) == {("invoices", "removed")}
     assert not own.exists()
-    assert ann.types("undo --yes").out == "Undone: pull invoices\n"
+    assert ann.types("undo --yes").out == "Undone: pull --remove invoices\n"
     assert own.exists()
 
 
@@ -308,7 +310,8 @@ def a_repository_is_taken_in_with_care(ann, office):
     assert "quarantined" in ann.types("show mailer").out
     assert ("mailer", "failed") in states(ann.fails("pull mailer --to ~/elsewhere"))
     assert "mailer" not in ann.types("list --format names").out
-    ann.types("source trust office")
+    assert ann.fails("source trust office").err.endswith(NOT_ASKED)
+    ann.types("source trust office --yes")
     assert "mailer" in ann.types("list --format names").out
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.catalog.prompt import MIN_DESCRIPTION, prompt, render_prompt
-from registry.db.queries.offered import Entry
+from registry.db.read.listing import CatalogEntry
 from registry.errors import PersonalityNotFound
 from registry.model import SCOPES
 from tests.conftest import open_with, write_skill
@@ -27,7 +27,7 @@ def registry(database):
 
 def entry(name, description="Does one thing well.", scope="personal", location=None):
     path = location or f"/skills/{name}"
-    return Entry(name, name, description, scope, f"{path}/SKILL.md")
+    return CatalogEntry(name, name, description, scope, f"{path}/SKILL.md")
 
 
 def descriptions(text):

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from registry.api import SkillRegistry
-from registry.db import usage as counting
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
+from registry.db.write import usage as counting
 from registry.disk.locks import FileLock
 from registry.settings import Settings
 from tests.conftest import write_skill

@@ -10,9 +10,8 @@ import pytest
 from sqlalchemy import make_url
 
 from registry.api import SkillRegistry
-from registry.db.queries.filters import Filters
-from registry.db.usage import WAIT
-from registry.db.writes.usage import DAYS
+from registry.db.read.listing import Filters
+from registry.db.write.usage import DAYS, WAIT
 from registry.model import record
 from registry.settings import Settings
 from tests.conftest import write_skill
@@ -219,7 +218,7 @@ def test_uses_are_counted_by_day_as_in_all(ask, library):
 
 def test_uses_of_another_day_are_counted_apart(ask, library, monkeypatch):
     use(library, "read_skill", name="pdf")
-    monkeypatch.setattr("registry.db.usage.utc_now", lambda: "2999-12-31T23:59:59Z")
+    monkeypatch.setattr("registry.db.write.usage.utc_now", lambda: "2999-12-31T23:59:59Z")
     use(library, "read_skill", name="pdf")
     use(library, "read_skill", name="pdf")
     rows = ask("SELECT day, read FROM usage_by_day WHERE skill = 'pdf' ORDER BY day")
@@ -234,7 +233,7 @@ def test_a_sync_that_finds_something_forgets_days_that_are_long_ago(
     for age in (DAYS + 2, DAYS - 2):
         told = f"{now - timedelta(days=age):%Y-%m-%dT00:00:00Z}"
         with monkeypatch.context() as patch:
-            patch.setattr("registry.db.usage.utc_now", lambda told=told: told)
+            patch.setattr("registry.db.write.usage.utc_now", lambda told=told: told)
             use(library, "read_skill", name="pdf")
     assert len(ask("SELECT * FROM usage_by_day")) == 2
     write_skill(tmp_path / "mine" / "new")
@@ -245,7 +244,7 @@ def test_a_sync_that_finds_something_forgets_days_that_are_long_ago(
 
 
 def test_a_flush_is_two_statements_however_much_was_counted(library):
-    from registry.db import usage
+    from registry.db.write import usage
 
     rows = [(1, 0, 0, "2026-01-01T00:00:00Z", None, None, "mine", str(n)) for n in range(1000)]
     totals, days = usage.statements(library.core.reader, rows)

@@ -6,7 +6,7 @@ has. What only a SQLite file has, and who may do what on a server, is here.
 On a server the database refuses and hides, whatever a client says: by policies of its rows, by
 triggers, and by functions that run as the owner of the tables. That owner and its members are
 admins, whom no policy binds. A table that a later migration makes gets its policies there, and a
-line in `db.remote.rights`.
+line in `db.postgres.rights`.
 
 Revision ID: 0015
 Revises:
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from alembic import op
 
-from registry.db.writes.names import procedure, procedure_below
+from registry.db.write.names import procedure, procedure_below
 
 revision = "0015"
 down_revision = None

@@ -105,7 +105,7 @@ def upgrade() -> None:
             f"CREATE OR REPLACE FUNCTION {signature} RETURNS trigger LANGUAGE plpgsql "
             f"SECURITY DEFINER SET search_path = {schema}, pg_temp AS $body${body}$body$"
         )
-    from registry.db.writes.names import procedure
+    from registry.db.write.names import procedure
 
     _run(procedure(schema))
     _run(TELLS.format(columns=f"{COLUMNS}, precedence") + GUARDS)

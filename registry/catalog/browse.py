@@ -12,16 +12,15 @@ from registry.catalog.visibility.decisions import personality as personality_of
 from registry.catalog.visibility.seen import Limits, Seen, seen
 from registry.catalog.why import Explanation, explained, judged
 from registry.core import Core
-from registry.db.asked import Condition
-from registry.db.queries import facets, findings, listing, recent, sizes, summary
-from registry.db.queries.facets import Facets
-from registry.db.queries.filters import Filters, Sort, where
-from registry.db.queries.findings import Finding, FindingCount
-from registry.db.queries.recent import Change
-from registry.db.queries.sizes import Size
-from registry.db.queries.skills import StoredSkill, by_id, namesakes
-from registry.db.queries.sources import list_sources
-from registry.db.queries.usage import UsageCount
+from registry.db.interface import Condition
+from registry.db.read import findings, history, listing, summary, usage
+from registry.db.read.findings import Finding, FindingCount
+from registry.db.read.history import Change
+from registry.db.read.listing import Facets, Filters, where
+from registry.db.read.skills import Sort, StoredSkill, by_id, same_name
+from registry.db.read.sources import list_sources
+from registry.db.read.summary import Size
+from registry.db.read.usage import UsageCount
 from registry.errors import PersonalityNotFound, SkillNotFound, SourceNotFound
 from registry.model import Found, Page, Skill, SkillDetail, Source
 from registry.settings import Personality
@@ -123,11 +122,11 @@ class Browse:
         """Count what a listing, or where something is asked a search, has of each value."""
         reader = self.core.reader
         if not queries:
-            return facets.facets(reader, self.condition(self._matching(wanted)))
+            return listing.facets(reader, self.condition(self._matching(wanted)))
         from registry.catalog.search.find import places
 
-        return facets.facets(
-            reader, facets.among(reader, places(reader, queries, self._among(wanted)))
+        return listing.facets(
+            reader, listing.among(reader, places(reader, queries, self._among(wanted)))
         )
 
     def _matching(self, wanted: Filters) -> Filters:
@@ -138,7 +137,7 @@ class Browse:
         chosen = self.filters(wanted)
         if chosen == Filters() or chosen.ids is not None:
             return chosen
-        ids = facets.few(self.core.reader, self.condition(chosen), FEW)
+        ids = listing.few(self.core.reader, self.condition(chosen), FEW)
         return chosen if ids is None else replace(chosen, ids=ids)
 
     def locate(self, handle: str) -> StoredSkill:
@@ -198,7 +197,7 @@ class Browse:
             if not found:
                 raise SkillNotFound(handle)
             return found
-        found = [self.why(one) for one in namesakes(reader, handle)]
+        found = [self.why(one) for one in same_name(reader, handle)]
         if not found:
             raise not_found(reader, handle)
         return found if personality is None else judged(self.core, found, personality)
@@ -239,26 +238,26 @@ class Browse:
     def recent(self, *, limit: int, since: str | None = None) -> Sequence[Change]:
         """Return the last changes, the latest first; what went only where all is shown."""
         reader, is_whole = self.core.reader, self.is_whole
-        found = recent.recent(reader, self._all(), limit=limit, since=since, gone=is_whole)
+        found = history.recent(reader, self._all(), limit=limit, since=since, gone=is_whole)
         return found if is_whole else self._seen.renamed(found)
 
     def sizes(self) -> Sequence[Size]:
         """Count the skills by their size."""
-        return sizes.sizes(self.core.reader, self.condition(self.filters(Filters())))
+        return summary.sizes(self.core.reader, self.condition(self.filters(Filters())))
 
     def most_read(self, limit: int) -> Sequence[UsageCount]:
         """Return what tools read most."""
         condition = self.condition(self.filters(Filters()))
-        found = sizes.most_read(self.core.reader, condition, limit)
+        found = usage.most_read(self.core.reader, condition, limit)
         return found if self.is_whole else self._seen.renamed(found)
 
     def count_unread(self) -> int:
         """Return how many skills no tool has read."""
-        return sizes.count_unread(self.core.reader, self.condition(self.filters(Filters())))
+        return usage.count_unread(self.core.reader, self.condition(self.filters(Filters())))
 
     def usage_of(self, stored: StoredSkill) -> UsageCount | None:
         """Return how often tools came upon a skill."""
-        return sizes.usage_of(self.core.reader, stored.skill.ref, stored.uid)
+        return usage.usage_of(self.core.reader, stored.skill.ref, stored.uid)
 
     def _all(self) -> Condition:
         if self._personality is None:
@@ -267,7 +266,7 @@ class Browse:
 
     def condition(self, chosen: Filters) -> Condition:
         """Return the condition of filters that `filters` returned."""
-        return where(self.core.reader, chosen, self.core.reader.sight)
+        return where(self.core.reader, chosen, self.core.reader.visibility)
 
     @property
     def _seen(self) -> Seen:

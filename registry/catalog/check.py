@@ -13,8 +13,8 @@ from registry.catalog.reading import NO_DOCUMENT
 from registry.catalog.resolve import resolve
 from registry.catalog.similar import imitated, look_alikes
 from registry.core import Core
-from registry.db.queries.skills import findings as stored_findings
-from registry.db.queries.sources import list_sources
+from registry.db.read.skills import findings as stored_findings
+from registry.db.read.sources import list_sources
 from registry.disk.links import LINK_KNOWN, finding, follow, is_dangling, real_path
 from registry.disk.paths import ROOT, is_below, join
 from registry.disk.scanned import RootMissing, RootUnreadable, ScannedFolder

@@ -8,8 +8,14 @@ from typing import Literal
 from registry.catalog.alike import gathered
 from registry.catalog.resolve import resolve
 from registry.db.interface import Reader
-from registry.db.queries.copies import listed_sketches, repeated, same_as, sketch_at, skills_of
-from registry.db.queries.skills import StoredSkill, by_place
+from registry.db.read.search import (
+    listed_sketches,
+    same_files_as,
+    sketch_at,
+    skills_of,
+    skills_sharing_names,
+)
+from registry.db.read.skills import StoredSkill, by_place
 from registry.document.likeness import are_alike, fit, unpacked
 from registry.model import Skill
 
@@ -32,7 +38,7 @@ class Copies:
 def copies_of(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
     """Return the copies of a skill: its name and its files in other places."""
     # Kept with each skill, so nearly always nothing has to be asked for.
-    return same_as(reader, stored) if stored.skill.copies else []
+    return same_files_as(reader, stored) if stored.skill.copies else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +89,13 @@ def copies(reader: Reader, handle: str | None = None) -> list[Copies]:
     """
     with reader.snapshot():
         if handle is None:
-            by_name = groupby(repeated(reader), key=lambda skill: skill.name)
+            by_name = groupby(skills_sharing_names(reader), key=lambda skill: skill.name)
             found = [_related(name, list(some)) for name, some in by_name]
             return [*found, *_alike(reader)]
         # An ambiguous name is what is asked about here, so it comes before the one resolver.
-        namesakes = repeated(reader, handle) or repeated(reader, resolve(reader, handle).skill.name)
+        namesakes = skills_sharing_names(reader, handle) or skills_sharing_names(
+            reader, resolve(reader, handle).skill.name
+        )
         if not namesakes:
             return []
         name = namesakes[0].name

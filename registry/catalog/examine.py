@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from registry.core import Core
-from registry.db.queries.known import KnownFindings, known_findings
+from registry.db.read.findings import StoredFindings, stored_findings
 from registry.disk.paths import position
 from registry.disk.private import is_ours_alone
 from registry.disk.scanned import WALK_CODES, ScannedFolder
@@ -45,9 +45,9 @@ class Examiner:
         self._dialects = core.dialects
         self._mark = mark_of(core.dialects)
         self._recent = Recent()
-        self._known: Iterator[KnownFindings] = iter(())
+        self._known: Iterator[StoredFindings] = iter(())
         if source is not None and not core.host and is_ours_alone(core.backend.path):
-            self._known = known_findings(core.reader, source.id)
+            self._known = stored_findings(core.reader, source.id)
         self._next = next(self._known, None)
 
     def examine(self, found: ScannedFolder) -> Examined:
@@ -64,7 +64,7 @@ class Examiner:
         tidy = untidy(data, document) if document.usable else ()
         return Examined(document.name, _with(reading.findings, tidy, found.document))
 
-    def _known_of(self, found: ScannedFolder) -> KnownFindings | None:
+    def _known_of(self, found: ScannedFolder) -> StoredFindings | None:
         """Return what is stored of a folder, if it may hold by what the walk says of it."""
         here = position(found.folder)
         while self._next is not None and self._next.position < here:
@@ -78,7 +78,7 @@ class Examiner:
         # Of more than is looked through, a sync that read a part of it anew looked at other parts.
         return known if sum(file.size for file in found.files) <= MAX_SKILL_BYTES else None
 
-    def _again(self, found: ScannedFolder, known: KnownFindings) -> Examined | None:
+    def _again(self, found: ScannedFolder, known: StoredFindings) -> Examined | None:
         """Return what was found before, if each byte is as it was then."""
         hashed = hash_files(self._root, found, {}, self._limits)
         now = tree_hash(found, hashed.hashes)

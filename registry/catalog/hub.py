@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from registry.catalog.browse import Browse
-from registry.db.queries import hub
-from registry.db.queries.filters import Filters, Sort
-from registry.db.queries.found import ids_named
-from registry.db.queries.revisions import Revision, revisions
-from registry.db.queries.skills import StoredSkill
+from registry.db.read import history, search
+from registry.db.read.history import Revision, revisions
+from registry.db.read.listing import Filters
+from registry.db.read.search import ids_named
+from registry.db.read.skills import Sort, StoredSkill
 from registry.text import name_key, slug
 
 _NUMBERED: Final = re.compile(r"(.+)-([2-9]|[1-9][0-9]{1,3})")
@@ -81,7 +81,7 @@ def page(
     if prefix:
         condition = browse.condition(browse.filters(Filters()))
         key = name_key(prefix)
-        ids = hub.beginning(reader, condition, key, limit=limit + 1, offset=offset)
+        ids = search.beginning(reader, condition, key, limit=limit + 1, offset=offset)
         return offered(browse, browse.by_ids(ids[:limit])), len(ids) > limit
     found = browse.list(Filters(), sort=sort, reverse=False, limit=limit, offset=offset)
     stored = [browse.locate(f"{one.source}/{one.folder}") for one in found]
@@ -90,7 +90,7 @@ def page(
 
 def offered(browse: Browse, some: Sequence[StoredSkill]) -> list[Offered]:
     """Return skills as other registries name them."""
-    turns = hub.last_turns(browse.core.reader, [one.id for one in some])
+    turns = history.last_turns(browse.core.reader, [one.id for one in some])
     return [
         Offered(one, _slug_of(browse, one), owner_of(one.skill.source), turns.get(one.id, 1))
         for one in some
@@ -103,7 +103,7 @@ def contents(browse: Browse, one: Offered) -> list[Kept]:
     known = {each.number: each for each in revisions(reader, one.stored.uid)}
     return [
         Kept(version_of(turn.turn), turn.seen_at, known[turn.number])
-        for turn in hub.turns(reader, one.stored.uid)
+        for turn in history.turns(reader, one.stored.uid)
         if turn.number in known and (turn.current or known[turn.number].complete)
     ]
 
@@ -111,9 +111,9 @@ def contents(browse: Browse, one: Offered) -> list[Kept]:
 def _chosen(browse: Browse, ids: Sequence[int], wanted: str, place: int) -> list[Offered]:
     """Return of each source the skill that has a slug in this place, the first seen being 1."""
     by_owner: dict[str, list[StoredSkill]] = {}
-    for one in browse.by_ids(hub.first_seen(browse.core.reader, ids)):
+    for one in browse.by_ids(history.first_seen(browse.core.reader, ids)):
         by_owner.setdefault(owner_of(one.skill.source), []).append(one)
-    turns = hub.last_turns(browse.core.reader, ids)
+    turns = history.last_turns(browse.core.reader, ids)
     return [
         Offered(
             some[place - 1],
@@ -133,7 +133,7 @@ def _ids(browse: Browse, wanted: str) -> list[int]:
     if slug(wanted) != wanted:
         return []
     found = ids_named(reader, wanted, condition)()
-    return sorted({*found, *hub.odd_names(reader, condition).get(wanted, ())})
+    return sorted({*found, *search.odd_names(reader, condition).get(wanted, ())})
 
 
 def _slug_of(browse: Browse, one: StoredSkill) -> str:
@@ -142,7 +142,7 @@ def _slug_of(browse: Browse, one: StoredSkill) -> str:
     owner = owner_of(one.skill.source)
     same = [
         other.id
-        for other in browse.by_ids(hub.first_seen(browse.core.reader, _ids(browse, base)))
+        for other in browse.by_ids(history.first_seen(browse.core.reader, _ids(browse, base)))
         if owner_of(other.skill.source) == owner
     ]
     place = same.index(one.id) + 1 if one.id in same else 1

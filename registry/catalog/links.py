@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from registry.core import Core
-from registry.db.queries.known import links_known
-from registry.db.queries.skills import StoredSkill
+from registry.db.read.findings import links_known
+from registry.db.read.skills import StoredSkill
 from registry.disk.links import known, real_path
 from registry.disk.paths import is_below, is_safe_relative, join, storable
 from registry.model import DOCUMENT_NAMES, Diagnostic

@@ -6,15 +6,24 @@ from dataclasses import replace
 from typing import Any, Final
 
 from registry.core import Core
-from registry.db.queries.filters import Filters, Sort, Wanted, check_page, filters_of
-from registry.db.queries.listing import Listing, list_skills, listing_of, next_skills
+from registry.db.read.listing import (
+    FilterArguments,
+    Filters,
+    Listing,
+    check_page,
+    filters_of,
+    list_skills,
+    listing_of,
+    next_skills,
+)
+from registry.db.read.skills import Sort
 from registry.model import Found, Page, Skill
 
 STEP: Final = 500
 """So many skills are held at once."""
 
 
-def chosen(core: Core, filters: Filters | None, wanted: Wanted) -> Filters:
+def chosen(core: Core, filters: Filters | None, wanted: FilterArguments) -> Filters:
     """Return filters of a source that is there, if any is named, by its name.
 
     Raises `SourceNotFound`, and `UsageProblem` for filters that are given in both ways.
@@ -30,7 +39,7 @@ def chosen(core: Core, filters: Filters | None, wanted: Wanted) -> Filters:
 def listed(
     core: Core,
     filters: Filters | None,
-    wanted: Wanted,
+    wanted: FilterArguments,
     *,
     sort: Sort,
     reverse: bool,
@@ -75,7 +84,7 @@ def searched(
     core: Core,
     queries: Sequence[str],
     filters: Filters | None,
-    wanted: Wanted,
+    wanted: FilterArguments,
     *,
     limit: int,
     offset: int,
@@ -89,7 +98,7 @@ def searched(
 
 
 def iterate(
-    core: Core, filters: Filters | None, wanted: Wanted, *, sort: Sort, reverse: bool
+    core: Core, filters: Filters | None, wanted: FilterArguments, *, sort: Sort, reverse: bool
 ) -> Iterator[Skill]:
     """Yield the skills of a listing; see `SkillRegistry.iter`. What is wrong is raised at once."""
     check_page(sort, None, 0)

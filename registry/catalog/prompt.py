@@ -11,8 +11,8 @@ from registry.catalog.visibility.decisions import decide_all
 from registry.catalog.visibility.decisions import personality as personality_of
 from registry.catalog.visibility.rules import Decision
 from registry.core import Core
-from registry.db.queries.offered import Entry, entries
-from registry.db.queries.skills import unusual_documents
+from registry.db.read.listing import CatalogEntry, entries
+from registry.db.read.skills import unusual_documents
 from registry.disk.paths import join
 from registry.model import SCOPES, Skill
 
@@ -67,14 +67,14 @@ def prompt(
     return replace(render_prompt(seen, style, max_chars), decisions=tuple(decided))
 
 
-def _seen(skill: Skill, unusual: Mapping[tuple[str, str], str]) -> Entry:
+def _seen(skill: Skill, unusual: Mapping[tuple[str, str], str]) -> CatalogEntry:
     document = unusual.get((skill.source, skill.folder), "SKILL.md")
     location = join(skill.path, document)
-    return Entry(skill.ref, skill.name, skill.description, skill.scope, location)
+    return CatalogEntry(skill.ref, skill.name, skill.description, skill.scope, location)
 
 
 def render_prompt(
-    entries: Sequence[Entry], style: Style = "xml", max_chars: int | None = None
+    entries: Sequence[CatalogEntry], style: Style = "xml", max_chars: int | None = None
 ) -> PromptText:
     """Return the catalogue in at most ``max_chars`` characters; without skills, an empty text.
 
@@ -101,7 +101,7 @@ def render_prompt(
     return PromptText(text, _refs(shown), _refs(shortened), _refs(left_out))
 
 
-def _kept(entries: Sequence[Entry], style: Style, room: int) -> frozenset[int]:
+def _kept(entries: Sequence[CatalogEntry], style: Style, room: int) -> frozenset[int]:
     """Return which entries fit, with descriptions as short as they get."""
     kept = set()
     for index in sorted(range(len(entries)), key=lambda i: SCOPES.index(entries[i].scope)):
@@ -112,7 +112,7 @@ def _kept(entries: Sequence[Entry], style: Style, room: int) -> frozenset[int]:
     return frozenset(kept)
 
 
-def _cap(entries: Sequence[Entry], style: Style, room: int) -> int:
+def _cap(entries: Sequence[CatalogEntry], style: Style, room: int) -> int:
     """Return the length to which descriptions may grow for all entries to fit."""
     low, high = (
         MIN_DESCRIPTION,
@@ -127,11 +127,11 @@ def _cap(entries: Sequence[Entry], style: Style, room: int) -> int:
     return low
 
 
-def _size(entry: Entry, style: Style, cap: int) -> int:
+def _size(entry: CatalogEntry, style: Style, cap: int) -> int:
     return len(_entry(entry, style, cap)) + 1
 
 
-def _entry(entry: Entry, style: Style, cap: int | None = None) -> str:
+def _entry(entry: CatalogEntry, style: Style, cap: int | None = None) -> str:
     description = entry.description if cap is None else _shorten(entry.description, cap)
     if style == "markdown":
         return (
@@ -198,5 +198,5 @@ def _place(text: str) -> str:
     return _DISTURBING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def _refs(entries: Sequence[Entry]) -> tuple[str, ...]:
+def _refs(entries: Sequence[CatalogEntry]) -> tuple[str, ...]:
     return tuple([entry.ref for entry in entries])

@@ -10,10 +10,10 @@ from typing import Any, Final, Self
 from registry.catalog.resolve import resolve
 from registry.core import Core
 from registry.db.interface import Reader
-from registry.db.queries import skills
-from registry.db.queries.copies import same_as
-from registry.db.queries.revisions import content
-from registry.db.queries.skills import StoredSkill
+from registry.db.read import skills
+from registry.db.read.history import content
+from registry.db.read.search import same_files_as
+from registry.db.read.skills import StoredSkill
 from registry.disk.files import IsLink, open_home, read_inside
 from registry.disk.paths import ROOT, is_safe_relative
 from registry.disk.scanned import ScannedFolder, inaccessible
@@ -76,7 +76,7 @@ class CurrentSkill:
         """Return a copy of a skill that is gone from disk: who asks by name means any of them."""
         if handle != missing.skill.name:
             return None
-        for copy in same_as(core.reader, missing):
+        for copy in same_files_as(core.reader, missing):
             if is_here(core, copy.host, copy.root):
                 with suppress(SkillMissing):
                     return cls._compared(core, copy)
@@ -147,7 +147,7 @@ def detail(core: Core, stored: StoredSkill) -> SkillDetail:
     `SkillNotFound` where nothing did.
     """
     reader = core.reader
-    document, files, findings = skills.whole(reader, stored.id)
+    document, files, findings = skills.load_content(reader, stored.id)
     if not files and stored.skill.tree_hash is not None:
         newer = skills.by_place(reader, stored.source_id, stored.folder)
         if newer is None or newer.id == stored.id:
@@ -164,7 +164,7 @@ def detail(core: Core, stored: StoredSkill) -> SkillDetail:
         required_tools=tuple(_listed(stored.required_tools)),
         parameters=tuple(Parameter(**entry) for entry in _listed(stored.parameters)),
         location=f"{stored.path}/{stored.document}" if stored.document else stored.path,
-        quarantined=bool(stored.held),
+        quarantined=bool(stored.quarantined),
     )
 
 
@@ -208,7 +208,7 @@ def unusable(
 
     It never comes without a reason; what was ``noticed`` is told where nothing is stored.
     """
-    if stored.held and stored.skill.status in {"ok", "warning"}:
+    if stored.quarantined and stored.skill.status in {"ok", "warning"}:
         return SkillHeld(handle, stored.skill.source)
     problems = skills.findings(reader, stored.id) or tuple(noticed)
     if all(problem.severity != "error" for problem in problems):

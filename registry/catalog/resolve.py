@@ -1,15 +1,15 @@
 """The one resolver: a name or ref in, one skill out.
 
 A handle is tried as ``source/folder/path``, then ``source/name``, then as a name.
-`db.writes.names` gives each skill the shortest handle that this order answers with exactly it.
+`db.write.names` gives each skill the shortest handle that this order answers with exactly it.
 """
 
 from typing import Final
 
 from registry.catalog.similar import near
 from registry.db.interface import Reader
-from registry.db.queries.gone import Gone, latest_gone
-from registry.db.queries.skills import StoredSkill, by_handle
+from registry.db.read.history import Tombstone, latest_tombstone
+from registry.db.read.skills import StoredSkill, by_handle
 from registry.errors import SkillAmbiguous, SkillGone, SkillInTrash, SkillNotFound
 from registry.text import spellings
 
@@ -40,7 +40,7 @@ def not_found(reader: Reader, handle: str) -> SkillNotFound:
     `SkillInTrash` or `SkillGone` where there was one, else `SkillNotFound` with near names.
     """
     handle = handle.rstrip("/") or handle
-    gone = latest_gone(reader, handle) if is_storable(handle) else None
+    gone = latest_tombstone(reader, handle) if is_storable(handle) else None
     return (
         SkillNotFound(handle[:MAX_TOLD], near(reader, handle))
         if gone is None
@@ -48,7 +48,7 @@ def not_found(reader: Reader, handle: str) -> SkillNotFound:
     )
 
 
-def lost(handle: str, gone: Gone) -> SkillGone:
+def lost(handle: str, gone: Tombstone) -> SkillGone:
     """Return the error of a skill that is gone."""
     kind = SkillGone if gone.trash is None else SkillInTrash
     return kind(handle[:MAX_TOLD], gone.since, gone.source, gone.place)

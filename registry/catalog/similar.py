@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, Self
 
 from registry.db.interface import Reader
-from registry.db.queries.skills import names_and_sources, visible_names
+from registry.db.read.skills import names_and_sources, visible_names
 from registry.text import name_key, skeleton
 
 SUGGESTIONS: Final = 5
@@ -42,7 +42,7 @@ class Names(NamedTuple):
 
 def near(reader: Reader, handle: str) -> list[str]:
     """Return the refs of visible skills whose names look like ``handle``, the nearest first."""
-    name = f"names {reader.sight.sources}"
+    name = f"names {reader.visibility.sources}"
     names = reader.remembered(name, lambda reader: Names.of(visible_names(reader)))
     return nearest(names, handle)
 

@@ -10,8 +10,8 @@ from registry.catalog.resolve import not_found
 from registry.catalog.visibility.decisions import decisions
 from registry.catalog.visibility.decisions import personality as personality_of
 from registry.core import Core
-from registry.db.queries import skills
-from registry.db.queries.skills import StoredSkill
+from registry.db.read import skills
+from registry.db.read.skills import StoredSkill
 from registry.disk.beneath import GONE, PASS, Folder, reason_of
 from registry.disk.links import LINK_KNOWN, Leads, finding, follow, is_dangling, real_path
 from registry.disk.paths import is_below, is_ignored, join, storable
@@ -63,7 +63,7 @@ def _explain(core: Core, subject: str) -> list[Explanation]:
     path = os.path.abspath(os.path.expanduser(subject.replace("\0", "\ufffd")))
     if not os.path.lexists(path):
         subject = subject.rstrip(os.sep) or subject
-    named = skills.namesakes(core.reader, subject)
+    named = skills.same_name(core.reader, subject)
     if named:
         return [explained(core, one) for one in named]
     if os.sep in subject or subject in {".", ".."} or os.path.lexists(path):
@@ -144,7 +144,7 @@ def _listed(core: Core, skill: Skill) -> Diagnostic:
 
 
 def _unseen(core: Core, stored: StoredSkill) -> Diagnostic:
-    if stored.held:
+    if stored.quarantined:
         message = "it comes from elsewhere and has security errors: agents don't see it"
         fix = f"look at them, then run: skill-registry source trust {stored.skill.source}"
         return Diagnostic("held", "warning", message, fix=fix)
@@ -163,7 +163,7 @@ def _of_project(core: Core, stored: StoredSkill) -> Diagnostic:
 
 def _shadowed(core: Core, stored: StoredSkill) -> Diagnostic:
     skill = stored.skill
-    for one in skills.namesakes(core.reader, skill.name):
+    for one in skills.same_name(core.reader, skill.name):
         if one.is_visible and one.is_copy_of(stored):
             message = f"{one.skill.ref} is an installed copy of it"
             if one.skill.tree_hash == skill.tree_hash:

@@ -10,8 +10,8 @@ from registry.changes.history import History
 from registry.changes.state import is_together, new_numbers
 from registry.changes.trashed import Trashed, find_trashed, list_trash
 from registry.core import Core
-from registry.db.queries.gone import latest_gone
-from registry.db.queries.skills import StoredSkill
+from registry.db.read.history import latest_tombstone
+from registry.db.read.skills import StoredSkill
 from registry.disk.paths import join
 from registry.errors import NotInTrash, RegistryError, SkillExists, SkillNotDeleted
 from registry.sync.sources import own_sources
@@ -186,7 +186,7 @@ def tell_left(core: Core, name: str, found: Found, among: Collection[str] | None
         what = "Another" if len(others) == 1 else f"{len(others)} others"
         verb = "is" if len(others) == 1 else "are"
         core.warn(f"{what} named {quoted(name)} {verb} still in the trash: {_named(others)}.")
-    later = latest_gone(core.reader, name, among, trash={one.id for one in held})
+    later = latest_tombstone(core.reader, name, among, trash={one.id for one in held})
     if later is not None and later.since >= found.deleted_at:
         core.warn(
             f"The trash came first; another {quoted(later.name)} is gone since {later.since}: by "

@@ -9,8 +9,8 @@ from registry.changes.locking import under_locks
 from registry.changes.protocol import carry_out_together
 from registry.changes.state import new_numbers
 from registry.core import Core
-from registry.db.queries.journal import Entry
-from registry.db.queries.skills import StoredSkill
+from registry.db.read.journal import JournalEntry
+from registry.db.read.skills import StoredSkill
 from registry.disk.paths import ROOT, is_below
 from registry.errors import ChangeRefused, UsageProblem
 from registry.sync.owned import is_here
@@ -59,7 +59,7 @@ def _check_apart(group: Sequence[StoredSkill]) -> None:
 def change_together(
     core: Core,
     group: Sequence[StoredSkill],
-    stage: Callable[[ChangeContext, StoredSkill, str], Entry],
+    stage: Callable[[ChangeContext, StoredSkill, str], JournalEntry],
 ) -> list[StoredSkill | None]:
     """Stage a change of each skill and carry all out; raises as `protocol.carry_out_together`.
 

@@ -2,14 +2,15 @@
 
 import os
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 from registry.core import Core
+from registry.db.read.skills import same_files
 from registry.disk.atomic import Place, make_folder, open_named, write_below
 from registry.disk.walk import Walk
 from registry.errors import SkillHeld, SkillInvalid
-from registry.model import Diagnostic
-from registry.sync.folder import read_folder, security_errors
+from registry.sync.folder import Reading, read_folder, security_errors
+from registry.sync.hashing import tree_hash
 
 _FOLDER = "skill"
 
@@ -27,7 +28,7 @@ def check_foreign(
     An invalid skill can't be scanned, and is `SkillInvalid`. ``url``: the address to get it from
     again; None: it is being fetched.
     """
-    found = _findings(core, files, executable)
+    found = _read(core, files, executable).findings
     broken = [one for one in found if (one.category, one.severity) == ("format", "error")]
     if broken:
         raise SkillInvalid(name=name, problems=broken)
@@ -36,17 +37,25 @@ def check_foreign(
         raise SkillHeld(name, url=url, problems=grave)
 
 
-def _findings(
-    core: Core, files: Mapping[str, bytes], executable: Collection[str]
-) -> Sequence[Diagnostic]:
-    """Return the findings of a sync that reads these files from a folder on disk."""
+def is_quarantined(
+    core: Core, name: str, files: Mapping[str, bytes], executable: Collection[str]
+) -> bool:
+    """Tell whether a sync would quarantine a skill of these files, and none here is trusted."""
+    reading = _read(core, files, executable)
+    if not security_errors(reading.findings):
+        return False
+    known = tree_hash(reading.found, reading.hashes)
+    return known is None or all(one.quarantined for one in same_files(core.reader, name, known))
+
+
+def _read(core: Core, files: Mapping[str, bytes], executable: Collection[str]) -> Reading:
+    """Read these files as a sync reads them from a folder on disk."""
     with tempfile.TemporaryDirectory(prefix="skill-registry-") as root:
         with open_named(root) as home, make_folder(Place(home, _FOLDER)) as tree:
             for path, data in files.items():
                 write_below(tree, path, data, 0o755 if path in executable else 0o644)
         folder = Walk(os.path.realpath(root), core.settings.limits, ()).one(_FOLDER)
         assert folder is not None  # noqa: S101  # it was just made
-        reading = read_folder(
+        return read_folder(
             os.path.realpath(root), folder, core.settings.limits, {}, dialects=core.dialects
         )
-    return reading.findings

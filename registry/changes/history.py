@@ -9,11 +9,15 @@ from registry.catalog.reading import CurrentSkill, unusable
 from registry.catalog.resolve import resolve
 from registry.changes.foreign import check_foreign
 from registry.core import Core
-from registry.db.queries.changes import content_before
-from registry.db.queries.gone import Gone, latest_gone
-from registry.db.queries.revisions import Revision, revisions
-from registry.db.queries.revisions import content as stored_content
-from registry.db.queries.skills import StoredSkill
+from registry.db.read.history import (
+    Revision,
+    Tombstone,
+    content_before,
+    latest_tombstone,
+    revisions,
+)
+from registry.db.read.history import content as stored_content
+from registry.db.read.skills import StoredSkill
 from registry.disk.paths import ROOT, check_paths, join
 from registry.document.differing import difference
 from registry.errors import (
@@ -46,7 +50,7 @@ class History:
     name: str
     revisions: Sequence[Revision]
     stored: StoredSkill | None
-    gone: Gone | None = None
+    gone: Tombstone | None = None
 
     @classmethod
     def of(cls, core: Core, handle: str) -> Self:
@@ -84,8 +88,8 @@ class History:
         if gone is not None and among is not None and gone.source not in among:
             return None
         if gone is None and source is not None and (among is None or source in among):
-            gone = latest_gone(core.reader, handle, {source}, without=without)
-        gone = gone or latest_gone(core.reader, handle, among, without=without)
+            gone = latest_tombstone(core.reader, handle, {source}, without=without)
+        gone = gone or latest_tombstone(core.reader, handle, among, without=without)
         found = [] if gone is None else revisions(core.reader, gone.uid)
         return cls(core, handle, found, None, gone) if found else None
 
@@ -285,7 +289,7 @@ class History:
             yield from difference(path, was, now, *sides)
 
 
-def _missing(core: Core, handle: str) -> Gone | None:
+def _missing(core: Core, handle: str) -> Tombstone | None:
     """Return a skill that is stored, though its folder is gone; None: this is none."""
     try:
         stored = resolve(core.reader, handle)
@@ -293,7 +297,7 @@ def _missing(core: Core, handle: str) -> Gone | None:
     except SkillMissing:
         skill = stored.skill
         where = (skill.source, stored.folder, skill.created_at)
-        return Gone(stored.uid, skill.name, *where, "", skill.tree_hash, None)
+        return Tombstone(stored.uid, skill.name, *where, "", skill.tree_hash, None)
     except RegistryError:
         return None
     return None

@@ -6,23 +6,23 @@ from registry.changes.context import ChangeContext
 from registry.changes.signed import Seal
 from registry.changes.state import new_numbers
 from registry.core import Core
-from registry.db.acting import acting
-from registry.db.queries.changes import MadeChange, facts_of
-from registry.db.queries.journal import Entry
-from registry.db.queries.skills import StoredSkill
+from registry.db.audit_context import current_context
+from registry.db.read.history import RecordedChange, facts_of
+from registry.db.read.journal import JournalEntry
+from registry.db.read.skills import StoredSkill
 from registry.db.versions import NewVersion
-from registry.db.writes.changes import add_change
-from registry.db.writes.single import LiveVersion
+from registry.db.write.history import add_change
+from registry.db.write.skills import LiveVersion
 from registry.text import utc_now
 
 
 def made_change(
     context: ChangeContext,
-    entry: Entry,
+    entry: JournalEntry,
     live: LiveVersion | None,
     version: NewVersion | None,
     renamed: LiveVersion | None,
-) -> MadeChange | None:
+) -> RecordedChange | None:
     """Return the record of a change from ``live`` to ``version`` (None: no skill).
 
     A restored skill counts as not there before, whatever the database still knew. Returns None if
@@ -44,7 +44,7 @@ def made_change(
         kind = "create" if live is None else "update"
     if (live is None and version is None) or (kind == "update" and before == after):
         return None
-    change = MadeChange(
+    change = RecordedChange(
         id=0,  # given by the database
         number=entry.id,
         kind=kind,
@@ -60,9 +60,9 @@ def made_change(
     return signed(context.seal, change)
 
 
-def signed(seal: Seal, change: MadeChange) -> MadeChange:
+def signed(seal: Seal, change: RecordedChange) -> RecordedChange:
     """Return a change with its command, its tool and its signature."""
-    who = acting()
+    who = current_context()
     change = change._replace(command=who.command, tool=who.tool)
     return change._replace(signature=seal.sign("undo", change.number, facts_of(change)))
 
@@ -75,7 +75,7 @@ def record_edit(core: Core, before: StoredSkill, after: StoredSkill) -> None:
     """
     if before.skill.tree_hash == after.skill.tree_hash:
         return
-    change = MadeChange(
+    change = RecordedChange(
         id=0,  # given by the database
         number=new_numbers()[0],
         kind="update",

@@ -10,13 +10,14 @@ from dataclasses import fields
 from typing import get_args
 
 from registry.changes.signed import Seal
-from registry.changes.state import NUMBER, RECORD, TREE, StateFolder, open_if_there
+from registry.changes.state import NUMBER, RECORD, StateFolder, open_if_there
 from registry.core import Core
-from registry.db.queries import journal
-from registry.db.queries.journal import Entry, Kind
-from registry.db.queries.sources import list_sources
+from registry.db.read import journal
+from registry.db.read.journal import JournalEntry, Kind
+from registry.db.read.sources import list_sources
 from registry.disk.atomic import Place
 from registry.disk.paths import ROOT, is_safe_relative
+from registry.disk.swap import TREE
 from registry.errors import DatabaseProblem, RegistryError
 from registry.model import Source
 from registry.sync.sources import own_sources
@@ -27,7 +28,7 @@ def pending(core: Core) -> list[Source]:
     return [source for source in own_sources(core) if unfinished(core, source)]
 
 
-def unfinished(core: Core, source: Source) -> list[Entry]:
+def unfinished(core: Core, source: Source) -> list[JournalEntry]:
     """Return what the journal and our own signed records agree on that is unfinished in a source.
 
     A state folder or a key that can't be used is told by the next change.
@@ -50,7 +51,7 @@ def foreign(core: Core) -> list[str]:
     names = {one.id: one.name for one in list_sources(core.reader, counted=False)}
     ours = {entry.id for source in own_sources(core) for entry in unfinished(core, source)}
     try:
-        rows = journal.noted(core.reader, core.host)
+        rows = journal.unfinished_changes(core.reader, core.host)
     except DatabaseProblem as error:
         return [f"the journal holds what can't be read: {error}"]
     return [
@@ -63,28 +64,28 @@ def foreign(core: Core) -> list[str]:
 
 def recorded(
     core: Core, source: Source, state: StateFolder, seal: Seal, number: str
-) -> Entry | None:
+) -> JournalEntry | None:
     """Return a change that we signed when it began, where the journal agrees."""
     entry = signed_entry(source, core.host, state, seal, number)
-    return entry if entry is not None and journal.agrees(core.reader, entry) else None
+    return entry if entry is not None and journal.is_journalled(core.reader, entry) else None
 
 
 def signed_entry(
     source: Source, host: str, state: StateFolder, seal: Seal, number: str
-) -> Entry | None:
+) -> JournalEntry | None:
     """Return a change as we signed it when it began; None: there is no such record."""
     operation = open_if_there(state.ops, number)
     if operation is None:
         return None
     with operation:
         facts = seal.read(Place(operation, RECORD), "change", number)
-    if facts is None or facts.keys() != {field.name for field in fields(Entry)}:
+    if facts is None or facts.keys() != {field.name for field in fields(JournalEntry)}:
         return None
-    entry = Entry(**facts)
+    entry = JournalEntry(**facts)
     return entry if _is_whole(entry, source, host, number) else None
 
 
-def _is_whole(entry: Entry, source: Source, host: str, number: str) -> bool:
+def _is_whole(entry: JournalEntry, source: Source, host: str, number: str) -> bool:
     """Tell whether an entry is one that we make of a change in this source."""
     area, _, rest = entry.staged.partition("/")
     kept, _, tree = rest.partition("/")

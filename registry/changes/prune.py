@@ -1,7 +1,7 @@
 """Forget what skills were long ago."""
 
 from registry.core import Core
-from registry.db.queries.sources import is_admin
+from registry.db.read.sources import is_admin
 from registry.sync.owned import check_admin
 
 
@@ -14,7 +14,7 @@ def prune(
     and contents, which all share, by an admin only; ``as_admin``: those of all. Returns how many
     revisions, and contents that only they had, went. Raises `AdminNeeded`.
     """
-    from registry.db.writes.revisions import prune
+    from registry.db.write.history import prune
 
     if as_admin:
         check_admin(core)

@@ -14,31 +14,27 @@ from typing import TypeAlias
 
 from sqlalchemy import Connection
 
-from registry.changes.context import ChangeContext
+from registry.changes.context import ChangeContext, open_swap
 from registry.changes.made import made_change
-from registry.changes.moves import Ends, ends, go_on, is_swapped_at_once, take_back
 from registry.changes.pending import recorded, signed_entry
-from registry.changes.state import META, NEW, OLD, OWNER, RECORD, TREE, open_if_there
-from registry.db.acting import acts
-from registry.db.queries.journal import Entry
-from registry.db.queries.revisions import stored_hashes
-from registry.db.queries.skills import StoredSkill, at_place, stored
-from registry.db.writes.changes import add_change
-from registry.db.writes.gone import note_trash
-from registry.db.writes.journal import drop_entry, holds
-from registry.db.writes.single import LiveVersion, put_in_place, standing_in
-from registry.db.writes.statements import InTransaction
-from registry.db.writes.versions import delete_version
+from registry.changes.state import META, OWNER, RECORD, open_if_there
+from registry.db.audit_context import audit_context
+from registry.db.read.history import stored_hashes
+from registry.db.read.journal import JournalEntry
+from registry.db.read.skills import StoredSkill, at_place, stored
+from registry.db.write.history import add_change, note_trash
+from registry.db.write.journal import drop_entry, has_entry
+from registry.db.write.skills import LiveVersion, delete_version, load_current, replace_version
+from registry.db.write.statements import InTransaction
 from registry.disk.atomic import (
     Place,
-    digest_of,
-    exchange,
     is_gone,
     remove_tree,
     rename_new,
     sync_folder,
 )
 from registry.disk.paths import join
+from registry.disk.swap import TREE, Swap, unknown_in
 from registry.disk.walk import Walk
 from registry.errors import SkillInaccessible
 from registry.sync.folder import Previous, Reading, make_version, read_folder
@@ -46,10 +42,7 @@ from registry.sync.installed import mark_installed
 from registry.sync.recent import Recent
 from registry.text import utc_now, utc_text
 
-Change: TypeAlias = tuple[ChangeContext, Entry]
-
-Leftover: TypeAlias = tuple[Place, frozenset[str | None]]
-"""What may be removed, and the digests that it must have for that."""
+Change: TypeAlias = tuple[ChangeContext, JournalEntry]
 
 
 def recover(context: ChangeContext) -> int:
@@ -63,7 +56,7 @@ def recover(context: ChangeContext) -> int:
         entry = recorded(context.core, context.source, context.state, context.seal, number)
         if entry is not None:
             found.append(entry)
-    with acts(command=""):  # these changes belong to the command that died
+    with audit_context(command=""):  # these changes belong to the command that died
         for entry in sorted(found, key=lambda one: (one.started_at, one.id)):
             finish_all([(context, entry)])
     sweep(context)
@@ -81,18 +74,21 @@ def finish_all(
     an edit made by hand.
     """
     with ExitStack() as stack:
-        left: list[tuple[ChangeContext, Leftover]] = []
+        swaps: list[Swap] = []
         done: list[bool] = []
         for context, entry in changes:
-            at = stack.enter_context(ends(context, entry))
+            swap = stack.enter_context(open_swap(context, entry))
             if entry.is_together:
-                (take_back if back else go_on)(entry, at)
-            left += [(context, one) for one in repair(context, entry, at)]
-            done.append(is_done or _shows(entry, at))
+                (swap.roll_back if back else swap.roll_forward)()
+            settle(context, swap)
+            swaps.append(swap)
+            done.append(is_done or _shows(swap))
         stored = record(changes, done)
         try:
-            for context, (place, known) in left:
-                _check(context, place, known)
+            for (context, entry), swap in zip(changes, swaps, strict=True):
+                # What could not be restored simply stays in the trash, as does what is deleted.
+                for place in swap.unknown() if entry.staged.startswith("ops/") else ():
+                    _set_aside(context, place)
         except OSError:
             return stored  # it is done; what it left is looked at again by the next change
     for context, entry in changes:
@@ -100,86 +96,19 @@ def finish_all(
     return stored
 
 
-def repair(context: ChangeContext, entry: Entry, at: Ends) -> list[Leftover]:
-    """Bring the disk to one of both ends of a change (RELIABILITY, Recovery).
-
-    Returns what may be removed once the end is written down. What holds somebody's edit is live
-    again afterwards, or in ``conflict``.
-    """
-    left: list[Leftover] = []
-    if at.staged is None:
-        pass  # of a skill that left the trash, or of nothing
-    elif entry.creates:
-        # A skill that could not be restored simply stays in the trash.
-        left = [(at.staged, frozenset({entry.new}))] if entry.staged.startswith("ops/") else []
-    elif entry.deletes:
-        _end_delete(context, entry, at.staged, at.live)
-    elif is_swapped_at_once(at.staged):
-        left = _end_exchange(context, entry, at.staged, at.live)
-    else:
-        left = _end_two_renames(context, entry, at.staged, at.live)
+def settle(context: ChangeContext, swap: Swap) -> None:
+    """Bring the disk to one of both ends of a change; what has no place goes to ``conflict``."""
+    swap.settle(partial(_set_aside, context))
     # What is gone from the one folder must be in the other before.
-    places = (at.staged, at.live) if entry.deletes else (at.live, at.staged)
-    for place in places:
-        if place is not None:
-            sync_folder(place.folder)
-    return left
+    for place in swap.in_order:
+        sync_folder(place.folder)
 
 
-def _end_delete(context: ChangeContext, entry: Entry, staged: Place, live: Place | None) -> None:
-    if digest_of(staged) in {None, entry.base}:
-        return
-    if live is None or not is_gone(live):
-        _set_aside(context, staged)
-    else:
-        rename_new(staged, live)
-
-
-def _end_exchange(
-    context: ChangeContext, entry: Entry, staged: Place, live: Place | None
-) -> list[Leftover]:
-    found = digest_of(staged)
-    if found is None:
-        return []
-    if found in {entry.base, entry.new}:
-        return [(staged, frozenset({found}))]
-    if live is not None and digest_of(live) == entry.new:
-        exchange(staged, live)  # the edit made by hand wins
-        return [(staged, frozenset({entry.new}))]
-    _set_aside(context, staged)
-    return []
-
-
-def _end_two_renames(
-    context: ChangeContext, entry: Entry, staged: Place, live: Place | None
-) -> list[Leftover]:
-    old, aside = Place(staged.folder, OLD), Place(staged.folder, NEW)
-    displaced = digest_of(old)
-    if displaced is not None and live is None:
-        _set_aside(context, old)  # it has nowhere to go back to
-    elif displaced is not None and live is not None and is_gone(live):
-        if displaced == entry.base and digest_of(staged) == entry.new:
-            rename_new(staged, live)
-        else:
-            rename_new(old, live)
-    elif displaced not in {None, entry.base} and live is not None and digest_of(live) == entry.new:
-        rename_new(live, aside)
-        rename_new(old, live)  # the edit made by hand wins
-    new, base = frozenset({entry.new}), frozenset({entry.base})
-    return [(staged, new), (old, base), (aside, new)]
-
-
-def _shows(entry: Entry, at: Ends) -> bool:
+def _shows(swap: Swap) -> bool:
     """Tell whether the disk shows a change made."""
     with suppress(OSError):
-        return (None if at.live is None else digest_of(at.live)) == entry.new
+        return swap.is_done()
     return False
-
-
-def _check(context: ChangeContext, place: Place, known: frozenset[str | None]) -> None:
-    """Make sure that what may be removed is what it was; anything else goes to ``conflict``."""
-    if digest_of(place) not in known | {None}:
-        _set_aside(context, place)
 
 
 def _set_aside(context: ChangeContext, place: Place) -> None:
@@ -219,7 +148,7 @@ def record(changes: Sequence[Change], done: Sequence[bool]) -> list[StoredSkill 
                 connection, context, entry, readings[place], moment, done[place], renamed
             )
         lane = InTransaction(connection)
-        places = [at_place(lane.sight, entry.source_id, entry.folder) for _, entry in changes]
+        places = [at_place(lane.visibility, entry.source_id, entry.folder) for _, entry in changes]
         answers = [lane.later(*place) for place in places]
     return [stored(answer()) for answer in answers]
 
@@ -227,7 +156,7 @@ def record(changes: Sequence[Change], done: Sequence[bool]) -> list[StoredSkill 
 def _record(
     connection: Connection,
     context: ChangeContext,
-    entry: Entry,
+    entry: JournalEntry,
     reading: Reading | None,
     moment: int,
     is_done: bool,
@@ -237,7 +166,7 @@ def _record(
 
     ``renamed``: the version in the old folder of a skill that was renamed to this one.
     """
-    standing = standing_in(connection, entry.source_id, entry.folder, entry.uid)
+    standing = load_current(connection, entry.source_id, entry.folder, entry.uid)
     live = standing.live
     if reading is not None and reading.unread and (live is None or live.content_hash):
         # It was readable a moment ago, or when it was stored last.
@@ -251,7 +180,7 @@ def _record(
         if back is not None and not standing.is_back:
             version.columns["uid"] = entry.uid
             version.columns["created_at"] = entry.created_at
-    put_in_place(connection, standing, version)
+    replace_version(connection, standing, version)
     change = made_change(context, entry, live, version, renamed) if is_done else None
     if change is not None:
         area, number, _ = entry.staged.split("/")
@@ -264,7 +193,7 @@ def _record(
     return live
 
 
-def _read(context: ChangeContext, entry: Entry) -> Reading | None:
+def _read(context: ChangeContext, entry: JournalEntry) -> Reading | None:
     limits = context.core.settings.limits
     walk = Walk(context.source.path, limits, context.roots)
     found = walk.one(entry.folder)
@@ -282,7 +211,7 @@ def _read(context: ChangeContext, entry: Entry) -> Reading | None:
     return read(entry.root, found, limits, {})
 
 
-def _unanswered(entry: Entry, reason: str) -> SkillInaccessible:
+def _unanswered(entry: JournalEntry, reason: str) -> SkillInaccessible:
     return SkillInaccessible(path=join(entry.root, entry.folder), reason=reason)
 
 
@@ -315,19 +244,18 @@ def sweep(context: ChangeContext) -> None:
                 remove_tree(Place(state.trash, number))
 
 
-def _is_over(context: ChangeContext, entry: Entry) -> bool:
+def _is_over(context: ChangeContext, entry: JournalEntry) -> bool:
     """Tell whether the journal has no row of a change; what it left may be cleared then.
 
     That somebody struck the row out proves nothing: what is no copy of what is live or was given
     to the change goes to ``conflict``.
     """
     with context.core.writer.transaction() as connection:
-        if holds(connection, entry.id):
+        if has_entry(connection, entry.id):
             return False
-    with ends(context, entry) as at:
-        if entry.staged.startswith("ops/") and at.staged is not None:
-            is_live = at.live is not None and not is_gone(at.live)
-            known = frozenset({entry.new, entry.base if is_live else entry.new})
-            for name in (TREE, OLD, NEW):
-                _check(context, Place(at.staged.folder, name), known)
+    with open_swap(context, entry) as swap:
+        if entry.staged.startswith("ops/") and swap.staged is not None:
+            is_live = swap.live is not None and not is_gone(swap.live)
+            for place in unknown_in(swap.staged, {entry.new, entry.base if is_live else None}):
+                _set_aside(context, place)
     return True

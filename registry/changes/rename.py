@@ -12,7 +12,7 @@ from registry.changes.state import new_numbers
 from registry.changes.trash import refuse_nested
 from registry.changes.update import Edits, base_of, stage_folder, update_files
 from registry.core import Core
-from registry.db.queries.skills import StoredSkill, folder_of_name
+from registry.db.read.skills import StoredSkill, folder_of_name
 from registry.disk.atomic import exists
 from registry.disk.files import digest
 from registry.disk.paths import ROOT, join

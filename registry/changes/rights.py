@@ -9,15 +9,15 @@ from registry.errors import RoleNotFound, UsageProblem
 from registry.sync.owned import check_admin
 
 if TYPE_CHECKING:
-    from registry.db.remote.rights import Granted, May
+    from registry.db.postgres.rights import Right, RoleRights
 
 
-def granting(core: Core, role: str, may: "May", team: str | None = None) -> list[str]:
-    """Return the SQL that lets a role read, write or do all; see `db.remote.rights.granting`.
+def granting(core: Core, role: str, may: "Right", team: str | None = None) -> list[str]:
+    """Return the SQL that lets a role read, write or do all; see `db.postgres.rights.granting`.
 
     Raises `RoleNotFound`, and `UsageProblem` where the database is a file.
     """
-    from registry.db.remote import rights
+    from registry.db.postgres import rights
 
     _check_role(core, role)
     if may == "admin" and team is not None:
@@ -27,15 +27,15 @@ def granting(core: Core, role: str, may: "May", team: str | None = None) -> list
 
 def revoking(core: Core, role: str) -> list[str]:
     """Return the SQL that takes all rights from a role; raises as `granting`."""
-    from registry.db.remote import rights
+    from registry.db.postgres import rights
 
     _check_role(core, role)
     return rights.revoking(core.reader, role)
 
 
-def listed(core: Core) -> "list[Granted]":
+def listed(core: Core) -> "list[RoleRights]":
     """Return the rights of all roles that have some. Raises `AdminNeeded`, `UsageProblem`."""
-    from registry.db.remote import rights
+    from registry.db.postgres import rights
 
     _check_server(core)
     check_admin(core)
@@ -44,13 +44,13 @@ def listed(core: Core) -> "list[Granted]":
 
 def carry_out(
     core: Core, statements: Sequence[str], *, rehearse: bool = False
-) -> "tuple[dict[str, Granted], dict[str, Granted]]":
+) -> "tuple[dict[str, RoleRights], dict[str, RoleRights]]":
     """Run the statements, all or none; return the rights of all roles before and after.
 
     ``rehearse``: take all of it back again. Raises `AdminNeeded`, `RightMissing`.
     """
-    from registry.db.remote.rights import in_force
-    from registry.db.writes.statements import InTransaction
+    from registry.db.postgres.rights import in_force
+    from registry.db.write.statements import InTransaction
 
     check_admin(core)
     with suppress(_Rehearsed), core.writer.transaction() as connection:
@@ -77,7 +77,7 @@ def _check_server(core: Core) -> None:
 
 
 def _check_role(core: Core, role: str) -> None:
-    from registry.db.remote.rights import is_role
+    from registry.db.postgres.rights import is_role
 
     _check_server(core)
     if not is_role(core.reader, role):

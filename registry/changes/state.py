@@ -14,7 +14,7 @@ from contextlib import ExitStack, suppress
 from stat import S_ISDIR
 from typing import Final, Self
 
-from registry.db.queries.changes import GROUP_DIGITS
+from registry.db.read.history import GROUP_DIGITS
 from registry.disk.atomic import Place, is_gone, open_named, write_file
 from registry.disk.beneath import Folder
 from registry.disk.locks import FileLock
@@ -33,13 +33,6 @@ RECORD: Final = "record"
 
 META: Final = "meta.json"
 """In a folder of the trash: what was deleted."""
-
-TREE: Final = "tree"
-"""In both: the files; in ops beside it what was there (`OLD`) where that is no exchange."""
-
-OLD: Final = "tree.old"
-NEW: Final = "tree.new"
-
 
 _UNWRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT})
 

@@ -15,7 +15,7 @@ from typing import Final
 from registry.catalog.visibility.decisions import personality as personality_of
 from registry.changes.signed import Seal
 from registry.core import Core
-from registry.db.queries.tokens import SIGNED, StoredToken, all_tokens, by_hash
+from registry.db.read.access import SIGNED, StoredToken, all_tokens, by_hash
 from registry.errors import DatabaseProblem, TokenNotFound, UsageProblem
 from registry.model import Value
 from registry.sync.sources import find as find_source
@@ -73,7 +73,7 @@ class Tokens:
         ``lasts``: for how long it is valid; None: until it is revoked. Raises `UsageProblem`,
         `PersonalityNotFound`, `SourceNotFound`, `OwnFileUnusable`.
         """
-        from registry.db.writes.tokens import add_token
+        from registry.db.write.access import add_token
 
         if not name or len(name) > MAX_NAME or not name.isprintable():
             raise UsageProblem(message=f"a token needs a name of 1 to {MAX_NAME} characters")
@@ -109,7 +109,7 @@ class Tokens:
 
         Raises `TokenNotFound`, `UsageProblem`.
         """
-        from registry.db.writes.tokens import remove_token
+        from registry.db.write.access import remove_token
 
         known = self.list()
         found = [one for one in known if one.number == name]
@@ -138,7 +138,7 @@ class Tokens:
         return token
 
     def _note_use(self, token: Token) -> None:
-        from registry.db.writes.tokens import note_use
+        from registry.db.write.access import record_use
 
         now = datetime.now(UTC)
         if token.used_at is not None and is_utc_text(token.used_at):
@@ -147,7 +147,7 @@ class Tokens:
                 return
         # Who enters does not wait for a sync that is writing.
         with suppress(DatabaseProblem), self._core.writer.transaction(0.0) as connection:
-            note_use(connection, token.number, utc_now())
+            record_use(connection, token.number, utc_now())
 
     def _is_ours(self, row: StoredToken) -> bool:
         seal = Seal.known(self._core)

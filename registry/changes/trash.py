@@ -9,16 +9,17 @@ from registry.changes.copied import Which, change_together, with_copies
 from registry.changes.create import found_after
 from registry.changes.locking import under_lock
 from registry.changes.protocol import carry_out, new_entry, new_operation
-from registry.changes.state import META, TREE, open_place
+from registry.changes.state import META, open_place
 from registry.changes.trashed import NOTED, Trashed, list_trash, note_of
 from registry.changes.update import base_of, compare, not_as_stored
 from registry.core import Core
-from registry.db.queries.journal import Entry, Kind
-from registry.db.queries.skills import StoredSkill, namesakes, places_of_name
-from registry.db.writes.gone import end_gone
+from registry.db.read.journal import JournalEntry, Kind
+from registry.db.read.skills import StoredSkill, places_of_name, same_name
+from registry.db.write.history import drop_tombstones
 from registry.disk.atomic import Place, digest_of, exists, make_folder, remove_tree, rename_new
 from registry.disk.links import is_dangling
 from registry.disk.paths import ROOT, join
+from registry.disk.swap import TREE
 from registry.disk.walk import Walk
 from registry.errors import ChangeRefused, SkillExists
 from registry.sync.sources import own_sources
@@ -44,7 +45,7 @@ def delete(
     if len(group) > 1:
         noted: list[Trashed] = []
 
-        def staged(context: ChangeContext, one: StoredSkill, number: str) -> Entry:
+        def staged(context: ChangeContext, one: StoredSkill, number: str) -> JournalEntry:
             entry, trashed = _stage(context, one, one, number)
             noted.append(trashed)
             return entry
@@ -69,7 +70,7 @@ def warn_of_successor(core: Core, name: str) -> None:
     """Warn if a deleted skill's name now refers to another skill, perhaps a stranger's."""
     # Few names are shared: the second query, which asks for projects as well, is rarely sent.
     is_shared = core.reader.rows(*places_of_name(name))
-    for other in namesakes(core.reader, name) if is_shared else ():
+    for other in same_name(core.reader, name) if is_shared else ():
         skill = other.skill
         if skill.name == name and other.is_usable and not skill.shadowed:
             place = f"{skill.source}/{skill.folder} (source {skill.source}, {skill.scope})"
@@ -83,7 +84,7 @@ def _stage(
     base: StoredSkill,
     check: StoredSkill | None,
     together: str | None = None,
-) -> tuple[Entry, Trashed]:
+) -> tuple[JournalEntry, Trashed]:
     """Prepare the trash for a skill that is ``check`` (None: whatever it is), and note it there.
 
     ``together``: the number of the change, where it is one of several made together.
@@ -172,7 +173,7 @@ def empty_trash(core: Core, chosen: Sequence[Trashed] | None = None) -> int:
         under_lock(core, source_ids[trashed.source], change)
     if chosen:
         with core.writer.transaction() as connection:
-            end_gone(connection, [trashed.id for trashed in chosen])
+            drop_tombstones(connection, [trashed.id for trashed in chosen])
     return len(chosen)
 
 

@@ -18,17 +18,17 @@ from registry.changes.state import StateFolder, new_numbers
 from registry.changes.trashed import Trashed, list_trash
 from registry.changes.update import Edits
 from registry.core import Core
-from registry.db.queries.changes import (
+from registry.db.read.history import (
     GROUP_DIGITS,
-    MadeChange,
+    RecordedChange,
     facts_of,
-    is_elsewhere,
     last_changes,
+    latest_tombstone,
+    revisions,
+    was_moved,
 )
-from registry.db.queries.gone import latest_gone
-from registry.db.queries.revisions import revisions
-from registry.db.queries.skills import StoredSkill, by_place
-from registry.db.writes.changes import drop_change, drop_changes
+from registry.db.read.skills import StoredSkill, by_place
+from registry.db.write.history import drop_change, drop_changes
 from registry.disk.paths import join
 from registry.errors import ChangeNotUndone, NothingToUndo, RegistryError, SkillMissing
 from registry.model import Source
@@ -48,7 +48,7 @@ class Undo:
     """
 
     core: Core
-    changes: Sequence[MadeChange]
+    changes: Sequence[RecordedChange]
     sources: Mapping[str, Source]
 
     @classmethod
@@ -77,29 +77,29 @@ class Undo:
         ``after``: as for `of`. Nothing is looked up on disk.
         """
         known = {source.name: source for source in own_sources(core)}
-        commands: dict[str, list[MadeChange]] = {}
+        commands: dict[str, list[RecordedChange]] = {}
         for one in _signed(core, known):
             if one.id > after:
                 commands.setdefault(one.command or one.number[:GROUP_DIGITS], []).append(one)
         return [cls(core, some, known) for some in commands.values()]
 
     @property
-    def change(self) -> MadeChange:
+    def change(self) -> RecordedChange:
         """The change of the skill that was named first."""
         return self.steps[-1][0]
 
     @property
-    def steps(self) -> list[list[MadeChange]]:
+    def steps(self) -> list[list[RecordedChange]]:
         """The changes by what was changed at once, the latest first.
 
         A step is a skill, and its copies if they were changed together with it.
         """
-        found: dict[str, list[MadeChange]] = {}
+        found: dict[str, list[RecordedChange]] = {}
         for one in self.changes:
             found.setdefault(one.number[:GROUP_DIGITS], []).append(one)
         return list(found.values())
 
-    def lost(self) -> dict[MadeChange, str]:
+    def lost(self) -> dict[RecordedChange, str]:
         """Return the changes that can never be taken back, each with the reason."""
         held = _held(self.core)
         return {one: why for one in self.changes if (why := self._never(one, held))}
@@ -134,7 +134,7 @@ class Undo:
         If a change fails after others were taken back, the others stay so, with a warning.
         """
         self._check()
-        done: list[MadeChange] = []
+        done: list[RecordedChange] = []
         try:
             for step in self.steps:
                 self._take_back(step)
@@ -167,7 +167,7 @@ class Undo:
             else:
                 self._current(one)
 
-    def _take_back(self, step: Sequence[MadeChange]) -> None:
+    def _take_back(self, step: Sequence[RecordedChange]) -> None:
         """Take back the change of one skill, and of its copies if they were changed with it."""
         if step[0].kind == "delete":
             self._restore(step)
@@ -193,13 +193,13 @@ class Undo:
         alone = [place for place, one in enumerate(there) if place and one.uid not in wanted]
         return (lambda one: one.uid in wanted) if wanted else None, alone
 
-    def _restore(self, step: Sequence[MadeChange]) -> None:
+    def _restore(self, step: Sequence[RecordedChange]) -> None:
         held = _held(self.core)
         found = [self._trashed(one, held) for one in step]
         for trashed, number in zip(reversed(found), new_numbers(len(found)), strict=True):
             trash.restore(self.core, trashed, number)
 
-    def _trashed(self, change: MadeChange, held: Mapping[str, Trashed]) -> Trashed:
+    def _trashed(self, change: RecordedChange, held: Mapping[str, Trashed]) -> Trashed:
         """Return what the trash holds of a deleted skill, whose place must be free."""
         if change.uid not in held:
             raise self._refused(change, "it is not in the trash any more")
@@ -208,7 +208,7 @@ class Undo:
             raise self._refused(change, f"something is at {place} now")
         return held[change.uid]
 
-    def _current(self, change: MadeChange) -> StoredSkill:
+    def _current(self, change: RecordedChange) -> StoredSkill:
         """Return the skill as it is, which must be as the change left it."""
         stored = self._there(change)
         if stored is None:
@@ -217,7 +217,7 @@ class Undo:
             raise self._refused(change, "it was changed since")
         return stored
 
-    def _there(self, change: MadeChange) -> StoredSkill | None:
+    def _there(self, change: RecordedChange) -> StoredSkill | None:
         """Return the skill as it is; None: it is not where the change left it."""
         stored = by_place(self.core.reader, self.sources[change.source].id, change.folder)
         try:
@@ -227,7 +227,7 @@ class Undo:
             return None
         return stored if stored is not None and stored.uid == change.uid else None
 
-    def _updated(self, change: MadeChange) -> tuple[History, int]:
+    def _updated(self, change: RecordedChange) -> tuple[History, int]:
         """Return the history of an updated skill, and which revision it had before."""
         history = History.of(self.core, self._current(change).place)
         number = self._before(change)
@@ -235,7 +235,7 @@ class Undo:
             raise self._refused(change, "its former content is not stored")
         return history, number
 
-    def _renamed(self, change: MadeChange) -> tuple[StoredSkill, str, Edits]:
+    def _renamed(self, change: RecordedChange) -> tuple[StoredSkill, str, Edits]:
         """Return a renamed skill, its former folder, and its document as it was there."""
         stored = self._current(change)
         folder = json.loads(change.before or "{}")["folder"]
@@ -247,7 +247,7 @@ class Undo:
             raise self._refused(change, "its former content is not stored")
         return stored, folder, {stored.document: history.read(number)}
 
-    def _before(self, change: MadeChange) -> int | None:
+    def _before(self, change: RecordedChange) -> int | None:
         """Return which revision a skill had before a change; None: it is not kept."""
         before = change.before
         if change.kind == "rename":
@@ -257,7 +257,7 @@ class Undo:
                 return one.number
         return None
 
-    def _never(self, change: MadeChange, held: Mapping[str, Trashed]) -> str | None:
+    def _never(self, change: RecordedChange, held: Mapping[str, Trashed]) -> str | None:
         """Return why a change can never be taken back; None: it can, or may once more.
 
         ``held``: what the trash holds, by uid.
@@ -273,18 +273,18 @@ class Undo:
         if change.kind in {"update", "rename"} and self._before(change) is None:
             return "its former content is not stored"
         is_there = os.path.lexists(join(path, change.folder))
-        may_come = is_there or is_elsewhere(self.core.reader, change)
+        may_come = is_there or was_moved(self.core.reader, change)
         if change.kind in {"update", "rename"}:
-            is_gone = is_held or latest_gone(self.core.reader, change.uid) is not None
+            is_gone = is_held or latest_tombstone(self.core.reader, change.uid) is not None
             may_come = may_come or is_gone or self._is_stored(change)
         return None if may_come else "it is not there any more"
 
-    def _is_stored(self, change: MadeChange) -> bool:
+    def _is_stored(self, change: RecordedChange) -> bool:
         """Tell whether the skill counts as live, since no sync saw yet that it is gone."""
         stored = by_place(self.core.reader, self.sources[change.source].id, change.folder)
         return stored is not None and stored.uid == change.uid
 
-    def _refused(self, change: MadeChange, reason: str) -> ChangeNotUndone:
+    def _refused(self, change: RecordedChange, reason: str) -> ChangeNotUndone:
         return ChangeNotUndone(
             kind=change.kind,
             name=change.name,
@@ -309,9 +309,9 @@ def _held(core: Core) -> dict[str, Trashed]:
     return {one.uid: one for one in reversed(list_trash(core))}
 
 
-def _signed(core: Core, known: Mapping[str, Source]) -> list[MadeChange]:
+def _signed(core: Core, known: Mapping[str, Source]) -> list[RecordedChange]:
     """Return the changes that this user made in known sources, the latest first."""
-    found: list[MadeChange] = []
+    found: list[RecordedChange] = []
     seals = {name: Seal.known(core, source.path) for name, source in known.items()}
     for change in last_changes(core.reader, core.host):
         seal, facts = seals.get(change.source), facts_of(change)

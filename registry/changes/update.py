@@ -14,10 +14,10 @@ from registry.changes.copied import Which, change_together, with_copies
 from registry.changes.create import found_after, told
 from registry.changes.locking import under_lock
 from registry.changes.protocol import carry_out, new_entry, new_operation
-from registry.changes.state import TREE, open_place
+from registry.changes.state import open_place
 from registry.core import Core
-from registry.db.queries.journal import Entry, Kind
-from registry.db.queries.skills import StoredSkill
+from registry.db.read.journal import JournalEntry, Kind
+from registry.db.read.skills import StoredSkill
 from registry.disk.atomic import (
     Place,
     copy_tree,
@@ -30,6 +30,7 @@ from registry.disk.atomic import (
 from registry.disk.beneath import Folder
 from registry.disk.files import digest
 from registry.disk.paths import ROOT, join
+from registry.disk.swap import TREE
 from registry.disk.walk import Walk
 from registry.document.edit import EditImpossible, edit_document
 from registry.errors import ChangeRefused, NotUtf8, RegistryError, SkillChangedOnDisk, SkillMissing
@@ -114,7 +115,7 @@ def update_files(
     group = with_copies(core, base, copies, force=force)
     if len(group) > 1:
 
-        def staged(context: ChangeContext, one: StoredSkill, number: str) -> Entry:
+        def staged(context: ChangeContext, one: StoredSkill, number: str) -> JournalEntry:
             return stage_folder(context, one, edits, one, executable, number)
 
         changed = change_together(core, group, staged)
@@ -213,7 +214,7 @@ def stage_folder(
     check: StoredSkill | None,
     executable: Mapping[str, bool],
     together: str | None = None,
-) -> Entry:
+) -> JournalEntry:
     """Stage an update; ``together``: its number, where it is one of several made together."""
     if base.folder == ROOT:
         reason = "the skill is the source's root, whose files can only be changed one at a time"

@@ -1,4 +1,4 @@
-"""What to do next about an error, in the words of the command line."""
+"""Hints: which command helps after an error."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -30,13 +30,25 @@ def _skill_not_found(error: errors.RegistryError) -> str:
     return "" if error.facts["similar"] else "'skill-registry search' finds skills by what they do."
 
 
+def _several_skills(error: errors.RegistryError) -> str:
+    said = "--skill NAME takes one of them, --all takes all."
+    if not error.facts["held"]:
+        return said
+    way = _trusting(error.facts["source"], error.facts["path"])
+    return f"{said} What is quarantined has security errors: {way}"
+
+
+def _trusting(source: str, address: str | None) -> str:
+    """Return which commands show the security errors of a source, and trust it."""
+    source = quote(escape.line(source))
+    known = f"skill-registry sync {quote(escape.line(address))} && " if address else ""
+    first = f"{known}skill-registry check {source}"
+    return f"'{first}' says which; then: skill-registry source trust {source}"
+
+
 def _skill_held(error: errors.RegistryError) -> str:
     if error.facts["source"] is not None:
-        source = quote(escape.line(error.facts["source"]))
-        address = error.facts["address"]
-        known = f"skill-registry sync {quote(escape.line(address))} && " if address else ""
-        first = f"{known}skill-registry check {source}"
-        return f"'{first}' says which; then: skill-registry source trust {source}"
+        return _trusting(error.facts["source"], error.facts["address"])
     if error.facts["url"] is not None:
         name, url = (quote(escape.line(error.facts[one])) for one in ("name", "url"))
         way = f"skill-registry import {url} --skill {name} --trust"
@@ -56,19 +68,40 @@ def _not_undone(error: errors.RegistryError) -> str:
 
 
 def _folder_pulled(error: errors.RegistryError) -> str:
-    folder, lock = quote(escape.line(error.facts["folder"])), error.facts["lock"]
-    where = "--global" if lock == real_path(str(data_folder())) else f"--to {quote(lock)}"
-    return (
-        "Rename it where it comes from and pull that, or remove it here: "
-        f"skill-registry pull --remove {folder} {where}"
-    )
+    way = removal(error.facts["folder"], error.facts["lock"])
+    return f"Rename it where it comes from and pull that, or remove it here: {way}"
+
+
+def removal(folder: str, lock: str) -> str:
+    """Return the command that removes a pulled skill from the folder of a lock."""
+    where = f"--to {quote(escape.line(lock))}"
+    if real_path(lock) == real_path(str(data_folder())):
+        where = "--global"
+    return f"skill-registry pull --remove {quote(escape.line(folder))} {where}"
+
+
+def _installed_copy(arguments: Sequence[str]) -> str:
+    """Return what to do with the installed copy that a change of a read-only source may mean."""
+    from registry.install.pull import folders_of
+    from registry.install.targets import Target
+
+    if not {"delete", "rm", "rename"}.intersection(arguments):
+        return ""
+    with suppress(OSError):  # the current folder is gone, and with it any project
+        for target in (Target.project(os.getcwd()), Target.everywhere()):
+            for name in arguments:
+                with suppress(errors.RegistryError):
+                    (folder,) = folders_of(target, [name])
+                    way = removal(folder, target.path)
+                    return f"To remove the copy that was pulled, run: {way}"
+    return ""
 
 
 def _for_all_projects(error: errors.RegistryError, arguments: Sequence[str]) -> str:
-    """Return the same command with --global, if what it missed was pulled for all projects."""
-    from registry.exchange.lockfile import NAME, read_lock
-    from registry.exchange.pull import folders_of
-    from registry.exchange.targets import Target
+    """Return the same command with --global, if the skill was installed for all projects."""
+    from registry.install.lockfile import NAME, read_lock
+    from registry.install.pull import folders_of
+    from registry.install.targets import Target
 
     everywhere = Target.everywhere()
     folder, file = os.path.split(error.facts["path"])
@@ -152,7 +185,7 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
         "Pull a copy into a folder of your own, and change that: skill-registry pull NAME --to DIR"
     ),
     errors.SkillHeld: _skill_held,
-    errors.SeveralSkills: "--skill NAME takes one of them, --all takes all.",
+    errors.SeveralSkills: _several_skills,
     errors.SourceKindUnusable: "Settings: source_kinds.",
     errors.SourceNotAdopted: "If that is right: skill-registry source adopt {name}",
     errors.SourceNotYours: "Ask them; who is an admin says --as-admin.",
@@ -197,9 +230,9 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
 
 
 def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
-    """Return what helps, empty where the error's own sentence is enough.
+    """Return the hint for an error; empty if its message is enough.
 
-    ``arguments``: what was typed, for a command that is the same but for an option.
+    ``arguments``: the command line, for hints that repeat it with another option.
     """
     if isinstance(error, errors.LockMissing | errors.NotPulled):
         if told := _for_all_projects(error, arguments):
@@ -212,6 +245,8 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
         return (
             f"Pull its skills by their names, as they were synced there. To list them, run: {names}"
         )
+    if isinstance(error, errors.SourceReadOnly) and (told := _installed_copy(arguments)):
+        return told
     found = _HINTS.get(type(error), "")
     if not isinstance(found, str):
         return found(error)
@@ -220,10 +255,9 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
 
 
 def unsynced(registry: "SkillRegistry", name: str) -> str:
-    """Return why a skill's folder on disk, which ``name`` may mean, is not known by that name.
+    """Explain why a skill folder that ``name`` may mean isn't found by that name.
 
-    That it is a link to a skill is said, too. Empty where there is no such folder. Raises as
-    `SkillRegistry.why`.
+    Empty if there is no such folder. Raises as `SkillRegistry.why`.
     """
     for path in _places(registry, name):
         if not any(os.path.lexists(os.path.join(path, document)) for document in DOCUMENT_NAMES):
@@ -239,10 +273,7 @@ def unsynced(registry: "SkillRegistry", name: str) -> str:
 
 
 def trashed(registry: "SkillRegistry", name: str) -> str:
-    """Say that the trash holds a skill of which the database, which may be younger, knows nothing.
-
-    Empty where it does not.
-    """
+    """Tell how to restore a skill that is in the trash but not in the database; else empty."""
     for one in registry.trash():
         if name in {one.name, f"{one.source}/{one.folder}"}:
             how = f"'skill-registry restore {one.id}' brings it back."
@@ -251,7 +282,7 @@ def trashed(registry: "SkillRegistry", name: str) -> str:
 
 
 def _places(registry: "SkillRegistry", name: str) -> Iterator[str]:
-    """Yield the folders that a name may mean: a path, or one in a source of this machine."""
+    """Yield the folders that a name may mean: a path, or a folder in a source of this machine."""
     yield os.path.abspath(os.path.expanduser(name))
     for source in registry.own_sources():
         yield os.path.normpath(os.path.join(source.path, name))

@@ -1,13 +1,15 @@
-"""Print listings: a list of columns makes the table, the lines in a pipe and the names."""
+"""Print listings: columns define the table, the plain lines in a pipe and the names."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from time import time
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, TypeVar
 
-from registry.cli import escape, words
-from registry.cli.column import Column
-from registry.cli.console import Console, batches
-from registry.db.queries.filters import Filters
+from registry.cli import escape, formatting
+from registry.cli.formatting import Cut, ago, fit, pad, width_of
+from registry.cli.session import Console, Style, batches
+from registry.db.read.listing import Filters
 from registry.model import Skill
 from registry.text import name_key, quoted
 
@@ -15,7 +17,170 @@ if TYPE_CHECKING:
     from registry.api import SkillRegistry
     from registry.cli.session import Session
 
+
 T = TypeVar("T")
+
+FIRST_SHARE: Final = 0.45
+"""Share of the first column on a terminal that is too narrow for all columns."""
+MAX_PROSE: Final = 1200
+"""Characters of a text considered for a table: no terminal shows more on a line."""
+
+
+class Column(NamedTuple, Generic[T]):
+    """A column of a listing: its title and how to get its value from an item, not yet escaped.
+
+    ``only``: in the table or in the lines in a pipe, not in both. ``prose``: line breaks become
+    spaces. ``time``: a UTC timestamp, of which a terminal shows how long ago it was. ``style``: of
+    all cells, or of each text. ``when``: in the table only if this holds for the texts of its
+    cells. ``drop``: if there is not enough room, the highest is left out first; 0 never is. The
+    ``flexible`` column gets the room that is left, if that is at least ``min_width``; the others
+    get at most ``max_width`` and at most this ``share`` of the terminal.
+    """
+
+    title: str
+    value: Callable[[T], str | int | None]
+    only: Literal["table", "plain"] | None = None
+    prose: bool = False
+    time: bool = False
+    style: Style | Mapping[str, Style] | None = None
+    when: Callable[[AbstractSet[str]], bool] | None = None
+    right: bool = False
+    drop: int = 0
+    flexible: bool = False
+    min_width: int = 28
+    max_width: int = 60
+    share: float = 1.0
+    cut: "Cut" = "end"
+
+    def cells(
+        self, items: Iterable[T], *, in_table: bool, now: float | None = None
+    ) -> Iterator[str]:
+        """Yield the escaped text of each item; numbers in a table have thousands separators.
+
+        ``now``: on a terminal, the seconds since 1970.
+        """
+        clean = escape.prose if self.prose else escape.line
+        if self.time and now is not None:
+            for value in map(self.value, items):
+                yield clean(ago(str(value), now)) if value else ""
+            return
+        end = MAX_PROSE if self.prose and in_table else None
+        for value in map(self.value, items):
+            if isinstance(value, str):
+                yield clean(value[:end])
+            else:
+                yield "" if value is None else format(value, "," if in_table else "")
+
+
+GAP: Final = 2
+MIN_SHARE: Final = 16
+MIN_READABLE: Final = 8
+
+
+@dataclass(slots=True)
+class _Strip:
+    """A column of a table with its width and, if ``when`` needs them, its texts."""
+
+    column: Column[Any]
+    width: int = 0
+    filled: bool = False
+    texts: set[str] = field(default_factory=set)
+
+    def measure(self, cells: Iterable[str]) -> None:
+        """Update the width with some cells."""
+        for cell in cells:
+            if cell:
+                self.filled = True
+                self.width = max(self.width, width_of(cell))
+            if self.column.when is not None:
+                self.texts.add(cell)
+
+    @property
+    def is_wanted(self) -> bool:
+        when = self.column.when
+        return self.filled and (when is None or when(self.texts))
+
+
+def draw_table(console: Console, columns: Sequence[Column[T]], items: Iterable[T]) -> Iterator[str]:
+    """Yield the header and the rows, no line wider than the console.
+
+    Columns without content are left out. The items are gone through twice, to measure and to draw
+    them, and never held.
+    """
+    now = time() if console.is_terminal else None
+    strips = [_Strip(column) for column in columns if column.only != "plain"]
+    for some in batches(items):
+        for strip in strips:
+            strip.measure(strip.column.cells(some, in_table=True, now=now))
+    shown = _choose([strip for strip in strips if strip.is_wanted], console.width)
+    if not shown:
+        return
+    gap = " " * GAP
+
+    def fitted(strip: _Strip, text: str, cut: Cut = "end") -> str:
+        cell = fit(text, strip.width, cut, ellipsis=console.ellipsis)
+        if strip is shown[-1] and not strip.column.right:
+            return cell
+        return pad(cell, strip.width, right=strip.column.right)
+
+    heads = (fitted(strip, strip.column.title) for strip in shown)
+    yield console.style(gap.join(heads).rstrip(), "dim")
+    for some in batches(items):
+        rows = zip(*(s.column.cells(some, in_table=True, now=now) for s in shown), strict=True)
+        for row in rows:
+            cells = []
+            for strip, text in zip(shown, row, strict=True):
+                style = strip.column.style
+                if isinstance(style, Mapping):
+                    style = style.get(text)
+                cells.append(console.style(fitted(strip, text, strip.column.cut), style))
+            yield gap.join(cells).rstrip()
+
+
+def _choose(strips: list[_Strip], width: int) -> list[_Strip]:
+    flexible = next((strip for strip in strips if strip.column.flexible), None)
+    for strip in strips:
+        column = strip.column
+        strip.width = max(width_of(column.title), strip.width)
+        if strip is not flexible:
+            strip.width = min(
+                strip.width, column.max_width, max(MIN_SHARE, int(width * column.share))
+            )
+    while strips:
+        rest = width - _taken(strips, flexible)
+        if rest >= (min(flexible.column.min_width, flexible.width) if flexible else 0):
+            if flexible:
+                flexible.width = min(flexible.width, rest)
+            break
+        weakest = max(strips, key=lambda strip: strip.column.drop)
+        if not weakest.column.drop:
+            return _squeeze(strips, flexible, width)
+        strips = [strip for strip in strips if strip is not weakest]
+        flexible = None if weakest is flexible else flexible
+    return strips
+
+
+def _squeeze(strips: list[_Strip], flexible: _Strip | None, width: int) -> list[_Strip]:
+    """Shorten the first column; if that is not enough, show only that one."""
+    first = strips[0]
+    room = width - (_taken(strips, flexible) - first.width)
+    share = min(first.width, max(MIN_READABLE, int(room * FIRST_SHARE)))
+    alone = first is flexible or len(strips) == 1 or room < MIN_READABLE
+    if alone or (flexible and room - share < MIN_READABLE):
+        first.width = max(width, 1)
+        return strips[:1]
+    if flexible is None:
+        first.width = room
+    else:
+        first.width, flexible.width = share, room - share
+    return strips
+
+
+def _taken(strips: list[_Strip], flexible: _Strip | None) -> int:
+    """Return the width of all columns but the flexible one, with the gaps."""
+    fixed = sum(strip.width for strip in strips if strip is not flexible)
+    return fixed + GAP * (len(strips) - 1)
+
 
 NEAREST: Final = 5
 """Values named at most where none is the one that was asked for."""
@@ -47,9 +212,7 @@ def emit(
     elif style == "table" and draw:
         console.write(draw(console, items))
     elif style == "table":
-        from registry.cli import table
-
-        console.write(table.draw(console, columns, items))
+        console.write(draw_table(console, columns, items))
     else:
         in_line = [column for column in columns if column.only != "table"]
         if style == "names":
@@ -80,7 +243,7 @@ def _plain_lines(columns: Sequence[Column[T]], items: Iterable[T]) -> Iterator[s
 
 
 def skill_line(done: str, skill: Skill) -> list[str]:
-    """Return the line that a command prints about a skill it changed."""
+    """Return the lines about a skill that a command changed."""
     return [f"{done} {escape.line(skill.ref)}: {escape.line(skill.path)}"]
 
 
@@ -96,21 +259,21 @@ def draw_facts(console: Console, facts: Iterable[tuple[str, str]]) -> Iterator[s
 
 
 def tell_left_out(session: "Session", chosen: Filters, does: str) -> None:
-    """Say on stderr how many skills of projects elsewhere are left out.
+    """Print on stderr how many skills of other projects are left out.
 
     ``does``: what ``--all`` does with them.
     """
     elsewhere = session.registry.left_out(chosen)
     if elsewhere:
         are, them = ("is", "it") if elsewhere == 1 else ("are", "them")
-        left = f"{words.count(elsewhere, 'skill')} of projects elsewhere {are} left out"
+        left = f"{formatting.count(elsewhere, 'skill')} of projects elsewhere {are} left out"
         session.console.note(f"{left}; --all {does} {them}.")
 
 
 def tell_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool) -> None:
     """Explain on stderr why nothing is listed and what to do next.
 
-    ``narrowed``: something other than the filters was asked for, too.
+    ``narrowed``: the request has limits beside the filters.
     """
     note, registry = session.console.note, session.registry
     sources = registry.sources()
@@ -119,8 +282,8 @@ def tell_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool) -
         are, them = ("is", "it") if len(unread) == 1 else ("are", "them")
         names = ", ".join(map(escape.line, unread))
         note(
-            f"{words.count(len(unread), 'source')} {are} not read yet: {names}. To read {them}, "
-            "run: skill-registry sync"
+            f"{formatting.count(len(unread), 'source')} {are} not read yet: {names}. To read "
+            f"{them}, run: skill-registry sync"
         )
     if unread and not any(one.skills for one in sources):
         return
@@ -146,12 +309,12 @@ def tell_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool) -
 
 
 def _hidden(registry: "SkillRegistry", chosen: Filters) -> int:
-    """Count the skills that ``chosen`` leaves out though they are seen from here."""
+    """Count the visible skills that only ``all`` would add to ``chosen``."""
     return registry.list(replace(chosen, all=True), limit=1).total - registry.left_out(chosen)
 
 
 def _unknown(registry: "SkillRegistry", chosen: Filters) -> Iterator[str]:
-    """Yield what no skill has of that which was asked for, and what comes near."""
+    """Yield the filter values that no skill has, with similar ones."""
     from difflib import get_close_matches
 
     for what, wanted, facets in (

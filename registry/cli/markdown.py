@@ -1,20 +1,20 @@
-"""Render the Markdown of skills for a terminal, so that nothing in it can hide or steer."""
+"""Render untrusted Markdown for a terminal."""
 
 from collections.abc import Iterable, Iterator
 from io import StringIO
 from typing import TYPE_CHECKING, Final
 
 from registry.cli import escape
-from registry.cli.console import Console
+from registry.cli.session import Console
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
 MAX_RENDERED: Final = 100_000
-"""Characters of a longer text, which is shown as it is: rendering takes its time."""
+"""Maximum number of characters that are rendered; longer texts are shown as plain text."""
 
 LEXERS: Final = frozenset("bash console diff html javascript json python sh sql toml yaml".split())
-"""Languages of code that is coloured. Others, which a skill may name, are not worth the trust."""
+"""Languages of code that is coloured."""
 
 
 def render(console: Console, text: str, width: int) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Define the options that several commands share."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from functools import partial
@@ -9,21 +9,26 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import click
 
-from registry.cli import complete
+from registry.cli import completion, escape
 from registry.cli.session import Session
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.model import SCOPES, STATUSES
 
-FORMATS: Final = ("table", "json", "jsonl", "names")
-
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from registry.api import SkillRegistry
+    from registry.install.targets import Target
     from registry.toolsets.view import View
 
     Choice: TypeAlias = click.Choice[str]
     ParamType: TypeAlias = click.ParamType[str]
 else:  # older Clicks' types take no parameter
     Choice, ParamType = click.Choice, click.ParamType
+
+
+FORMATS: Final = ("table", "json", "jsonl", "names")
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -73,10 +78,10 @@ def stack(*options: Callable[[F], F]) -> Callable[[F], F]:
 when_option: Final = partial(click.option, metavar="WHEN", type=Parsed("when", _when))
 until_option: Final = partial(when_option, type=Parsed("when", partial(_when, end=True)))
 tag_option: Final = partial(
-    click.option, metavar="TAG", multiple=True, shell_complete=complete.tags
+    click.option, metavar="TAG", multiple=True, shell_complete=completion.tags
 )
 source_option: Final = partial(
-    click.option, "--source", metavar="NAME", shell_complete=complete.sources
+    click.option, "--source", metavar="NAME", shell_complete=completion.sources
 )
 
 
@@ -118,7 +123,7 @@ rights_options: Final = stack(
 personality_option: Final = click.option(
     "--personality",
     metavar="NAME",
-    shell_complete=complete.personalities,
+    shell_complete=completion.personalities,
     help="Only what this personality of the settings sees.",
 )
 home_option: Final = source_option(
@@ -142,12 +147,12 @@ narrowing_options: Final = stack(
         help="Only skills with this tag. Given several times: with at least one.",
     ),
     click.option(
-        "--kind", metavar="KIND", shell_complete=complete.kinds, help="Only skills of this kind."
+        "--kind", metavar="KIND", shell_complete=completion.kinds, help="Only skills of this kind."
     ),
     click.option(
         "--category",
         metavar="CATEGORY",
-        shell_complete=complete.categories,
+        shell_complete=completion.categories,
         help="Only skills of this category.",
     ),
     click.option(
@@ -190,10 +195,9 @@ def filters(session: Session, given: dict[str, Any]) -> Filters:
 
 
 def named(registry: "SkillRegistry", given: str) -> str:
-    """Return the handle of the skill that ``given`` means: a name, a ref, or the path of a folder.
+    """Return the handle of the skill that a name, a ref or the path of a folder means.
 
-    A path of no skill that is known comes back as it is, to be refused like a name. Raises
-    `FolderMissing` for a path that leads nowhere.
+    An unknown path is returned unchanged, to be refused like a name. Raises `FolderMissing`.
     """
     from registry.errors import FolderMissing, SkillNotFound
     from registry.text import is_path
@@ -219,3 +223,76 @@ def view_of(registry: "SkillRegistry", personality: str) -> "View":
     from registry.toolsets.view import View
 
     return View(Context(registry.core, personality=personality), explains=True)
+
+
+ALL_AGENTS = frozenset({"all", "*"})
+
+
+def _agents(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> "list[CompletionItem]":
+    from click.shell_completion import CompletionItem
+
+    from registry.disk.agents import agents
+
+    known = agents().values()
+    return [CompletionItem(one.id, help=one.name) for one in known if one.id.startswith(incomplete)]
+
+
+def agent_option(**more: Any) -> Callable[[F], F]:
+    """Return the option that names agents."""
+    return click.option("--agent", "-a", metavar="NAME", shell_complete=_agents, **more)
+
+
+global_option = click.option(
+    "--global", "-g", "is_global", is_flag=True, help="For all projects: in your home folder."
+)
+
+where_options = stack(
+    click.option("--to", metavar="DIR", help="The folder to put them into."),
+    agent_option(
+        multiple=True,
+        help="Where this agent looks, in the project of the current folder. Repeatable; all: those "
+        "that are installed.",
+    ),
+    global_option,
+)
+
+
+def target_of(to: str | None, *, is_global: bool) -> "Target":
+    """Return where skills are pulled to."""
+    from registry.install.targets import Target
+
+    if to is not None:
+        return Target.folder(to)
+    if is_global:
+        return Target.everywhere()
+    return Target.project(_here())
+
+
+def tell_project(session: Session, target: "Target", to: str | None = None) -> None:
+    """Print the project of a command, unless it is about all projects or the folder ``to``."""
+    if to is None and not target.is_global:
+        session.console.note(f"Project: {escape.line(target.path)}", "dim")
+
+
+def agents_of(names: Sequence[str]) -> list[str]:
+    """Return the ids of the named agents. Raises `AgentNotFound`."""
+    from registry.disk.agents import find_agent, installed_agents
+
+    found: list[str] = []
+    for name in (one.strip() for each in names for one in each.split(",")):
+        if name in ALL_AGENTS:
+            found += [one.id for one in installed_agents(_here())]
+            if not found:
+                raise click.UsageError("No agent is installed here that is known: name one.")
+        else:
+            found.append(find_agent(name).id)
+    return found
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        raise click.UsageError("The current folder is gone: go to another one.") from None

@@ -1,22 +1,197 @@
-"""What one run of the program works with: its streams, its options, its registry."""
+"""The session of one run: its streams, its options, its registry."""
 
 import os
-from collections.abc import Iterable
-from contextlib import ExitStack
+import sys
+from codecs import lookup
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, suppress
+from enum import IntEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Self
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Literal, Self, TextIO, TypeVar
 
 from registry.cli import escape
-from registry.cli.console import Console
 from registry.errors import DatabaseMissing
+from registry.model import shallow_record
 from registry.model.values import record
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
     from registry.settings import Settings
 
-FETCHING: Final = "registry.exchange.remote.fetching"
+
+Style = Literal["bold", "dim", "red", "green", "yellow", "cyan", "match"]
+
+T = TypeVar("T")
+
+DEFAULT_WIDTH: Final = 80
+
+LINES_AT_ONCE: Final = 100
+"""Number of lines that are written at once."""
+
+_CODES: Final[Mapping[str, str]] = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "cyan": "36",
+    "match": "1;33",
+}
+
+
+class Console:
+    """The output streams of one run; they escape characters that their encoding lacks."""
+
+    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+        self.out: TextIO = sys.stdout or _nowhere()
+        self.err: TextIO = sys.stderr or _nowhere()
+        for stream in (self.out, self.err):
+            reconfigure = getattr(stream, "reconfigure", None)
+            if reconfigure is not None:
+                reconfigure(errors="backslashreplace")
+        self.is_terminal = _is_terminal(self.out)
+        self.err_is_terminal = _is_terminal(self.err)
+        self._environ = environ
+        plain = bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
+        self.is_colored = self.is_terminal and not plain
+        self._err_color = self.err_is_terminal and not plain
+        self.is_unicode = _is_unicode(self.out)
+        self.ellipsis = "\u2026" if self.is_unicode else "..."
+
+    @property
+    def width(self) -> int:
+        """The columns of the terminal; `DEFAULT_WIDTH` where there is none."""
+        with suppress(ValueError):
+            if (columns := int(self._environ.get("COLUMNS") or 0)) > 0:
+                return columns
+        with suppress(OSError, ValueError, AttributeError):
+            return os.get_terminal_size(self.out.fileno()).columns or DEFAULT_WIDTH
+        return DEFAULT_WIDTH
+
+    @property
+    def height(self) -> int | None:
+        """The lines of the terminal; None where there is none."""
+        with suppress(OSError, ValueError, AttributeError):
+            return os.get_terminal_size(self.out.fileno()).lines or None
+        return None
+
+    def style(self, text: str, style: Style | None) -> str:
+        """Paint text that goes to stdout."""
+        return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if style and self.is_colored and text else text
+
+    def paint_diff(self, line: str) -> str:
+        """Return a line of a unified diff, escaped and painted."""
+        shown = escape.text(line)
+        if line.startswith(("+++", "---")):
+            return self.style(shown, "bold")
+        if line.startswith("@@"):
+            return self.style(shown, "cyan")
+        return self.style(shown, {"+": "green", "-": "red"}.get(line[:1]))  # type: ignore[arg-type]
+
+    def write(self, lines: Iterable[str], *, json_text: bool = False) -> None:
+        """Write lines to stdout: text that is escaped already, or JSON to be escaped here.
+
+        They are written some at a time, so that no more of them are held than that. A single empty
+        line is no output.
+        """
+        rest = iter(lines)
+        some = list(islice(rest, LINES_AT_ONCE))
+        if some == [""]:
+            return
+        while some:
+            text = "\n".join(map(escape.json_text, some) if json_text else some)
+            self.out.write(text + "\n")
+            some = list(islice(rest, LINES_AT_ONCE))
+
+    def page(self, lines: Iterable[str]) -> None:
+        """Write lines to stdout, with a pager if they exceed the terminal's height."""
+        shown = list(lines)
+        height = self.height if self.is_terminal and _is_terminal(sys.stdin) else None
+        if height is None or len(shown) < height:
+            self.write(shown)
+            return
+        from click import echo_via_pager
+
+        self.flush()
+        echo_via_pager("\n".join(shown) + "\n")  # with colour if it is less, which shows it
+
+    def write_bytes(self, data: bytes) -> None:
+        """Write bytes to stdout as they are."""
+        self.out.flush()
+        self.out.buffer.write(data)
+        self.out.buffer.flush()
+
+    def note(self, text: str, style: Style | None = None) -> None:
+        """Write one message, escaped text, to stderr."""
+        if style and self._err_color:
+            text = f"\x1b[{_CODES[style]}m{text}\x1b[0m"
+        self.flush()  # so that what is said after the data comes after the data
+        self.err.write(text + "\n")
+
+    def error(self, message: str) -> None:
+        """Write an error message to stderr."""
+        label = "\x1b[31mError:\x1b[0m" if self._err_color else "Error:"
+        self.err.write(f"{label} {escape.text(message)}\n")
+
+    def json(self, value: object) -> None:
+        """Write one JSON value, over many lines, and a line break to stdout."""
+        import json
+
+        self.write([json.dumps(value, ensure_ascii=not self.is_unicode, indent=2)], json_text=True)
+
+    def json_lines(self, values: Iterable[object]) -> Iterator[str]:
+        """Yield each value as one line of JSON in the encoding of stdout, not yet escaped."""
+        from json import JSONEncoder
+
+        # Values of dataclasses are turned into objects by the encoder, one after the other.
+        return map(
+            JSONEncoder(ensure_ascii=not self.is_unicode, default=shallow_record).encode, values
+        )
+
+    def flush(self) -> None:
+        """Flush stdout."""
+        self.out.flush()
+
+
+def batches(items: Iterable[T]) -> Iterator[list[T]]:
+    """Yield items in lists of `LINES_AT_ONCE`."""
+    rest = iter(items)
+    while some := list(islice(rest, LINES_AT_ONCE)):
+        yield some
+
+
+def _nowhere() -> TextIO:
+    """Return a substitute for a stream that was closed before the program started."""
+    return open(os.devnull, "w", encoding="utf-8")  # for as long as the process lives
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty()
+    except ValueError:  # closed
+        return False
+
+
+def _is_unicode(stream: TextIO) -> bool:
+    try:
+        return lookup(stream.encoding).name.startswith("utf-8")
+    except (LookupError, TypeError):
+        return False
+
+
+FETCHING: Final = "registry.remotes.fetch"
 """The logger of errors that stop the fetch of one source."""
+
+
+class Status(IntEnum):
+    """Exit statuses of the program."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    DATABASE = 3
+    INTERRUPTED = 130
 
 
 class Session:
@@ -34,10 +209,10 @@ class Session:
 
     @cached_property
     def registry(self) -> "SkillRegistry":
-        """The registry that the global options mean. Raises `RegistryError`.
+        """The registry of the global options. Raises `RegistryError`.
 
-        A file that was named and is not there is a slip, unless the command ``starts_new`` ones.
-        The default file that is not there yet is an empty registry.
+        A named file must exist unless the command ``starts_new`` ones. If the default file doesn't
+        exist, the registry is empty.
         """
         from registry.api import SkillRegistry
 
@@ -79,7 +254,7 @@ class Session:
 
     @property
     def as_json(self) -> bool:
-        """Whether JSON was asked for, as one value."""
+        """Whether the format is JSON."""
         return self.style == "json"
 
     def answer(self, value: object, lines: Iterable[str]) -> None:
@@ -93,7 +268,7 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the registry, if it was opened; it opens again when it is needed again."""
+        """Close the registry, if it was opened; the next use opens it again."""
         self._ending.close()
         if "registry" in self.__dict__:
             self.__dict__.pop("registry").close()

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from registry.db.interface import Backend
-from registry.db.queries.sources import list_sources
+from registry.db.read.sources import list_sources
 from registry.disk.atomic import OWN, Place, make_path, open_named
 from registry.disk.private import is_ours_alone, open_own_folder, read_own_file, write_own_file
 from registry.errors import OwnFileUnusable

@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from registry.db.interface import Backend
-from registry.db.queries.summary import registered
-from registry.db.state import State
+from registry.db.interface import Backend, State
+from registry.db.read.summary import registered
 from registry.errors import DatabaseBehind, UsageProblem
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ _LIVE: Final = "(SELECT id FROM skills WHERE live = 1)"
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class CopyCounts:
     """How many rows were copied."""
 
     sources: int
@@ -33,7 +32,7 @@ def copy(
     source: Backend,
     target: Backend,
     progress: Callable[[str, int, int | None], None] = lambda _doing, _done, _total: None,
-) -> Copied:
+) -> CopyCounts:
     """Copy everything that readers see, as it is at one moment, and its past.
 
     What this machine's sources are called is told in the words of the target: in a file they have
@@ -70,9 +69,9 @@ class _Copy:
         self._source, self._target = source, target
         self._connection, self._progress = connection, progress
 
-    def run(self) -> Copied:
+    def run(self) -> CopyCounts:
         from registry.db import schema
-        from registry.db.writes.names import refresh_names
+        from registry.db.write.names import refresh_names
 
         # First: the target notes by itself what follows.
         self._whole(schema.audit, "id", _numbered_anew)
@@ -93,7 +92,7 @@ class _Copy:
                     f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), "
                     f"(SELECT coalesce(max(id), 0) + 1 FROM {table}), false)"
                 )
-        return Copied(sources, skills, revisions, contents)
+        return CopyCounts(sources, skills, revisions, contents)
 
     def _placed(self, row: dict[str, Any]) -> dict[str, Any]:
         if row["host"] == self._source.host:
@@ -109,7 +108,7 @@ class _Copy:
         condition: str = "1 = 1",
         size: int = PAGE,
     ) -> int:
-        from registry.db.writes.statements import insert_rows
+        from registry.db.write.statements import insert_rows
 
         marks = ", ".join("?" for _ in key.split(", "))
         ending = f"ORDER BY {key} LIMIT {size}"
@@ -135,8 +134,8 @@ class _Copy:
 
     def _skills(self) -> int:
         from registry.db import schema
-        from registry.db.writes.indexed import UNINDEXED, Indexed
-        from registry.db.writes.statements import dialect_of, insert_rows
+        from registry.db.versions import UNINDEXED, Indexed
+        from registry.db.write.statements import dialect_of, insert_rows
 
         reader = self._source.reader
         ids = [row[0] for row in reader.rows("SELECT id FROM skills WHERE live = 1 ORDER BY id")]

@@ -1,33 +1,281 @@
 """What a database must be able to do: the interface that SQLite and PostgreSQL implement.
 
-Queries and writes are written once, for both databases, with ``?`` for values. What the two say in
+Reads and writes are written once, for both databases, with ``?`` for values. What the two say in
 different words is an attribute or a method here, and stands in ``db/sqlite`` and ``db/postgres``,
 in files of the same names.
 """
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+)
 
-from registry.db.asked import Condition, Limits, Part, Pattern, Question, Sought, Told
-from registry.db.sight import EVERYTHING, Sight
-from registry.db.stamps import NONE, Stamps
-from registry.db.state import State
-from registry.db.writer import Writer
+from registry.db.visibility import EVERYTHING, Precedence, Visibility
+from registry.errors import DatabaseTooNew, DatabaseTooOld, RegistryError
+from registry.model import Value
 
 if TYPE_CHECKING:
-    from registry.db.facts import DatabaseInfo
-    from registry.db.turns import SyncLock
+    from sqlalchemy import Connection, Engine
+    from sqlalchemy.exc import DBAPIError
+
+KNOWN_REVISIONS: Final = tuple("0015 0016 0019 0020 0021 0022".split())
+"""All migrations, the oldest first; a test holds them against the migrations folder.
+
+Databases of earlier revisions exist on machines of developers only.
+"""
+
+SCHEMA_REVISION: Final = KNOWN_REVISIONS[-1]
+
+
+class State(Enum):
+    """How the schema of a database relates to this program."""
+
+    EMPTY = "empty"
+    BEHIND = "behind"
+    CURRENT = "current"
+
+    @classmethod
+    def of(cls, revision: str | None, path: str) -> Self:
+        """Return the state of a schema at ``revision`` (None: there is none).
+
+        Raises `DatabaseTooNew` or `DatabaseTooOld` for a revision that this program doesn't know.
+        """
+        if revision is None:
+            return cls("empty")
+        if revision not in KNOWN_REVISIONS:
+            is_newer = revision.isdecimal() and revision > SCHEMA_REVISION
+            problem = DatabaseTooNew if is_newer else DatabaseTooOld
+            raise problem(path=path, revision=revision)
+        return cls("current" if revision == SCHEMA_REVISION else "behind")
+
+
+MAX_INTEGER: Final = (1 << 63) - 1
+"""The largest number that a database holds."""
+
+
+def storable(parameters: Sequence[object]) -> list[object]:
+    """Replace what no stored value holds, so that it just finds nothing.
+
+    Such are surrogates and NUL in a text, and numbers of more than 64 bits.
+    """
+    return [
+        value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+        if isinstance(value, str)
+        else min(max(value, -MAX_INTEGER - 1), MAX_INTEGER)
+        if isinstance(value, int)
+        else value
+        for value in parameters
+    ]
+
+
+class Pattern(NamedTuple):
+    """Words that stand one after the other; ``prefix``: the last one may go on."""
+
+    words: tuple[str, ...]
+    prefix: bool = False
+
+
+IndexPart: TypeAlias = Literal["heads", "bodies"]
+"""Where words are: in name, tags and description of skills, or in the texts below them."""
+
+Part: TypeAlias = Literal["name", "tags", "description", "body"]
+"""A part of a skill: three of its head, and the text below."""
+
+PARTS: Final[tuple[Part, ...]] = ("name", "tags", "description", "body")
+
+IndexQuery: TypeAlias = tuple[IndexPart, Sequence[Pattern]]
+"""A question: which texts match any of the patterns."""
+
+Condition: TypeAlias = tuple[str, Sequence[object]]
+"""SQL on skills ``s`` and sources ``src`` with its values, as `filters.where` makes it."""
+
+
+class SearchTerms(NamedTuple):
+    """What a query is going to look for, as `catalog.search.rank` chooses once it knows counts.
+
+    ``typed``: words with what may stand for each that nobody has; ``compounds`` count where heads
+    have them; ``lay`` and ``foreign`` are other words for what was typed.
+    """
+
+    typed: Sequence[tuple[Pattern, Pattern | None]]
+    compounds: Sequence[Pattern]
+    lay: Sequence[Pattern]
+    foreign: Sequence[Pattern]
+
+
+class SearchLimits(NamedTuple):
+    """How many texts are counted; how many words are looked for in bodies, of how many texts.
+
+    ``heads``: what more bodies have than are counted is looked for if fewer heads have it.
+    ``half``: after so many others, a place in a list is worth half.
+    """
+
+    counted: int
+    words: int
+    texts: int
+    heads: int
+    half: int
+
+
+class HitMetadata(NamedTuple):
+    """What is told of a skill along with that it was found: its source's rank, its sketch, head."""
+
+    strength: Precedence
+    sketch: bytes | None
+    head: str | None
+
+
+_UPDATE_VERSION: Final = "UPDATE skills SET fingerprint = ?, racy = ? WHERE id = ? AND live = 1"
+
+_UPDATE_FILE: Final = (
+    "UPDATE skill_files SET mode = ?, size = ?, mtime_ns = ?, ctime_ns = ?, inode = ? "
+    "WHERE skill_id = ? AND path = ?"
+)
+
+
+class StatUpdates(NamedTuple):
+    """New stat facts of versions whose content is unchanged.
+
+    ``versions``: fingerprint, racy, the version's id; ``files``: mode, size, mtime_ns, ctime_ns,
+    inode, the version's id, path.
+    """
+
+    versions: list[tuple[str, int, int]]
+    files: list[tuple[int | str, ...]]
+
+    @property
+    def statements(self) -> list[tuple[str, Sequence[tuple[int | str, ...]]]]:
+        """Return the statements that store them, each with the rows of its values."""
+        return (
+            [(_UPDATE_VERSION, self.versions), (_UPDATE_FILE, self.files)] if self.versions else []
+        )
+
+
+NO_UPDATES: Final = StatUpdates([], [])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseInfo(Value):
+    """Facts about a database; ``bytes`` counts a file's write-ahead log too.
+
+    ``wal_reset_bug``: this SQLite can lose a commit when a checkpoint meets a write from another
+    program; the registry's own writes take turns under a lock, which closes that hole. ``host`` is
+    what this machine is called on a server; ``server_version`` is None for a file, as the facts of
+    a file are for a server.
+    """
+
+    path: str
+    exists: bool
+    bytes: int
+    revision: str | None
+    journal_mode: str | None = None
+    sqlite_version: str | None = None
+    wal_reset_bug: bool = False
+    file_system: str | None = None
+    sources: int
+    skills: int
+    server_version: str | None = None
+    host: str | None = None
+
+
+class SyncLock(Protocol):
+    """Held for as long as a sync runs; another sync of the same sources waits or gives up."""
+
+    def acquire(self, wait: float) -> bool:
+        """Take the lock, trying for ``wait`` seconds; False: somebody else holds it."""
+
+    def owner(self) -> str:
+        """Say who holds it, in words."""
+
+    def now_ns(self) -> int:
+        """Return the current time, by the clock that stamps files where that can be told."""
+
+    def assert_held(self, writing: "Connection", /) -> None:
+        """Raise `DatabaseProblem` where the lock was lost; asked in a transaction that writes."""
+
+    def __enter__(self) -> Self:
+        """Return the lock; `acquire` takes it."""
+
+    def __exit__(self, *_: object) -> None:
+        """Give the lock back."""
+
+
+WRITE_SECONDS = 30.0
+"""How long a writer waits for its turn. Turns are short: a sync takes many."""
+
+
+class Writer(ABC):
+    """Writes to the database that ``path`` names; ``host`` is the machine whose sources are ours.
+
+    Whoever writes holds a lock until the end of the transaction: SQLite's file lock, or an
+    advisory lock of PostgreSQL. So a transaction sees what all earlier ones did.
+    """
+
+    def __init__(self, path: str, host: str, engine: "Engine") -> None:
+        self.path = path
+        self.host = host
+        self._engine = engine
+
+    @contextmanager
+    def transaction(
+        self, wait: float | None = None, *, quiet: bool = False
+    ) -> "Iterator[Connection]":
+        """Run a block as one transaction: committed at its end, rolled back when it raises.
+
+        ``wait``: seconds to wait for other writers, `WRITE_SECONDS` by default. ``quiet``: on a
+        server writers take no turns, and readers are not told: for rows that none of them looks at.
+
+        Raises `DatabaseProblem` and its subclasses.
+        """
+        from sqlalchemy.exc import DBAPIError
+
+        wait = WRITE_SECONDS if wait is None else wait
+        try:
+            with self._begun(wait, quiet=quiet) as connection:
+                yield connection
+        except DBAPIError as error:
+            raise self._translate(error, wait) from error
+
+    def reserve(self, count: int) -> int | None:  # noqa: ARG002
+        """Return the first of so many numbers of versions; None: staging them takes turns, too."""
+        return None
+
+    def update_statistics(self) -> None:  # noqa: B027  # a file has nothing to do
+        """Let the database take note that much is different now."""
+
+    def close(self) -> None:
+        """Give back what the engine holds."""
+        self._engine.dispose()
+
+    @abstractmethod
+    def _begun(self, wait: float, *, quiet: bool) -> "AbstractContextManager[Connection]":
+        """Return a transaction, begun after what must be held and done before."""
+
+    @abstractmethod
+    def _translate(self, error: "DBAPIError", wait: float) -> RegistryError:
+        """Turn an error of the driver into ours."""
+
 
 T = TypeVar("T")
+
 MAX_REMEMBERED: Final = 100
 """Answers that a thread keeps (`Reader.remembered`)."""
 
 UsageRow: TypeAlias = tuple[int | str | None, ...]
 """How often a skill was listed, found, read; when last each (None: not this time); where it is."""
-
 
 Select: TypeAlias = tuple[str, Sequence[object]]
 """A SELECT and its values."""
@@ -41,11 +289,16 @@ class TextIndex(ABC):
     """
 
     def expect(  # noqa: B027  # a file has nothing to wait for
-        self, reader: "Reader", asked: Sequence[Sought], condition: Condition, most: int, to: Limits
+        self,
+        reader: "Reader",
+        asked: Sequence[SearchTerms],
+        condition: Condition,
+        most: int,
+        to: SearchLimits,
     ) -> None:
         """Ask at once for what a search is about to need, where one waits for answers."""
 
-    def told(self, _ids: Sequence[int]) -> dict[int, Told]:
+    def metadata(self, _ids: Sequence[int]) -> dict[int, HitMetadata]:
         """Return what came along of skills that were found; of some, or none."""
         return {}
 
@@ -66,7 +319,7 @@ class TextIndex(ABC):
     def best(
         self,
         reader: "Reader",
-        asked: Sequence[Question],
+        asked: Sequence[IndexQuery],
         condition: Condition,
         most: int,
         among: Collection[int] | None = None,
@@ -129,8 +382,8 @@ class Reader(ABC):
         self._empty = value
 
     @property
-    def sight(self) -> Sight:
-        """What is seen of projects: here all of it, as of no place; see `db.viewpoint`."""
+    def visibility(self) -> Visibility:
+        """What is seen of projects: here all of it, as of no place; see `db.scoped_reader`."""
         return EVERYTHING
 
     @abstractmethod
@@ -153,35 +406,35 @@ class Reader(ABC):
         with self.snapshot():
             return [self.rows(*question) for question in questions]
 
-    def ahead(self, _question: Select) -> "Callable[[], list[tuple[Any, ...]]] | None":
+    def pipeline(self, _question: Select) -> "Callable[[], list[tuple[Any, ...]]] | None":
         """Ask with what a snapshot is asked next, where one waits for answers; None: here not."""
         return None
 
-    def leave(self) -> None:  # noqa: B027  # a file has nothing to wait for
+    def finish(self) -> None:  # noqa: B027  # a file has nothing to wait for
         """Let a snapshot end with what is asked next, which is the last."""
 
-    def as_seen(self, question: "Callable[[Sight], Select]") -> list[tuple[Any, ...]]:
-        """Return the rows of a SELECT that depends on the `sight`."""
-        return self.rows(*question(self.sight))
+    def query_visible(self, question: "Callable[[Visibility], Select]") -> list[tuple[Any, ...]]:
+        """Return the rows of a SELECT that depends on the `visibility`."""
+        return self.rows(*question(self.visibility))
 
-    def streamed(self, question: "Callable[[Sight], Select]") -> Iterable[tuple[Any, ...]]:
-        """Yield what `as_seen` returns, without holding it where that can be avoided."""
-        return self.stream(*question(self.sight))
+    def streamed(self, question: "Callable[[Visibility], Select]") -> Iterable[tuple[Any, ...]]:
+        """Yield what `query_visible` returns, without holding it where that can be avoided."""
+        return self.stream(*question(self.visibility))
 
-    def sight_seen(self) -> Sight:
-        """Return the `sight` as it was last, where one would wait to be told."""
-        return self.sight
+    def last_visibility(self) -> Visibility:
+        """Return the `visibility` as it was last, where one would wait to be told."""
+        return self.visibility
 
-    def roots_seen(self) -> list[str] | None:
-        """Return the folders of this host's sources, where `as_seen` was told; None: ask."""
+    def last_roots(self) -> list[str] | None:
+        """Return the folders of this host's sources, where `query_visible` was told; None: ask."""
         return None
 
     def paged(
-        self, question: "Callable[[Sight], tuple[Select, Select]]"
+        self, question: "Callable[[Visibility], tuple[Select, Select]]"
     ) -> tuple[list[tuple[Any, ...]], int]:
-        """Return the rows of a page, and what another SELECT counts; both depend on the `sight`."""
+        """Return the rows of a page, and what another SELECT counts, by `visibility`."""
         with self.snapshot():
-            return self.page(*question(self.sight))[:2]
+            return self.page(*question(self.visibility))[:2]
 
     def page(
         self, page: Select, count: Select, along: Select | None = None
@@ -275,7 +528,9 @@ class Backend(ABC):
         """Return the lock that a sync on this machine holds."""
 
     @abstractmethod
-    def mark_unchanged(self, source_ids: Sequence[int], now: str, stamps: Stamps = NONE) -> None:
+    def mark_unchanged(
+        self, source_ids: Sequence[int], now: str, stamps: StatUpdates = NO_UPDATES
+    ) -> None:
         """Write ``now`` as the last sync of sources in which there is nothing new."""
 
     @abstractmethod

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection
 
 LOGGERS: Final = ("alembic.runtime.migration", "alembic.runtime.plugins")
 """Where Alembic tells each step, from its import on."""
@@ -24,23 +24,12 @@ def migrations_folder() -> Path:
     return packaged if packaged.is_dir() else package.parent / "migrations"
 
 
-def engine_at(url: str) -> "Engine":
-    """Return an engine for the address in alembic.ini."""
-    from registry.db.postgres import writer as postgres
-    from registry.db.remote.address import parse_url
-    from registry.db.sqlite import writer as sqlite
-
-    if url.startswith("sqlite:///"):
-        return sqlite.make_engine(url.removeprefix("sqlite:///"))
-    return postgres.make_engine(parse_url(url))
-
-
 def run_migrations(connection: "Connection") -> None:
     """Bring the database of ``connection`` to the newest revision, inside its transaction.
 
     What is kept beside the skills and follows from them all is worked out anew.
     """
-    from registry.db.writes.names import refresh_names
+    from registry.db.write.names import refresh_names
 
     with _quietly():
         from alembic import command

@@ -6,11 +6,14 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from registry.db.interface import Backend
 from registry.errors import DatabaseProblem
 from registry.settings import Settings, default_database
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
 
 _SQLITE: Final = "sqlite:///"
 
@@ -60,7 +63,7 @@ def open_backend(
 
 
 def _is_of_a_server(scheme: str) -> bool:
-    from registry.db.remote.address import SCHEMES  # nothing that a file needs
+    from registry.db.postgres.address import SCHEMES  # nothing that a file needs
 
     return scheme.lower() in SCHEMES
 
@@ -120,3 +123,14 @@ def _is_encodable(path: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def engine_at(url: str) -> "Engine":
+    """Return an engine for the address in alembic.ini."""
+    from registry.db.postgres.address import parse_url
+    from registry.db.postgres.writer import make_engine as make_server_engine
+    from registry.db.sqlite.writer import make_engine
+
+    if url.startswith("sqlite:///"):
+        return make_engine(url.removeprefix("sqlite:///"))
+    return make_server_engine(parse_url(url))

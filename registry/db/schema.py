@@ -111,7 +111,7 @@ skills = Table(
     Column("hidden", Integer, nullable=False, server_default=text("0")),
     # Of a remote source, with security errors that nobody has accepted: not shown to agents.
     Column("held", Integer, nullable=False, server_default=text("0")),
-    # Where an installed copy came from, as the lock of its pull says and `queries.rows.ORIGIN` has
+    # Where an installed copy came from, as the lock of its pull says and `read.skills.ORIGIN` has
     # it; NULL: no lock names its folder, or it was edited since.
     Column("installed", Text),
     Column("required_tools", Text, nullable=False, server_default="[]"),
@@ -208,7 +208,7 @@ usage = Table(
     *_texts("last_listed_at last_found_at last_read_at"),
 )
 
-# The same by the UTC day on which it was written down, of the last `writes.usage.DAYS`.
+# The same by the UTC day on which it was written down, of the last `write.usage.DAYS`.
 usage_days = Table(
     "usage_days",
     metadata,
@@ -240,7 +240,7 @@ revisions = Table(
     Column("document", Text),
     Column("content_hash", Text),
     *_given("tree_hash seen_at files"),
-    # Where it came from by then, as `queries.rows.ORIGIN` has it.
+    # Where it came from by then, as `read.skills.ORIGIN` has it.
     Column("origin", Text),
     # The place in the order in which contents were current; NULL: the number, it never came back.
     Column("turn", Integer),
@@ -311,4 +311,4 @@ audit = Table(
 )
 
 SEARCH_TABLES = "search_"
-"""How the tables of the full-text indexes begin; see `db.interface.Place`, `text.segment`."""
+"""How the tables of the full-text indexes begin; see `db.interface.IndexPart`, `text.segment`."""

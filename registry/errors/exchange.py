@@ -24,19 +24,31 @@ class NoUpstream(NotFound):
 
 
 class SeveralSkills(RegistryError):
-    """There are several skills, of which none was chosen: ``path``, ``names``."""
+    """There are several skills, of which none was chosen: ``path``, ``names``.
+
+    ``held``: those of them that are quarantined until the source ``source`` is trusted.
+    """
 
     sentence = "{path:q} holds {count} skills:"
 
     path: str
     names: tuple[str, ...]
+    held: tuple[str, ...]
+    source: str | None
     count: int
 
-    def __init__(self, path: str, names: Sequence[str]) -> None:
-        super().__init__(path=path, names=tuple(names), count=len(names))
+    def __init__(
+        self, path: str, names: Sequence[str], held: Sequence[str] = (), source: str | None = None
+    ) -> None:
+        facts = {"names": tuple(names), "held": tuple(held), "source": source}
+        super().__init__(path=path, **facts, count=len(names))
 
     def _details(self) -> str:
-        listed = ", ".join(map(escaped, self.facts["names"][:MAX_CHOICES]))
+        held = self.facts["held"]
+        listed = ", ".join(
+            f"{escaped(name)} (quarantined)" if name in held else escaped(name)
+            for name in self.facts["names"][:MAX_CHOICES]
+        )
         more = self.facts["count"] - MAX_CHOICES
         return f" {listed}" + (f" and {more} more." if more > 0 else ".")
 

@@ -12,7 +12,7 @@ from registry.model.values import shallow_record as shallow_record
 JsonValue: TypeAlias = (
     "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 )
-"""Not for fields of public values: what makes a schema of those (pydantic) follows it for ever."""
+"""A value as JSON has it."""
 
 Scope: TypeAlias = Literal["project", "team", "personal", "community", "bundled"]
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
@@ -203,7 +203,7 @@ class Skill(Value):
     ``ref`` is the shortest handle that finds exactly this skill; ``folder`` the folder below the
     source's root (``.``: the root itself) and ``path`` the same as an absolute path. ``copies``
     are the refs of others of the same name with the same files, of which one is listed. No slots:
-    rows are poured into ``__dict__`` (`db.queries.rows`), which makes a long listing three times
+    rows are poured into ``__dict__`` (`db.read.skills`), which makes a long listing three times
     faster.
     """
 

@@ -7,21 +7,19 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from registry.core import Core
-from registry.db.queries.known import known_hashes
-from registry.db.queries.skills import StoredSkill, by_id, findings
-from registry.db.turns import SyncLock
+from registry.db.interface import SyncLock, Writer
+from registry.db.read.skills import StoredSkill, by_id, findings, stored_file_hashes
 from registry.db.versions import NewVersion
-from registry.db.writer import Writer
-from registry.db.writes.changes import drop_old_changes
-from registry.db.writes.sources import record_remote, record_sync
-from registry.db.writes.usage import drop_old_days
-from registry.db.writes.versions import (
+from registry.db.write.history import drop_old_changes
+from registry.db.write.skills import (
     add_notices,
     publish,
-    refresh_stamps,
+    replace_findings,
     replace_notices,
-    replace_unread,
+    update_stats,
 )
+from registry.db.write.sources import record_remote, record_sync
+from registry.db.write.usage import drop_old_days
 from registry.disk.scanned import UNREADABLE, ScannedFolder
 from registry.disk.walk import Walk
 from registry.document.security import is_about_defence
@@ -106,7 +104,7 @@ def apply_plan(
         for part in plan.sources:
             replace_notices(connection, part.source.id, part.notices)
             if part.unread:
-                replace_unread(connection, part.source.id, UNREADABLE, part.unread)
+                replace_findings(connection, part.source.id, UNREADABLE, part.unread)
             record_sync(connection, part.source.id, now, part.outcome)
         add_notices(connection, plan.notices)
         drop_old_changes(connection, core.host)
@@ -260,7 +258,7 @@ def read_version(
     trusted: KnownHashes = {}
     told: Sequence[Diagnostic] = ()
     if _were_looked_through(before, mark_of(core.dialects)):
-        trusted, told = known_hashes(core.reader, before.id), findings(core.reader, before.id)
+        trusted, told = stored_file_hashes(core.reader, before.id), findings(core.reader, before.id)
     reading = read(trusted, told=told)
     if trusted and _is_other_topic(reading, before):
         # What the supporting files say is judged by what the skill says it is for.
@@ -293,7 +291,7 @@ def _is_held(core: Core, version: NewVersion, before: StoredSkill) -> bool:
     grave = security_errors(version.findings)
     tree, source = version.columns["tree_hash"], version.columns["source_id"]
     is_same = tree is not None and (tree, source) == (before.skill.tree_hash, before.source_id)
-    if before.held or not is_same:
+    if before.quarantined or not is_same:
         return bool(grave)
     return bool(grave - security_errors(findings(core.reader, before.id)))
 
@@ -323,4 +321,4 @@ def _touch(writer: Writer, plan: Plan, scan_ns: int) -> None:
     touched = plan.touched
     while (stamps := stamps_of(islice(touched, BATCH), scan_ns)).versions:
         with writer.transaction() as connection:
-            refresh_stamps(connection, stamps)
+            update_stats(connection, stamps)

@@ -10,9 +10,9 @@ from operator import itemgetter
 from typing import Final
 
 from registry.core import Core
-from registry.db.queries.revisions import missing_contents
-from registry.db.queries.sources import is_admin
-from registry.db.queries.unfit import unfit_contents
+from registry.db.read.corruption import mismatched_contents
+from registry.db.read.history import missing_contents
+from registry.db.read.sources import is_admin
 from registry.db.versions import Packed, pack
 from registry.disk.files import digest, open_home, read_inside
 from registry.errors import RegistryError
@@ -30,11 +30,11 @@ def store_contents(core: Core) -> None:
     """
     if not core.settings.store_files:
         return
-    from registry.db.writes.revisions import add_contents
+    from registry.db.write.history import add_contents
 
     unfit: frozenset[str] = frozenset()
     if not core.host or is_admin(core.reader):
-        unfit = frozenset(unfit_contents(core.reader, core.settings.limits))
+        unfit = frozenset(mismatched_contents(core.reader, core.settings.limits))
     found = _readable(core, unfit)
     while batch := list(islice(found, BATCH)):
         # Compressing and reading are done; only the insert holds up other writers.

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from registry.db.stamps import Stamps
+from registry.db.interface import StatUpdates
 from registry.disk.scanned import ScannedFolder
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ def is_racy(found: ScannedFolder, scan_ns: int) -> bool:
     return found.newest_ns >= scan_ns - RACY_NS
 
 
-def stamps_of(seen: Iterable[tuple[int, ScannedFolder, str]], scan_ns: int) -> Stamps:
+def stamps_of(seen: Iterable[tuple[int, ScannedFolder, str]], scan_ns: int) -> StatUpdates:
     """Return the stat facts of versions as their folders were seen, each with its mark."""
-    stamps = Stamps([], [])
+    stamps = StatUpdates([], [])
     for version, found, mark in seen:
         stamps.versions.append((stamp(found, mark), int(is_racy(found, scan_ns)), version))
         for path, *facts, inode in found.files:

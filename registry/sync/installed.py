@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Any, Final, TypeAlias
 
 from registry.core import Core
-from registry.db.queries.known import stored_origins
+from registry.db.read.skills import stored_origins
 from registry.db.versions import NewVersion
 from registry.disk.agents import SHARED, expand, find_agent
 from registry.disk.files import read_file
@@ -38,7 +38,7 @@ _VERSION: Final = re.compile(r"(?:sha256:)?[0-9a-f]{40,64}")
 _REF: Final = re.compile(r"(?!-)\S{1,250}")
 
 Named: TypeAlias = tuple[str, str]
-"""What a lock records for a folder: the tree hash, and the origin as `queries.rows.ORIGIN` is."""
+"""What a lock records for a folder: the tree hash, and the origin as `read.skills.ORIGIN` is."""
 
 
 def record_installed(core: Core, sources: Sequence[Source]) -> None:
@@ -57,7 +57,7 @@ def record_installed(core: Core, sources: Sequence[Source]) -> None:
         if origin != one.installed:
             changed.append((one.id, origin))
     if changed:
-        from registry.db.writes.versions import set_installed
+        from registry.db.write.skills import set_installed
 
         with core.writer.transaction() as connection:
             set_installed(connection, changed)

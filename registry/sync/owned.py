@@ -4,7 +4,7 @@ import os
 
 from registry.core import Core
 from registry.db.adopted import address_of, former_addresses, is_adopted
-from registry.db.queries.sources import is_admin
+from registry.db.read.sources import is_admin, list_sources
 from registry.errors import (
     AdminNeeded,
     SourceElsewhere,
@@ -28,15 +28,24 @@ def is_here(core: Core, host: str, path: str) -> bool:
 
 
 def check_own(core: Core, name: str, host: str, path: str) -> None:
-    """Raise `SourceElsewhere` or `SourceNotAdopted` for a source that is not here."""
+    """Raise for a source that is not here.
+
+    `SourceElsewhere`, `SourceNotAdopted`, or `SourceNotYours` for another role's.
+    """
     if host != core.host:
         raise SourceElsewhere(name=name, host=host)
     if not is_here(core, host, path):
         raise not_adopted(core, name, path)
 
 
-def not_adopted(core: Core, name: str, path: str) -> SourceNotAdopted:
-    """Return the error about a source under this host's name that this user did not add here."""
+def not_adopted(core: Core, name: str, path: str) -> SourceNotAdopted | SourceNotYours:
+    """Return the error about a source under this host's name that this user did not add here.
+
+    Only its owner can adopt it.
+    """
+    for source in list_sources(core.reader, counted=False):
+        if source.name == name and not source.own:
+            return SourceNotYours(name=name, owner=source.owner, host=source.host)
     formerly = former_addresses(core.backend).get(path)
     address = address_of(core.backend.identity) if formerly else None
     return SourceNotAdopted(name=name, host=core.host, formerly=formerly, address=address)

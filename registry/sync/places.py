@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Final
 
 from registry.core import Core
-from registry.db.queries.sources import list_sources
+from registry.db.read.sources import list_sources
 from registry.disk.agents import personal_folders, project_folders
 from registry.disk.links import real_path
 from registry.disk.paths import is_below

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from registry.db.interface import Reader
-from registry.db.queries.known import RemovedSkill, removed_skills
+from registry.db.read.skills import RemovedSkill, removed_skills
 from registry.disk.scanned import ScannedFolder
 from registry.model import Diagnostic, Source
 from registry.settings import Limits

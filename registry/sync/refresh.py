@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from registry.core import Core
-from registry.db.queries.skills import StoredSkill, by_place
+from registry.db.read.skills import StoredSkill, by_place
 from registry.disk.scanned import ScannedFolder, inaccessible
 from registry.disk.walk import Walk
 from registry.errors import SkillMissing
@@ -22,7 +22,7 @@ def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, ScannedFolder
     the folder can't be read: its ``unread`` says which. None: another process replaced it in this
     moment. Raises `SkillMissing`, `SkillInaccessible`.
     """
-    walk = walk_of(core, stored.root, core.reader.roots_seen())  # told with what is stored
+    walk = walk_of(core, stored.root, core.reader.last_roots())  # told with what is stored
     found = walk.one(stored.folder)
     if found is None:
         for notice in walk.notices:
@@ -51,7 +51,7 @@ def _reimport(
     Returns what can't be read: what is stored stays. Raises `SkillInaccessible` where that is the
     document.
     """
-    from registry.db.writes.versions import delete_version, publish, stage
+    from registry.db.write.skills import delete_version, publish, stage
     from registry.sync.apply import Unread, read_version
     from registry.sync.installed import mark_installed
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from registry.model import Diagnostic, Remote, Value, record
 
@@ -48,8 +48,6 @@ class SourceReport(Value):
     source holds by now, and ``fetched``: what is to be known of what was fetched.
     """
 
-    JSON_TYPES: ClassVar = {"notices": list[dict[str, str | int | None]]}
-
     name: str
     path: str
     outcome: Outcome = "ok"
@@ -74,8 +72,6 @@ class SyncReport(Value):
     ``unchanged`` counts skills left as they were, ``invalid`` those that can't be used as of now,
     changed or not. ``dry_run``: nothing was written.
     """
-
-    JSON_TYPES: ClassVar = {"moved": list[str]}
 
     added: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()

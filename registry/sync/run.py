@@ -6,10 +6,9 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from registry.core import Core
-from registry.db.queries.known import RemovedSkill, links_outside
-from registry.db.queries.skills import refs_of
-from registry.db.stamps import NONE
-from registry.db.turns import SyncLock
+from registry.db.interface import NO_UPDATES, SyncLock
+from registry.db.read.findings import links_outside
+from registry.db.read.skills import RemovedSkill, refs_of
 from registry.disk.links import Leads, follow, known
 from registry.disk.paths import is_safe_relative, join, storable
 from registry.errors import SyncRunning
@@ -154,7 +153,7 @@ def _carry_out(core: Core, plan: Plan, lock: SyncLock, progress: Progress) -> Sy
     # A first import that was cut off may have left nothing but to be shown.
     is_ok = all(part.outcome == "ok" and part.source.last_sync_at for part in plan.sources)
     if plan.is_idle and is_ok and touched <= MAX_TOUCHED:
-        stamps = stamps_of(plan.touched, lock.now_ns()) if touched else NONE
+        stamps = stamps_of(plan.touched, lock.now_ns()) if touched else NO_UPDATES
         ids = [part.source.id for part in plan.sources]
         core.backend.mark_unchanged(ids, utc_now(), stamps)
         return report

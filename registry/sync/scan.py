@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from registry.db.interface import Reader
-from registry.db.queries.known import StoredFingerprint, fingerprints, known_hashes, notice_digest
-from registry.db.queries.skills import findings
-from registry.db.queries.unfit import unfit_texts
+from registry.db.read.corruption import mismatched_texts
+from registry.db.read.findings import notice_digest
+from registry.db.read.skills import StoredFingerprint, findings, fingerprints, stored_file_hashes
 from registry.disk.links import LINK_KNOWN
 from registry.disk.paths import ROOT, position
 from registry.disk.scanned import UNREADABLE, WALK_CODES, RootMissing, RootUnreadable, ScannedFolder
@@ -141,7 +141,7 @@ def plan_source(
     """Walk one source and compare it with the database. Nothing is written."""
     plan = SourcePlan(source, Walk(source.path, limits, roots), mark)
     if verify:
-        plan.unfit = frozenset(one.id for one in unfit_texts(reader, limits, source.id))
+        plan.unfit = frozenset(one.id for one in mismatched_texts(reader, limits, source.id))
     gone: list[StoredFingerprint] = []
     suspects: list[tuple[ScannedFolder, StoredFingerprint]] = []
     try:
@@ -234,7 +234,7 @@ def _examine(
         plan.updates[found.folder] = row.id
         plan.rechecked.add(found.folder)
         return
-    before = known_hashes(reader, row.id)
+    before = stored_file_hashes(reader, row.id)
     # Equal stat facts stand for an equal file only where they were old when they were taken.
     trusted = {} if verify or row.racy else before
     hashed = hash_files(plan.source.path, found, trusted, plan.walk.limits)

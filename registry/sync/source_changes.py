@@ -4,7 +4,7 @@ from typing import TypedDict, Unpack
 
 from registry.core import Core
 from registry.db.adopted import forget, remember
-from registry.db.queries.sources import list_sources
+from registry.db.read.sources import list_sources
 from registry.errors import RoleNotFound, SourceElsewhere, SourceNotYours, UsageProblem
 from registry.model import Scope, Source
 from registry.sync.owned import check_admin, check_ours, check_owner
@@ -30,7 +30,7 @@ class Change(TypedDict, total=False):
 
 def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
     """Change what a source is called, how strong it is, or whose; see `Change`."""
-    from registry.db.writes.sources import change_source, rename_source, set_owner, set_team
+    from registry.db.write.sources import change_source, rename_source, set_owner, set_team
 
     known = list_sources(core.reader, counted=False)
     source = found_in(core, known, name)
@@ -39,7 +39,7 @@ def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
     if not core.host and (team is not None or owner is not None):
         raise UsageProblem(message="owners and teams are of a server; a file has neither")
     if owner is not None:
-        from registry.db.remote.rights import is_role
+        from registry.db.postgres.rights import is_role
 
         check_admin(core)
         if not is_role(core.reader, owner):
@@ -63,9 +63,11 @@ def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
     return next(one for one in list_sources(core.reader) if one.id == source.id)
 
 
-def remove(core: Core, name: str, *, as_admin: bool = False) -> Source:
-    """Forget a source; see `SkillRegistry.remove_source`."""
-    from registry.db.writes.sources import remove_source
+def remove(
+    core: Core, name: str, *, as_admin: bool = False, with_tombstones: bool = True
+) -> Source:
+    """Forget a source; see `exchange.remote.sources.remove`."""
+    from registry.db.write.sources import remove_source
 
     wanted = find(core, name)
     if as_admin:
@@ -74,7 +76,7 @@ def remove(core: Core, name: str, *, as_admin: bool = False) -> Source:
         raise SourceNotYours(name=wanted.name, owner=wanted.owner, host=wanted.host)
     source = next(one for one in list_sources(core.reader) if one.id == wanted.id)
     with core.writer.transaction() as connection:
-        remove_source(connection, source.id)
+        remove_source(connection, source.id, with_tombstones=with_tombstones)
     if source.host == core.host:
         forget(core.backend, source.path)
     return source
@@ -87,7 +89,7 @@ def adopt(core: Core, name: str, *, as_admin: bool = False) -> Source:
         raise SourceElsewhere(name=source.name, host=source.host)
     if core.host:
         if as_admin:
-            from registry.db.writes.sources import set_owner
+            from registry.db.write.sources import set_owner
 
             check_admin(core)
             with core.writer.transaction() as connection:

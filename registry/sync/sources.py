@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from registry.core import Core
 from registry.db.adopted import remember
-from registry.db.queries.sources import count_below, list_sources, roots
+from registry.db.read.sources import count_below, list_sources, roots
 from registry.disk.paths import ROOT, STATE_SUFFIX, is_below
 from registry.disk.walk import Walk
 from registry.errors import SourceExists, SourceInvalid, SourceNotFound, UsageProblem
@@ -185,7 +185,7 @@ def _new(
     chosen = name or suggest_name(telling or path, taken)
     number = -1 - len(known)
     if register:
-        from registry.db.writes.sources import add_source
+        from registry.db.write.sources import add_source
 
         stored = None
         while stored is None:

@@ -10,13 +10,18 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection
 
 from registry.core import Core
-from registry.db.queries.known import has_retired
-from registry.db.turns import SyncLock
+from registry.db.interface import SyncLock
+from registry.db.read.skills import has_retired
 from registry.db.versions import NewVersion
-from registry.db.writes.names import refresh_names
-from registry.db.writes.revisions import record_revisions, store_documents
-from registry.db.writes.sources import hide_until_complete, join, shared_names, show_all
-from registry.db.writes.versions import delete_retired, publish, stage
+from registry.db.write.history import record_revisions, store_documents
+from registry.db.write.names import refresh_names
+from registry.db.write.skills import delete_retired, publish, stage
+from registry.db.write.sources import (
+    begin_importing,
+    begin_resolving,
+    finish_importing,
+    shared_names,
+)
 from registry.sync.planning import Plan
 
 PART: Final = 100
@@ -61,7 +66,7 @@ class Store:
         if large and self._shared:
             with self._writer.transaction() as connection:
                 lock.assert_held(connection)
-                self._hidden = hide_until_complete(connection, large)
+                self._hidden = begin_importing(connection, large)
 
     def add_all(self, batches: Iterable[Sequence[NewVersion]]) -> Generator[list[PublishedVersion]]:
         """Store batches, and yield what each is in the database; some are ahead of what is yielded.
@@ -129,7 +134,7 @@ class Store:
             return
         with self._writer.transaction() as connection:
             self._lock.assert_held(connection)
-            joined = join(connection, self._first)
+            joined = begin_resolving(connection, self._first)
         if not joined:
             return
         with self._writer.transaction(quiet=True) as connection:
@@ -142,7 +147,7 @@ class Store:
     def show(self, connection: Connection) -> None:
         """Show what was published in parts."""
         if self._first:
-            show_all(connection, self._first)
+            finish_importing(connection, self._first)
 
 
 def clear(core: Core, lock: SyncLock) -> None:

@@ -4,8 +4,8 @@ import os
 from collections.abc import Sequence
 
 from registry.core import Core
-from registry.db.queries.skills import places_of_name
-from registry.db.queries.sources import list_sources, sources_and
+from registry.db.read.skills import places_of_name
+from registry.db.read.sources import list_sources, sources_and
 from registry.errors import SkillExists, SourceUnclear
 from registry.model import Source
 from registry.sync.owned import is_ours, not_adopted
@@ -41,7 +41,7 @@ def _target(
     foreign = [] if to_read else [one.name for one in known if one.remote is not None]
     if not to_read:
         known = [one for one in known if one.remote is None]
-    claimed = [one for one in every if one.host == core.host]
+    claimed = sorted((one for one in every if one.host == core.host), key=lambda one: not one.own)
     if name is None and not known and foreign and core.settings.default_source is None:
         raise SourceUnclear(known=[], foreign=foreign)
     if name is None and not known and not foreign and claimed:

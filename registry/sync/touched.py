@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from registry.db.interface import Reader
-from registry.db.queries.skills import has_below, innermost
+from registry.db.read.skills import has_below, innermost
 from registry.disk.paths import ROOT, is_below, is_ignored
 from registry.model import DOCUMENT_NAMES, Source
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from registry.core import Core
-from registry.db.queries.offered import TreeHashes
-from registry.db.queries.skills import by_place
+from registry.db.read.listing import TreeHashes
+from registry.db.read.skills import by_place
 from registry.disk.mounts import is_remote
 from registry.errors import RegistryError, SkillNotFound, SyncRunning, Unavailable
 from registry.model import Source

@@ -1,47 +1,33 @@
-"""What a toolset is: tools as a model sees them, and one way to call them.
+"""The base class of toolsets, and the check of the arguments that a model sends."""
 
-A contract is a file of its own; what all of them share is here.
-"""
-
+import difflib
+import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from registry.core import Core
+from registry.db.audit_context import audit_context
 from registry.model import Parameter, Scope
-from registry.text import shorten
+from registry.text import MAX_NAME, shorten
+from registry.toolsets.schemas import TYPES, Json, Style, Tool, described, given, own
 
-Json: TypeAlias = dict[str, Any]
-"""A JSON object; schemas, arguments and results are such."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """One tool as a model sees it; ``parameters`` is a JSON Schema of its arguments.
-
-    ``result`` is the JSON Schema of what it returns, where the contract has one; ``meta`` what else
-    the contract says of the tool. The hints are MCP's: what calling the tool does to the world.
-    """
-
-    name: str
-    description: str
-    parameters: Json
-    result: Json | None = None
-    read_only: bool = True
-    destructive: bool = False
-    idempotent: bool = True
-    meta: Json = field(default_factory=dict)
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.protocols import Validator
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a toolset is bound to; toolsets use what their contract knows of.
+    """Which skills a toolset shows; a toolset uses the fields that its contract knows.
 
     ``source``: the one source that is shown and written to; contracts that know a single skills
     folder need one. ``scope``: the one scope that is shown. ``personality``: the visibility policy,
-    by its name in the settings. ``environ``: the variables that skills may need. Of projects it
-    shows what ``core`` sees from where it is. ``read_only``: only tools that change nothing.
+    by its name in the settings. ``environ``: the variables that skills may need. Of projects the
+    ones that ``core`` sees are shown. ``read_only``: only tools that change nothing.
     """
 
     core: Core
@@ -53,25 +39,11 @@ class Context:
 
 
 MAX_SHOWN: Final = 200
-"""Characters of what a model sent that an answer repeats."""
-
-
-TYPES: Final = ("string", "number", "boolean", "array", "object")
-"""What a parameter of a skill may be."""
-
-
-def schema(properties: Mapping[str, Json], required: Sequence[str] = ()) -> Json:
-    """Return the JSON Schema of an object with these properties."""
-    return {"type": "object", "properties": dict(properties), "required": list(required)}
-
-
-def text(about: str) -> Json:
-    """Return the JSON Schema of a text."""
-    return {"type": "string", "description": about}
+"""Maximum length of a model's text that an answer repeats, in characters."""
 
 
 def parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
-    """Return a skill's parameter; what ``entry`` does not say has its usual value."""
+    """Return a parameter of a skill, with defaults for missing keys."""
     return Parameter(
         name=name,
         type=entry.get("type", TYPES[0]),
@@ -82,7 +54,7 @@ def parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
 
 
 def shown(value: object) -> str:
-    """Return what a model sent, as an answer repeats it: encodable, and not for pages."""
+    """Return what a model sent, encodable and shortened, to repeat it in an answer."""
     try:
         text = "" if value is None else str(value)
     except RecursionError:
@@ -92,6 +64,121 @@ def shown(value: object) -> str:
 
 def one_line(text: str) -> str:
     """Return ``text`` on one line, for lists that have a line for each skill."""
-    if text.isprintable():  # as nearly all are: six times as fast
+    return text if text.isprintable() else " ".join(text.split())
+
+
+MAX_PROBLEM: Final = 300
+"""Maximum length of a problem's description, in characters."""
+
+
+class Arguments:
+    """Validate the arguments of one tool; the validator is made at the first call."""
+
+    def __init__(self, schema: Json) -> None:
+        self._schema = schema
+
+    def problem(self, arguments: Any) -> str | None:
+        """Describe what is wrong with ``arguments``; None if nothing is."""
+        from jsonschema.exceptions import best_match, relevance
+
+        if isinstance(arguments, str):
+            return "the arguments are not a JSON object"
+        try:
+            # A misspelt name explains the one that is missing, not the other way round.
+            error = best_match(
+                self._validator.iter_errors(arguments),
+                key=lambda one: (one.validator_value is False, relevance(one)),
+            )
+        except RecursionError:
+            return "the arguments are nested too deeply"
+        if error is None:
+            return None
+        told = _unknown(error) if error.validator_value is False else error.message
+        words = shorten(told, MAX_PROBLEM)
+        place = ".".join(map(str, error.path))
+        text = f"{place}: {words}" if place else words
+        return text.encode("utf-8", "replace").decode()
+
+    @cached_property
+    def _validator(self) -> "Validator":
+        from jsonschema import Draft202012Validator
+
+        return Draft202012Validator(self._schema)
+
+
+def _unknown(error: "ValidationError") -> str:
+    """Name the first unknown property, and the nearest known one."""
+    refusing: Any = error.schema
+    sent: Any = error.instance
+    known = list(refusing["properties"])
+    name = shorten(next(str(name) for name in sent if name not in known), MAX_NAME)
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+    return f"unknown argument {name!r}: {hint}"
+
+
+class Toolset(ABC):
+    """A named set of tools that honours one contract: a subclass for each.
+
+    Results are the caller's own: changing them has no effect on the toolset.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self, context: Context, tools: Sequence[Tool]) -> None:
+        """Offer ``tools``; if the context is read-only, only those that change nothing."""
+        offered = (tool for tool in tools if tool.read_only or not context.read_only)
+        self._tools = {tool.name: tool for tool in offered}
+
+    def tools(self) -> Sequence[Tool]:
+        """Return the tools; a description may list the current skills."""
+        return tuple(map(own, self._current()))
+
+    def schemas(self, style: Style, *, strict: bool = False) -> list[Json]:
+        """Return the tools as a framework takes them; see `described`.
+
+        Raises `UsageProblem` for a style that there is not.
+        """
+        return [described(tool, style, strict=strict) for tool in self._current()]
+
+    def call(self, tool: str, arguments: Any) -> Json:
+        """Run one tool and return its result or the contract's error; raises nothing.
+
+        ``arguments`` may be any JSON value, also JSON text. A blank text and null mean an empty
+        object; null for an optional argument means that it is missing.
+        """
+        offered = self._tools.get(str(tool))
+        if offered is None:
+            return self._unknown(tool)
+        sent = _parsed(arguments) if isinstance(arguments, str) else arguments
+        with audit_context(f"{self.name} {offered.name}"):
+            return self._run(offered.name, given(offered.parameters, {} if sent is None else sent))
+
+    async def acall(self, tool: str, arguments: Any) -> Json:
+        """Run one tool as `call` does, in a thread.
+
+        If the task is cancelled, the call still runs to its end.
+        """
+        import asyncio
+
+        return await asyncio.to_thread(self.call, tool, arguments)
+
+    def _current(self) -> Sequence[Tool]:
+        """Return the tools with their current descriptions."""
+        return tuple(self._tools.values())
+
+    @abstractmethod
+    def _unknown(self, tool: object) -> Json:
+        """Return the contract's error for a tool that is not offered."""
+
+    @abstractmethod
+    def _run(self, tool: str, arguments: Any) -> Json:
+        """Run an offered tool; its ``arguments`` are not checked yet."""
+
+
+def _parsed(text: str) -> Any:
+    """Return the parsed JSON text, or the text itself if it isn't JSON."""
+    try:
+        return json.loads(text) if text.strip() else {}
+    except (ValueError, RecursionError):
         return text
-    return " ".join(text.split())

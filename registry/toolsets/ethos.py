@@ -1,4 +1,4 @@
-"""The toolset `ethos` (contracts/ethos-skills_list-skill_view.md; NOTES.md for texts)."""
+"""The toolset `ethos` (docs/contracts.md)."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -7,9 +7,9 @@ from typing import Any, Final
 from registry.catalog.visibility.decisions import decide_all, personality
 from registry.errors import DatabaseProblem, RegistryError, SkillAmbiguous
 from registry.model import Skill
-from registry.toolsets.base import Context, Json, Tool, one_line, schema, shown, text
+from registry.toolsets.base import Context, Toolset, one_line, shown
 from registry.toolsets.fitting import Line, fit, strongest
-from registry.toolsets.toolset import Toolset
+from registry.toolsets.schemas import Json, Tool, schema, text
 from registry.toolsets.view import View
 
 log = logging.getLogger(__name__)
@@ -45,10 +45,10 @@ TOOLS: Final = (
 
 
 class EthosToolset(Toolset):
-    """What one personality sees of the registry; without one, all that is visible.
+    """The skills that one personality sees; without one, all visible skills.
 
-    A personality has only those of the tools that are in its ``toolset``. Raises
-    `PersonalityNotFound` where the settings don't know it, and `SourceNotFound`.
+    A personality gets only the tools in its ``toolset``. Raises `PersonalityNotFound` and
+    `SourceNotFound`.
     """
 
     name = "ethos"
@@ -102,8 +102,7 @@ class EthosToolset(Toolset):
 def list_text(skills: Sequence[Skill], limit: int = LIST_CHARS) -> str:
     """Return the list of skills, at most ``limit`` characters.
 
-    Where that is too little, descriptions are shortened first, and names dropped last: see `fit`.
-    The text says so.
+    If they don't fit, descriptions are shortened, then names dropped (see `fit`), with a note.
     """
     if not skills:
         return NONE_AVAILABLE
@@ -131,7 +130,7 @@ def _rest(missing: int, total: int, limit: int, longest: int) -> str:
 
 
 def view_text(body: str, location: str, limit: int = VIEW_CHARS) -> str:
-    """Return a body of at most ``limit`` characters, cut after a line where it is longer."""
+    """Return a body of at most ``limit`` characters, cut after a line."""
     if len(body) <= limit:
         return body
     lines = body.count("\n") + 1

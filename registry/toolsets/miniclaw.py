@@ -1,8 +1,4 @@
-"""The toolset `miniclaw` (contracts/miniclaw-skill-management.md; NOTES.md, miniclaw).
-
-Without a source it shows all skills, and writes to its own workspace where that is a source, else
-to the one that `target_source` chooses.
-"""
+"""The toolset `miniclaw` (docs/contracts.md)."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -10,18 +6,121 @@ from contextlib import suppress
 from typing import Any, Final
 
 from registry.catalog.reading import read_text
-from registry.db.queries.skills import is_known
+from registry.db.read.skills import is_known
+from registry.disk.paths import join
 from registry.document.names import check_folder_name, check_snake_case, is_built_in
-from registry.errors import DatabaseProblem, RegistryError, SourceNotFound
+from registry.errors import (
+    ChangeRefused,
+    DatabaseProblem,
+    InvalidName,
+    RegistryError,
+    SkillAmbiguous,
+    SkillExists,
+    SkillInvalid,
+    SkillNotFound,
+    SkillNotVisible,
+    SourceNotFound,
+    SourceUnclear,
+)
 from registry.model import DOCUMENT_NAMES, Parameter, Skill, Source
 from registry.sync.sources import find as find_source
 from registry.sync.target import target_source
-from registry.text import utc_now
-from registry.toolsets.arguments import Arguments
-from registry.toolsets.base import TYPES, Context, Json, Tool, parameter, schema, shown, text
-from registry.toolsets.miniclaw_errors import SkillError, creating, failure
-from registry.toolsets.toolset import Toolset
+from registry.text import shorten, utc_now
+from registry.toolsets.base import Arguments, Context, Toolset, one_line, parameter, shown
+from registry.toolsets.schemas import TYPES, Json, Tool, schema, text
 from registry.toolsets.view import View
+
+MESSAGES: Final[Mapping[str, str]] = {
+    "InvalidName": "Invalid skill name '{name}': {reason}",
+    "NameConflict": "Skill '{name}' already exists",
+    "BuiltInToolConflict": "Name '{name}' conflicts with built-in tool",
+    "SkillNotFound": "Skill '{name}' not found",
+    "SkillAlreadyExists": "Skill '{name}' already exists",
+    "DirectoryCreationFailed": "Failed to create directory '{path}': {source}",
+    "FileWriteFailed": "Failed to write file '{path}': {source}",
+    "FileReadFailed": "Failed to read file '{path}': {source}",
+    "DirectoryRemovalFailed": "Failed to remove directory '{path}': {source}",
+    "BuiltInSkillDeletion": "Cannot delete built-in skill '{name}'",
+    "InvalidSchema": "Invalid parameter schema: {msg}",
+}
+"""The variants of `SkillError` with their messages."""
+
+
+NO_WORKSPACE: Final = "The user has to choose one, or register the folder above."
+
+MAX_MESSAGE: Final = 900
+"""Maximum length of a message, in characters."""
+
+
+class SkillError(Exception):
+    """One of the contract's errors: ``type`` is the variant's name."""
+
+    def __init__(self, type: str, **facts: object) -> None:  # noqa: A002  # the contract's word
+        message = MESSAGES[type].format_map(facts)
+        super().__init__(shorten(message, MAX_MESSAGE).encode("utf-8", "replace").decode())
+        self.type = type
+
+
+def creating(name: str, path: str, error: RegistryError | OSError, *, known: bool) -> SkillError:
+    """Return the contract's error for why ``path`` could not be created.
+
+    ``known``: the name is a skill's, not only that of a folder on disk.
+    """
+    if isinstance(error, SkillExists):
+        return SkillError("NameConflict" if known else "SkillAlreadyExists", name=name)
+    if isinstance(error, InvalidName):
+        return SkillError("InvalidName", name=name, reason=error.facts["reason"])
+    if isinstance(error, ChangeRefused | SourceUnclear | SourceNotFound | OSError):
+        return SkillError("DirectoryCreationFailed", path=path, source=_reason(error))
+    return SkillError("FileWriteFailed", path=f"{path}/SKILL.md", source=_reason(error))
+
+
+def failure(
+    type: str,  # noqa: A002  # the contract's word
+    name: str,
+    error: RegistryError | OSError,
+    path: str = "",
+) -> SkillError:
+    """Return the contract's error, usually ``type``, for a failed read or deletion.
+
+    ``path`` is used if the error itself has none.
+    """
+    if isinstance(error, RegistryError):
+        found = _unfound(name, error)
+        if found is not None:
+            return found
+        path = path or error.facts.get("path", "")
+        if isinstance(error, SkillInvalid) and type == "FileReadFailed":
+            path = join(path, DOCUMENT_NAMES[0])
+    return SkillError(type, path=path, source=_reason(error))
+
+
+def _unfound(name: str, error: RegistryError) -> SkillError | None:
+    """Return the error of an unknown or ambiguous name; None for other errors."""
+    if isinstance(error, SkillAmbiguous):
+        refs = ", ".join(error.facts["refs"])
+        reason = f"several skills have it, choose one of {refs}"
+        return SkillError("InvalidName", name=shown(name), reason=one_line(reason))
+    if not isinstance(error, SkillNotFound | SkillNotVisible):
+        return None
+    reason = check_snake_case(name) or ""  # "when creating or accessing skills"
+    if isinstance(error, SkillNotFound) and reason:
+        return SkillError("InvalidName", name=shown(name), reason=reason)
+    return SkillError("SkillNotFound", name=shown(name))
+
+
+def _reason(error: RegistryError | OSError) -> str:
+    """Return the reason of an error in one line."""
+    if isinstance(error, SourceUnclear) and error.facts["known"]:
+        return one_line(f"{error} {NO_WORKSPACE}")
+    if isinstance(error, OSError):
+        return one_line(error.strerror or str(error))
+    if isinstance(error, SkillInvalid):
+        problems = error.facts["problems"]
+        worst = [p.message for p in problems if p.severity == "error"]
+        return one_line("; ".join(worst) or "it can't be used")
+    return one_line(str(error.facts.get("reason") or error))
+
 
 WORKSPACE: Final = "~/.miniclaw/workspace/skills"
 """The contract's folder for new skills."""
@@ -210,7 +309,7 @@ def _check(tool: str, arguments: Any) -> None:
 
 
 def _parameters(given: Sequence[Json]) -> list[Parameter]:
-    """Return the parameters; what the contract's schema leaves open has its usual value."""
+    """Return the parameters, with defaults for missing keys."""
     found: dict[str, Parameter] = {}
     for number, entry in enumerate(given, 1):
         name = str(entry.get("name", "")).strip()

@@ -1,7 +1,7 @@
 """The toolset `native`: everything the registry can do for an agent, typed and paged.
 
-An answer is what the tool's ``result`` schema says, or ``{"error": {"code", "message"}}`` with the
-stable code of `registry.errors`; ``invalid_arguments`` is the one code that is not from there.
+An answer follows the tool's ``result`` schema, or is ``{"error": {"code", "message"}}`` with the
+stable code of `registry.errors`; ``invalid_arguments`` is the only other code.
 """
 
 import base64
@@ -12,10 +12,9 @@ from registry.catalog.copies import Fate, copies_of, fate
 from registry.catalog.reading import check_path, read_file
 from registry.catalog.search.find import MAX_QUERIES, search
 from registry.catalog.search.fit import FITS
-from registry.db.queries.filters import Filters
-from registry.db.queries.listing import list_skills
-from registry.db.queries.skills import StoredSkill
-from registry.db.queries.summary import registered
+from registry.db.read.listing import Filters, list_skills
+from registry.db.read.skills import SORTS, StoredSkill
+from registry.db.read.summary import registered
 from registry.errors import (
     FileNotFoundInSkill,
     NotInTrash,
@@ -33,20 +32,375 @@ from registry.errors import (
     SourceUnclear,
     UsageProblem,
 )
-from registry.exchange.remote.sources import sync
-from registry.model import Found, Skill, record
+from registry.model import SCOPES, Found, Skill, record
+from registry.remotes.sources import sync
 from registry.sync.planning import SyncOptions
 from registry.sync.report import SyncReport
 from registry.text import Fact, is_encodable
-from registry.toolsets.arguments import Arguments
-from registry.toolsets.base import Context, Json, parameter, shown
-from registry.toolsets.native_shapes import FILTERS, PAGE, PIECE, SKILL_KEYS
-from registry.toolsets.native_tools import TOOLS
-from registry.toolsets.toolset import Toolset
+from registry.toolsets.base import Arguments, Context, Toolset, parameter, shown
+from registry.toolsets.schemas import TYPES, Json, Tool, schema, text
 from registry.toolsets.view import View
 
 if TYPE_CHECKING:
     from registry.changes.copied import Which
+
+
+PAGE: Final = 20
+MAX_PAGE: Final = 200
+PIECE: Final = 50_000
+"""Characters (or, of a binary file, bytes) of one answer, where a text is longer."""
+MAX_PIECE: Final = 1 << 20
+
+STRING: Final[Json] = {"type": "string"}
+STRINGS: Final[Json] = {"type": "array", "items": STRING}
+INTEGER: Final[Json] = {"type": "integer"}
+BOOLEAN: Final[Json] = {"type": "boolean"}
+STRING_OR_NULL: Final[Json] = {"type": ["string", "null"]}
+INTEGER_OR_NULL: Final[Json] = {"type": ["integer", "null"]}
+
+
+def number(about: str, least: int, most: int | None, usual: int) -> Json:
+    """Return the schema of a whole number within bounds, with its default."""
+    bounds: Json = {"minimum": least} | ({} if most is None else {"maximum": most})
+    return {**INTEGER, "description": about, "default": usual, **bounds}
+
+
+def texts(about: str) -> Json:
+    """Return the schema of a list of texts."""
+    return {**STRINGS, "description": about}
+
+
+def flag(about: str) -> Json:
+    """Return the schema of a boolean that is false by default."""
+    return {**BOOLEAN, "default": False, "description": about}
+
+
+def arguments(properties: Json, *required: str) -> Json:
+    """Return the schema of a tool's arguments: these and no others."""
+    return {**schema(properties, required), "additionalProperties": False}
+
+
+NAME: Final = text("The skill's name or ref, as list_skills and search_skills return it")
+HASH: Final = text(
+    "The content_hash you have read: the change is refused if the skill is different by now"
+)
+
+FILTERS: Final[Json] = {
+    "tags": texts("Only skills with all of these tags"),
+    "any_tags": texts("Only skills with one of these tags"),
+    "kind": text("Only skills of this kind"),
+    "category": text("Only skills of this category"),
+    "scope": {**text("Only skills of sources of this scope"), "enum": list(SCOPES)},
+    "source": text("Only skills of this source"),
+    "created_since": text("Created then or later: 2026-01-31, a timestamp, or an age such as 7d"),
+    "created_until": text("Created then or earlier"),
+    "updated_since": text("Changed then or later"),
+    "updated_until": text("Changed then or earlier"),
+}
+
+OFFSET: Final = number("Skills to leave out: next_offset of the page before", 0, None, 0)
+
+SKILL_FIELDS: Final[Json] = {
+    "ref": STRING,
+    "name": STRING,
+    "description": STRING,
+    "kind": STRING_OR_NULL,
+    "category": STRING_OR_NULL,
+    "tags": STRINGS,
+    "scope": STRING,
+    "source": STRING,
+    "version": STRING_OR_NULL,
+    "created_at": STRING,
+    "updated_at": STRING,
+    "content_hash": STRING_OR_NULL,
+}
+SKILL_KEYS: Final = tuple(SKILL_FIELDS)
+
+
+def object_with(properties: Json) -> Json:
+    """Return the schema of an object that has all of these properties."""
+    return schema(properties, tuple(properties))
+
+
+def answer(properties: Json) -> Json:
+    """Return the schema of an answer: these properties, or only an error."""
+    return {
+        "type": "object",
+        "properties": {**properties, "error": object_with({"code": STRING, "message": STRING})},
+        "anyOf": [{"required": list(properties)}, {"required": ["error"]}],
+    }
+
+
+LISTED: Final[Json] = {
+    "type": "object",
+    "description": f"A skill: {', '.join(SKILL_FIELDS)}",
+    "properties": {"ref": STRING, "name": STRING, "description": STRING},
+    "required": ["ref", "name", "description"],
+}
+"""One skill of a page. Its schema is small, as clients validate each answer."""
+
+_PAGE: Final[Json] = {
+    "skills": {"type": "array", "items": LISTED},
+    "total": INTEGER,
+    "next_offset": INTEGER_OR_NULL,
+}
+PAGE_OF_SKILLS: Final = answer(_PAGE)
+PAGE_OF_HITS: Final = answer({**_PAGE, "confidence": {"type": "number"}, "note": STRING_OR_NULL})
+CHANGED_SKILL: Final = object_with({**SKILL_FIELDS, "path": STRING})
+CHANGED: Final = answer({"skill": CHANGED_SKILL})
+"""The answer of a tool that changes a skill."""
+
+COPIES: Final = flag("Also its copies, the same files under the same name elsewhere; all or none")
+FATE: Final[Json] = object_with({"changed": STRINGS, "left": STRINGS})
+"""What a change did to the skill's copies, by ref."""
+
+FILES: Final[Json] = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "path": STRING,
+            "size": INTEGER,
+            "hash": STRING_OR_NULL,
+            "executable": BOOLEAN,
+        },
+    },
+}
+
+ORIGIN: Final[Json] = {
+    "type": ["object", "null"],
+    "description": "Where a skill of a remote source comes from",
+    "properties": {
+        "url": STRING,
+        "ref": STRING_OR_NULL,
+        "commit": STRING_OR_NULL,
+        "path": STRING,
+    },
+}
+
+PARAMETERS: Final[Json] = {
+    "type": "array",
+    "description": "Parameters of the skill, written as a table",
+    "items": arguments(
+        {
+            "name": {"type": "string", "minLength": 1},
+            "type": {**STRING, "enum": list(TYPES), "default": TYPES[0]},
+            "description": STRING,
+            "required": {"type": "boolean", "default": False},
+            "default": {"type": [*TYPES, "null"], "description": "The value where none is given"},
+        },
+        "name",
+    ),
+}
+
+FIELDS: Final[Json] = {
+    "body": text("The Markdown instructions below the front matter"),
+    "tags": texts("Words to find it by"),
+    "kind": text("Its kind, such as workflow or reference"),
+    "parameters": PARAMETERS,
+}
+DESCRIPTION: Final = text("What the skill does and when to use it")
+
+
+TOOLS: Final = (
+    Tool(
+        "list_skills",
+        "List the skills there are, page by page, narrowed by any filters. To find what helps "
+        "with a task, search_skills is better.",
+        arguments(
+            {
+                **FILTERS,
+                "sort": {
+                    **text("The order; dates come newest first"),
+                    "enum": list(SORTS),
+                    "default": "name",
+                },
+                "reverse": flag("The other way round: names from Z to A, dates oldest first"),
+                "limit": number("Skills on a page", 1, MAX_PAGE, PAGE),
+                "offset": OFFSET,
+            }
+        ),
+        PAGE_OF_SKILLS,
+    ),
+    Tool(
+        "search_skills",
+        "Find skills by what they do, the best first. Ask with 2 to 6 keywords that name the task "
+        'and the tool, file type or field ("redact scanned pdf", "kubernetes cost report"), with '
+        "the technical terms a skill's author would use; not the user's whole sentence. Give "
+        "several queries where the task has several names. Skills are described in many "
+        "languages, most in English: ask in English, and where the user writes another language, "
+        "also in that one.",
+        arguments(
+            {
+                "queries": {
+                    **texts(
+                        "Short keyword queries; their results are merged, the best of each first"
+                    ),
+                    "minItems": 1,
+                    "maxItems": MAX_QUERIES,
+                },
+                "query": text("One such query, where one is enough; give this or queries"),
+                **FILTERS,
+                "limit": number("Skills on a page", 1, MAX_PAGE, 10),
+                "offset": OFFSET,
+            }
+        ),
+        PAGE_OF_HITS,
+    ),
+    Tool(
+        "read_skill",
+        "Read a skill before you follow it: its instructions (body) and the list of its files, as "
+        "they are on disk now.",
+        arguments(
+            {
+                "name": NAME,
+                "offset": number("Where in the body to begin: next_offset", 0, None, 0),
+                "max_chars": number("Characters of the body", 1, MAX_PIECE, PIECE),
+            },
+            "name",
+        ),
+        answer(
+            {
+                "skill": object_with(
+                    {
+                        **SKILL_FIELDS,
+                        "path": STRING,
+                        "tree_hash": STRING_OR_NULL,
+                        "compatibility": STRING_OR_NULL,
+                        "required_tools": STRINGS,
+                        "parameters": {"type": "array", "items": {"type": "object"}},
+                        "files": FILES,
+                        "origin": ORIGIN,
+                    }
+                ),
+                "body": STRING,
+                "total_chars": INTEGER,
+                "next_offset": INTEGER_OR_NULL,
+            }
+        ),
+    ),
+    Tool(
+        "read_skill_file",
+        "Read one supporting file of a skill by its relative path, as read_skill lists it. "
+        "A file that is no text comes in base64.",
+        arguments(
+            {
+                "name": NAME,
+                "path": text("The file's path, relative to the skill's folder"),
+                "offset": number("Where to begin: next_offset", 0, None, 0),
+                "max_chars": number("Characters, or bytes in base64", 1, MAX_PIECE, PIECE),
+            },
+            "name",
+            "path",
+        ),
+        answer(
+            {
+                "ref": STRING,
+                "path": STRING,
+                "size": INTEGER,
+                "encoding": {**STRING, "enum": ["utf-8", "base64"]},
+                "content": STRING,
+                "next_offset": INTEGER_OR_NULL,
+            }
+        ),
+    ),
+    Tool(
+        "create_skill",
+        "Create a skill: a folder with a SKILL.md, on disk and in the catalogue at once.",
+        arguments(
+            {
+                "name": text("Letters a-z, digits and single hyphens, at most 64"),
+                "description": DESCRIPTION,
+                **FIELDS,
+                "files": {
+                    "type": "object",
+                    "additionalProperties": STRING,
+                    "description": "Supporting files: relative path to text",
+                },
+                "source": text("The source to write to, where there are several"),
+            },
+            "name",
+            "description",
+        ),
+        CHANGED,
+        read_only=False,
+        idempotent=False,
+    ),
+    Tool(
+        "update_skill",
+        "Change fields or files of a skill; everything that is not given stays as it is.",
+        arguments(
+            {
+                "name": NAME,
+                "description": DESCRIPTION,
+                **FIELDS,
+                "files": {
+                    "type": "object",
+                    "additionalProperties": STRING_OR_NULL,
+                    "description": "Supporting files: relative path to text; null removes a file",
+                },
+                "if_hash": HASH,
+                "copies": COPIES,
+            },
+            "name",
+        ),
+        answer({"skill": CHANGED_SKILL, "copies": FATE}),
+        read_only=False,
+        destructive=True,
+    ),
+    Tool(
+        "delete_skill",
+        "Move a skill to the registry's trash, from where restore_skill brings it back.",
+        arguments({"name": NAME, "if_hash": HASH, "copies": COPIES}, "name"),
+        answer(
+            {
+                "deleted": object_with(
+                    dict.fromkeys(("name", "source", "folder", "trash_id"), STRING)
+                ),
+                "copies": FATE,
+            }
+        ),
+        read_only=False,
+        destructive=True,
+        idempotent=False,
+    ),
+    Tool(
+        "restore_skill",
+        "Bring back the skill that was deleted last under a name.",
+        arguments(
+            {
+                "name": text("The deleted skill's name, source/folder or trash_id"),
+                "source": text("The source it was deleted from, where there are several"),
+            },
+            "name",
+        ),
+        CHANGED,
+        read_only=False,
+        idempotent=False,
+    ),
+    Tool(
+        "sync_skills",
+        "Bring the catalogue in line with the folders on disk, after edits by hand.",
+        arguments(
+            {
+                "sources": texts("Only these sources; by default all"),
+                "dry_run": flag("Only say what would change"),
+            }
+        ),
+        answer(
+            {
+                **dict.fromkeys(("added", "updated", "moved", "removed"), STRINGS),
+                "unchanged": INTEGER,
+                "invalid": INTEGER,
+                "complete": BOOLEAN,
+                "problems": STRINGS,
+            }
+        ),
+        read_only=False,
+    ),
+)
+"""All tools, with descriptions written for a model."""
+
 
 _CHECKS: Final = {tool.name: Arguments(tool.parameters) for tool in TOOLS}
 _FOUND: Final = ("score", "snippet", "confidence")
@@ -126,7 +480,7 @@ class NativeToolset(Toolset):
         return {**page, "confidence": found.confidence, "note": note}
 
     def _nothing(self) -> str:
-        """Say why a search found nothing."""
+        """Return why a search found nothing."""
         if not registered(self._core.reader)[1]:
             return "The registry is empty: no folder is registered. The user has to register one."
         if not list_skills(self._core.reader, self._filters({}), limit=1).total:
@@ -208,7 +562,7 @@ class NativeToolset(Toolset):
     def _copies(
         self, stored: StoredSkill, *, chosen: bool
     ) -> tuple[list[StoredSkill], "Which | None"]:
-        """Return the copies of a skill that may be spoken of here, and which are ``chosen``."""
+        """Return the copies of a skill in this view, and which to change if ``chosen``."""
         found = self._view.admitted(copies_of(self._core.reader, stored))
         places = {one.place for one in found}
         return found, (lambda one: one.place in places) if chosen else None
@@ -257,9 +611,9 @@ class NativeToolset(Toolset):
         return self._view.filters(Filters(**chosen))
 
     def _home(self, source: str | None) -> str | None:
-        """Return the source to write to: the one that is named, or the only one seen here, if any.
+        """Return the source to write to: the named one, or the only one in this view, if any.
 
-        Raises `SourceNotFound`, `SourceUnclear`, which name no source that is not seen here.
+        Raises `SourceNotFound` and `SourceUnclear`, which list only sources in this view.
         """
         if source is not None:
             return self._named(source)
@@ -284,7 +638,7 @@ class NativeToolset(Toolset):
         return [source.name for source in self._view.sources()]
 
     def _own(self) -> list[str]:
-        """Return the names of the sources seen here that this machine has, and that are enabled."""
+        """Return the names of this machine's enabled sources in this view."""
         sources = self._view.sources()
         return [one.name for one in sources if one.enabled and one.host == self._core.host]
 
@@ -329,7 +683,7 @@ def _page(skills: Sequence[Json], total: int, offset: int) -> Json:
 
 
 def _fitting(found: Found) -> str | None:
-    """Say where probably nothing fits."""
+    """Return a note if the hits probably don't fit; else None."""
     if found.confidence >= FITS:
         return None
     named = f" None of the best names {Fact(found.missing):or}." if found.missing else ""
@@ -341,7 +695,7 @@ def _next(end: int, total: int) -> int | None:
 
 
 def _for_models(error: RegistryError) -> str:
-    """Return an error's sentence, and which tool helps."""
+    """Return an error's message, with the tool that helps."""
     hint = _HINTS.get(type(error), "")
     if type(error) is SkillNotFound and not error.facts["similar"]:
         hint = "search_skills finds skills by what they do."

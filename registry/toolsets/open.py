@@ -1,24 +1,23 @@
-"""All toolsets by name, each in a module of its own, imported when it is asked for."""
+"""All toolsets by name; the module of each is imported when needed."""
 
 import difflib
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from registry.errors import ToolsetNotFound
-from registry.toolsets.base import Context, Tool
-from registry.toolsets.toolset import Toolset
+from registry.toolsets.base import Context, Toolset
+from registry.toolsets.schemas import Tool
 
 TOOLSETS: Final = ("native", "basic", "miniclaw", "ethos", "wave")
 
 Definition: TypeAlias = tuple[Callable[[Context], Toolset], Sequence[Tool]]
-"""What makes a toolset, and its tools without a registry, so without a list of its skills."""
+"""The class of a toolset, and its tools without the list of skills."""
 
 
 def open_toolset(name: str, context: Context) -> Toolset:
-    """Return a toolset for what the context is limited to.
+    """Return a toolset within the limits of the context.
 
-    Raises `ToolsetNotFound`, and what the toolset needs: `SourceUnclear`, `SourceNotFound`,
-    `PersonalityNotFound`.
+    Raises `ToolsetNotFound`, `SourceUnclear`, `SourceNotFound`, `PersonalityNotFound`.
     """
     make, _ = _definition(name)
     return make(context)
@@ -32,9 +31,9 @@ def tools_of(name: str) -> Sequence[Tool]:
 def _definition(name: str) -> Definition:
     match name:
         case "native":
-            from registry.toolsets import native, native_tools
+            from registry.toolsets import native
 
-            return native.NativeToolset, native_tools.TOOLS
+            return native.NativeToolset, native.TOOLS
         case "basic":
             from registry.toolsets import basic
 

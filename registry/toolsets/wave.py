@@ -1,42 +1,344 @@
-"""The toolset `wave` (contracts/wave-Skill.md; NOTES.md, wave)."""
+"""The toolset `wave` (docs/contracts.md)."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Final
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, TypeAlias
 
-from registry.db.queries import skills as stored_skills
+from registry.catalog.reading import current_detail, read_text, unusable
+from registry.db.read import skills as stored_skills
+from registry.db.read.sources import list_sources
+from registry.disk.files import open_home, read_below, read_file
+from registry.disk.links import real_path
+from registry.disk.paths import ROOT, join
 from registry.errors import (
+    FileChanging,
+    FileTooLarge,
+    NotUtf8,
     RegistryError,
     SkillAmbiguous,
+    SkillInaccessible,
     SkillInvalid,
+    SkillMissing,
     SkillNotFound,
     SkillNotVisible,
 )
+from registry.model import Diagnostic, Document, JsonValue, Scope
+from registry.settings import Limits
 from registry.text import shorten
-from registry.toolsets.base import Context, Json, Tool, one_line, schema, shown, text
+from registry.toolsets.base import Context, Toolset, one_line, shown
 from registry.toolsets.fitting import Line, fit, strongest
-from registry.toolsets.toolset import Toolset
+from registry.toolsets.schemas import Json, Tool, schema, text
 from registry.toolsets.view import View
-from registry.toolsets.wave_errors import (
-    SkillErrorDetails,
-    describe,
-    misnamed,
-    not_available,
-    not_found,
-)
-from registry.toolsets.wave_skills import SkillManager, kind_of
+
+SkillErrorType: TypeAlias = Literal[
+    "skill_not_found",  # requested skill doesn't exist
+    "skill_invalid",  # skill failed validation
+    "skill_inaccessible",  # file system access denied
+    "skill_malformed",  # YAML parsing failed
+    "system_error",  # unexpected system error
+]
+
+MALFORMED: Final = ("front-matter-", "yaml-")
+"""Prefixes of the codes of findings about the front matter's syntax."""
+
+BROKEN: Final = ("front-matter-not-", "yaml-")
+"""Prefixes of the codes of findings that may have lost a part of the front matter."""
+
+NO_FIX: Final = "Correct the SKILL.md"
+
+
+@dataclass(frozen=True, slots=True)
+class SkillErrorDetails:
+    """An error of the contract; the suggestions of a validation error are the steps to fix it.
+
+    ``creatable``: the skill doesn't exist; the text lists available ones, and how to create it.
+    """
+
+    type: SkillErrorType
+    skill_name: str
+    message: str
+    suggestions: tuple[str, ...] = ()
+    creatable: bool = False
+
+    def text(self, listed: str) -> str:
+        """Return the whole text; ``listed`` is the block of available skills."""
+        if self.creatable:
+            return (
+                f"{self.message}\n\n{listed}\n\nTo create this skill:\n"
+                f"1. Create directory ~/.wave/skills/{self.skill_name}/\n"
+                "2. Add SKILL.md file with proper YAML frontmatter"
+            )
+        if self.suggestions:
+            steps = "\n".join(f"- {fix}" for fix in self.suggestions)
+            return (
+                f"{self.message}\n\nFix by:\n{steps}\n\n"
+                "Skill will be available after fixing these issues."
+            )
+        return self.message
+
+
+def not_found(name: str, message: str, near: Sequence[str]) -> SkillErrorDetails:
+    """Return the error of an unknown or ambiguous name."""
+    suggestions = tuple(f"Did you mean '{ref}'?" for ref in near)
+    return SkillErrorDetails("skill_not_found", shown(name), message, suggestions, creatable=True)
+
+
+def not_available(name: str) -> SkillErrorDetails:
+    """Return the error of a skill that is hidden from models."""
+    message = f"Skill '{shown(name)}' is not available for model invocation."
+    return SkillErrorDetails("skill_inaccessible", shown(name), message)
+
+
+def invalid(name: str, problems: Sequence[Diagnostic]) -> SkillErrorDetails:
+    """Return the error of an invalid skill, with all its fixes."""
+    errors = [problem for problem in problems if problem.severity == "error"] or list(problems)
+    if any(problem.code == "description-missing" for problem in errors):
+        # Broken front matter may be why: it is repaired as far as it can be read, with a warning.
+        errors += [one for one in problems if one.code.startswith(BROKEN) and one not in errors]
+    words = "; ".join(one_line(problem.message) for problem in errors) or "it can't be used"
+    fixes = tuple(one_line(problem.fix) for problem in errors if problem.fix) or (NO_FIX,)
+    kind: SkillErrorType = "skill_invalid"
+    if any(problem.code == "unreadable" for problem in errors):
+        kind = "skill_inaccessible"
+    elif any(problem.code.startswith(MALFORMED) for problem in errors):
+        kind = "skill_malformed"
+    message = f"Skill '{shown(name)}' is invalid: {words}"
+    return SkillErrorDetails(kind, shown(name), message, fixes)
+
+
+def misnamed(name: str, ref: str, findings: Sequence[Diagnostic]) -> SkillErrorDetails:
+    """Return the error of a skill in the folder ``name`` whose ref is ``ref``.
+
+    Findings about broken front matter, which may be the cause, are part of the text.
+    """
+    ref = one_line(shown(ref))
+    broken = [one for one in findings if one.code.startswith(MALFORMED)]
+    words = [f"name must match directory name: '{ref}' is not '{shown(name)}'"]
+    words += [one_line(one.message) for one in broken]
+    fixes = [one_line(one.fix) for one in broken if one.fix]
+    fixes.append(f"Write `name: {shown(name)}` in the SKILL.md, or invoke '{ref}'")
+    kind: SkillErrorType = "skill_malformed" if broken else "skill_invalid"
+    message = f"Skill '{shown(name)}' is invalid: {'; '.join(words)}"
+    return SkillErrorDetails(kind, shown(name), message, tuple(dict.fromkeys(fixes)))
+
+
+def describe(name: str, error: Exception) -> SkillErrorDetails:
+    """Return the contract's error for a failed read."""
+    subject = shown(name)
+    if isinstance(error, SkillInvalid):
+        return invalid(name, error.facts["problems"])
+    if isinstance(error, SkillMissing):
+        return not_found(name, f"Skill '{subject}' not found.", ())
+    if isinstance(error, SkillInaccessible | FileChanging):
+        return SkillErrorDetails("skill_inaccessible", subject, str(error))
+    if isinstance(error, FileTooLarge | NotUtf8):
+        problem = Diagnostic(error.code, "error", str(error), fix=_FIXES[type(error)])
+        return invalid(name, [problem])
+    message = str(error) if isinstance(error, RegistryError) else f"Unexpected error: {error}"
+    return SkillErrorDetails("system_error", subject, message)
+
+
+_FIXES: Final[dict[type[RegistryError], str]] = {
+    FileTooLarge: "Move parts of the SKILL.md into files beside it",
+    NotUtf8: "Save the SKILL.md as UTF-8",
+}
+
+
+SkillType: TypeAlias = Literal["personal", "project"]
+
+_KEPT: Final = ".wave/skills"
+
+NAME: Final = re.compile(r"[a-z0-9-]+")
+MAX_CHARS: Final = 1024
+"""Maximum length of a description, in characters ("SKILL.md Contract")."""
+
+
+@dataclass(frozen=True, slots=True)
+class SkillMetadata:
+    """A skill in a list; ``skill_path`` is the skill's folder."""
+
+    name: str
+    description: str
+    type: SkillType
+    skill_path: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSkill:
+    """A skill as it is on disk now; ``text`` is its whole SKILL.md."""
+
+    ref: str
+    description: str
+    scope: Scope
+    source: str
+    folder: str
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SkillError:
+    """A skill that was found and can't be used."""
+
+    skill_path: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class SkillDiscoveryResult:
+    """All skills by the name they are invoked by, and what is wrong with the others."""
+
+    personal_skills: Mapping[str, SkillMetadata]
+    project_skills: Mapping[str, SkillMetadata]
+    errors: tuple[SkillError, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedSkillFile:
+    """One SKILL.md, held against the contract's own rules, which are stricter than the registry's.
+
+    ``content`` is the Markdown below the front matter.
+    """
+
+    frontmatter: Mapping[str, JsonValue]
+    content: str
+    skill_metadata: SkillMetadata
+    validation_errors: tuple[str, ...]
+    is_valid: bool
+
+
+def kind_of(scope: Scope) -> SkillType:
+    """Return the contract's type: skills of a project are its own, all others the user's."""
+    return "project" if scope == "project" else "personal"
+
+
+class SkillManager:
+    """Discovers and loads skills; safe for many threads, nothing is kept between calls."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def initialize(self) -> SkillDiscoveryResult:
+        """Return all skills there are, from the database."""
+        found: dict[SkillType, dict[str, SkillMetadata]] = {"personal": {}, "project": {}}
+        for skill in self.available_skills():
+            found[skill.type][skill.name] = skill
+        return SkillDiscoveryResult(found["personal"], found["project"], tuple(self._errors()))
+
+    def available_skills(self) -> list[SkillMetadata]:
+        """Return what can be invoked, by name."""
+        known = list_sources(self._view.core.reader, counted=False)
+        roots = {source.name: source.path for source in known}
+        return [
+            SkillMetadata(ref, description, kind_of(scope), join(roots[source], folder))
+            for ref, scope, description, source, folder in self._view.offers()
+        ]
+
+    def load_skill(self, name: str) -> LoadedSkill | None:
+        """Return a skill as it is on disk now; None: there is none of this name to be invoked."""
+        try:
+            return self.read(name)
+        except RegistryError:
+            return None
+
+    def read(self, name: str) -> LoadedSkill:
+        """Return a skill as it is on disk now. Raises what `View.find` and `read` raise."""
+        current = self._view.locate(name)
+        text = read_text(self._view.core, current)
+        skill = current.stored.skill
+        if current.is_behind:
+            skill = current_detail(self._view.core, current)
+        return LoadedSkill(
+            skill.ref,
+            skill.description,
+            skill.scope,
+            skill.source,
+            skill.folder,
+            skill.path,
+            text,
+        )
+
+    def _errors(self) -> Iterator[SkillError]:
+        for stored in self._view.broken():
+            why = unusable(self._view.core.reader, stored, stored.skill.ref)
+            yield SkillError(stored.path, why.facts["problems"][0].message)
+
+
+def parse_skill_file(path: str, limits: Limits | None = None) -> ParsedSkillFile:
+    """Read a SKILL.md and check it by the contract's rules; what is wrong are validation errors.
+
+    ``limits.document_bytes`` bounds what is read. Its skill is a project's where its folder lies in
+    `.wave/skills` outside of the user's home folder. Raises `SkillInaccessible` where there is no
+    such file or it can't be read, and `FileTooLarge`.
+    """
+    from registry.document.parse import parse_document
+
+    path = os.path.abspath(path)
+    folder = os.path.dirname(path)
+    name = os.path.basename(folder)
+    try:
+        data = _read(path, (limits or Limits()).document_bytes)
+    except FileNotFoundError as error:
+        raise SkillInaccessible(path=path, reason="there is no such file") from error
+    document = parse_document(data, folder_name=name)
+    errors = tuple(dict.fromkeys(_violations(document, name)))
+    home = os.path.join(os.path.expanduser("~"), _KEPT)
+    project = _KEPT in folder and not folder.startswith(home + os.sep)
+    return ParsedSkillFile(
+        frontmatter=document.front_matter,
+        content=document.body,
+        skill_metadata=SkillMetadata(
+            document.name, document.description, "project" if project else "personal", folder
+        ),
+        validation_errors=errors,
+        is_valid=not errors,
+    )
+
+
+def _read(path: str, limit: int) -> bytes:
+    """Read a SKILL.md; below a folder of wave's skills no link is followed."""
+    above, kept, below = path.rpartition(f"/{_KEPT}/")
+    if not kept:
+        return read_file(path, limit).data
+    folder, _, name = below.rpartition("/")
+    with open_home(real_path(f"{above}/{_KEPT}"), folder or ROOT) as home:
+        return read_below(home, name, limit).data
+
+
+def _violations(document: Document, folder: str) -> Iterator[str]:
+    """Yield what the contract refuses ("Validation Contract")."""
+    for finding in document.diagnostics:
+        front = finding.code.startswith(("front-matter-", "yaml-"))
+        if finding.severity == "error" or (front and finding.severity == "warning"):
+            yield finding.message
+    name = document.front_matter.get("name")
+    if not isinstance(name, str) or not name:
+        yield "name is required"
+    else:
+        if not NAME.fullmatch(name):
+            yield "name must be lowercase letters, numbers, hyphens only"
+        if name != folder:
+            yield f"name must match directory name: '{name}' is not '{folder}'"
+    description = document.front_matter.get("description")
+    if not isinstance(description, str) or not description.strip():
+        yield "description is required"
+    elif len(description) > MAX_CHARS:
+        yield f"description must be 1-{MAX_CHARS} characters, not {len(description)}"
+
 
 DESCRIPTION: Final = "Invoke skills based on available skill metadata. Skills: "
 NONE_AVAILABLE: Final = "No skills are currently available."
 
 BRIEF: Final = 100
-"""Characters of a description in the short result."""
+"""Maximum length of a description in the short result, in characters."""
 
 MAX_LISTED: Final = 50
-"""Skills that an error lists: those with near names first, then by name."""
+"""Maximum number of skills that an error lists: similar names first, then by name."""
 
 KEPT_FROM_MODELS: Final = ("hidden", "held")
-"""Rules by which a skill is not shown to any model, though it is there."""
+"""Rules that hide a skill from all models."""
 
 _PARAMETERS: Final[Json] = {
     **schema(

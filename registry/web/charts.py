@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from registry.db.queries.listing import Facet
+from registry.db.read.listing import Facet
 
 MONTHS: Final = 24
 """Months that a histogram shows at most, the last."""

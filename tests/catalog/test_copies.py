@@ -3,7 +3,7 @@
 import pytest
 
 from registry.api import SkillRegistry
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.errors import SkillAmbiguous, SkillNotFound
 from registry.settings import Personality, Settings
 from tests.conftest import OLD, write_skill

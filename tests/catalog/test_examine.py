@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from registry.api import SkillRegistry
-from registry.db.queries import known
+from registry.db.read import findings
 from registry.document.mend import is_perhaps_untidy, untidy
 from registry.document.parse import parse_document
 from registry.settings import Limits, Settings
@@ -59,9 +59,9 @@ ALL = {name: ["key-unknown"] for name in NAMES} | {"alpha": ["reverse-shell", "k
 @pytest.mark.file
 class TestWhatASyncFound:
     @everywhere
-    @pytest.mark.parametrize("page", [1, 2, known.PAGE])
+    @pytest.mark.parametrize("page", [1, 2, findings.PAGE])
     def test_is_not_looked_for_again(self, registry, alpha, looked, monkeypatch, target, page):
-        monkeypatch.setattr(known, "PAGE", page)
+        monkeypatch.setattr(findings, "PAGE", page)
         assert told(registry.check(target)) == ALL
         assert looked == []
 

@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from registry.catalog import listing
-from registry.db.queries.filters import Filters, Wanted
+from registry.db.read.listing import FilterArguments, Filters
 from registry.errors import SourceNotFound, UsageProblem
 from tests.conftest import write_skill
 
@@ -71,7 +71,7 @@ def test_a_registry_that_is_closed_meanwhile_says_so(filled):
 
 
 def test_each_filter_is_a_keyword_too():
-    assert [one.name for one in fields(Filters)] == list(Wanted.__annotations__)
+    assert [one.name for one in fields(Filters)] == list(FilterArguments.__annotations__)
 
 
 def test_keywords_filter_as_the_value_does(filled):

@@ -1,6 +1,6 @@
 import pytest
 
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.model import Found
 from tests.conftest import OLD, write_skill
 

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from registry.api import SkillRegistry
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.errors import SkillAmbiguous
 from registry.settings import Settings, parse_settings
 from registry.toolsets.base import Context

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.errors import SkillAmbiguous, SkillNotFound
 from tests.conftest import write_skill
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.db.asked import Pattern
-from registry.db.remote.words import text_query
+from registry.db.interface import Pattern
+from registry.db.postgres.search_sql import text_query
 from registry.text import fold, lexemes
 
 

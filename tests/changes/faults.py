@@ -39,7 +39,7 @@ from registry.api import SkillRegistry
 from registry.catalog.resolve import resolve
 from registry.changes.create import create_files
 from registry.changes.update import update_files
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.disk import atomic, beneath
 from registry.settings import Settings
 from tests.conftest import REPOSITORY
@@ -81,11 +81,13 @@ TRACED = tuple(
         "disk/atomic.py",
         "disk/beneath.py",
         "disk/private.py",
-        "db/writes/journal.py",
+        "disk/swap.py",
+        "db/write/journal.py",
         "db/interface.py",
         "db/sqlite/writer.py",
         "db/postgres/writer.py",
-        "exchange/",
+        "install/",
+        "remotes/",
     )
 )
 TRACED_DISK = tuple(

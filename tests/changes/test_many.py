@@ -2,7 +2,7 @@
 
 import os
 
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from tests.program import Script
 
 PROCESSES = 8

@@ -19,7 +19,7 @@ from registry.api import SkillRegistry
 from registry.catalog.resolve import resolve
 from registry.changes.create import create_files
 from registry.changes.update import update_files
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.errors import (
     ChangeRefused,
     SkillChangedOnDisk,

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from registry.api import SkillRegistry
 from registry.changes import signed
 from registry.cli.app import root as program
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.db.schema import journal
 from registry.errors import RegistryError
 from registry.settings import Settings

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from registry.db.queries.tokens import all_tokens
-from registry.db.writes.tokens import add_token
+from registry.db.read.access import all_tokens
+from registry.db.write.access import add_token
 from registry.errors import PersonalityNotFound, SourceNotFound, TokenNotFound, UsageProblem
 
 

@@ -8,7 +8,7 @@ import pytest
 from registry.api import SkillRegistry
 from registry.changes import back, protocol
 from registry.changes.undo import Undo
-from registry.db.writes import changes
+from registry.db.write import history
 from registry.errors import ChangeNotUndone, NothingToUndo, SkillChangedOnDisk, SkillExists
 from registry.settings import Settings
 from tests.changes.dying import dies, slipping_in
@@ -330,7 +330,7 @@ def test_what_a_stranger_writes_down_is_no_change_of_ours(registry, alpha):
     with registry.core.writer.transaction() as connection:
         found = Undo.of(registry.core).change
         forged = found._replace(kind="create", number="0" * 16)
-        changes.add_change(connection, forged, registry.core.host)
+        history.add_change(connection, forged, registry.core.host)
     assert len(registry.core.reader.rows("SELECT id FROM changes")) == 2
     assert Undo.of(registry.core).change == found
     with registry.core.writer.transaction() as connection:
@@ -341,7 +341,7 @@ def test_what_a_stranger_writes_down_is_no_change_of_ours(registry, alpha):
 
 @pytest.mark.both
 def test_a_sync_forgets_all_but_the_last_hundred(registry, root, alpha, monkeypatch):
-    monkeypatch.setattr(changes, "REMEMBERED", 4)
+    monkeypatch.setattr(history, "REMEMBERED", 4)
     for number in range(6):
         registry.update("alpha", description=f"{number}.")
     write_skill(root / "beta")

@@ -87,7 +87,7 @@ def test_an_edit_by_hand_stops_update_and_delete_until_forced(program, filled):
 
 
 @pytest.mark.both
-def test_a_deleted_skill_comes_back_and_the_trash_can_be_emptied(program, filled):
+def test_a_deleted_skill_comes_back_and_the_trash_be_emptied(program, filled):
     program("delete", "notes", check=True)
     assert program("list", "--format", "names").stdout == ""
     assert [one["name"] for one in json.loads(program("trash", "list", "--json").stdout)] == [

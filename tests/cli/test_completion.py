@@ -2,7 +2,7 @@
 
 import pytest
 
-from registry.cli.run import COMPLETION_VARIABLE
+from registry.cli.app import COMPLETION_VARIABLE
 
 
 @pytest.fixture

@@ -104,6 +104,14 @@ class TestInstalled:
         assert f"file://{upstream} at {first[:10]}, skills/alpha (installed copy)" in told
 
     @pytest.mark.both
+    def test_stats_count_the_copy_with_its_origin(self, cli, upstream):
+        counted = json.loads(cli("stats", "--json").stdout)["by_origin"]
+        assert counted == {f"file://{upstream}": 2}
+        assert cli("source", "remove", "up").exit_code == 0
+        counted = json.loads(cli("stats", "--json").stdout)["by_origin"]
+        assert counted == {f"file://{upstream}": 1}
+
+    @pytest.mark.both
     def test_another_project_records_the_origin_and_follows_it(
         self, cli, upstream, in_project, home
     ):
@@ -243,6 +251,34 @@ class TestInstalled:
         assert f"Compared with up at {head(upstream)[:10]}, fetched on 20" in checked
         assert "To bring what is behind up to date: skill-registry pull --global\n" in checked
         assert "To fetch" not in checked
+
+    def test_delete_of_the_copy_names_the_command_that_removes_what_was_pulled(self, cli, copy):
+        done = cli("delete", "alpha")
+        assert done.exit_code == 0
+        way = "skill-registry pull --remove alpha --global"
+        assert f"was pulled: the next pull brings it back, unless you run: {way}" in done.stderr
+        assert cli(*way.split()[1:]).exit_code == 0
+        assert states(cli("pull", "--global", "--json")) == {}
+        assert not copy.exists()
+
+
+@pytest.mark.parametrize("change", [("rename", "alpha", "omega"), ("delete", "alpha")])
+@pytest.mark.parametrize("where", ["--global", "--to"])
+def test_before_the_next_sync_a_change_of_the_copy_names_the_command_for_it(
+    cli, upstream, in_project, change, where
+):
+    project = in_project("first")
+    assert cli("sync", f"file://{upstream}", "--name", "up").exit_code == 0
+    more = ["--global"] if where == "--global" else []
+    assert cli("pull", "alpha", "-a", "claude-code", *more).exit_code == 0
+    refused = cli(*change)
+    assert refused.exit_code == 1
+    asked = where if more else f"--to {project}"
+    way = f"skill-registry pull --remove alpha {asked}"
+    assert refused.stderr.endswith(f"To remove the copy that was pulled, run: {way}\n")
+    assert "into a folder of your own" not in refused.stderr
+    assert cli(*way.split()[1:]).exit_code == 0
+    assert "into a folder of your own" in cli(*change).stderr
 
 
 class TestProjectLock:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.cli.clients import CLIENTS, Unclear
-from registry.cli.commands import mcp_install
+from registry.cli.commands import mcp
+from registry.cli.commands.mcp import CLIENTS, Unclear
 from tests.cli.conftest import REPOSITORY
 
 ENTRY = {"command": "skill-registry", "args": ["mcp"]}
@@ -203,7 +203,7 @@ def test_a_change_meanwhile_is_not_lost(home):
     path = home / ".claude.json"
     path.write_text('{"theirs": 1}')
     with pytest.raises(Unclear, match="meanwhile"):
-        mcp_install._write(str(path), "{}", "{...}", project=False)
+        mcp._write(str(path), "{}", "{...}", project=False)
     assert path.read_text() == '{"theirs": 1}'
     assert os.listdir(home) == [".claude.json"]
 

@@ -11,7 +11,7 @@ from contextlib import closing
 import pytest
 
 from registry import __version__, errors
-from registry.cli.run import exit_status
+from registry.cli.app import exit_status
 from tests.cli.conftest import REPOSITORY
 from tests.conftest import OLD, interpreted
 

@@ -9,14 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.cli import escape, progress, words
-from registry.cli.column import Column
-from registry.cli.console import Console
-from registry.cli.listing import emit
+from registry.cli import escape, formatting, progress
+from registry.cli.formatting import fit, pad, width_of, wrap
+from registry.cli.listing import Column, draw_table, emit
 from registry.cli.progress import PATIENCE, SyncProgress
-from registry.cli.session import Session
-from registry.cli.table import draw
-from registry.cli.width import fit, pad, width_of, wrap
+from registry.cli.session import Console, Session
 from registry.model import Diagnostic, Parameter, SearchHit, Skill, SkillDetail, Source, record
 
 
@@ -75,13 +72,13 @@ def test_no_row_of_a_table_is_wider_than_asked(rows, width):
         Column("THIRD", itemgetter(2), flexible=True),
     ]
     console = Console({"COLUMNS": str(width)})
-    assert all(width_of(line) <= width for line in draw(console, columns, rows))
+    assert all(width_of(line) <= width for line in draw_table(console, columns, rows))
 
 
 def test_a_column_without_content_is_left_out():
     columns = [Column(title, itemgetter(at)) for at, title in enumerate("ABC")]
     rows = [(1, "", "x"), (2, None, "")]
-    assert list(draw(Console({}), columns, rows)) == ["A  C", "1  x", "2"]
+    assert list(draw_table(Console({}), columns, rows)) == ["A  C", "1  x", "2"]
 
 
 def test_a_column_that_is_left_out_takes_no_room():
@@ -91,14 +88,14 @@ def test_a_column_that_is_left_out_takes_no_room():
         Column("EXAMPLE", itemgetter(2), flexible=True, drop=1),
     ]
     rows = [("remote-execution", "warning", "somewhere " * 9)]
-    assert list(draw(Console({"COLUMNS": "30"}), columns, rows)) == [
+    assert list(draw_table(Console({"COLUMNS": "30"}), columns, rows)) == [
         "CODE              SEVERITY",
         "remote-execution  warning",
     ]
 
 
 def test_a_table_without_rows_is_nothing():
-    assert list(draw(Console({}), [Column("A", str)], [])) == []
+    assert list(draw_table(Console({}), [Column("A", str)], [])) == []
 
 
 def test_a_column_escapes_and_counts_in_thousands_only_in_a_table():
@@ -180,12 +177,12 @@ def test_an_escaped_line_is_one_line(text):
     [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (123_456, "123 kB"), (5 * 10**12, "5,000 GB")],
 )
 def test_sizes(number, expected):
-    assert words.size(number) == expected
+    assert formatting.size(number) == expected
 
 
 def test_counts_agree_with_their_nouns():
-    assert words.count(1, "skill") == "1 skill"
-    assert words.count(2981, "skill") == "2,981 skills"
+    assert formatting.count(1, "skill") == "1 skill"
+    assert formatting.count(2981, "skill") == "2,981 skills"
 
 
 def test_progress_draws_nothing_where_nobody_watches(capsys):
@@ -283,4 +280,4 @@ def test_a_failure_while_something_is_done_comes_through(monkeypatch):
     ],
 )
 def test_how_long_ago(stamp, told):
-    assert words.ago(stamp, 1_774_960_200.0) == told
+    assert formatting.ago(stamp, 1_774_960_200.0) == told

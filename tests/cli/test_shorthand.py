@@ -6,7 +6,7 @@ import pytest
 
 from registry.errors import SkillGone, SkillNotFound, UsageProblem
 from tests.conftest import open_with, write_skill
-from tests.exchange.remote.upstream import Upstream
+from tests.remotes.upstream import Upstream
 
 
 @pytest.fixture(autouse=True)

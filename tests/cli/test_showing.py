@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from registry.cli.console import Console
 from registry.cli.markdown import render
+from registry.cli.session import Console
 from tests.conftest import write_skill
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.exchange.remote.upstream import Upstream
+from tests.remotes.upstream import Upstream
 
 pytestmark = pytest.mark.file
 

@@ -15,7 +15,7 @@ from registry.api import SkillRegistry
 from registry.catalog.listing import opened
 from registry.cli.app import root as command
 from registry.db.sqlite.reader import SqliteReader
-from registry.db.sqlite.upgrade import ensure_current
+from registry.db.sqlite.writer import ensure_current
 from registry.settings import Settings
 from tests.cli.conftest import REPOSITORY
 from tests.conftest import write_skill

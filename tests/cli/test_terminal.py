@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from registry.cli.width import width_of
+from registry.cli.formatting import width_of
 from tests.cli.conftest import fill as usual
 from tests.conftest import keep_library, write_skill
 

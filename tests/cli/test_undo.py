@@ -146,3 +146,15 @@ def test_the_list_names_commands_as_they_were_typed(cli, terminal, skills, tmp_p
     assert "just now\timport two\n" in terminal("undo", "--list").out
     kinds = [one["kind"] for one in json.loads(cli("undo", "--list", "--json").stdout)]
     assert kinds == ["create", "update", "update"]
+
+
+def test_a_removal_of_what_was_pulled_is_listed_as_one(cli, skills, tmp_path):
+    to = str(tmp_path / "project")
+    cli("pull", "one", "two", "--to", to)
+    cli("pull", "--remove", "one", "--to", to)
+    listed = [line.split("\t")[1] for line in cli("undo", "--list").stdout.splitlines()]
+    assert listed == ["pull --remove one", "pull one, two"]
+    assert json.loads(cli("undo", "--list", "--json").stdout)[0]["kind"] == "pull"
+    done = cli("undo", "--yes")
+    assert done.stderr.startswith("Undo pull --remove: one (")
+    assert done.stdout == "Undone: pull --remove one\n"

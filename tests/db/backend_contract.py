@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from registry.core import Core
-from registry.db.interface import Backend
+from registry.db.interface import SCHEMA_REVISION, Backend, State
 from registry.db.open import open_backend
-from registry.db.state import SCHEMA_REVISION, State
 from registry.errors import DatabaseBusy, DatabaseProblem, DatabaseTooNew, UsageProblem
 from registry.settings import Settings
 from registry.sync import run

@@ -94,7 +94,7 @@ def test_only_a_registry_is_copied_and_never_over_another(full, target, tmp_path
 
 
 def test_a_copy_that_fails_leaves_the_target_empty(full, target, monkeypatch):
-    from registry.db.writes import statements
+    from registry.db.write import statements
 
     real = statements.insert_rows
 

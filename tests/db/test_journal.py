@@ -5,8 +5,8 @@ from dataclasses import fields, replace
 import pytest
 
 from registry.api import SkillRegistry
-from registry.db.queries.journal import Entry, agrees, has_entries, noted
-from registry.db.writes.journal import add_entry, drop_entry, holds
+from registry.db.read.journal import JournalEntry, has_entries, is_journalled, unfinished_changes
+from registry.db.write.journal import add_entry, drop_entry, has_entry
 from registry.errors import ContentMissing
 from registry.settings import Settings
 from tests.conftest import write_skill
@@ -14,7 +14,7 @@ from tests.conftest import write_skill
 
 def entry_of(source, **facts):
     """Return an entry with something in each column."""
-    made = Entry(
+    made = JournalEntry(
         id="b",
         host=source.host,
         source_id=source.id,
@@ -42,18 +42,18 @@ def test_the_journal_holds_what_was_written_down_until_it_is_struck_out(registry
     with registry.core.writer.transaction() as connection:
         add_entry(connection, one)
         add_entry(connection, none)
-        assert (holds(connection, "b"), holds(connection, "x")) == (True, False)
+        assert (has_entry(connection, "b"), has_entry(connection, "x")) == (True, False)
     assert has_entries(reader)
-    assert agrees(reader, one)
-    assert agrees(reader, none)
-    assert noted(reader, source.host) == [("b", source.id), ("c", source.id)]
-    assert noted(reader, "another machine") == []
+    assert is_journalled(reader, one)
+    assert is_journalled(reader, none)
+    assert unfinished_changes(reader, source.host) == [("b", source.id), ("c", source.id)]
+    assert unfinished_changes(reader, "another machine") == []
     with registry.core.writer.transaction() as connection:
         drop_entry(connection, one)
         drop_entry(connection, none)
-        assert not holds(connection, "b")
+        assert not has_entry(connection, "b")
     assert not has_entries(reader)
-    assert not agrees(reader, one)
+    assert not is_journalled(reader, one)
 
 
 def test_the_journal_agrees_with_nothing_that_differs_in_any_column(registry, root):
@@ -62,10 +62,12 @@ def test_the_journal_agrees_with_nothing_that_differs_in_any_column(registry, ro
     one = entry_of(source)
     with registry.core.writer.transaction() as connection:
         add_entry(connection, one)
-    for field in fields(Entry):
+    for field in fields(JournalEntry):
         other = -1 if field.name == "source_id" else "other"
-        assert not agrees(registry.core.reader, replace(one, **{field.name: other})), field.name
-    assert not agrees(registry.core.reader, replace(one, base=None))
+        assert not is_journalled(registry.core.reader, replace(one, **{field.name: other})), (
+            field.name
+        )
+    assert not is_journalled(registry.core.reader, replace(one, base=None))
 
 
 @pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b""])

@@ -7,14 +7,13 @@ import pytest
 
 from registry.api import SkillRegistry
 from registry.cli.hints import hint
+from registry.db.interface import KNOWN_REVISIONS, SCHEMA_REVISION
 from registry.db.migrate import migrations_folder
 from registry.db.schema import metadata
-from registry.db.sqlite import upgrade
+from registry.db.sqlite import writer
 from registry.db.sqlite.dialect import has_wal_reset_bug
-from registry.db.sqlite.upgrade import ensure_current as ensure_file_current
-from registry.db.sqlite.upgrade import migrate, read_schema
-from registry.db.sqlite.writer import make_engine
-from registry.db.state import KNOWN_REVISIONS, SCHEMA_REVISION
+from registry.db.sqlite.writer import ensure_current as ensure_file_current
+from registry.db.sqlite.writer import make_engine, migrate, read_schema
 from registry.errors import DatabaseCorrupt, DatabaseProblem, DatabaseTooNew
 from registry.settings import Settings
 from tests.conftest import write_skill
@@ -117,7 +116,7 @@ def test_an_older_database_is_copied_and_upgraded(database, root, skill, monkeyp
 
 def test_a_file_that_could_not_be_made_to_its_end_has_no_tables(database, monkeypatch):
     ended = f"{read_schema()} SELECT no_such_thing;"
-    monkeypatch.setattr(upgrade, "read_schema", lambda: ended)
+    monkeypatch.setattr(writer, "read_schema", lambda: ended)
     with pytest.raises(DatabaseProblem, match="no_such_thing"):
         ensure_file_current(str(database))
     monkeypatch.undo()

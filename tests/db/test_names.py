@@ -4,10 +4,10 @@ import shutil
 
 import pytest
 
-from registry.db.queries.filters import Filters
-from registry.db.sight import ARRIVING, JOINING
-from registry.db.writes import versions
-from registry.db.writes.names import refresh_names
+from registry.db.read.listing import Filters
+from registry.db.visibility import IMPORTING, RESOLVING
+from registry.db.write import skills
+from registry.db.write.names import refresh_names
 from tests.conftest import OLD, write_skill
 
 EVERYTHING = Filters(all=True)
@@ -63,7 +63,7 @@ def test_a_priority_counts_within_a_scope_only_however_high(registry, tmp_path):
     assert refs(registry, EVERYTHING) == ["low/review", "review"]
 
 
-@pytest.mark.parametrize("state", [ARRIVING, JOINING])
+@pytest.mark.parametrize("state", [IMPORTING, RESOLVING])
 def test_what_a_copy_has_of_a_first_import_cut_off_is_shown_by_the_next_sync(two, state):
     before = [(one.ref, one.shadowed, one.copies) for one in two.list(EVERYTHING)]
     with two.core.writer.transaction() as connection:
@@ -126,7 +126,7 @@ def test_a_source_can_not_be_registered_twice(two, tmp_path):
 
 
 def test_many_names_are_worked_out_like_few(two, tmp_path, monkeypatch):
-    monkeypatch.setattr("registry.db.writes.names._AT_ONCE", 1)
+    monkeypatch.setattr("registry.db.write.names._AT_ONCE", 1)
     write_skill(tmp_path / "mine" / "beta")
     write_skill(tmp_path / "mine" / "gamma")
     two.sync()
@@ -231,7 +231,7 @@ def test_nothing_is_worked_out_for_the_name_of_one_that_is_only_edited(two, tmp_
         asked.append(set(names))
         refresh_names(connection, names)
 
-    monkeypatch.setattr(versions, "refresh_names", refresh)
+    monkeypatch.setattr(skills, "refresh_names", refresh)
     write_skill(tmp_path / "mine" / "alpha", description="Edited.", age=OLD + 9)
     write_skill(tmp_path / "mine" / "review", description="Edited, too.", age=OLD + 9)
     assert two.sync().updated == ("alpha", "mine/review")

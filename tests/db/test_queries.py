@@ -2,13 +2,11 @@
 
 import pytest
 
-from registry.db.queries import known, offered, skills
-from registry.db.queries.candidates import candidates
-from registry.db.queries.filters import Filters
-from registry.db.queries.journal import has_entries, noted
-from registry.db.queries.manifests import manifests
-from registry.db.queries.sources import list_sources, roots
-from registry.db.queries.summary import registered
+from registry.db.read import listing, skills
+from registry.db.read.journal import has_entries, unfinished_changes
+from registry.db.read.listing import Filters, candidates, manifests
+from registry.db.read.sources import list_sources, roots
+from registry.db.read.summary import registered
 from tests.conftest import write_skill
 
 EVERYTHING = Filters(all=True)
@@ -77,10 +75,10 @@ def test_manifests_come_in_pages(reader):
 
 def test_what_models_are_offered_is_what_is_visible_and_does_not_hide(reader):
     refs = ["inner", "old", "pdf", "pdf0", "review", "sub", "whole"]
-    assert [offer.ref for offer in offered.offers(reader)] == refs
-    review = offered.offers(reader)[4]
+    assert [offer.ref for offer in listing.offers(reader)] == refs
+    review = listing.offers(reader)[4]
     assert review == ("review", "project", "Does one thing well.", "project", "review")
-    hashes = offered.TreeHashes().read(reader)
+    hashes = listing.TreeHashes().read(reader)
     assert set(hashes) == set(refs)
     assert all(digest.startswith("sha256:") for digest in hashes.values())
 
@@ -93,7 +91,7 @@ def test_some_offers_are_the_wanted_ones_first_and_the_true_total(reader):
         (["sub", "whole"], 1, ["sub"]),
         ([], 100, ["inner", "old", "pdf", "pdf0", "review", "sub", "whole"]),
     ]:
-        offers, total = offered.some_offers(reader, first, most)
+        offers, total = listing.some_offers(reader, first, most)
         assert ([offer.ref for offer in offers], total) == (expected, 7)
 
 
@@ -119,8 +117,8 @@ def test_skills_are_found_by_name_by_place_and_by_number(library, reader):
     assert skills.by_id(reader, 10**6) is None
     assert not skills.by_place(reader, mine, "review").is_visible
     assert not skills.by_place(reader, mine, "broken").is_visible
-    assert [one.skill.source for one in skills.namesakes(reader, "review")] == ["project", "mine"]
-    assert [one.skill.ref for one in skills.namesakes(reader, "mine/review")] == ["mine/review"]
+    assert [one.skill.source for one in skills.same_name(reader, "review")] == ["project", "mine"]
+    assert [one.skill.ref for one in skills.same_name(reader, "mine/review")] == ["mine/review"]
     assert skills.visible_refs(reader, "review") == ["review"]
     assert skills.refs_of(reader, [inner.id, 10**6]) == {inner.id: "inner"}
     assert skills.refs_of(reader, []) == {}
@@ -144,10 +142,10 @@ def test_a_skill_is_read_with_its_files_and_text(library, reader):
         ("SKILL.md", False),
         ("run.sh", True),
     ]
-    text, start, front = skills.whole(reader, pdf.id)[0]
+    text, start, front = skills.load_content(reader, pdf.id)[0]
     assert (text[start:].strip(), front["name"]) == ("Body of pdf.", "pdf")
-    assert skills.whole(reader, 10**6) == (None, (), ())
-    (body, skill) = skills.hits(reader, [pdf.id], reader.sight)[pdf.id]
+    assert skills.load_content(reader, 10**6) == (None, (), ())
+    (body, skill) = skills.bodies_and_skills(reader, [pdf.id], reader.visibility)[pdf.id]
     assert (body.strip(), skill.ref) == ("Body of pdf.", "pdf")
 
 
@@ -179,7 +177,7 @@ def test_sources_are_listed_the_strongest_first_and_counted_where_asked(library,
     assert roots(reader, host) == [str(tmp_path / name) for name in ("project", "mine", "whole")]
     assert roots(reader, "another machine") == []
     assert registered(reader)[1:] == (3, 10)
-    assert (has_entries(reader), noted(reader, host)) == (False, [])
+    assert (has_entries(reader), unfinished_changes(reader, host)) == (False, [])
 
 
 def test_the_whole_is_counted(library):
@@ -196,14 +194,14 @@ def test_the_whole_is_counted(library):
 
 def test_what_a_sync_compares_with_is_in_the_order_of_the_walk(library, reader):
     mine = source_id(library, "mine")
-    stored = list(known.fingerprints(reader, mine))
+    stored = list(skills.fingerprints(reader, mine))
     assert [one.position for one in stored] == sorted(one.position for one in stored)
     assert {one.folder for one in stored} == set(skills.folders(reader, mine))
-    facts = known.known_hashes(reader, stored[0].id)
+    facts = skills.stored_file_hashes(reader, stored[0].id)
     assert all(len(stat) == 5 and digest for stat, digest in facts.values())
-    (gone,) = known.removed_skills(reader, [stored[0].id])
+    (gone,) = skills.removed_skills(reader, [stored[0].id])
     assert (gone.id, gone.folder) == (stored[0].id, stored[0].folder)
-    assert known.removed_skills(reader, []) == []
+    assert skills.removed_skills(reader, []) == []
 
 
 def test_a_word_that_no_skill_or_no_index_holds_finds_nothing(library):

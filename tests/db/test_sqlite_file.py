@@ -12,7 +12,7 @@ from registry.api import SkillRegistry
 from registry.db.schema import SEARCH_TABLES, metadata
 from registry.db.sqlite.backend import SqliteBackend
 from registry.db.sqlite.dialect import INDEXES, TABLES
-from registry.db.sqlite.upgrade import ensure_current  # the real one: see conftest
+from registry.db.sqlite.writer import ensure_current  # the real one: see conftest
 from registry.disk.locks import FileLock
 from registry.errors import DatabaseBusy, DatabaseCorrupt, DatabaseProblem, UsageProblem
 from tests.conftest import OLD, write_skill
@@ -148,7 +148,7 @@ def test_another_program_that_writes_makes_the_file_busy(backend, filled, databa
 
 
 def test_who_upgrades_waits_for_its_turn_and_says_what_can_not_be_made(tmp_path, monkeypatch):
-    monkeypatch.setattr("registry.db.sqlite.upgrade.UPGRADE_SECONDS", 0)
+    monkeypatch.setattr("registry.db.sqlite.writer.UPGRADE_SECONDS", 0)
     backend = SqliteBackend(str(tmp_path / "new.db"))
     with FileLock(f"{backend.path}.lock") as lock:
         assert lock.acquire(0)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from registry.api import SkillRegistry
-from registry.db.state import KNOWN_REVISIONS, SCHEMA_REVISION
+from registry.db.interface import KNOWN_REVISIONS, SCHEMA_REVISION
 from registry.errors import DatabaseTooOld, SkillGone
 from registry.settings import Settings, data_folder
 from tests.conftest import write_skill

@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from registry.api import SkillRegistry
 from registry.settings import Settings
-from registry.toolsets.native_tools import TOOLS
+from registry.toolsets.native import TOOLS
 from tests import program
 
 NAMES = ["../../etc/passwd", "CON", "", "x" * 10_000, "\u202eabc", "a\0b", "/", "..", "mine/", "-"]

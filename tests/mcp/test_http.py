@@ -13,9 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from registry.errors import UsageProblem
-from registry.exchange.remote.address import is_loopback
-from registry.mcp.guard import MAX_BYTES, Guard, allowed_hosts
-from registry.mcp.transports import serve_http
+from registry.mcp.http import MAX_BYTES, RequestFilter, allowed_hosts, serve_http
+from registry.remotes.address import is_loopback
 from tests import program
 from tests.conftest import hearing_interrupts
 from tests.program import INITIALIZE
@@ -51,6 +50,8 @@ def test_a_token_is_asked_for_where_there_is_one(serve, library):
     url, _ = serve(SKILL_REGISTRY_TOKEN="s3cret")
     assert ask(url)[0] == 401
     assert ask(url, Authorization="Bearer wrong")[0] == 401
+    assert "A bearer token is required" in str(ask(url))
+    assert "The token is not valid" in str(ask(url, Authorization="Bearer wrong"))
     assert ask(url, Authorization="Basic s3cret")[0] == 401
     assert ask(url, Authorization="Bearer s3cret")[0] == 200
 
@@ -160,7 +161,7 @@ class TestGuard:
         await send({"type": "http.response.start", "status": 200, "headers": []})
 
     def guard(self, **settings):
-        return Guard(self.app, **{"hosts": allowed_hosts("127.0.0.1", 1), **settings})
+        return RequestFilter(self.app, **{"hosts": allowed_hosts("127.0.0.1", 1), **settings})
 
     def test_too_many_requests_have_to_wait(self):
         guard = self.guard(rate=0.001, burst=3)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from unittest import mock
 
 from registry.api import SkillRegistry
-from registry.db.sqlite import upgrade
-from registry.db.sqlite.upgrade import ensure_current  # the real one, before tests replace it
-from registry.exchange.pull import How, pull, remove
-from registry.exchange.targets import Target
+from registry.db.sqlite import writer
+from registry.db.sqlite.writer import ensure_current  # the real one, before tests replace it
+from registry.install.pull import pull, remove
+from registry.install.targets import InstallOptions, Target
 from registry.settings import Settings
 from tests.powerloss.recorder import Acknowledge
 from tests.powerloss.tree import Tree, read_tree, write_tree
@@ -114,7 +114,7 @@ class Operation:
 
     def run(self, world: World, acknowledge: Acknowledge) -> None:
         """Do all steps, for real."""
-        upgrade.ensure_current = ensure_current
+        writer.ensure_current = ensure_current
         with world.at_home(), world.open() as registry:
             for step in self.steps:
                 step(registry, world)
@@ -177,12 +177,12 @@ def _pull_one(registry: SkillRegistry, world: World) -> None:
 
 def _give_agents(registry: SkillRegistry, world: World) -> None:
     """Pull for two agents; again, everything is as the registry has it."""
-    how = How(agents=("claude-code", "codex"))
+    how = InstallOptions(agents=("claude-code", "codex"))
     pull(registry.core, list(registry.list()), Target.folder(world.checkout), how)
 
 
 def _give_agents_one(registry: SkillRegistry, world: World) -> None:
-    how = How(agents=("claude-code", "codex"))
+    how = InstallOptions(agents=("claude-code", "codex"))
     pull(registry.core, [registry.resolve("alpha")], Target.folder(world.checkout), how)
 
 

@@ -245,7 +245,7 @@ def test_a_packed_lie_in_the_place_of_a_content_is_not_believed(world, tmp_path)
     wanted = digest(b"true\n")
     world.sql("mallory", f"INSERT INTO contents VALUES ('{wanted}', 5, 0, 'false')")
     reader = world.open("alice").core.reader
-    from registry.db.queries.revisions import content
+    from registry.db.read.history import content
 
     with pytest.raises(ContentDamaged):
         content(reader, "any", SkillFile("x", 5, wanted, False), 1 << 20)

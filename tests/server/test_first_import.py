@@ -9,9 +9,9 @@ import psycopg
 import pytest
 
 from registry.api import SkillRegistry
-from registry.db.queries.audit import audited
-from registry.db.queries.filters import Filters
-from registry.db.sight import JOINING
+from registry.db.read.access import audit_records
+from registry.db.read.listing import Filters
+from registry.db.visibility import RESOLVING
 from registry.errors import DatabaseProblem, SkillNotFound
 from registry.settings import Settings
 from registry.sync import apply, storing
@@ -108,7 +108,7 @@ def test_that_it_is_hidden_for_a_while_is_no_change_of_the_source(library, large
     sizes = each_part(monkeypatch, lambda: None)
     library.sync(str(large), name="large")
     assert len(sizes) > 1
-    assert {line.what for line in audited(library.core.reader, 99)} == {"source added"}
+    assert {line.what for line in audit_records(library.core.reader, 99)} == {"source added"}
 
 
 def test_the_server_knows_what_is_there_from_the_first_part_on(
@@ -243,7 +243,7 @@ def test_killed_while_it_is_told_apart_from_others_it_hides_nothing(
     assert run_in_child(work) == -signal.SIGKILL
     monkeypatch.undo()
     (state,) = library.core.reader.rows("SELECT enabled FROM sources WHERE name = 'large'")
-    assert state == (JOINING,)
+    assert state == (RESOLVING,)
     assert {one.name for one in library.list()} == {"alpha", "beta", "one-3"}
     assert library.resolve("one-3").source == "mine"
     assert [one.skills for one in library.sources() if one.name == "large"] == [0]

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from registry.api import SkillRegistry
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.errors import (
     FileNotFoundInSkill,
     SkillInaccessible,
@@ -104,7 +104,7 @@ def test_a_sync_here_removes_nothing_of_another_machine(reader, publisher, tmp_p
 
 
 def test_what_another_machine_is_staging_is_not_cleared_away(machine, publisher, tmp_path):
-    from registry.db.writes.versions import stage
+    from registry.db.write.skills import stage
     from registry.disk.walk import Walk
     from registry.sync.folder import make_version, read_folder
     from registry.sync.storing import clear

@@ -9,9 +9,9 @@ from sqlalchemy import update
 
 from registry.api import SkillRegistry
 from registry.db.schema import skills, sources
-from registry.db.sight import ARRIVING, JOINING
-from registry.db.writes.names import refresh_names
-from registry.db.writes.sources import join, shared_names, show_all
+from registry.db.visibility import IMPORTING, RESOLVING
+from registry.db.write.names import refresh_names
+from registry.db.write.sources import begin_resolving, finish_importing, shared_names
 from registry.settings import Settings
 from tests.conftest import write_skill
 
@@ -50,7 +50,7 @@ def seen_without_the_hidden(library):
     """Return what would be seen if sources that are not shown yet were not there."""
     with library.core.writer.transaction() as connection:
         back = connection.begin_nested()
-        hidden = sources.c.enabled.in_([ARRIVING, JOINING])
+        hidden = sources.c.enabled.in_([IMPORTING, RESOLVING])
         connection.execute(update(sources).where(hidden).values(enabled=0))
         refresh_names(connection, None)
         found = connection.exec_driver_sql(SEEN).all()
@@ -74,20 +74,20 @@ class Arrivals:
         self.steps = dict.fromkeys(self.ids, 0)
         self.left = {}
         with self.transaction() as connection:
-            connection.execute(update(sources).values(enabled=ARRIVING))
+            connection.execute(update(sources).values(enabled=IMPORTING))
             connection.execute(update(skills).values(held=0))
             refresh_names(connection, None)
 
     def go_on(self, source):
         with self.transaction() as connection:
             if self.steps[source] == 0:
-                assert join(connection, [source]) == [source]
+                assert begin_resolving(connection, [source]) == [source]
                 self.left[source] = shared_names(connection, [source])
                 self.steps[source] = 1
             elif self.left[source]:
                 refresh_names(connection, [self.left[source].pop()])
             else:
-                show_all(connection, [source])
+                finish_importing(connection, [source])
                 self.steps[source] = 2
 
     def change(self, name):

@@ -3,8 +3,8 @@
 import psycopg
 import pytest
 
-from registry.db.remote.address import parse_url
-from registry.db.remote.session import READING, WRITING, Session
+from registry.db.postgres.address import parse_url
+from registry.db.postgres.session import READING, WRITING, Session
 
 pytestmark = pytest.mark.server
 

@@ -5,7 +5,7 @@ import hashlib
 import psycopg
 import pytest
 
-from registry.db.writes import versions
+from registry.db.write import skills
 from registry.sync import apply, storing
 from tests.conftest import OLD, write_skill
 from tests.server.numbered import numbered
@@ -56,7 +56,7 @@ def test_what_stands_in_a_folder_is_looked_up_without_going_over_the_source(
 ):
     """A server that has not counted its rows takes any index that looks as good as the best."""
     ids = [one for (one,) in library.core.reader.rows("SELECT id FROM skills")]
-    asked = f"EXPLAIN (ANALYZE, FORMAT JSON) {versions._STAGED.format(in_array='= ANY(%s)')}"
+    asked = f"EXPLAIN (ANALYZE, FORMAT JSON) {skills._STAGED.format(in_array='= ANY(%s)')}"
     with psycopg.connect(server_database.replace("+psycopg", "")) as connection:
         connection.execute("DROP INDEX uq_skills_live_folder")
         connection.execute("SET LOCAL enable_seqscan = off")

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from registry.api import SkillRegistry
-from registry.db.remote.session import Session
+from registry.db.postgres.session import Session
 from registry.errors import DatabaseUnreachable
 from registry.settings import Settings
 from tests.conftest import write_skill

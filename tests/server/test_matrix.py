@@ -11,7 +11,7 @@ import pytest
 
 from registry.changes.rights import carry_out, granting, listed
 from registry.db.adopted import remember
-from registry.db.queries.audit import audited
+from registry.db.read.access import audit_records
 from registry.errors import RegistryError, SourceNotYours
 from tests.conftest import write_skill
 from tests.server.roles import World
@@ -140,7 +140,7 @@ def grants(trial):
 
 
 def audit(trial):
-    roles = {one.role for one in audited(trial.registry.core.reader, 1000)}
+    roles = {one.role for one in audit_records(trial.registry.core.reader, 1000)}
     if trial.world.name("owner_of_red") in roles and trial.world.name("owner_of_tables") in roles:
         return YES
     return OWN if roles else NO

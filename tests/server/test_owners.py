@@ -5,8 +5,14 @@ import os
 import psycopg
 import pytest
 
-from registry.db.queries.filters import Filters
-from registry.errors import AdminNeeded, HostTaken, RightMissing, RoleNotFound, SourceNotYours
+from registry.db.read.listing import Filters
+from registry.errors import (
+    AdminNeeded,
+    HostTaken,
+    RightMissing,
+    RoleNotFound,
+    SourceNotYours,
+)
 from tests.conftest import write_skill
 from tests.program import run
 from tests.server.roles import World
@@ -73,18 +79,27 @@ NOT_YOURS = {
 }
 
 
-def test_another_role_is_told_whose_it_is_also_on_the_same_machine(world, alice):
+@pytest.mark.parametrize("is_remembered", [True, False])
+def test_another_role_is_told_whose_it_is_also_on_the_same_machine(
+    world, alice, is_remembered, monkeypatch
+):
     from registry.db.adopted import remember
 
     bob = world.open("bob", host="alice-pc")
     (source,) = bob.sources()
-    remember(bob.core.backend, source.path)
+    if is_remembered:
+        remember(bob.core.backend, source.path)
+    else:
+        monkeypatch.setenv("XDG_DATA_HOME", str(world.folder / "bobs-data"))
     before = alice.core.reader.rows("SELECT * FROM sources")
     for what, act in NOT_YOURS.items():
         with pytest.raises(SourceNotYours, match=f"'hers' belongs to '{world.name('alice')}' on"):
             pytest.fail(f"{what}: {act(bob)}")
         assert alice.core.reader.rows("SELECT * FROM sources") == before, what
         assert alice.read("pdf").endswith("# Alice\n"), what
+    if not is_remembered:
+        with pytest.raises(SourceNotYours):
+            bob.create("new", description="New.")
 
 
 def test_a_sync_of_all_leaves_out_what_is_another_roles(world, alice, root):

@@ -14,7 +14,7 @@ from benchmarks.proxy import Proxy
 from registry.api import SkillRegistry
 from registry.db.postgres import lock as leases
 from registry.db.postgres.dialect import translate
-from registry.db.remote.session import Session
+from registry.db.postgres.session import Session
 from registry.errors import DatabaseUnreachable, SyncRunning
 from registry.settings import Settings
 from tests.conftest import REPOSITORY, write_skill

@@ -4,8 +4,8 @@ import pytest
 from sqlalchemy import text
 
 from registry.errors import RegistryError, SourceElsewhere, SourceReadOnly
-from tests.exchange.remote.upstream import Upstream, all_checkouts, document, files_of
 from tests.people import Person
+from tests.remotes.upstream import Upstream, all_checkouts, document, files_of
 
 pytestmark = pytest.mark.server
 

@@ -226,19 +226,19 @@ def test_an_upgrade_gives_rights_to_what_is_new_and_nobody_more(world, may):
     before = acl(world)
     world.as_dba(f"REVOKE ALL ON content_uses, audit, gone FROM {world.name('alice')}")
     world.as_dba("UPDATE alembic_version SET version_num = '0015'")
-    from registry.db.postgres import upgrade
-    from registry.db.remote.address import parse_url
+    from registry.db.postgres import writer
+    from registry.db.postgres.address import parse_url
 
     with pytest.MonkeyPatch.context() as patch:
         done = []
         patch.setattr(
-            upgrade,
+            writer,
             "run_migrations",
             lambda connection: done.append(
                 connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0016'")
             ),
         )
-        upgrade.ensure_current(parse_url(world.url("owner")))
+        writer.ensure_current(parse_url(world.url("owner")))
     assert done
     assert acl(world) == before
 
@@ -308,7 +308,7 @@ def test_the_procedures_for_names_are_those_of_their_migration():
 
     Then write the new digest here.
     """
-    from registry.db.writes.names import procedure, procedure_below
+    from registry.db.write.names import procedure, procedure_below
 
     text = (procedure("x") + procedure_below("x")).encode()
     assert hashlib.sha256(text).hexdigest()[:16] == "733b4da18a760a1f"
@@ -328,8 +328,8 @@ def test_a_writer_needs_no_more_than_it_is_given(world, root):
 
 def test_an_upgrade_removes_tokens_from_stored_addresses(world, caplog):
     """Run by the role that owns the tables: also from what the server noted of them."""
-    from registry.db.postgres.upgrade import ensure_current
-    from registry.db.remote.address import parse_url
+    from registry.db.postgres.address import parse_url
+    from registry.db.postgres.writer import ensure_current
 
     world.as_dba(
         "INSERT INTO sources (name, path, scope, strength, added_at, kind, url) VALUES ('made', "

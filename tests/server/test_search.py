@@ -9,8 +9,8 @@ import pytest
 from benchmarks.proxy import Proxy
 from registry.api import SkillRegistry
 from registry.catalog.search import find, rank
+from registry.db.postgres import search_sql
 from registry.db.postgres.search import VectorIndex
-from registry.db.remote import matching
 from registry.settings import Settings
 from tests.conftest import write_skill
 
@@ -68,7 +68,7 @@ def answers(registry):
 def test_what_the_server_knows_of_common_words_changes_no_answer(
     library, server_database, monkeypatch
 ):
-    monkeypatch.setattr(matching, "COMMON", 20)
+    monkeypatch.setattr(search_sql, "COMMON", 20)
     monkeypatch.setattr(rank, "COMMON", 30)
     monkeypatch.setattr(find, "MAX_RANKED", 12)
     counted = answers(library)
@@ -82,7 +82,7 @@ def test_what_the_server_knows_of_common_words_changes_no_answer(
 
 def test_a_source_of_its_own_is_found_though_all_others_come_first(library, root, monkeypatch):
     """Of a common word some are looked at first, and all where these do not pass the filters."""
-    monkeypatch.setattr(matching, "COMMON", 20)
+    monkeypatch.setattr(search_sql, "COMMON", 20)
     write_skill(root.parent / "late" / "last", description="Says plan.")
     library.sync(str(root.parent / "late"), name="late")
     assert [hit.name for hit in library.search("plan", source="late")] == ["last"]
@@ -158,7 +158,7 @@ def test_what_others_changed_since_is_found_by_who_asked_before(far, library):
 def test_what_the_server_learnt_since_of_common_words_is_asked_again(
     far, library, server_database, monkeypatch
 ):
-    monkeypatch.setattr(matching, "COMMON", 20)
+    monkeypatch.setattr(search_sql, "COMMON", 20)
     monkeypatch.setattr(find, "MAX_RANKED", 5)
     registry, proxy = far
     changed(server_database, "ANALYZE search_texts")

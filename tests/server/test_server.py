@@ -12,9 +12,9 @@ import pytest
 from registry.api import SkillRegistry
 from registry.db import schema
 from registry.db.copy import copy
+from registry.db.interface import SCHEMA_REVISION
 from registry.db.open import open_backend
-from registry.db.queries.audit import audited
-from registry.db.state import SCHEMA_REVISION
+from registry.db.read.access import audit_records
 from registry.errors import (
     DatabaseBehind,
     DatabaseBusy,
@@ -291,7 +291,7 @@ def test_a_registry_copied_to_a_file_and_back_is_equal(
         assert (copied.sources, copied.skills, copied.revisions) == (1, 3, 6)
         copy(file, second)
         assert stored(first) == stored(file) == stored(second)
-        audits = [audited(backend.reader, 100) for backend in (first, file, second)]
+        audits = [audit_records(backend.reader, 100) for backend in (first, file, second)]
         assert audits[0] == audits[1] == audits[2][1:]
         assert (first.check(), file.check(), second.check()) == ([], [], [])
         hosts = [backend.reader.rows("SELECT host FROM sources") for backend in (first, file)]
@@ -315,7 +315,7 @@ def test_a_registry_copied_to_a_file_and_back_is_equal(
 
 
 def test_a_copy_that_fails_leaves_the_target_empty(filled, databases, server_database, monkeypatch):
-    from registry.db.writes import statements as bulk
+    from registry.db.write import statements as bulk
 
     real = bulk.insert_rows
 

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from registry.api import SkillRegistry
-from registry.db.remote import session
+from registry.db.postgres import session
 from registry.settings import Settings
 from tests.conftest import REPOSITORY, write_skill
 
@@ -21,7 +21,7 @@ STOPPED = """
 import os, signal, sys
 from registry import Settings, SkillRegistry
 from registry.changes import recovery
-from registry.db.remote import session
+from registry.db.postgres import session
 session.WRITING["idle_in_transaction_session_timeout"] = "500ms"
 real, stopped = recovery.put_in_place, []
 def put_in_place(*given):
@@ -73,11 +73,11 @@ def test_a_suspended_writer_holds_others_up_for_a_moment_and_ends_its_change_whe
 
 
 def test_a_transaction_that_does_nothing_is_ended_sooner_than_others_give_up(registry, root):
-    from registry.db import writer
+    from registry.db import interface
 
     write_skill(root / "alpha")
     registry.sync(str(root), name="mine")
-    assert session.IDLE_SECONDS < writer.WRITE_SECONDS
+    assert session.IDLE_SECONDS < interface.WRITE_SECONDS
     with registry.core.writer.transaction() as connection:
         shown = connection.exec_driver_sql("SHOW idle_in_transaction_session_timeout").scalar()
     assert shown == f"{session.IDLE_SECONDS}s"

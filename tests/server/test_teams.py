@@ -9,12 +9,12 @@ from sqlalchemy import make_url
 from registry.api import SkillRegistry
 from registry.db.copy import copy
 from registry.db.open import open_backend
-from registry.db.queries.filters import Filters
-from registry.db.remote.rights import VIEWS
-from registry.db.usage import Place
+from registry.db.postgres.rights import VIEWS
+from registry.db.read.listing import Filters
+from registry.db.write.usage import SkillPlace
 from registry.errors import RegistryError, RightMissing, SkillNotFound, UsageProblem
-from registry.exchange.remote.sources import new_shorthand
 from registry.model import record
+from registry.remotes.sources import new_shorthand
 from registry.settings import Settings
 from tests.conftest import write_skill
 from tests.server.roles import World
@@ -315,7 +315,7 @@ def test_counts_of_use_are_added_only_to_what_is_seen(world, red, fill_blue):
     bianca = fill_blue()
     counted = bianca.usage_counts()
     usage = world.open("rita").core.usage
-    usage.found([Place(f"{SECRET}-blue", "pdf"), Place("red", "pdf")])
+    usage.found([SkillPlace(f"{SECRET}-blue", "pdf"), SkillPlace("red", "pdf")])
     usage.write()
     now = {one.ref: one.found for one in world.open("carol").usage_counts()}
     assert now["red/pdf"] == 1
@@ -325,7 +325,7 @@ def test_counts_of_use_are_added_only_to_what_is_seen(world, red, fill_blue):
 
 
 def test_who_asks_is_found_out_once_for_a_statement_and_not_for_each_row(world, red, monkeypatch):
-    from registry.db.remote.session import Session
+    from registry.db.postgres.session import Session
 
     rita = world.open("rita")
     plans = []

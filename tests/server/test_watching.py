@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.proxy import Proxy
 from registry.api import SkillRegistry
-from registry.db.queries.offered import PARTS, TreeHashes
+from registry.db.read.listing import PARTS, TreeHashes
 from registry.settings import Settings
 from tests.conftest import write_skill
 from tests.pooler import Pooler, program

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from registry.db.queries.filters import Filters
-from registry.db.queries.known import notice_digest
+from registry.db.read.findings import notice_digest
+from registry.db.read.listing import Filters
 from registry.errors import SkillNotFound
 from registry.sync.planning import SyncOptions
 from registry.sync.run import sync

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.db.queries.known import RemovedSkill, StoredFingerprint
+from registry.db.read.skills import RemovedSkill, StoredFingerprint
 from registry.disk.paths import position
 from registry.disk.scanned import ScannedFolder
 from registry.sync.fingerprint import stamp

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from tests.conftest import write_skill
 from tests.program import Script
 

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.sync import apply, run
 from tests.conftest import OLD, write_skill
 from tests.refusing import refuse

@@ -3,7 +3,7 @@
 import hashlib
 import os
 
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.sync.fingerprint import RULES
 from tests.conftest import OLD, write_skill
 from tests.document.attacks.agentic import DEFENSIVE, HELD_OUT, TRIED

@@ -3,7 +3,7 @@ import shutil
 
 import pytest
 
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.disk.locks import FileLock
 from registry.errors import SourceInvalid, SourceNotFound, SyncRunning, UsageProblem
 from tests.conftest import OLD, edit_without_a_trace, write_skill

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from registry.api import SkillRegistry
-from registry.db.queries.known import notice_digest
+from registry.db.read.findings import notice_digest
 from registry.disk.files import digest
 from registry.errors import FileChanging
 from registry.settings import Limits, Settings

@@ -6,10 +6,9 @@ import threading
 
 import pytest
 
-from registry.toolsets.base import Context, Tool
+from registry.toolsets.base import Context, Toolset
 from registry.toolsets.open import TOOLSETS, tools_of
-from registry.toolsets.schemas import STYLES
-from registry.toolsets.toolset import Toolset
+from registry.toolsets.schemas import STYLES, Tool
 
 WRITES = {"native": "create_skill", "miniclaw": "create_skill"}
 

@@ -9,9 +9,9 @@ import jsonschema
 import pytest
 
 from registry.api import SkillRegistry
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Filters
 from registry.settings import parse_settings
-from registry.toolsets.native_tools import TOOLS
+from registry.toolsets.native import TOOLS
 from tests.conftest import write_skill
 
 RESULTS = {tool.name: jsonschema.Draft202012Validator(tool.result) for tool in TOOLS}

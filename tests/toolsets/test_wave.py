@@ -11,7 +11,7 @@ from registry.api import SkillRegistry
 from registry.errors import FileTooLarge, SkillInaccessible
 from registry.settings import Limits, Settings
 from registry.toolsets import wave
-from registry.toolsets.wave_skills import parse_skill_file
+from registry.toolsets.wave import parse_skill_file
 from tests.conftest import open_with, write_skill
 
 HEAD = "Invoke skills based on available skill metadata. Skills: "

@@ -5,9 +5,9 @@ import sqlite3
 
 import pytest
 
-from registry.db.queries.filters import MAX_TAGS
+from registry.db.read.listing import MAX_TAGS
 from registry.errors import UsageProblem
-from registry.web.door import MAX_PARAMETERS
+from registry.web.auth import MAX_PARAMETERS
 from registry.web.openapi import PATHS
 from tests.web.conftest import serving
 

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from registry.exchange.archives import read_archive
+from registry.install.imports import read_archive
 from registry.settings import Limits
 from tests.conftest import write_skill
 from tests.web.conftest import CODE, IMAGE, serving

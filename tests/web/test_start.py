@@ -5,8 +5,8 @@ import re
 import pytest
 
 from tests.conftest import write_skill
-from tests.exchange.remote.upstream import Upstream
 from tests.home import SENDER
+from tests.remotes.upstream import Upstream
 from tests.web.conftest import serving
 
 EVERYTHING = ["letters-0", "letters-1", "letters-2", "sums"]

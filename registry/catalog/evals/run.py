@@ -12,9 +12,8 @@ from registry.catalog.reading import CurrentSkill, read_file
 from registry.catalog.search.find import Match, answers
 from registry.catalog.search.fit import FITS, confidence
 from registry.core import Core
-from registry.db.queries.filters import Filters, Wanted, where
-from registry.db.queries.prompts import skills_with_files
-from registry.db.queries.skills import StoredSkill, by_id, files, refs_seen
+from registry.db.read.listing import FilterArguments, Filters, skills_with_files, where
+from registry.db.read.skills import StoredSkill, by_id, files, visible_refs_of
 from registry.errors import DatabaseProblem, RegistryError
 from registry.model import Value
 
@@ -109,7 +108,7 @@ class _Shipped(NamedTuple):
 
 
 def evaluate(
-    core: Core, names: Sequence[str], filters: Filters | None, wanted: Wanted
+    core: Core, names: Sequence[str], filters: Filters | None, wanted: FilterArguments
 ) -> Evaluation:
     """Ask the prompts of skills; see `SkillRegistry.evaluate`."""
     problems: list[Problem] = []
@@ -117,13 +116,13 @@ def evaluate(
     reader = core.reader
     with reader.snapshot():
         # Like somebody who looks for something: among all that is listed.
-        condition = where(reader, Filters(), reader.sight)
+        condition = where(reader, Filters(), reader.visibility)
         asked = {
             text: answers(reader, [text], condition)
             for text in dict.fromkeys(one.text for some in shipped for one in some.prompts)
         }
         winners = {found[0].id for found, _ in asked.values() if found}
-        refs = refs_seen(reader, list(winners), reader.sight)
+        refs = visible_refs_of(reader, list(winners), reader.visibility)
         scores = []
         for one in shipped:
             ids = {one.stored.id, *(copy.id for copy in copies_of(reader, one.stored))}

@@ -14,11 +14,9 @@ from registry.catalog.search.rank import MAX_RANKED, Among, Asked, counted
 from registry.catalog.visibility.decisions import seen_by
 from registry.catalog.why import Explanation, explain
 from registry.core import Core
-from registry.db.asked import Part, Pattern
-from registry.db.interface import Reader
-from registry.db.queries.filters import Filters, Wanted, where
-from registry.db.queries.listing import list_skills
-from registry.db.queries.skills import hits, refs_seen
+from registry.db.interface import Part, Pattern, Reader
+from registry.db.read.listing import FilterArguments, Filters, list_skills, where
+from registry.db.read.skills import bodies_and_skills, visible_refs_of
 from registry.model import Diagnostic, Value
 from registry.text import fold, has_unspaced, name_key
 
@@ -95,7 +93,7 @@ def placed(
     subject: str,
     query: str,
     filters: Filters | None,
-    wanted: Wanted,
+    wanted: FilterArguments,
     personality: str | None,
 ) -> list[Placed]:
     """Say where skills stand for a query; see `SkillRegistry.why_found`."""
@@ -105,7 +103,7 @@ def placed(
     reader = core.reader
     with reader.snapshot():
         among = Among.of(seen.ids)
-        condition = where(reader, seen, reader.sight, ids=False)
+        condition = where(reader, seen, reader.visibility, ids=False)
         found, (asked,) = answers(reader, [query], condition, among=among)
         search = _Search(reader, query, narrowed, found, asked, among)
         return [search.place(one) for one in subjects]
@@ -162,7 +160,7 @@ class _Search:
         )
         beside = None
         if match is not None and match.id != version:
-            beside = refs_seen(self.reader, [match.id], self.reader.sight)[match.id]
+            beside = visible_refs_of(self.reader, [match.id], self.reader.visibility)[match.id]
         kept_out = () if match is not None else tuple(self.reasons(subject, version, words))
         return replace(
             answer,
@@ -187,7 +185,7 @@ class _Search:
 
     def ahead(self, mine: Sequence[AskedWord], before: Sequence[Match]) -> Iterator[Ahead]:
         """Yield what comes before a skill with these words."""
-        skills = hits(self.reader, [one.id for one in before], self.reader.sight)
+        skills = bodies_and_skills(self.reader, [one.id for one in before], self.reader.visibility)
         for place, one in enumerate(before, 1):
             skill = skills[one.id][1]
             theirs = list(zip(self.words(one.id), mine, strict=True))

@@ -7,12 +7,11 @@ from registry.catalog.alike import gathered
 from registry.catalog.search.fit import FITS, confidence, missing, wanted
 from registry.catalog.search.rank import MAX_RANKED, Among, Asked, Said, expect, rank, understand
 from registry.catalog.search.snippet import make_snippet
-from registry.db.asked import Condition
-from registry.db.interface import Reader
-from registry.db.queries.filters import Filters, where
-from registry.db.queries.found import heads_of, ids_named, shown, sketches, strengths_of
-from registry.db.queries.rows import hit_of
-from registry.db.sight import Sight, Strength
+from registry.db.interface import Condition, Reader
+from registry.db.read.listing import Filters, where
+from registry.db.read.search import heads_of, hit_details, ids_named, precedences_of, sketches
+from registry.db.read.skills import hit_of
+from registry.db.visibility import Precedence, Visibility
 from registry.errors import UsageProblem
 from registry.model import Found
 from registry.text import name_key
@@ -54,7 +53,7 @@ def search(
     """
     most = MAX_RANKED
     with reader.snapshot():
-        found, understood, sight = _asked(reader, queries, filters, most)
+        found, understood, visibility = _asked(reader, queries, filters, most)
         # A first page may be short: copies of one skill fill the lists of some catalogues.
         goes_on = offset != 0 or limit > most
         while goes_on and len(found) < offset + limit and _skills(found) >= most:
@@ -64,7 +63,7 @@ def search(
         best = found[: BEST * min(len(queries), 3)]
         told = {one.id: one for one in [*page, *best]}
         alike = [other for one in page for other in one.alike]
-        known, refs = shown(reader, list(told), alike, sight)
+        known, refs = hit_details(reader, list(told), alike, visibility)
     fits = {
         one: confidence(match.asked, known[one][1]) if match.fits is None else match.fits
         for one, match in told.items()
@@ -118,7 +117,7 @@ def places(reader: Reader, queries: Sequence[str], filters: Filters) -> list[int
 
 def _asked(
     reader: Reader, queries: Sequence[str], filters: Filters, most: int
-) -> tuple[list[Match], list[Asked], Sight]:
+) -> tuple[list[Match], list[Asked], Visibility]:
     """Return what `answers` does, until the database changes: agents of one team ask the same.
 
     Where one waits for answers it is asked as all was seen last, along with what is seen now.
@@ -126,18 +125,18 @@ def _asked(
     if not 0 < len(queries) <= MAX_QUERIES:
         raise UsageProblem(message=f"ask 1 to {MAX_QUERIES} queries, not {len(queries)}")
     among = Among.of(filters.ids)
-    guess = where(reader, filters, reader.sight_seen(), ids=False)
+    guess = where(reader, filters, reader.last_visibility(), ids=False)
     expected = None
     if not reader.recalls(_key(queries, guess, most, among)):
         expected = expecting(reader, queries, guess, most, among)
-    sight = reader.sight
-    condition = where(reader, filters, sight, ids=False)
+    visibility = reader.visibility
+    condition = where(reader, filters, visibility, ids=False)
 
     def ask(reader: Reader) -> tuple[list[Match], list[Asked]]:
         known = expected if condition == guess else None
         return answers(reader, queries, condition, most, known, among=among)
 
-    return *reader.remembered(_key(queries, condition, most, among), ask), sight
+    return *reader.remembered(_key(queries, condition, most, among), ask), visibility
 
 
 def _key(queries: Sequence[str], condition: Condition, most: int, among: Among | None) -> str:
@@ -198,7 +197,7 @@ def _answers(
     if not ids:
         return [], understood
     heads = [heads_of(reader, list(some)[:COVERED]) for some in scores]
-    strengths = strengths_of(reader, ids)
+    strengths = precedences_of(reader, ids)
     alike = sketches(reader, ids)
     lists = [
         _covered(*one) for one in zip(understood, scores, (one() for one in heads), strict=True)
@@ -247,7 +246,7 @@ def _in_turn(lists: Sequence[Sequence[Match]]) -> list[Match]:
 def _gathered(
     found: Sequence[Match],
     sketches: Mapping[int, bytes],
-    strengths_of: Callable[[Sequence[int]], Mapping[int, Strength]],
+    precedences_of: Callable[[Sequence[int]], Mapping[int, Precedence]],
 ) -> list[Match]:
     """Return what takes a place, with what is alike it.
 
@@ -257,17 +256,17 @@ def _gathered(
     matches = {one.id: one for one in found}
     groups = gathered(list(matches), sketches)
     several = [member for one, others in groups.items() if others for member in (one, *others)]
-    strengths = strengths_of(several) if several else {}
+    strengths = precedences_of(several) if several else {}
     places: list[Match] = []
     for one, others in groups.items():
-        shown, *rest = _strongest_first([one, *others], strengths)
-        places.append(matches[shown]._replace(score=matches[one].score, alike=rest))
+        hit_details, *rest = _strongest_first([one, *others], strengths)
+        places.append(matches[hit_details]._replace(score=matches[one].score, alike=rest))
     return places
 
 
-def _strongest_first(members: Sequence[int], strengths: Mapping[int, Strength]) -> list[int]:
+def _strongest_first(members: Sequence[int], strengths: Mapping[int, Precedence]) -> list[int]:
     """Return near copies, the best match first, in the order in which one stands for all."""
-    known = {one: strengths.get(one, Strength()) for one in members}
+    known = {one: strengths.get(one, Precedence()) for one in members}
     top = max(strength.precedence for strength in known.values())
     owner = next(strength.owner for strength in known.values() if strength.precedence == top)
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from registry.catalog.search.query import joined, stem, stems
 from registry.catalog.search.rank import Asked, Word
-from registry.db.asked import Pattern
+from registry.db.interface import Pattern
 from registry.model import Skill
 from registry.text import has_unspaced, shorten, words
 

@@ -13,8 +13,7 @@ from typing import Final, NamedTuple, Self
 
 from registry.catalog.search.lexicon import OtherWords, other_words
 from registry.catalog.search.query import Term, joined, parse, stem, unquoted
-from registry.db.asked import Condition, Limits, Pattern, Question, Sought
-from registry.db.interface import Reader
+from registry.db.interface import Condition, IndexQuery, Pattern, Reader, SearchLimits, SearchTerms
 from registry.disk.files import digest
 from registry.text import has_unspaced
 
@@ -140,20 +139,20 @@ def understand(reader: Reader, said: Said, among: Among | None = None) -> Asked:
 def expect(reader: Reader, queries: Sequence[Said], condition: Condition, most: int) -> None:
     """Let the index know what it is going to be asked: a server is asked for all of it at once."""
 
-    def sought(said: Said) -> Sought:
+    def sought(said: Said) -> SearchTerms:
         typed = [
             (_pattern(term), Pattern(term, prefix=True) if _may_begin(term) else None)
             for term in said.terms
         ]
         others = said.others
-        return Sought(
+        return SearchTerms(
             typed,
             [*map(_pattern, said.compounds)],
             [*map(Pattern, others.lay)],
             [*map(Pattern, others.foreign)],
         )
 
-    limits = Limits(EVERYWHERE, MAX_BODY_TERMS, MAX_TEXTS, MAX_RANKED, RANK)
+    limits = SearchLimits(EVERYWHERE, MAX_BODY_TERMS, MAX_TEXTS, MAX_RANKED, RANK)
     reader.index.expect(reader, [*map(sought, queries)], condition, most, limits)
 
 
@@ -245,7 +244,7 @@ def rank(
     # A list is worth as much as it can tell of what was asked.
     above = sum(word.weight for word in asked.words if word.heads) / every
     below = sum(word.weight for word in asked.words if word.bodies) / every
-    questions: list[tuple[float, Question]] = [
+    questions: list[tuple[float, IndexQuery]] = [
         (HEADS * above, ("heads", in_heads)),
         (BODIES * below, ("bodies", in_bodies)),
     ]

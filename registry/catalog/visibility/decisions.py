@@ -11,8 +11,7 @@ from registry.catalog.visibility.needs import needs_of, read_needs
 from registry.catalog.visibility.rules import HIDDEN, NO_PERSONALITY, Decision, Facts, Host, decide
 from registry.core import Core
 from registry.db.interface import Reader
-from registry.db.queries.candidates import Candidate, candidates
-from registry.db.queries.filters import Filters
+from registry.db.read.listing import Candidate, Filters, candidates
 from registry.errors import PersonalityNotFound
 from registry.model import Document, Skill, Source
 from registry.settings import Personality, Settings
@@ -89,7 +88,7 @@ def _decided(
 
 
 def unhidden(some: Iterable[Candidate]) -> set[int]:
-    """Return the versions that no other of these usable skills hides, as `db.writes.names` does.
+    """Return the versions that no other of these usable skills hides, as `db.write.names` does.
 
     A skill of a project hides those of weaker projects and of none; otherwise that of a stronger
     source hides the weaker, among sources of one team and one owner, or as an admin decided. Of

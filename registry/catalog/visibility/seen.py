@@ -15,8 +15,8 @@ from registry.catalog.similar import Names, nearest
 from registry.catalog.visibility.decisions import admitted, unhidden
 from registry.catalog.visibility.rules import Host
 from registry.db.interface import Reader
-from registry.db.queries.candidates import Candidate, candidates
-from registry.db.queries.skills import StoredSkill, by_id
+from registry.db.read.listing import Candidate, candidates
+from registry.db.read.skills import StoredSkill, by_id
 from registry.errors import SkillAmbiguous, SkillNotFound
 from registry.model import Found, Skill
 from registry.settings import Personality
@@ -224,7 +224,7 @@ class Seen:
 
     @cached_property
     def _refs(self) -> Mapping[int, str]:
-        """The shortest handle of each version, as `db.writes.names` chooses it among all skills."""
+        """The shortest handle of each version, as `db.write.names` chooses it among all skills."""
         sources = {row.source for row in self._rows}
         return {
             row.id: ref
@@ -266,7 +266,7 @@ def seen(reader: Reader, limits: Limits, environ: Mapping[str, str], *, anew: bo
         host = Host(environ)
         return [(_load(reader, limits, host), host)]
 
-    known = reader.remembered(f"seen within {limits!r} {reader.sight.sources}", load)
+    known = reader.remembered(f"seen within {limits!r} {reader.visibility.sources}", load)
     if anew and not known[0][1].is_like(environ):
         known[:] = load(reader)
     return known[0][0]

@@ -4,15 +4,14 @@ from typing import Any
 
 import click
 
-from registry.cli import escape, options, words
+from registry.cli import escape, formatting, options
 from registry.cli.commands.pull import CHOOSE, choosing_options, chosen_skills, confirm_names
-from registry.cli.confirm import confirm_addresses
-from registry.cli.findings_view import tell_security
+from registry.cli.findings import tell_security
 from registry.cli.group import session_command
 from registry.cli.listing import skill_line
 from registry.cli.progress import waiting
-from registry.cli.run import Status
-from registry.cli.session import Session
+from registry.cli.prompts import confirm_addresses
+from registry.cli.session import Session, Status
 
 
 @session_command(
@@ -88,7 +87,7 @@ def export(session: Session, /, *, to: str | None, yes: bool, **choice: Any) -> 
         raise click.UsageError(CHOOSE)
     with waiting(session.console, "exporting"):
         done = session.registry.export(wanted, to)
-    held = words.count(len(done.skills), "skill")
+    held = formatting.count(len(done.skills), "skill")
     session.answer(done, [f"Exported {held}: {escape.line(done.path)}"])
     for ref, reason in done.left_out:
         session.console.note(f"Left out {escape.line(ref)}: {escape.text(reason)}.")

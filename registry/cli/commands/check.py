@@ -1,28 +1,237 @@
-"""`skill-registry check`."""
+"""`skill-registry check`: findings, their report, and `--fix`."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import click
 
-from registry.cli import complete, options, words
-from registry.cli.column import Column
-from registry.cli.findings_report import Findings, Tally, Told, lines, report
+from registry.cli import completion, escape, formatting, options
+from registry.cli.findings import draw_findings, finding_line
+from registry.cli.formatting import fit, width_of
 from registry.cli.group import session_command
-from registry.cli.listing import emit
+from registry.cli.hints import hint
+from registry.cli.listing import Column, draw_table, emit
 from registry.cli.progress import waiting
-from registry.cli.run import Status
-from registry.cli.session import Session
-from registry.errors import FindingUnknown
+from registry.cli.prompts import confirm
+from registry.cli.session import Console, Session, Status
+from registry.errors import DatabaseProblem, FindingUnknown, RegistryError
+from registry.model import SEVERITIES, Diagnostic
 
 if TYPE_CHECKING:
     from registry.catalog.checked import Checked
+    from registry.changes.fix import Fix
+
+
+BELOW: Final = 7
+"""Lines of a terminal kept for the table's header, the messages below it, and the prompt."""
+
+FEWEST: Final = 5
+"""Rows of the table, and lines of findings, on the smallest of terminals."""
+
+
+Group: TypeAlias = tuple[bool, bool, int]
+"""Sort key of a finding: not minor, about security, severity."""
+
+
+class Told(NamedTuple):
+    """A finding and the skill that it is about."""
+
+    skill: "Checked"
+    finding: Diagnostic
+
+    @property
+    def place(self) -> str:
+        """Path and line of the finding."""
+        one = self.finding
+        path = f"{self.skill.path.rstrip('/')}/{one.path}" if one.path else self.skill.path
+        return f"{path}:{one.line}" if one.line else path
+
+
+@dataclass(slots=True)
+class Tally:
+    """How often a code was found, and the first place."""
+
+    first: Told
+    number: int = 0
+
+
+class Findings:
+    """The findings of all skills by gravity, without holding them in memory.
+
+    Security comes first, then errors, warnings and minor ones; within a group by skill and place.
+    """
+
+    def __init__(self, checked: "Sequence[Checked]") -> None:
+        self._checked = checked
+        self._groups: dict[Group, int] = {}
+        self._of_skill = bytearray()
+        """A bit for each group of which a skill has a finding."""
+        tallies: dict[tuple[Group, str], Tally] = {}
+        for skill in checked:
+            bits = 0
+            for finding in skill.findings:
+                group = _group(finding)
+                bits |= self._groups.setdefault(group, 1 << len(self._groups))
+                key = group, finding.code
+                if key not in tallies:
+                    tallies[key] = Tally(Told(skill, finding))
+                tallies[key].number += 1
+            self._of_skill.append(bits)
+        order = sorted(tallies, key=lambda key: (key[0], -tallies[key].number, key[1]))
+        self.tallies: Final = [tallies[key] for key in order]
+        """Each code with its number, in the order of the findings, the most frequent first."""
+
+    def told(self, *, minor: bool) -> Iterator[Told]:
+        """Yield the findings; minor ones only if ``minor``."""
+        for group, bit in sorted(self._groups.items()):
+            if group[0] and not minor:
+                continue
+            for index, bits in enumerate(self._of_skill):
+                if bits & bit:
+                    skill = self._checked[index]
+                    yield from (Told(skill, one) for one in skill.findings if _group(one) == group)
+
+    def number(self, *, minor: bool) -> int:
+        """Return how many `told` yields."""
+        return sum(one.number for one in self.tallies if minor or not _group(one.first.finding)[0])
+
+
+def _group(finding: Diagnostic) -> Group:
+    severity = finding.severity
+    return severity == "info", finding.category != "security", SEVERITIES.index(severity)
+
+
+def lines(told: Iterable[Told]) -> Iterator[str]:
+    """Yield a line for each finding."""
+    return (finding_line(one.finding, one.skill.path) for one in told)
+
+
+def report(console: Console, findings: Findings, *, minor: bool, room: int | None) -> Iterator[str]:
+    """Yield the findings, grouped by skill, and a table of all codes.
+
+    ``minor``: also yield minor findings. ``room``: the maximum of lines; None: no limit.
+    """
+    tallies = findings.tallies
+    if not tallies:
+        return
+    rows = len(tallies) if room is None else min(len(tallies), max(FEWEST, (room - BELOW) // 2))
+    left = None if room is None else max(FEWEST, room - BELOW - rows)
+    shown = 0
+    for part in _paragraphs(console, findings.told(minor=minor), fitted=room is not None):
+        if left is not None and shown and len(part) > left:
+            break
+        yield from part
+        shown += 1
+        left = None if left is None else left - len(part)
+    if more := findings.number(minor=minor) - shown:
+        what = formatting.count(more, "more finding")
+        hint = "--all shows all, --select CODE those of one code"
+        yield console.style(f"... and {what}: {hint}", "dim")
+    if shown:
+        yield ""
+    yield from draw_table(console, TALLY, tallies[:rows])
+    if rest := tallies[rows:]:
+        found = formatting.count(sum(one.number for one in rest), "finding")
+        yield console.style(f"... and {found} of {formatting.count(len(rest), 'more code')}", "dim")
+
+
+def _paragraphs(console: Console, told: Iterable[Told], *, fitted: bool) -> Iterator[list[str]]:
+    """Yield the lines of each finding, with a heading for each skill.
+
+    ``fitted``: the name and its path take one line.
+    """
+    above: object = None
+    for one in told:
+        found = list(draw_findings(console, [one.finding], console.width))
+        group = (_group(one.finding), one.skill.path)
+        if group != above:
+            gap = [] if above is None else [""]
+            found = [*gap, _heading(console, one.skill, fitted=fitted), *found]
+            above = group
+        yield found
+
+
+def _heading(console: Console, skill: "Checked", *, fitted: bool) -> str:
+    name, path = escape.line(skill.name), escape.line(skill.path)
+    if fitted:
+        name = fit(name, console.width // 2, ellipsis=console.ellipsis)
+        room = console.width - width_of(name) - 2
+        path = fit(path, room, "start", ellipsis=console.ellipsis)
+    return f"{console.style(name, 'bold')}  {console.style(path, 'dim')}"
+
+
+TALLY: Final[Sequence[Column[Tally]]] = (
+    Column("CODE", lambda one: one.first.finding.code),
+    Column("CATEGORY", lambda one: one.first.finding.category),
+    Column("SEVERITY", lambda one: one.first.finding.severity, style=formatting.SEVERITY_STYLES),
+    Column("FINDINGS", lambda one: f"{one.number:,}", right=True),
+    Column("EXAMPLE", lambda one: one.first.place, flexible=True, cut="start", drop=1),
+)
+
+
+def mend(
+    session: Session,
+    targets: Sequence[str],
+    select: Sequence[str],
+    ignore: Sequence[str],
+    *,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """Print the diffs, ask on a terminal, and fix; exit with 1 if a file can't be changed.
+
+    The format ``json`` prints objects that hold the diffs.
+    """
+    console, registry = session.console, session.registry
+    with waiting(console, "checking"):
+        found = registry.fixes(targets, select=select, ignore=ignore)
+    _show_fixes(session, found)
+    if dry_run:
+        return
+    skills = formatting.count(len(found), "skill")
+    if not found:
+        console.note("Nothing to mend.")
+        return
+    confirm(session, f"Mend {skills}?", yes=yes)
+    failed = 0
+    for one in found:
+        try:
+            registry.fix(one)
+        except DatabaseProblem:
+            raise
+        except RegistryError as error:
+            failed += 1
+            console.error(f"{error} {hint(error)}".rstrip())
+    console.note(f"Mended {formatting.count(len(found) - failed, 'skill')}.")
+    if failed:
+        raise click.exceptions.Exit(Status.FAILED)
+
+
+def _show_fixes(session: Session, found: "Sequence[Fix]") -> None:
+    console = session.console
+    if session.style in {"json", "jsonl"}:
+        from registry.cli.listing import emit
+
+        emit(session, found, ())
+    elif session.style == "names":
+        console.write(escape.line(one.path) for one in found)
+    elif console.is_terminal:
+        console.page(list(_painted(console, found)))
+    else:
+        console.write_bytes("".join(one.diff for one in found).encode("utf-8", "backslashreplace"))
+
+
+def _painted(console: Console, found: "Sequence[Fix]") -> Iterator[str]:
+    for one in found:
+        # A line's end is a part of what is different.
+        yield from (console.paint_diff(line) for line in one.diff.removesuffix("\n").split("\n"))
 
 
 def _code(text: str) -> str:
-    """Take a code of findings, or the beginning of several, which ends with a hyphen."""
+    """Parse a code of findings, or a prefix of codes, which ends with a hyphen."""
     from registry.catalog.codes import codes_of
 
     try:
@@ -37,7 +246,7 @@ _code_option: Final = partial(
     metavar="CODE",
     multiple=True,
     type=options.Parsed("code", _code),
-    shell_complete=complete.codes,
+    shell_complete=completion.codes,
 )
 
 
@@ -51,7 +260,9 @@ _code_option: Final = partial(
     "skill-registry check --json | jq -r '.[].findings[].code' | sort | uniq -c",
     starts_new=True,
 )
-@click.argument("targets", nargs=-1, metavar="[TARGET]...", shell_complete=complete.names_or_paths)
+@click.argument(
+    "targets", nargs=-1, metavar="[TARGET]...", shell_complete=completion.names_or_paths
+)
 @_code_option("--select", help="Only findings of this code, or beginning so: yaml- (repeatable).")
 @_code_option("--ignore", help="No findings of this code, or beginning so (repeatable).")
 @click.option("--all", "every", is_flag=True, help="Show all findings, the minor ones, too.")
@@ -111,8 +322,6 @@ def command(
             "No source is on this machine: name a folder to check, 'skill-registry check FOLDER'."
         )
     if fix:
-        from registry.cli.mending import mend
-
         mend(session, targets, select, ignore, dry_run=dry_run, yes=yes)
         return
     from registry.catalog.check import check
@@ -134,7 +343,7 @@ def command(
 def _show(
     session: Session, checked: "Sequence[Checked]", findings: Findings, *, whole: bool
 ) -> None:
-    """Print the findings; ``whole``: the minor ones, too, and more than a terminal has room for."""
+    """Print the findings; ``whole``: also minor ones, and more than fits a terminal."""
     console = session.console
     minor = whole or session.verbose
     if session.style in {"json", "jsonl"}:
@@ -175,12 +384,12 @@ def summary(number: int, found: Sequence[Tally]) -> str:
     of = Counter[str]()
     for one in found:
         of[one.first.finding.severity] += one.number
-    counts = [words.count(of["error"], "error"), words.count(of["warning"], "warning")]
+    counts = [formatting.count(of["error"], "error"), formatting.count(of["warning"], "warning")]
     if of["info"]:
         counts.append(f"{of['info']:,} minor")
     grave = sum(one.number for one in found if _fails(one, "security"))
     told = f"; {grave:,} of them about security" if grave else ""
-    return f"{words.count(number, 'skill')} checked: {', '.join(counts)}{told}"
+    return f"{formatting.count(number, 'skill')} checked: {', '.join(counts)}{told}"
 
 
 COLUMNS: Final[Sequence[Column["Checked"]]] = (Column("PATH", lambda one: one.path),)

@@ -1,4 +1,4 @@
-"""`skill-registry config`."""
+"""`skill-registry config` and `completion`."""
 
 import json
 import os
@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple
 import click
 from click.core import ParameterSource
 
-from registry.cli import escape, options
-from registry.cli.column import Column
+from registry.cli import PROGRAM, escape, options
+from registry.cli.app import COMPLETION_VARIABLE
 from registry.cli.group import session_command
-from registry.cli.listing import emit
+from registry.cli.listing import Column, emit
 from registry.cli.session import Session
 from registry.text import masked
 
@@ -43,7 +43,7 @@ COLUMNS: Final[Sequence[Column[Setting]]] = (
     starts_new=True,
 )
 @options.format_options
-def command(session: Session) -> None:
+def config(session: Session) -> None:
     """Print the settings in force, and where each comes from.
 
     A value comes from an option, an environment variable, the settings file, or is the default.
@@ -137,3 +137,26 @@ def _origin(option: str) -> str:
 
 def _variable(name: str) -> str:
     return f"environment variable {name}"
+
+
+@session_command(
+    'eval "$(skill-registry completion bash)"     # in ~/.bashrc',
+    'eval "$(skill-registry completion zsh)"      # in ~/.zshrc',
+    "skill-registry completion fish | source      # in ~/.config/fish/config.fish",
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(session: Session, *, shell: str) -> None:
+    """Print the script that completes commands and names in a shell.
+
+    Load it in your shell's start-up file; then the tab key completes commands, options, and the
+    names of skills, tags, kinds and sources.
+    """
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None  # noqa: S101  # Click knows the three shells of the argument
+    # The class's own `source` asks the installed bash for its version first; the script is enough.
+    root = click.get_current_context().find_root().command
+    script = kind(root, {}, PROGRAM, COMPLETION_VARIABLE)
+    text = script.source_template % script.source_vars()
+    session.console.write([text.strip()])

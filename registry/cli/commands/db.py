@@ -7,22 +7,19 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from registry.cli import escape, options, words
-from registry.cli.column import Column
-from registry.cli.confirm import confirm
+from registry.cli import escape, formatting, options
 from registry.cli.group import Group, session_command
-from registry.cli.listing import draw_facts, emit
+from registry.cli.listing import Column, draw_facts, emit
 from registry.cli.progress import waiting
-from registry.cli.run import Status
-from registry.cli.session import Session
+from registry.cli.prompts import confirm
+from registry.cli.session import Session, Status
 from registry.errors import DatabaseBehind
 from registry.model import record
 
 if TYPE_CHECKING:
-    from registry.db.facts import DatabaseInfo
-    from registry.db.interface import Backend
-    from registry.db.queries.audit import Audited
-    from registry.db.remote.rights import Granted, May
+    from registry.db.interface import Backend, DatabaseInfo
+    from registry.db.postgres.rights import Right, RoleRights
+    from registry.db.read.access import AuditRecord
 
 
 @click.group(
@@ -61,13 +58,13 @@ def check(session: Session) -> None:
     Exit status: 3 where the database is damaged; 1 where a text or a file does not fit: with
     "sync --verify" those of skills that are on this machine's disk are stored again.
     """
-    from registry.db.queries.sources import is_admin
-    from registry.db.queries.unfit import unfit
+    from registry.db.read.corruption import hash_mismatches
+    from registry.db.read.sources import is_admin
 
     with waiting(session.console, "checking"):
         registry = session.registry
         damage = registry.check_database(contents=False)
-        problems = damage or list(unfit(registry.core.reader, session.settings.limits))
+        problems = damage or list(hash_mismatches(registry.core.reader, session.settings.limits))
     session.answer(
         {"path": registry.path, "problems": problems},
         map(escape.line, problems or ["The database is sound."]),
@@ -94,7 +91,7 @@ def check(session: Session) -> None:
 
 
 def _tell_open(session: Session) -> None:
-    """Warn of what other users may write: the data folder, a database file, the folder it is in."""
+    """Warn if other users may write to the data folder, a database file or its folder."""
     from registry.disk.private import open_to_others
     from registry.settings import data_folder
 
@@ -143,12 +140,12 @@ def copy(session: Session, *, source: str, target: str) -> None:
     """
     from contextlib import closing
 
+    from registry.cli.commands.source import of_others, place_of
     from registry.cli.progress import SyncProgress
-    from registry.cli.sources_view import of_others, place_of
     from registry.db.adopted import adopt_copied
     from registry.db.copy import copy as copy_all
     from registry.db.open import open_backend
-    from registry.db.queries.sources import list_sources
+    from registry.db.read.sources import list_sources
 
     settings = session.settings
     with (
@@ -171,7 +168,9 @@ def copy(session: Session, *, source: str, target: str) -> None:
             ]
         )
     made = record(copied)
-    counts = ", ".join(words.count(number, what.removesuffix("s")) for what, number in made.items())
+    counts = ", ".join(
+        formatting.count(number, what.removesuffix("s")) for what, number in made.items()
+    )
     session.answer({"path": path, **made}, [f"Copied {counts} to {escape.line(path)}"])
     if adopted:
         names = ", ".join(f"{escape.line(one.name)} ({place_of(one)})" for one in adopted)
@@ -182,7 +181,7 @@ def copy(session: Session, *, source: str, target: str) -> None:
 
 def _tell_owner(session: Session, backend: "Backend") -> None:
     """Say which role owns the tables on a server, or will own them."""
-    from registry.db.remote.rights import owner_of_tables
+    from registry.db.postgres.rights import owner_of_tables
 
     name, exist = owner_of_tables(backend.reader)
     belong = "belong" if exist else "will belong"
@@ -198,7 +197,7 @@ def upgrade(session: Session) -> None:
     With a file every command does so by itself, and keeps a copy of an older one. The schema on a
     server is only upgraded by this, since older programs can't use it then.
     """
-    from registry.db.queries.sources import DECIDED_FROM
+    from registry.db.read.sources import DECIDED_FROM
 
     try:
         before = session.registry.database_info().revision
@@ -222,7 +221,7 @@ def upgrade(session: Session) -> None:
 
 def _list_undecided(session: Session) -> None:
     """List the sources that preceded those of other owners, and how an admin restores that."""
-    from registry.db.queries.sources import undecided
+    from registry.db.read.sources import undecided
 
     found = list(undecided(session.registry.core.reader))
     if not found:
@@ -261,7 +260,7 @@ def prune(session: Session, *, keep: int, before: str | None, as_admin: bool) ->
     """
     with waiting(session.console, "forgetting"):
         gone, freed = session.registry.prune(keep=keep, before=before, as_admin=as_admin)
-    revisions, contents = words.count(gone, "revision"), words.count(freed, "content")
+    revisions, contents = formatting.count(gone, "revision"), formatting.count(freed, "content")
     session.console.write([f"Forgot {revisions} and {contents}."])
 
 
@@ -297,7 +296,7 @@ def grant(
     if not chosen:
         raise click.UsageError("Say what it may do: --read, --write or --admin.")
     if len(chosen) > 1:
-        names = words.listed([f"--{may}" for may in chosen])
+        names = formatting.listed([f"--{may}" for may in chosen])
         why = "--write includes --read, and --admin includes both"
         raise click.UsageError(f"{names} can't be combined: {why}.")
     statements = granting(session.registry.core, role, chosen[0], team)
@@ -342,7 +341,7 @@ def grants(session: Session) -> None:
 def _give(
     session: Session, role: str, statements: Sequence[str], *, yes: bool, printed: bool
 ) -> None:
-    """Carry out what changes rights, once it was agreed to; or print the SQL of it."""
+    """Change rights after a confirmation, or print the SQL."""
     if printed:
         session.console.write(f"{escape.line(one)};" for one in statements)
         return
@@ -358,36 +357,36 @@ def _give(
         for one in roles:
             note(f"After this {_right(one, after, 'sees')}.")
     if widened := [one for one in roles if _sees_more(before.get(one), after.get(one))]:
-        names = escape.line(words.listed(widened))
+        names = escape.line(formatting.listed(widened))
         note(f"This widens what {names} see{'s' if len(widened) == 1 else ''}.", "yellow")
     confirm(session, "Do it?", yes=yes)
     _, after = carry_out(core, statements)
     session.console.write(f"{_right(one, after, 'sees')}." for one in roles)
 
 
-def _right(role: str, granted: "Mapping[str, Granted]", verb: str) -> str:
+def _right(role: str, granted: "Mapping[str, RoleRights]", verb: str) -> str:
     found = granted.get(role)
     if found is None:
         return f"{escape.line(role)} {verb}: nothing; writes: nothing"
-    through = f" (through {words.listed(found.through)})" if found.through else ""
+    through = f" (through {formatting.listed(found.through)})" if found.through else ""
     told = f"{role} {verb}: {_sees(found)}; writes: {_WRITES[found.may]}{through}"
     return escape.line(told)
 
 
-def _sees(granted: "Granted") -> str:
+def _sees(granted: "RoleRights") -> str:
     if granted.teams is None:
         return "everything"
-    return words.listed([*granted.teams, "sources without a team"])
+    return formatting.listed([*granted.teams, "sources without a team"])
 
 
-def _sees_more(before: "Granted | None", after: "Granted | None") -> bool:
-    """Tell whether a role that saw something sees more."""
+def _sees_more(before: "RoleRights | None", after: "RoleRights | None") -> bool:
+    """Tell whether a change lets a role see more."""
     if before is None or before.teams is None or after is None:
         return False
     return after.teams is None or not set(after.teams) <= set(before.teams)
 
 
-RIGHTS: Final[Sequence["May"]] = ("read", "write", "admin")
+RIGHTS: Final[Sequence["Right"]] = ("read", "write", "admin")
 
 _WRITES: Final = {
     "read": "nothing",
@@ -395,7 +394,7 @@ _WRITES: Final = {
     "admin": "everything, and gives rights",
 }
 
-GRANTED: Final[Sequence[Column["Granted"]]] = (
+GRANTED: Final[Sequence[Column["RoleRights"]]] = (
     Column("ROLE", lambda one: one.role, style="bold"),
     Column("MAY", lambda one: one.may),
     Column("SEES", _sees, flexible=True),
@@ -424,12 +423,12 @@ def audit(session: Session, *, limit: int) -> None:
     "db prune" leaves it. An admin sees all, others see what they did themselves. What is changed
     of skills is in "history --who". In a pipe each line is a time, the role, what and of what.
     """
-    from registry.db.queries.audit import audited
+    from registry.db.read.access import audit_records
 
-    emit(session, audited(session.registry.core.reader, limit), AUDITED)
+    emit(session, audit_records(session.registry.core.reader, limit), AUDITED)
 
 
-def _detail(one: "Audited") -> str:
+def _detail(one: "AuditRecord") -> str:
     told = one.detail if isinstance(one.detail, dict) else {}
     pairs = {key: value for key, value in told.items() if value is not None}
     changed = (
@@ -439,7 +438,7 @@ def _detail(one: "Audited") -> str:
     return ", ".join(changed)
 
 
-AUDITED: Final[Sequence[Column["Audited"]]] = (
+AUDITED: Final[Sequence[Column["AuditRecord"]]] = (
     Column("WHEN", lambda one: one.at, time=True),
     Column("ROLE", lambda one: one.role, only="table"),
     Column("ROLE", lambda one: one.role or "-", only="plain"),
@@ -456,7 +455,7 @@ def _facts(info: "DatabaseInfo") -> Iterator[tuple[str, str]]:
     yield "Path", info.path
     if not info.exists:
         yield "State", "not made yet: the first sync creates it"
-    yield "Size", words.size(info.bytes)
+    yield "Size", formatting.size(info.bytes)
     yield "Schema", info.revision or "none"
     if info.server_version:
         yield "PostgreSQL", info.server_version

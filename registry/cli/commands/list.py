@@ -8,26 +8,25 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from registry.catalog.listing import opened
-from registry.cli import escape, options, words
-from registry.cli.column import FIRST_SHARE, Column
+from registry.cli import escape, formatting, options
 from registry.cli.group import session_command
-from registry.cli.listing import emit, tell_left_out, tell_nothing_found
-from registry.cli.pulling import agent_option, global_option, target_of, tell_project
+from registry.cli.listing import FIRST_SHARE, Column, emit, tell_left_out, tell_nothing_found
+from registry.cli.options import agent_option, global_option, target_of, tell_project
 from registry.cli.session import Session
-from registry.db.queries.elsewhere import quarantined
-from registry.db.queries.filters import SORTS, Filters
+from registry.db.read.listing import Filters
+from registry.db.read.skills import SORTS, quarantined
 from registry.model import Skill
 
 if TYPE_CHECKING:
-    from registry.exchange.seen import Seen
+    from registry.install.inventory import Seen
 
 COLUMNS: Final[Sequence[Column[Skill]]] = (
     Column("SKILL", lambda skill: skill.ref, style="bold", share=FIRST_SHARE, cut="middle"),
     Column(
         "STATUS",
-        lambda skill: words.state(skill.status, shadowed=skill.shadowed),
+        lambda skill: formatting.state(skill.status, shadowed=skill.shadowed),
         only="table",
-        style=words.STATUS_STYLES,
+        style=formatting.STATUS_STYLES,
         when=lambda states: not states <= {"ok", "warning"},
         drop=1,
     ),
@@ -51,11 +50,11 @@ BY_CREATION: Final = tuple(
     else column
     for column in COLUMNS
 )
-"""What is sorted by is shown."""
+"""Columns of a list sorted by creation, which shows that time."""
 
 
 class _Counted(Iterable[Skill]):
-    """Skills, and how ``many`` they were when somebody went through them last."""
+    """Skills, counted while they are iterated."""
 
     def __init__(self, skills: Iterable[Skill]) -> None:
         self.many = 0
@@ -133,7 +132,7 @@ def _status(held: Collection[tuple[str, str]], skill: Skill) -> str:
     """Return a skill's status for people; ``held``: the sources and folders of quarantined ones."""
     if (skill.source, skill.folder) in held:
         return "quarantined"
-    return words.state(skill.status, shadowed=skill.shadowed)
+    return formatting.state(skill.status, shadowed=skill.shadowed)
 
 
 def _tell_quarantined(session: Session, name: str) -> None:
@@ -142,7 +141,7 @@ def _tell_quarantined(session: Session, name: str) -> None:
         shown = escape.line(name)
         are = "is" if count == 1 else "are"
         session.console.note(
-            f"{words.count(count, 'skill')} of {shown} {are} quarantined. To see which, run: "
+            f"{formatting.count(count, 'skill')} of {shown} {are} quarantined. To see which, run: "
             f"skill-registry list --source {quote(shown)} --all --format table"
         )
 
@@ -160,7 +159,7 @@ SEEN: Final[Sequence[Column["Seen"]]] = (
 def _show_seen(session: Session, name: str, *, is_global: bool) -> None:
     """List what an agent sees, the project's first."""
     from registry.disk.agents import find_agent
-    from registry.exchange.seen import seen_by
+    from registry.install.inventory import seen_by
 
     agent = find_agent(name)
     project = None if is_global else target_of(None, is_global=False)

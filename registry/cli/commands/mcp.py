@@ -1,17 +1,360 @@
-"""`skill-registry mcp`."""
+"""`skill-registry mcp`: serve the tools, and add the server to clients' files."""
 
+import json
 import os
+import shutil
 import sys
-from typing import Any, Final
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 import click
 
-from registry.cli import escape, options
-from registry.cli.commands.mcp_install import install
-from registry.cli.commands.tools import binding_options
-from registry.cli.group import Command, Listing
-from registry.cli.session import Session
+from registry.cli import PROGRAM, escape, options
+from registry.cli.commands.tools import binding_options, read_only_option
+from registry.cli.group import Command, Listing, session_command
+from registry.cli.prompts import confirm
+from registry.cli.session import Console, Session, Status
 from registry.toolsets.open import TOOLSETS
+
+SERVER: Final = "skills"
+"""What the server is called in a client."""
+
+
+class Unclear(ValueError):
+    """A file that can't be edited safely; the message has the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """The configuration files of a client: the user's (below the home folder), and a project's.
+
+    ``table`` is the key that holds them; ``typed``: an entry says that it speaks over stdio.
+    """
+
+    user: str
+    project: str
+    table: str
+    typed: bool = False
+
+    @property
+    def is_toml(self) -> bool:
+        """Whether its file is TOML, not JSON."""
+        return self.user.endswith(".toml")
+
+    def entry(self, command: str, arguments: Sequence[str]) -> dict[str, Any]:
+        """Return what the client's file says of a server."""
+        kind = {"type": "stdio"} if self.typed else {}
+        return {**kind, "command": command, "args": list(arguments)}
+
+    def snippet(self, entry: Mapping[str, Any]) -> str:
+        """Return the text to paste into an empty file."""
+        return self.added("", entry)
+
+    def added(self, text: str, entry: Mapping[str, Any]) -> str:
+        """Return the text of the file with the server in it. Raises `Unclear`."""
+        return (
+            _in_toml(text, self.table, entry) if self.is_toml else _in_json(text, self.table, entry)
+        )
+
+
+_CODE: Final = (
+    "Library/Application Support/Code/User" if sys.platform == "darwin" else ".config/Code/User"
+)
+
+CLIENTS: Final[Mapping[str, Client]] = {
+    "claude": Client(".claude.json", ".mcp.json", "mcpServers"),
+    "cursor": Client(".cursor/mcp.json", ".cursor/mcp.json", "mcpServers"),
+    "vscode": Client(f"{_CODE}/mcp.json", ".vscode/mcp.json", "servers", typed=True),
+    "codex": Client(".codex/config.toml", ".codex/config.toml", "mcp_servers"),
+}
+
+
+def _in_toml(text: str, table: str, entry: Mapping[str, Any]) -> str:
+    import tomllib
+
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Unclear(f"it is not valid TOML: {error}") from error
+    known = data.get(table, {})
+    if isinstance(known, dict) and SERVER in known:
+        if known[SERVER] == entry:
+            return text
+        raise Unclear(f"it has another {table}.{SERVER} already")
+    # A JSON string without surrogates is a TOML string, too.
+    rows = (f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in entry.items())
+    gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+    made = f"{text}{gap}[{table}.{SERVER}]\n{''.join(rows)}"
+    try:
+        if tomllib.loads(made) == {**data, table: {**known, SERVER: dict(entry)}}:
+            return made
+    except (tomllib.TOMLDecodeError, TypeError):
+        pass
+    raise Unclear(f"its {table} is written in a way that nothing can be added to")
+
+
+def _in_json(text: str, table: str, entry: Mapping[str, Any]) -> str:
+    try:
+        data = json.loads(text or "{}")
+    except (ValueError, RecursionError) as error:
+        raise Unclear(f"it is not plain JSON, perhaps for its comments: {error}") from error
+    known = data.get(table, {}) if isinstance(data, dict) else None
+    if not isinstance(known, dict):
+        raise Unclear("it does not hold what it should: an object of servers")
+    if known.get(SERVER) == entry:
+        return text
+    if not text.strip():
+        return json.dumps({table: {SERVER: entry}}, indent=2, ensure_ascii=False) + "\n"
+    outer = _Object.at(text, text.index("{"))
+    if table not in outer.members:
+        made = outer.with_member(text, table, {SERVER: entry})
+    else:
+        made = _Object.at(text, outer.members[table].begin).with_member(text, SERVER, entry)
+    if json.loads(made) != {**data, table: {**known, SERVER: dict(entry)}}:
+        raise Unclear("it has a key twice")
+    return made
+
+
+class _Span(NamedTuple):
+    begin: int
+    end: int
+
+
+class _Object(NamedTuple):
+    """A JSON object in a text: its place, the places of its members' values, its indentation.
+
+    ``indent``: of its members; None where it stands on one line.
+    """
+
+    begin: int
+    end: int
+    members: Mapping[str, _Span]
+    indent: str | None
+
+    @classmethod
+    def at(cls, text: str, begin: int) -> "_Object":
+        """Read the valid object at ``begin``."""
+        members: dict[str, _Span] = {}
+        at, indent, decoder = _skip(text, begin + 1), None, json.JSONDecoder()
+        between = text[begin + 1 : at]
+        if "\n" in between:
+            indent = between.rpartition("\n")[2]
+        while text[at] != "}":
+            key, at = decoder.raw_decode(text, at)
+            start = _skip(text, _skip(text, at) + 1)
+            _, at = decoder.raw_decode(text, start)
+            members[key] = _Span(start, at)
+            at = _skip(text, at)
+            if text[at] == ",":
+                at = _skip(text, at + 1)
+        return cls(begin, at, members, indent)
+
+    def with_member(self, text: str, key: str, value: object) -> str:
+        """Return the text with a member more, or with another value of it."""
+        line_break = "\r\n" if "\r\n" in text else "\n"
+        outer = text[: self.begin].rpartition("\n")[2]
+        outer = outer[: len(outer) - len(outer.lstrip())]
+        indent = self.indent if self.members and self.indent is not None else outer + "  "
+        if self.members and self.indent is None:
+            shown = json.dumps(value, ensure_ascii=False)
+        else:
+            step = indent.removeprefix(outer) or "  "
+            shown = json.dumps(value, indent=step, ensure_ascii=False)
+            shown = shown.replace("\n", line_break + indent)
+        if key in self.members:
+            span = self.members[key]
+            return text[: span.begin] + shown + text[span.end :]
+        member = f"{json.dumps(key)}: {shown}"
+        if not self.members:
+            inside = f"{line_break}{indent}{member}{line_break}{outer}"
+            return text[: self.begin + 1] + inside + text[self.end :]
+        last = max(span.end for span in self.members.values())
+        gap = ", " if self.indent is None else f",{line_break}{indent}"
+        return text[:last] + gap + member + text[last:]
+
+
+def _skip(text: str, at: int) -> int:
+    while text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+MAX_BYTES: Final = 64 << 20
+
+
+@session_command(
+    "skill-registry mcp install --client claude",
+    "skill-registry mcp install --client vscode --project --read-only",
+    "skill-registry mcp install --client codex --yes",
+    starts_new=True,
+)
+@click.option(
+    "--client", "name", type=click.Choice(list(CLIENTS)), required=True, help="Whose file."
+)
+@click.option(
+    "--project", is_flag=True, help="The file of the project in the current folder, not the user's."
+)
+@click.option(
+    "--toolset",
+    "toolsets",
+    type=click.Choice(TOOLSETS),
+    multiple=True,
+    help="Whose tools to serve.",
+)
+@options.personality_option
+@read_only_option
+@options.yes_option
+def install(
+    session: Session,
+    *,
+    name: str,
+    project: bool,
+    toolsets: tuple[str, ...],
+    personality: str | None,
+    read_only: bool,
+    yes: bool,
+) -> None:
+    """Add the server to an MCP client's own configuration file.
+
+    Shows the change first, then asks; without a terminal it needs --yes.
+    All else in the file stays as it is, and a copy of it is kept beside it. A file that can't be
+    edited safely, such as JSON with comments, is left alone, and what to paste is printed.
+
+    Exit status: 1 where nothing was written that should be.
+    """
+    console, client = session.console, CLIENTS[name]
+    words = [
+        *_given(("--db", _absolute(session.db)), ("--config", _absolute(session.config))),
+        "mcp",
+        *_given(*(("--toolset", one) for one in toolsets), ("--personality", personality)),
+        *(["--read-only"] if read_only else []),
+    ]
+    entry = client.entry(PROGRAM if project else _program(), words)
+    path = _path(client, project=project)
+    try:
+        before = _read(path, project=project)
+        after = client.added(before or "", entry)
+    except Unclear as error:
+        console.error(f"{path} was left alone: {error}. Put this into it by hand:")
+        console.write([escape.text(client.snippet(entry)).rstrip("\n")])
+        raise click.exceptions.Exit(Status.FAILED) from error
+    if before == after:
+        console.note(f"{escape.line(path)} has it already.")
+        return
+    _show(console, path, before or "", after)
+    confirm(session, "Write this?", yes=yes)
+    try:
+        copy = _write(path, before, after, project=project)
+    except (OSError, Unclear) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise click.ClickException(f"{path} was not written: {reason}.") from error
+    kept = f"; what it was is in {escape.line(copy)}" if copy else ""
+    console.note(f"Wrote {escape.line(path)}{kept}. Start the client again to use it.")
+
+
+def _given(*options: tuple[str, str | None]) -> Iterator[str]:
+    """Yield the options that have a value, each before it."""
+    for name, value in options:
+        if value:
+            yield from (name, value)
+
+
+def _program() -> str:
+    """Return this program's path: a client that a desktop starts may have another PATH."""
+    started = os.path.abspath(sys.argv[0])
+    return shutil.which(PROGRAM) or (started if started.endswith(f"/{PROGRAM}") else PROGRAM)
+
+
+def _absolute(given: str | None) -> str | None:
+    if not given or "://" in given:
+        return given
+    return os.path.abspath(os.path.expanduser(given))
+
+
+def _path(client: Client, *, project: bool) -> str:
+    if project:
+        return os.path.join(os.getcwd(), client.project)
+    return os.path.join(os.path.expanduser("~"), client.user)
+
+
+def _read(path: str, *, project: bool) -> str | None:
+    """Return the text of a file; None where there is none. Raises `Unclear`.
+
+    A user may have their own file elsewhere, behind a link; a project's comes from strangers.
+    """
+    from registry.disk.files import read_file
+    from registry.errors import RegistryError
+
+    real = os.path.realpath(path)
+    if project and real != os.path.join(os.path.realpath(os.getcwd()), os.path.relpath(path)):
+        raise Unclear(f"it is a link to {real}")
+    try:
+        return read_file(real, MAX_BYTES).data.decode()
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as error:
+        raise Unclear("it is not UTF-8 text") from error
+    except RegistryError as error:
+        raise Unclear(str(error).rstrip(".")) from error
+
+
+def _show(console: Console, path: str, before: str, after: str) -> None:
+    """Print what is changed, without the lines around it: they may hold other servers' secrets."""
+    from difflib import unified_diff
+
+    old, new = before.splitlines(), after.splitlines()
+    lines = unified_diff(old, new, path if before else os.devnull, path, lineterm="", n=0)
+    console.write([console.paint_diff(line) for line in lines])
+    console.flush()
+
+
+def _write(path: str, before: str | None, after: str, *, project: bool) -> str | None:
+    """Replace a file atomically, with its permissions, and return the path of its copy.
+
+    Raises OSError, and `Unclear` where somebody changed the file meanwhile.
+    """
+    real = os.path.realpath(path)
+    os.makedirs(os.path.dirname(real), exist_ok=True)
+    mode = 0o600 if before is None else os.stat(real).st_mode & 0o777
+    draft, name = tempfile.mkstemp(prefix=".", suffix=".part", dir=os.path.dirname(real))
+    try:
+        with open(draft, "wb") as file:
+            file.write(after.encode())
+            os.fchmod(draft, mode)
+            file.flush()
+            os.fsync(draft)
+        _compare(path, before, project=project)
+        copy = None if before is None else _keep(real, before, mode)
+        os.replace(name, real)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)
+        raise
+    return copy
+
+
+def _compare(path: str, before: str | None, *, project: bool) -> None:
+    if _read(path, project=project) != before:
+        raise Unclear("it was changed meanwhile; look at it again")
+
+
+def _keep(path: str, text: str, mode: int) -> str:
+    """Write a copy beside a file without overwriting anything; return its path."""
+    number = 0
+    while True:
+        copy = f"{path}.bak{number or ''}"
+        try:
+            descriptor = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        except FileExistsError:
+            number += 1
+            continue
+        with open(descriptor, "wb") as file:
+            file.write(text.encode())
+        return copy
+
 
 TOKEN: Final = "SKILL_REGISTRY_TOKEN"  # noqa: S105  # the variable's name
 
@@ -30,7 +373,7 @@ def _address(text: str) -> tuple[str, int]:
 
 
 class Serving(Command, Listing):
-    """Serves when it is called alone; what sets it up is a command below it."""
+    """A group that serves if it is called without a command."""
 
 
 @click.group(
@@ -69,7 +412,7 @@ class Serving(Command, Listing):
     help="Serve streamable HTTP at /mcp instead of stdio.",
 )
 @click.pass_context
-def command(
+def mcp(
     ctx: click.Context,
     /,
     *,
@@ -94,8 +437,9 @@ def command(
     level = logging.INFO if session.verbose else logging.WARNING
     logging.basicConfig(level=level, stream=console.err, format="%(levelname)s: %(message)s")
     try:
+        from registry.mcp.http import serve_http
         from registry.mcp.server import Serving, SkillServer
-        from registry.mcp.transports import serve_http, serve_stdio
+        from registry.mcp.stdio import serve_stdio
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types", "anyio", "uvicorn"}:
             raise
@@ -131,7 +475,7 @@ def command(
 
 
 def _tell_if_empty(session: Session) -> None:
-    """Print that there is no database yet: else a client only sees that nothing is found."""
+    """Print that there is no database yet; else a client only sees empty results."""
     if session.registry.core.reader.empty:
         session.console.note(
             f"No database at {escape.line(session.registry.path)}, so there are no skills. "
@@ -139,4 +483,4 @@ def _tell_if_empty(session: Session) -> None:
         )
 
 
-command.add_command(install)
+mcp.add_command(install)

@@ -1,40 +1,43 @@
-"""`skill-registry pull`."""
+"""`skill-registry pull` and `agents`."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from shlex import join
+from shlex import join, quote
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from registry.cli import complete, escape, options
-from registry.cli.column import Column
-from registry.cli.confirm import choose as ask_which
-from registry.cli.confirm import confirm_addresses, is_terminal
+from registry.cli import completion, escape, formatting, options
+from registry.cli.formatting import fit
 from registry.cli.group import session_command
-from registry.cli.listing import emit
+from registry.cli.install_messages import explain, tell_fetched, tell_origins, tell_strange
+from registry.cli.listing import Column, emit
+from registry.cli.options import agents_of, target_of, tell_project, where_options
 from registry.cli.progress import SyncProgress, waiting
-from registry.cli.pulled import explain, tell_fetched, tell_origins, tell_strange
-from registry.cli.pulling import agents_of, target_of, tell_project, where_options
-from registry.cli.run import Status
-from registry.cli.session import Session
-from registry.cli.width import fit
-from registry.db.queries.filters import Filters
+from registry.cli.prompts import choose as ask_which
+from registry.cli.prompts import confirm_addresses, is_terminal
+from registry.cli.session import Session, Status
+from registry.db.read.listing import Filters
+from registry.disk.agents import Agent, agents, expand, installed_agents
 from registry.errors import LockMissing, NotPulled
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
-    from registry.exchange.bringing import OfferedSkill
-    from registry.exchange.lockfile import Mode
-    from registry.exchange.remote.offered import Choose
-    from registry.exchange.targets import Target
-    from registry.exchange.told import How, Pulled
+    from registry.install.imports import OfferedSkill
+    from registry.install.lockfile import Mode
+    from registry.install.targets import InstallOptions, InstallResult, Target
     from registry.model import Skill
+    from registry.remotes.offered import Choose
+
 
 CHOOSE: Final = "Choose skills by name, by --tag, or --all of them."
+WITH_ADDRESS: Final = (
+    "Names go after one ADDRESS alone, and mean its skills; 'pull' also takes them with --skill. "
+    "Registered skills need a command of their own."
+)
 WHERE: Final = "Say where to: --agent NAME (of this project, or --global), or --to DIR."
 
 _FOLDER: Final = (
@@ -42,7 +45,7 @@ _FOLDER: Final = (
 )
 
 choosing_options: Final = options.stack(
-    click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete.names),
+    click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.names),
     options.tag_option(
         "--tag", "tags", help="All skills with this tag. Given several times: with all of them."
     ),
@@ -52,7 +55,7 @@ choosing_options: Final = options.stack(
 
 
 def confirm_names(session: Session, names: Sequence[str], *, yes: bool) -> None:
-    """Ask for each shorthand among the names of skills; see `confirm_addresses`."""
+    """Confirm each new ``owner/repo`` among the names; see `confirm_addresses`."""
     confirm_addresses(session, filter(session.registry.is_address, names), yes=yes)
 
 
@@ -76,15 +79,14 @@ def chosen_skills(
     ``dry_run``: no address is fetched, or becomes a source.
     Raises as `SkillRegistry.resolve`, and `SkillNotVisible` for what the personality does not see.
     """
-    for name in names:
-        if name[0:1] in {"/", "~", "."} and os.path.isdir(os.path.expanduser(name)):
-            raise click.UsageError(_FOLDER.format(path=escape.line(name)))
+    _check_no_folder(names)
     addresses = [name for name in names if session.registry.is_address(name)]
     if addresses and not tags:
-        choice = partial(
-            session.registry.skills_at, skills=skills, every=every, dry_run=dry_run, choose=choose
-        )
-        return _of_addresses(session, names, addresses, choice, personality)
+        others = [name for name in names if name not in addresses]
+        if others and (len(addresses) > 1 or skills or every):
+            raise click.UsageError(WITH_ADDRESS)
+        wanted = partial(session.registry.skills_at, every=every, dry_run=dry_run, choose=choose)
+        return [one for each in addresses for one in wanted(each, skills=[*skills, *others])]
     if skills:
         raise click.UsageError("--skill goes with an ADDRESS; skills are named themselves.")
     ways = sum(map(bool, (names, tags, every)))
@@ -102,33 +104,21 @@ def chosen_skills(
     found = list(registry.list(chosen))
     if target is None:
         return found
-    from registry.exchange.choice import kept
+    from registry.install.provenance import kept
 
     return kept(registry.core, target, found)
 
 
-def _of_addresses(
-    session: Session,
-    names: Sequence[str],
-    addresses: Sequence[str],
-    choice: "Callable[[str], Sequence[Skill]]",
-    personality: str | None,
-) -> "list[Skill]":
-    """Return what is chosen of addresses, which become sources, and what else is named."""
-    registry = session.registry
-    found: list[Skill] = []
+def _check_no_folder(names: Sequence[str]) -> None:
     for name in names:
-        if name in addresses:
-            found += choice(name)
-        else:
-            found.append(_named(registry, name, personality))
-    return found
+        if name[0:1] in {"/", "~", "."} and os.path.isdir(os.path.expanduser(name)):
+            raise click.UsageError(_FOLDER.format(path=escape.line(name)))
 
 
 def _owners(session: Session, target: "Target") -> dict[str, str]:
     """Return handles of what was pulled before, by the names that people know it by."""
-    from registry.exchange.choice import owner
-    from registry.exchange.lockfile import read_lock
+    from registry.install.lockfile import read_lock
+    from registry.install.provenance import owner
 
     found: dict[str, str] = {}
     for folder, entry in read_lock(target.path).items():
@@ -188,7 +178,7 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
 @click.option("--remove", is_flag=True, help="Remove what was pulled under these names.")
 @options.yes_fetch_option
 @options.format_options
-def command(
+def pull(
     session: Session,
     /,
     *,
@@ -208,7 +198,8 @@ def command(
 
     NAME is a skill's, or an address ("source add --help"), which becomes a source first. The short
     form owner/repo is shown in full and has to be confirmed. If an address offers several skills,
-    choose with --skill or --all; on a terminal you are asked. --list only lists them. The source or
+    name them after it, or choose with --skill or --all; on a terminal you are asked. --list only
+    lists them, and marks the quarantined. The source or
     address of each installed skill is printed.
 
     --agent means its folder in this project (the git checkout around the current folder, else that
@@ -223,7 +214,7 @@ def command(
     Exit status: 1 where something was left alone, can't be had, or is behind, and where nothing was
     ever pulled.
     """
-    from registry.exchange.told import How
+    from registry.install.targets import InstallOptions
 
     if lists:
         others = (to, agent, is_global, mode, theirs, force, dry_run, offline, *given.values())
@@ -237,7 +228,7 @@ def command(
     doing = [flag for flag in ("check", "frozen", "remove", "adopt") if given.pop(flag, False)]
     _check_usage(doing, given, to=to, agent=agent, is_global=is_global, mode=mode)
     target = target_of(to, is_global=is_global)
-    how = How(
+    how = InstallOptions(
         agents=agents_of(agent),
         mode=mode,
         force=force,
@@ -275,7 +266,7 @@ def _check_usage(
     is_global: bool,
     mode: str | None,
 ) -> None:
-    """Raise UsageError for options that mean nothing together."""
+    """Raise UsageError for options that can't be combined."""
     chooses = any(given[way] for way in ("names", "tags", "every", "personality"))
     problem = None
     if to is not None and (agent or is_global or mode):
@@ -299,15 +290,15 @@ def _check_usage(
 def _done(
     session: Session,
     target: "Target",
-    how: "How",
+    how: "InstallOptions",
     doing: Sequence[str],
     given: Mapping[str, Any],
     *,
     is_named: bool,
     may_ask: bool,
-) -> "Sequence[Pulled]":
-    """Do what was asked for, and return what became of each skill."""
-    from registry.exchange import pull as pulling
+) -> "Sequence[InstallResult]":
+    """Do the requested action, and return the result for each skill."""
+    from registry.install import pull as pulling
 
     core, names = session.registry.core, given["names"]
     is_check = "check" in doing
@@ -315,7 +306,7 @@ def _done(
         if "remove" in doing:
             return pulling.remove(core, target, pulling.folders_of(target, names), how)
         if "adopt" in doing:
-            from registry.exchange.adopt import adopt
+            from registry.install.adopt import adopt
 
             return adopt(core, target, how)
         if "frozen" in doing:
@@ -352,7 +343,7 @@ def _choose(
 
 def _list_offered(session: Session, names: Sequence[str], *, yes: bool) -> None:
     """Print the skills that addresses offer; nothing is installed, or becomes a source."""
-    from registry.exchange.bringing import offered_at
+    from registry.install.imports import offered_at
 
     if not names or not all(map(session.registry.is_address, names)):
         raise click.UsageError("--list requires an ADDRESS; 'list' lists registered skills.")
@@ -360,10 +351,24 @@ def _list_offered(session: Session, names: Sequence[str], *, yes: bool) -> None:
     with waiting(session.console, "fetching"):
         found = [one for name in names for one in offered_at(session.registry.core, name)]
     emit(session, found, OFFERED, name=lambda one: one.name)
+    held = sum(one.quarantined for one in found)
+    if held and not session.as_json:
+        are, have = ("is", "it has") if held == 1 else ("are", "they have")
+        session.console.note(
+            f"{formatting.count(held, 'skill')} {are} quarantined, as {have} security errors; "
+            f"to see and trust them: skill-registry sync {quote(escape.line(names[0]))}, then "
+            "'skill-registry source trust' with its name."
+        )
 
 
-def _checked(session: Session, target: "Target", given: Mapping[str, Any]) -> "Sequence[Pulled]":
-    from registry.exchange import pull as pulling
+def _status(one: "OfferedSkill") -> str:
+    return "quarantined" if one.quarantined else "ok" if one.usable else "invalid"
+
+
+def _checked(
+    session: Session, target: "Target", given: Mapping[str, Any]
+) -> "Sequence[InstallResult]":
+    from registry.install import pull as pulling
 
     core, names = session.registry.core, given["names"]
     if names and not given["tags"] and given["personality"] is None:
@@ -380,12 +385,77 @@ DONE: Final = frozenset({"added", "updated", "unchanged", "removed"})
 
 OFFERED: Final[Sequence[Column["OfferedSkill"]]] = (
     Column("SKILL", lambda one: one.name, style="bold", cut="middle"),
+    Column(
+        "STATUS",
+        _status,
+        only="table",
+        style=formatting.STATUS_STYLES,
+        when=lambda seen: seen != {"ok"},
+    ),
     Column("DESCRIPTION", lambda one: one.description, prose=True),
 )
 
 
-COLUMNS: Final[Sequence[Column["Pulled"]]] = (
-    Column("STATE", lambda one: one.state, cut="middle"),
+def _state(one: "InstallResult") -> str:
+    """Return a state in words for people; JSON has others."""
+    from registry.install.plan import ADOPTED, EQUAL
+
+    return {EQUAL: "not ours", ADOPTED: "adopted"}.get(one.reason or "", one.state)
+
+
+COLUMNS: Final[Sequence[Column["InstallResult"]]] = (
+    Column("STATE", _state, cut="middle"),
     Column("SKILL", lambda one: one.ref, cut="middle"),
     Column("FOLDER", lambda one: one.path, cut="middle", drop=1),
 )
+
+
+def _shown(place: str) -> str:
+    """Return the path of a global folder, with ``~`` for the home folder."""
+    path, home = expand(place) or "", os.path.expanduser("~")
+    return path.replace(home, "~", 1) if path.startswith(f"{home}/") else path
+
+
+def _others(one: Agent) -> str:
+    """Return the further folders that an agent reads."""
+    personal = filter(None, map(_shown, one.personal_places))
+    places = dict.fromkeys([*one.project_places, *personal])
+    return ", ".join(place for place in places if place not in {one.project, _shown(one.personal)})
+
+
+AGENT_COLUMNS: Final[Sequence[Column[Agent]]] = (
+    Column("AGENT", lambda one: one.id),
+    Column("NAME", lambda one: one.name, drop=2),
+    Column("IN A PROJECT", lambda one: one.project, drop=1),
+    Column("FOR ALL PROJECTS", lambda one: _shown(one.personal)),
+    Column("ALSO READS", _others, only="table", flexible=True, drop=3),
+)
+
+
+@session_command(
+    "skill-registry agents",
+    "skill-registry pull haiku --agent codex",
+    "skill-registry list --agent codex",
+    starts_new=True,
+)
+@options.format_options
+def agents_(session: Session) -> None:
+    """List the agents that skills can be installed for, and their folders.
+
+    "pull NAME --agent AGENT" writes into the folder shown; agents that are installed on this
+    machine come first. Some agents also read other folders: --json lists them under "reads".
+    """
+    found = {one.id for one in installed_agents(os.getcwd())}
+    every = sorted(agents().values(), key=lambda one: (one.id not in found, one.id))
+
+    def to_record(one: Agent) -> dict[str, Any]:
+        return {
+            "agent": one.id,
+            "name": one.name,
+            "project": one.project,
+            "global": one.personal or None,
+            "reads": one.project_places + one.personal_places,
+            "installed": one.id in found,
+        }
+
+    emit(session, every, AGENT_COLUMNS, to_record=to_record)

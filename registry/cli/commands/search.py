@@ -1,27 +1,112 @@
-"""`skill-registry search`."""
+"""`skill-registry search`, `why` and `eval`."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
 
 from registry.catalog.search.fit import FITS
-from registry.cli import escape, options, words
-from registry.cli.column import Column
-from registry.cli.console import Console, Style
+from registry.cli import completion, escape, formatting, options
+from registry.cli.findings import INDENT, draw_findings
+from registry.cli.formatting import fit, width_of, wrap
 from registry.cli.group import session_command
-from registry.cli.listing import emit, tell_left_out, tell_nothing_found
-from registry.cli.session import Session
-from registry.cli.width import fit, width_of
-from registry.model import SearchHit
+from registry.cli.listing import (
+    FIRST_SHARE,
+    Column,
+    draw_table,
+    emit,
+    tell_left_out,
+    tell_nothing_found,
+)
+from registry.cli.options import agent_option, target_of, tell_project
+from registry.cli.progress import waiting
+from registry.cli.session import Console, Session, Status, Style
+from registry.db.read.listing import Filters
+from registry.disk.agents import find_agent
+from registry.model import SearchHit, record
 from registry.text import Fact
 
-INDENT: Final = "    "
+if TYPE_CHECKING:
+    from registry.catalog.evals.run import Answer, Evaluation, Score, SkillScore
+    from registry.catalog.search.explain import Ahead, AskedWord, Placed
+    from registry.catalog.why import Explanation
+
+
+T = TypeVar("T")
+
+
+def draw_placed(console: Console, placed: "Iterable[Placed]") -> Iterator[str]:
+    """Yield paragraphs about each skill: its rank, its words, better hits, missing words."""
+    for index, one in enumerate(placed):
+        if index:
+            yield ""
+        yield f"{console.style(escape.line(handle(one)), 'bold')}: {_standing(one)}"
+        if one.ref is not None:
+            yield f"{INDENT}{escape.line(one.path)}"
+        if one.place is None:
+            yield from draw_findings(console, one.reasons, console.width)
+        yield from _table(console, WORDS, one.words)
+        yield from _table(console, AHEAD, one.ahead)
+        if one.to_write:
+            yield ""
+            told = f"Its name, tags and description lack: {', '.join(one.to_write)}"
+            yield from wrap(escape.prose(told), console.width)
+
+
+def _standing(one: "Placed") -> str:
+    if one.place is None:
+        return f"not found; {formatting.count(one.total, 'hit')} in all"
+    beside = "" if one.beside is None else f", as one that is alike {escape.line(one.beside)}"
+    return f"place {one.place:,} of {one.total:,}{beside}; its head says {one.confidence:.0%} of it"
+
+
+def _table(console: Console, columns: Sequence[Column[T]], rows: Sequence[T]) -> Iterator[str]:
+    if rows:
+        yield ""
+        yield from draw_table(console, columns, rows)
+
+
+def handle(one: "Placed | Explanation") -> str:
+    """Return what a skill is called: its ref, else its path."""
+    return one.path if one.ref is None else one.ref
+
+
+def _why(one: "Ahead") -> str:
+    facts = ["its name is what was typed"] if one.named else []
+    if one.words:
+        facts.append(f"says {', '.join(one.words)}")
+    if one.stronger:
+        facts.append(f"has {', '.join(one.stronger)} in its name or tags")
+    return "; ".join(facts) or "says the same words more often, or in fewer others"
+
+
+WORDS: Final[Sequence[Column["AskedWord"]]] = (
+    Column("WORD", lambda one: one.word, max_width=24),
+    Column("TELLS", lambda one: f"{one.telling:.0%}", right=True),
+    Column("STANDS IN", lambda one: ", ".join(one.parts) or "no part of it"),
+    Column("FOR", lambda one: one.said),
+)
+
+AHEAD: Final[Sequence[Column["Ahead"]]] = (
+    Column("#", lambda one: one.place, right=True),
+    Column("BEFORE IT", lambda one: one.ref, style="bold", share=0.45, cut="middle"),
+    Column("SINCE IT", _why, prose=True, flexible=True),
+)
+
+PLACED: Final[Sequence[Column["Placed"]]] = (
+    Column("SKILL", handle),
+    Column("PLACE", lambda one: None if one.place is None else str(one.place)),
+    Column("LACKS", lambda one: ", ".join(one.to_write), prose=True),
+)
+
+
+SNIPPET_INDENT: Final = "    "
 MAX_HITS: Final = 20
 BELOW: Final = 3
-"""Lines below the hits on a screen: their number, and where the next command is typed."""
+"""Lines of a terminal kept below the hits: the summary and the prompt."""
 AROUND: Final = 40
 BEFORE: Final = 20
 """Characters of a description before a match: more than those are cut to these on a terminal."""
@@ -47,9 +132,7 @@ _SPACED: Final = re.compile(r"[\u0000-\u0dff\u1100-\u2fff\ua960-\uabff]+")
     "--offset", metavar="N", type=click.IntRange(min=0), default=0, help="Leave out the best ones."
 )
 @options.format_options
-def command(
-    session: Session, /, *, query: tuple[str, ...], limit: int | None, **given: Any
-) -> None:
+def search(session: Session, /, *, query: tuple[str, ...], limit: int | None, **given: Any) -> None:
     """Find skills by what they do.
 
     Words in any language, best two to six that a skill's author would use; a skill that has more
@@ -80,14 +163,14 @@ def command(
         tell_left_out(session, chosen, "finds")
         return
     if told:
-        session.console.note(f"{len(hits):,} of {words.count(hits.total, 'hit')}", "dim")
+        session.console.note(f"{len(hits):,} of {formatting.count(hits.total, 'hit')}", "dim")
     if hits.confidence < FITS:
         named = f": none of the best names {Fact(hits.missing):or}" if hits.missing else ""
         session.console.note(f"Perhaps nothing fits{named}. Try other keywords, or English ones.")
 
 
 def _queries(given: Sequence[str]) -> list[str]:
-    """Return what was typed as one query; where an argument has spaces, each is its own."""
+    """Return the arguments as one query; if one has spaces, each is a query of its own."""
     if len(given) > 1 and any(len(one.split()) > 1 for one in given):
         return [one for one in given if one.strip()]
     whole = " ".join(given)
@@ -103,7 +186,7 @@ def draw_hits(
     """
 
     def light(text: str, style: Style | None = None) -> str:
-        """Paint a text, and what was searched for in it apart."""
+        """Paint a text, and its matches in another style."""
         if wanted is None:
             return console.style(text, style)
         end, parts = 0, []
@@ -122,24 +205,26 @@ def draw_hits(
             head += console.style(f"  +{len(hit.alike)} alike", "dim")
             room -= len(f"  +{len(hit.alike)} alike")
         # Where a narrow terminal leaves no room for the description, the match has to do.
-        is_roomy = room > len(INDENT) * 3
+        is_roomy = room > len(SNIPPET_INDENT) * 3
         yield f"{head}  {light(about, 'dim')}" if is_roomy else head
         if not is_roomy or wanted is None or not wanted.search(about):
             match = escape.prose(_cut(_match(hit, wanted), wanted))
             is_unmarked = wanted is None or not wanted.search(match)
             if is_roomy and is_unmarked and _is_the_same(about, match):
                 continue  # what was found stands for what was typed: its meaning, or nearly so
-            yield INDENT + light(fit(match, console.width - len(INDENT), ellipsis=console.ellipsis))
+            yield SNIPPET_INDENT + light(
+                fit(match, console.width - len(SNIPPET_INDENT), ellipsis=console.ellipsis)
+            )
 
 
 def _match(hit: SearchHit, wanted: re.Pattern[str] | None) -> str:
-    """Return the description where it holds what was searched for, else the place that does."""
+    """Return the description if it contains the match, else the snippet."""
     is_told = wanted is not None and wanted.search(hit.description)
     return hit.description if is_told or not hit.snippet else hit.snippet
 
 
 def _is_the_same(one: str, other: str) -> bool:
-    """Tell whether of two texts that may be cut one begins as the other."""
+    """Tell whether one of two texts, which may be cut, starts with the other."""
     one, other = one.rstrip(".\u2026"), other.rstrip(".\u2026")
     return one.startswith(other) or other.startswith(one)
 
@@ -162,3 +247,235 @@ def matcher(query: str) -> re.Pattern[str] | None:
         pattern(term) + (r"\w*" if _SPACED.fullmatch("".join(term)) else "") for term in terms
     ]
     return re.compile("|".join(patterns), re.IGNORECASE) if patterns else None
+
+
+@session_command(
+    "skill-registry why pdf-forms",
+    "skill-registry why ~/.claude/skills/pdf-forms",
+    "skill-registry why pdf-forms --agent claude-code",
+    "skill-registry why pdf-forms --personality coder",
+    "skill-registry why pdf-forms --json | jq '.[].listed'",
+    "skill-registry why pdf-forms --query 'fill out a form'",
+)
+@click.argument("subject", metavar="NAME|PATH", shell_complete=completion.names_or_paths)
+@click.option(
+    "--personality",
+    metavar="NAME",
+    shell_complete=completion.personalities,
+    help="Also whether this personality of the settings sees it, and by which rule.",
+)
+@agent_option(help="Also whether this agent reads the skill from disk, and from which folder.")
+@click.option(
+    "--query",
+    metavar="TEXT",
+    help="Where it stands among what this query finds, and which words it lacks.",
+)
+@options.narrowing_options
+@options.format_options
+def why(
+    session: Session,
+    *,
+    subject: str,
+    personality: str | None,
+    agent: str | None,
+    query: str | None,
+    **given: Any,
+) -> None:
+    """Explain why a skill is, or isn't, listed.
+
+    Takes a name (each skill of that name is explained), a ref, or the path of a folder: one that
+    lies in no source, too deep, was not synced, is invalid, shadowed, hidden or changed.
+
+    With --query, what the author of a skill needs to be found by it: the place that the skill has,
+    which words of the query stand in its name, tags, description and body, how telling each is
+    (0%: every skill has it), what comes before it and why, and which words its description lacks.
+    Filters narrow such a search, as those of "search" do.
+    """
+    chosen = options.filters(session, {**given, "personality": None})
+    if query is not None:
+        if agent is not None:
+            raise click.UsageError("--agent and --query can't be combined.")
+        session.style = session.style or "table"  # in a pipe, too: the findings are the answer
+        placed = session.registry.why_found(subject, query, chosen, personality)
+        emit(session, placed, PLACED, to_record=record, draw=draw_placed)
+        return
+    if chosen != Filters():
+        raise click.UsageError("Filters go with --query.")
+    found = session.registry.why(subject, personality)
+    if agent is not None:
+        from registry.install.inventory import explained_for
+
+        project = target_of(None, is_global=False)
+        tell_project(session, project)
+        found = explained_for(session.registry.core, found, find_agent(agent), project)
+    emit(session, found, WHY_COLUMNS, to_record=_record, draw=_draw)
+
+
+def _record(one: "Explanation") -> dict[str, Any]:
+    return {key: record(getattr(one, key)) for key in ("ref", "path", "listed", "reasons")}
+
+
+def _draw(console: Console, explanations: "Iterable[Explanation]") -> Iterator[str]:
+    for index, one in enumerate(explanations):
+        if index:
+            yield ""
+        listed = console.style("listed", "green") if one.listed else "not listed"
+        if not one.listed:
+            listed = console.style(listed, "red")
+        yield f"{console.style(escape.line(handle(one)), 'bold')}: {listed}"
+        if one.ref is not None:
+            yield f"  {escape.line(one.path)}"
+        yield from draw_findings(console, one.reasons, console.width)
+
+
+WHY_COLUMNS: Final[Sequence[Column["Explanation"]]] = (
+    Column("SKILL", handle),
+    Column("LISTED", lambda one: "listed" if one.listed else "not listed"),
+    Column("REASONS", lambda one: "; ".join(reason.message for reason in one.reasons), prose=True),
+)
+
+
+EVERY: Final = 100
+"""Percent of all."""
+
+
+class _Failed(NamedTuple):
+    """A failed prompt and its skill."""
+
+    ref: str
+    answer: "Answer"
+
+
+@session_command(
+    "skill-registry eval",
+    "skill-registry eval pdf-forms ./my-skill --failed",
+    "skill-registry eval --source mine --min 80   # in a build",
+    "skill-registry eval --json | jq '.skills[] | {ref, hits: .score.hit_at_5}'",
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.names_or_paths)
+@options.source_option(help="Only the prompts of this source's skills.")
+@click.option("--failed", is_flag=True, help="Show each prompt that failed, and what won.")
+@click.option(
+    "--min",
+    "least",
+    metavar="PERCENT",
+    type=click.FloatRange(0, EVERY),
+    help="Fail where fewer of all prompts find their skill among the first five.",
+)
+@options.json_option
+def eval_(
+    session: Session,
+    *,
+    names: tuple[str, ...],
+    source: str | None,
+    failed: bool,
+    least: float | None,
+) -> None:
+    """Ask the prompts that skills ship, and say how often each skill is found.
+
+    A skill's prompts are those in its evals folder, or in files like evals.json,
+    trigger-eval.json or tests/test-triggers.json (JSON, JSON lines, YAML or CSV). Each is asked
+    of the search as it is, among all that is listed: HIT@1 says how many found the skill first,
+    HIT@5 how many among the first five; one that is alike it counts as well. WON BY names what
+    came first instead. Prompts that are not meant for a skill fail where it comes first and
+    seems to fit (FALSE).
+
+    Exit status: 1 where fewer found their skill than --min says, or there are no prompts.
+    """
+    console = session.console
+    with waiting(console, "asking"):
+        skills = [options.named(session.registry, name) for name in names]
+        found = session.registry.evaluate(skills, source=source)
+    if session.as_json:
+        console.json(_told(found, failed=failed))
+    elif failed:
+        emit(session, list(_failures(found)), FAILED)
+    else:
+        emit(session, found.skills, SKILLS)
+    if not session.as_json:
+        for line in _summary(found, named=failed or session.verbose):
+            console.note(line)
+    total = found.total
+    reached = total.prompts and _percent(total.hit_at_5, total.prompts) >= (least or 0)
+    if least is not None and not reached:
+        raise click.exceptions.Exit(Status.FAILED)
+
+
+def _told(found: "Evaluation", *, failed: bool) -> dict[str, object]:
+    if failed:
+        skills = (
+            replace(one, answers=tuple(answer for answer in one.answers if not answer.passed))
+            for one in found.skills
+        )
+        found = replace(found, skills=tuple(one for one in skills if one.answers))
+    return found.to_dict()
+
+
+def _failures(found: "Evaluation") -> Iterator[_Failed]:
+    for one in found.skills:
+        yield from (_Failed(one.ref, answer) for answer in one.answers if not answer.passed)
+
+
+def _summary(found: "Evaluation", *, named: bool) -> Iterator[str]:
+    total = found.total
+    if not found.skills:
+        yield "No skill here ships prompts; 'eval --help' says in which files they are looked for."
+    else:
+        asked = formatting.count(total.prompts, "prompt")
+        skills = formatting.count(len(found.skills), "skill")
+        first, five = (
+            f"{_percent(hits, total.prompts):.0f}%" for hits in (total.hit_at_1, total.hit_at_5)
+        )
+        told = f"{first} found their skill first, {five} among the first five"
+        if total.negatives:
+            told += f"; of {total.negatives:,} for others {total.false_alarms:,} found it, too"
+        yield f"{asked} of {skills}: {told}"
+    if total.competitors:
+        won = ", ".join(f"{escape.line(one.ref)} ({one.wins:,})" for one in total.competitors)
+        yield f"Most won by: {won}"
+    if named:
+        for one in found.problems:
+            where = f"{one.ref}: {one.path}" if one.path else one.ref
+            yield f"{escape.line(where)}: {escape.prose(one.reason)}"
+    elif found.problems:
+        files = formatting.count(len(found.problems), "file")
+        yield f"{files} of prompts could not be used whole; --failed says why."
+
+
+def _percent(number: int, of: int) -> float:
+    return EVERY * number / of if of else 0.0
+
+
+def _share(number: int, of: int) -> str | None:
+    return f"{_percent(number, of):.0f}%" if of else None
+
+
+def _rivals(score: "Score") -> str:
+    return ", ".join(
+        one.ref if one.wins == 1 else f"{one.ref} ({one.wins})" for one in score.competitors
+    )
+
+
+def _place(answer: "Answer") -> str:
+    return f"{answer.place or 'none'}" + ("" if answer.wanted else ", not meant")
+
+
+def _alarms(score: "Score") -> str | None:
+    return f"{score.false_alarms} of {score.negatives}" if score.negatives else None
+
+
+SKILLS: Final[Sequence[Column["SkillScore"]]] = (
+    Column("SKILL", lambda one: one.ref, style="bold", share=FIRST_SHARE, cut="middle"),
+    Column("PROMPTS", lambda one: one.score.prompts, right=True),
+    Column("HIT@1", lambda one: _share(one.score.hit_at_1, one.score.prompts), right=True),
+    Column("HIT@5", lambda one: _share(one.score.hit_at_5, one.score.prompts), right=True),
+    Column("FALSE", lambda one: _alarms(one.score), right=True, drop=2),
+    Column("WON BY", lambda one: _rivals(one.score), flexible=True, drop=1),
+)
+
+FAILED: Final[Sequence[Column[_Failed]]] = (
+    Column("SKILL", lambda one: one.ref, style="bold", share=0.3, cut="middle"),
+    Column("PLACE", lambda one: _place(one.answer), right=True),
+    Column("FIRST", lambda one: one.answer.first, share=0.3, cut="middle"),
+    Column("PROMPT", lambda one: one.answer.prompt, prose=True, flexible=True),
+)

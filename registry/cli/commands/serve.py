@@ -1,21 +1,28 @@
-"""`skill-registry serve`."""
+"""`skill-registry serve` and `token`."""
 
 import ipaddress
 import re
-from typing import Any, Final
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from registry.cli import options
-from registry.cli.group import session_command
+from registry.cli import escape, options
+from registry.cli.group import Group, session_command
+from registry.cli.listing import Column, emit
 from registry.cli.session import Session
+
+if TYPE_CHECKING:
+    from registry.changes.tokens import Token
+
 
 EXTRA: Final = frozenset(
     "anyio h11 jinja2 markdown_it markupsafe nh3 pygments starlette uvicorn".split()
 )
 
 _PUBLIC: Final = re.compile(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
-"""What pages link to begins at the root of their server."""
+"""Public URLs have no path: links of pages start at the root of the server."""
 
 
 PUBLISHED: Final = (
@@ -66,7 +73,7 @@ def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
 )
 @options.personality_option
 @click.option("--no-watch", is_flag=True, help="Don't follow the folders by file events.")
-def command(
+def serve(
     session: Session,
     *,
     host: str,
@@ -98,8 +105,8 @@ def command(
         raise click.UsageError(told)
     console = session.console
     try:
-        from registry.web.door import Trusted
-        from registry.web.serve import Address, serve
+        from registry.web.app import Address, serve
+        from registry.web.auth import Trusted
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in EXTRA:
             raise
@@ -118,3 +125,97 @@ def command(
             click.launch(address.url)
 
     serve(session.registry, address, trusted=trusted, watch=not no_watch, on_start=begun)
+
+
+_LENGTH: Final = re.compile(r"([1-9][0-9]{0,4})([hdw])")
+_UNITS: Final = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+def _length(text: str) -> timedelta | None:
+    """Read a length of time such as ``90d``; None: ``never``."""
+    if text == "never":
+        return None
+    found = _LENGTH.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no length such as 12h, 90d or 8w, nor 'never'.")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+@click.group(
+    cls=Group,
+    examples=("skill-registry token create anna --read", "skill-registry token list"),
+)
+def token() -> None:
+    """Let others into the web catalogue, or no longer."""
+
+
+@session_command(
+    "skill-registry token create anna --read",
+    "skill-registry token create ci --read --source team --expires 30d",
+    "skill-registry token create agent --write --personality coder",
+    group=token,
+    starts_new=True,
+)
+@click.argument("name")
+@click.option("--read", "may_read", is_flag=True, help="It may read.")
+@click.option("--write", is_flag=True, help="It may change skills, too, over /mcp.")
+@options.personality_option
+@options.source_option(help="It shows this source alone.")
+@click.option(
+    "--expires",
+    metavar="LENGTH",
+    type=options.Parsed("length", _length),
+    default="90d",
+    show_default=True,
+    help="For how long it is valid: 12h, 90d, 8w, or never.",
+)
+def create(
+    session: Session,
+    *,
+    name: str,
+    may_read: bool,
+    write: bool,
+    personality: str | None,
+    source: str | None,
+    expires: timedelta | None,
+) -> None:
+    """Make a token and print it, this once.
+
+    It is sent as a bearer token, or pasted into the page that asks for it. The database keeps no
+    more than its hash.
+    """
+    if may_read == write:
+        raise click.UsageError("Give --read or --write.")
+    token, shown = session.registry.tokens().create(
+        name, write=write, personality=personality, source=source, lasts=expires
+    )
+    session.console.write([shown])
+    until = f"valid until {token.expires_at}" if token.expires_at else "valid until it is revoked"
+    session.console.note(f"It is shown this once; {until}.")
+
+
+@session_command("skill-registry token list", group=token)
+@options.format_options
+def list_(session: Session) -> None:
+    """List the tokens that were made, and when each was used last."""
+    found = session.registry.tokens().list()
+    emit(session, found, COLUMNS, name=lambda one: one.name, nothing="There is no token.")
+
+
+@session_command("skill-registry token revoke anna", group=token)
+@click.argument("name", metavar="NAME|NUMBER")
+def revoke(session: Session, *, name: str) -> None:
+    """Take a token away; who shows it is turned away from now on."""
+    token = session.registry.tokens().revoke(name)
+    session.console.note(f"Revoked {escape.line(token.name)} ({token.number}).")
+
+
+COLUMNS: "Sequence[Column[Token]]" = (
+    Column("NUMBER", lambda one: one.number),
+    Column("NAME", lambda one: one.name),
+    Column("MAY", lambda one: "write" if one.write else "read"),
+    Column("PERSONALITY", lambda one: one.personality or ""),
+    Column("SOURCE", lambda one: one.source or ""),
+    Column("EXPIRES", lambda one: one.expires_at or "never"),
+    Column("USED", lambda one: one.used_at or "never"),
+)

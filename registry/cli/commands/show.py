@@ -1,22 +1,139 @@
-"""`skill-registry show`."""
+"""`skill-registry show`, `history` and `diff`."""
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from shlex import quote
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from registry.cli import complete, escape, options
-from registry.cli.console import Console
+from registry.cli import completion, escape, formatting, options
+from registry.cli.findings import draw_findings
+from registry.cli.formatting import wrap
 from registry.cli.group import session_command
-from registry.cli.listing import emit
-from registry.cli.session import Session
-from registry.cli.skill_view import FILES, draw_skill
-from registry.model import SkillDetail, record
+from registry.cli.listing import Column, emit
+from registry.cli.progress import waiting
+from registry.cli.session import Console, Session
+from registry.model import Origin, Parameter, SkillDetail, SkillFile, Source, record
+from registry.text import quoted
 
 if TYPE_CHECKING:
     from registry.catalog.links import LinkTo
+    from registry.db.read.history import Revision, Tombstone
+
+
+MAX_FILES: Final = 12
+LABEL: Final = 12
+_WHOLE: Final = frozenset({"Ref", "Status", "Folder", "Linked at", "Origin"})
+MAX_TEXT_WIDTH: Final = 100
+"""Longer lines are hard to read, however wide the terminal is."""
+
+
+def draw_skill(
+    console: Console, skill: SkillDetail, source: Source | None, links: "Sequence[LinkTo]"
+) -> Iterator[str]:
+    """Yield the lines of the view; ``source`` is the source of the skill."""
+    width = min(console.width, MAX_TEXT_WIDTH)
+    yield console.style(escape.line(skill.name), "bold")
+    yield from wrap(escape.prose(skill.description), width)
+    yield ""
+    for label, value in _facts(console, skill, source, links):
+        if value:
+            # What may be copied is never broken.
+            lines = [value] if label in _WHOLE else list(wrap(value, width - LABEL))
+            yield f"{console.style(f'{label:{LABEL - 1}}', 'dim')} {lines[0]}"
+            for line in lines[1:]:
+                yield " " * LABEL + line
+    for parameter in skill.parameters:
+        yield from _parameter(parameter, width)
+    if skill.files:
+        yield ""
+        total = formatting.size(sum(file.size for file in skill.files))
+        yield console.style(f"{formatting.count(len(skill.files), 'file')}, {total}", "dim")
+        for file in skill.files[:MAX_FILES]:
+            yield f"  {escape.line(file.path)}"
+        if len(skill.files) > MAX_FILES:
+            yield f"  and {len(skill.files) - MAX_FILES:,} more (--files lists them)"
+    if skill.diagnostics:
+        yield ""
+        yield console.style(formatting.count(len(skill.diagnostics), "finding"), "dim")
+        yield from draw_findings(console, skill.diagnostics, width)
+    if skill.body and skill.body.strip():
+        yield ""
+        yield console.style("-" * min(width, 40), "dim")
+        body = skill.body.strip("\r\n")
+        yield from _body(console, body, width) if console.is_terminal else [escape.text(body)]
+
+
+def _body(console: Console, body: str, width: int) -> Iterator[str]:
+    from registry.cli.markdown import render
+
+    return render(console, body, width)
+
+
+def _facts(
+    console: Console, skill: SkillDetail, source: Source | None, links: "Sequence[LinkTo]"
+) -> Iterator[tuple[str, str | None]]:
+    state = formatting.state(skill.status)
+    style = formatting.STATUS_STYLES.get(state)
+    if skill.shadowed:
+        state += f", shadowed ('skill-registry why {escape.line(skill.ref)}' says by what)"
+    if skill.quarantined:
+        trust = f"skill-registry source trust {shlex.quote(escape.line(skill.source))}"
+        state += f", quarantined (agents don't see it until you run: {trust})"
+    yield "Ref", escape.line(skill.ref)
+    yield "Source", f"{escape.line(skill.source)} ({escape.line(skill.scope)})"
+    is_copy = source is not None and source.remote is None
+    yield "Origin", _origin(skill.origin, is_copy=is_copy)
+    yield "Status", console.style(escape.line(state), style)
+    yield "Also in", ", ".join(map(escape.line, skill.copies))
+    for link in links:
+        yield "Linked at", escape.line(link.path)
+    yield "Kind", _one(skill.kind)
+    yield "Category", _one(skill.category)
+    yield "Tags", ", ".join(map(escape.line, skill.tags))
+    yield "Host", _one(source.host if source else None)
+    yield "Folder", escape.line(skill.path)
+    yield "Version", _one(skill.version)
+    yield "Author", _one(skill.author)
+    yield "License", _one(skill.license)
+    yield "Created", _when(console, skill.created_at)
+    yield "Updated", _when(console, skill.updated_at)
+    yield "Works with", _one(skill.compatibility)
+    yield "Needs tools", ", ".join(map(escape.line, skill.required_tools))
+
+
+def _origin(origin: Origin | None, *, is_copy: bool) -> str | None:
+    if origin is None:
+        return None
+    copy = " (installed copy)" if is_copy else ""
+    at = f" at {formatting.commit(origin.commit)}" if origin.commit else ""
+    return escape.line(f"{formatting.address(origin.url, origin.ref)}{at}, {origin.path}{copy}")
+
+
+def _when(console: Console, stamp: str) -> str:
+    return escape.line(formatting.moment(stamp, local=console.is_terminal))
+
+
+def _one(value: str | None) -> str | None:
+    return escape.prose(value) if value else None
+
+
+def _parameter(parameter: Parameter, width: int) -> Iterator[str]:
+    need = "required" if parameter.required else "optional"
+    about = f"{parameter.name} ({parameter.type}, {need}): {parameter.description}"
+    for index, line in enumerate(wrap(escape.prose(about), width - LABEL)):
+        yield f"{'' if index else 'Parameter':{LABEL}}{line}"
+
+
+FILES: Final[Sequence[Column[SkillFile]]] = (
+    Column("FILE", lambda file: file.path, max_width=1000, cut="middle"),
+    Column("SIZE", lambda file: formatting.size(file.size), only="table", right=True, drop=1),
+    Column("SIZE", lambda file: str(file.size), only="plain"),
+    Column("", lambda file: "executable" if file.executable else "", only="table", drop=2),
+)
 
 
 @session_command(
@@ -26,7 +143,9 @@ if TYPE_CHECKING:
     "skill-registry show pdf-forms --raw > SKILL.md",
     'cd "$(skill-registry show pdf-forms --path)"',
 )
-@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete.names)
+@click.argument(
+    "names", metavar="NAME...", nargs=-1, required=True, shell_complete=completion.names
+)
 @click.option("--raw", "part", flag_value="raw", help="Print the SKILL.md as it is, byte for byte.")
 @click.option("--files", "part", flag_value="files", help="List the skill's files.")
 @click.option("--path", "part", flag_value="path", help="Print the path of the skill's folder.")
@@ -38,7 +157,7 @@ if TYPE_CHECKING:
 )
 @options.personality_option
 @options.json_option
-def command(
+def show(
     session: Session,
     *,
     names: tuple[str, ...],
@@ -107,3 +226,101 @@ def _write(console: Console, data: bytes) -> None:
         console.write([escape.text(text.removesuffix("\n"))])
     else:
         console.write_bytes(data)
+
+
+@session_command(
+    "skill-registry history code-review",
+    "skill-registry show code-review --revision 1",
+    "skill-registry restore code-review --revision 1",
+)
+@click.argument("name", shell_complete=completion.names)
+@click.option("--who", is_flag=True, help="Say who brought each about.")
+@options.format_options
+def history(session: Session, *, name: str, who: bool) -> None:
+    """List what a skill was like: each content that the registry has seen.
+
+    The newest comes first. A revision is kept until "db prune", also its supporting files, unless
+    the setting "store_files: false" says otherwise. Of a skill that is gone the name that it had
+    will do. With --who: the role (a server's word), and the host, tool and client as they said.
+    """
+    from registry.changes.history import History
+
+    found = History.of(session.registry.core, name)
+    emit(session, found.revisions, [*COLUMNS, *WHO] if who else COLUMNS)
+    if not found.revisions:
+        session.console.note("No content of it was ever kept; 'skill-registry why' says why not.")
+    if found.gone is not None:
+        session.console.note(escape.text(_where(found.gone, name)))
+
+
+@session_command(
+    "skill-registry diff code-review        # what the last change did",
+    "skill-registry diff code-review 1      # between revision 1 and now",
+    "skill-registry diff code-review 1 2",
+    "skill-registry diff code-review --upstream",
+)
+@click.argument("name", shell_complete=completion.names)
+@click.argument("old", metavar="[R1]", type=click.IntRange(min=1), required=False)
+@click.argument("new", metavar="[R2]", type=click.IntRange(min=1), required=False)
+@click.option("--upstream", is_flag=True, help="Compare it with what it comes from.")
+def diff(session: Session, *, name: str, old: int | None, new: int | None, upstream: bool) -> None:
+    """Show what is different between two revisions of a skill, in all its files.
+
+    With --upstream: what the next sync would bring to a skill of a remote source; of a skill of
+    your own, what is different in the skill of its name in a remote source. Lines with "-" are
+    here, those with "+" are upstream.
+    """
+    console = session.console
+    if upstream and old is not None:
+        raise click.UsageError("--upstream goes without revisions.")
+    if upstream:
+        with waiting(console, "asking"):
+            text = session.registry.diff_upstream(name)
+    else:
+        text = session.registry.diff(name, old, new)
+    if not text:
+        console.note("Nothing is different.")
+    elif console.is_terminal:
+        console.write(console.paint_diff(line) for line in text.splitlines())
+    else:
+        console.write_bytes(text.encode("utf-8", "backslashreplace"))
+
+
+def _where(gone: "Tombstone", asked: str) -> str:
+    """Tell where a removed skill was, and how to restore it by the name ``asked``."""
+    name = quoted(gone.name)
+    place = f" It was in {quoted(gone.place)}." if gone.place else ""
+    if gone.trash is not None:
+        told = f"{name} is in the trash (deleted {gone.since})."
+    elif gone.since:
+        told = f"{name} is gone since {gone.since}.{place}"
+    else:
+        told = f"{name} is not on disk any more.{place}"
+    return f"{told} 'skill-registry restore {quote(asked)}' brings it back."
+
+
+def _state(one: "Revision") -> str:
+    told = ("current" if one.current else "", "" if one.complete else "incomplete")
+    return " ".join(filter(None, told))
+
+
+def _commit(one: "Revision") -> str | None:
+    return formatting.commit(one.origin.commit) if one.origin and one.origin.commit else None
+
+
+COLUMNS: Final[Sequence[Column["Revision"]]] = (
+    Column("REVISION", lambda one: str(one.number), right=True),
+    Column("SEEN", lambda one: one.seen_at, time=True),
+    Column("FILES", lambda one: str(len(one.files)), right=True),
+    Column("BYTES", lambda one: f"{sum(file.size for file in one.files):,}", right=True),
+    Column("STATE", _state),
+    Column("COMMIT", _commit, only="table", drop=2),
+    Column("TREE HASH", lambda one: one.tree_hash, drop=1),
+)
+
+WHO: Final[Sequence[Column["Revision"]]] = (
+    Column("ROLE", lambda one: one.role or "-"),
+    Column("HOST", lambda one: one.host or "-"),
+    Column("TOOL", lambda one: one.tool or "-"),
+    Column("CLIENT", lambda one: one.client or "-"),
+)

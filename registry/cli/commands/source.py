@@ -1,21 +1,118 @@
-"""`skill-registry source`: register, list and remove what holds skills."""
+"""`skill-registry source`."""
 
 import os
 import shlex
-from typing import Any
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from registry.cli import complete, escape, options, words
-from registry.cli.confirm import confirm, confirm_addresses, is_terminal
-from registry.cli.findings_view import tell_security
+from registry.cli import completion, escape, formatting, options
+from registry.cli.findings import tell_security
 from registry.cli.group import Group, session_command
-from registry.cli.listing import emit
-from registry.cli.nested import tell_nesting
+from registry.cli.listing import Column, emit
 from registry.cli.progress import waiting
+from registry.cli.prompts import confirm, confirm_addresses
 from registry.cli.session import Session
-from registry.cli.sources_view import DISCOVERED, asked_columns, columns_of, place_of
-from registry.model import SCOPES
+from registry.cli.source_hints import tell_nesting
+from registry.model import SCOPES, Remote, Source
+
+if TYPE_CHECKING:
+    from registry.sync.places import Discovered
+
+
+def place_of(source: Source) -> str:
+    """Return the path of a source, or its address if it is remote, escaped."""
+    remote = source.remote
+    return escape.line(source.path if remote is None else _address(remote))
+
+
+def _address(remote: Remote) -> str:
+    return formatting.address(remote.url, remote.ref, remote.part, remote.only)
+
+
+def _commit(source: Source) -> str | None:
+    remote = source.remote
+    return formatting.commit(remote.version) if remote and remote.version else None
+
+
+def _behind(source: Source, here: Collection[int]) -> str | None:
+    if source.remote is None or source.id not in here:
+        return None
+    return {True: "behind", False: "newest", None: "away"}[source.remote.behind]
+
+
+def columns_of(sources: Sequence[Source]) -> Sequence[Column[Source]]:
+    """Return the columns of a list: owners, teams and precedence only if sources differ in them."""
+    owner = Column[Source]("OWNER", lambda one: one.owner, only="table", drop=3)
+    team = Column[Source]("TEAM", lambda one: one.team, only="table", drop=3)
+    first = Column[Source](
+        "PRECEDENCE", lambda one: str(one.precedence or ""), only="table", right=True, drop=3
+    )
+    columns = {"owner": owner, "team": team, "precedence": first}
+    added = [
+        column
+        for fact, column in columns.items()
+        if len({getattr(one, fact) for one in sources}) > 1
+    ]
+    return [*SOURCES[:OWNER_AT], *added, *SOURCES[OWNER_AT:]]
+
+
+def asked_columns(sources: Sequence[Source], here: Collection[int]) -> Sequence[Column[Source]]:
+    """Return the columns of a list that asked the remotes."""
+    columns = columns_of(sources)
+    return [
+        *columns[:REMOTE_AT],
+        Column("REMOTE", lambda one: _behind(one, here), only="table"),
+        *columns[REMOTE_AT:],
+        Column("ADDRESS", lambda one: _address(one.remote) if one.remote else "-", only="plain"),
+        Column("REMOTE", lambda one: _behind(one, here) or "-", only="plain"),
+    ]
+
+
+def _result(source: Source) -> str | None:
+    if not source.enabled:
+        return "off"
+    return None if source.last_result == "ok" else source.last_result
+
+
+SOURCES: Final[Sequence[Column[Source]]] = (
+    Column("SOURCE", lambda source: source.name, style="bold"),
+    Column("SCOPE", lambda source: source.scope, drop=1),
+    Column("PRIORITY", lambda source: str(source.priority or ""), only="table", right=True, drop=5),
+    Column("SKILLS", lambda source: source.skills, right=True, drop=2),
+    Column("HOST", lambda source: source.host, only="table", drop=3),
+    Column(
+        "SYNCED", lambda source: source.last_sync_at or "never", only="table", time=True, drop=4
+    ),
+    Column("RESULT", _result, only="table", drop=4),
+    Column("COMMIT", _commit, only="table", drop=4),
+    Column("FOLDER", place_of, only="table", flexible=True, cut="start"),
+    Column("FOLDER", lambda source: source.path, only="plain"),
+)
+
+OWNER_AT: Final = 5
+"""Index of the first column about owners."""
+
+REMOTE_AT: Final = 2
+"""Index of the first column about remotes."""
+
+DISCOVERED: Final[Sequence[Column["Discovered"]]] = (
+    Column("FOLDER", lambda one: one.path, max_width=1000, cut="start"),
+    Column("SCOPE", lambda one: one.scope, drop=2),
+    Column("SOURCE", lambda one: one.source or "(new)", only="table", drop=1),
+    Column("SOURCE", lambda one: one.source or "-", only="plain"),
+)
+
+
+def of_others(sources: Sequence[Source]) -> str:
+    """Tell that sources of this host belong to other roles, and what an admin can do."""
+    names = [escape.line(one.name) for one in sources]
+    owners = escape.line(formatting.listed(sorted({one.owner or "" for one in sources})))
+    return (
+        f"Not synced: {formatting.listed(names)}, of the role {owners}. "
+        f"An admin takes over with: skill-registry source adopt {shlex.join(names)} --as-admin"
+    )
 
 
 @click.group(
@@ -120,7 +217,7 @@ def add(session: Session, /, *, place: str, yes: bool, **given: Any) -> None:
     group=command,
 )
 @click.argument(
-    "names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete.sources
+    "names", nargs=-1, required=True, metavar="NAME...", shell_complete=completion.sources
 )
 @options.yes_option
 @options.as_admin_option
@@ -155,7 +252,7 @@ def adopt(session: Session, *, names: tuple[str, ...], yes: bool, as_admin: bool
     "skill-registry source update office --ref v2        # fetched by the next sync",
     group=command,
 )
-@click.argument("name", shell_complete=complete.sources)
+@click.argument("name", shell_complete=completion.sources)
 @click.option("--scope", type=click.Choice(SCOPES), help="Its new scope.")
 @click.option(
     "--priority",
@@ -195,7 +292,7 @@ def update(session: Session, /, *, name: str, as_admin: bool, **change: Any) -> 
     "skill-registry source trust office --revoke     # quarantine them again",
     group=command,
 )
-@click.argument("name", shell_complete=complete.sources)
+@click.argument("name", shell_complete=completion.sources)
 @click.option("--revoke", is_flag=True, help="Quarantine all skills with security errors again.")
 @options.yes_option
 @options.as_admin_option
@@ -204,23 +301,23 @@ def trust(session: Session, *, name: str, revoke: bool, yes: bool, as_admin: boo
     """Trust the quarantined skills of a source, so that agents see them.
 
     Skills of a remote source are quarantined if they have security errors. This command prints the
-    errors; on a terminal it asks before it trusts the skills. Trust covers exactly the files whose
-    errors were printed. If a later version has other files and security errors, it is quarantined
-    again.
+    errors and asks before it trusts the skills; without a terminal it requires --yes. Trust covers
+    exactly the files whose errors were printed. If a later version has other files and security
+    errors, it is quarantined again.
     """
-    from registry.db.queries.elsewhere import suspicious
+    from registry.db.read.findings import security_findings
     from registry.sync.sources import find
 
     core = session.registry.core
     found = [
         one
-        for one in suspicious(core.reader, find(core, name).name)
-        if one.severity == "error" and one.held != revoke
+        for one in security_findings(core.reader, find(core, name).name)
+        if one.severity == "error" and one.quarantined != revoke
     ]
     for one in found:
         tell_security(session.console, one.ref, one)
-    count = words.count(len({one.ref for one in found}), "skill")
-    if found and not revoke and is_terminal(session):
+    count = formatting.count(len({one.ref for one in found}), "skill")
+    if found and not revoke:
         confirm(session, f"Trust {count}, so that agents see what is above?", yes=yes)
     changed = session.registry.trust_source(
         name,
@@ -229,7 +326,9 @@ def trust(session: Session, *, name: str, revoke: bool, yes: bool, as_admin: boo
         shown=None if revoke else {one.tree_hash for one in found},
     )
     are = "is" if changed == 1 else "are"
-    done = f"{words.count(changed, 'skill')} {are} {'quarantined' if revoke else 'listed'} now."
+    done = (
+        f"{formatting.count(changed, 'skill')} {are} {'quarantined' if revoke else 'listed'} now."
+    )
     if not changed:
         done = "No skill has security errors." if revoke else "No skill was quarantined."
     key = "held" if revoke else "trusted"
@@ -237,7 +336,7 @@ def trust(session: Session, *, name: str, revoke: bool, yes: bool, as_admin: boo
 
 
 @session_command("skill-registry source remove work", group=command)
-@click.argument("name", shell_complete=complete.sources)
+@click.argument("name", shell_complete=completion.sources)
 @options.as_admin_option
 @options.json_option
 def remove(session: Session, *, name: str, as_admin: bool) -> None:
@@ -248,7 +347,7 @@ def remove(session: Session, *, name: str, as_admin: bool) -> None:
     """
     source = session.registry.remove_source(name, as_admin=as_admin)
     name, path = escape.line(source.name), escape.line(source.path)
-    held = words.count(source.skills, "skill")
+    held = formatting.count(source.skills, "skill")
     rest = f"{path} stays as it is."
     if source.remote is not None and source.host != session.registry.core.host:
         rest = f"its checkout stays on {escape.line(source.host)}."
@@ -286,7 +385,7 @@ def discover(session: Session, *, project: str, register: bool) -> None:
         new = sum(one.source is None for one in found)
         found = session.registry.discover(home, os.path.expanduser(project))
         if new:
-            told = f"Registered {words.count(new, 'source')}. Now read the skills:"
+            told = f"Registered {formatting.count(new, 'source')}. Now read the skills:"
             session.console.note(f"{told} skill-registry sync")
     emit(session, found, DISCOVERED)
     left = [one for one in found if one.source is None]

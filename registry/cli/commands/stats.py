@@ -1,19 +1,25 @@
-"""`skill-registry stats`."""
+"""`skill-registry stats`, `tags`, `kinds`, `categories` and `copies`."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from time import time
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from registry.cli import options, words
-from registry.cli.column import Column
+from registry.cli import completion, escape, formatting, options
 from registry.cli.group import session_command
-from registry.cli.listing import draw_facts, emit
-from registry.cli.session import Session
+from registry.cli.listing import Column, draw_facts, emit
+from registry.cli.progress import waiting
+from registry.cli.session import Console, Session, Style
+from registry.model import Skill, record
 
 if TYPE_CHECKING:
-    from registry.db.queries.summary import Stats
-    from registry.db.queries.usage import UsageCount
+    from registry.api import SkillRegistry
+    from registry.catalog.copies import Copies
+    from registry.db.read.listing import Facet
+    from registry.db.read.summary import Stats
+    from registry.db.read.usage import UsageCount
 
 
 @session_command(
@@ -25,7 +31,7 @@ if TYPE_CHECKING:
     "--usage", is_flag=True, help="Which skills tools listed, found and read, and when last."
 )
 @options.json_option
-def command(session: Session, *, usage: bool) -> None:
+def stats(session: Session, *, usage: bool) -> None:
     """Say what the registry holds, how big and how fresh it is.
 
     With --usage: each skill that tools came upon, the most read first. The counts are kept in the
@@ -35,14 +41,14 @@ def command(session: Session, *, usage: bool) -> None:
         counts = session.registry.usage_counts()
         nothing = "No tool has listed, found or read a skill yet."
         if emit(session, counts, USAGE, nothing=nothing) and counts:
-            session.console.note(words.count(len(counts), "skill"), "dim")
+            session.console.note(formatting.count(len(counts), "skill"), "dim")
         return
     stats = session.registry.stats()
     session.answer(stats, draw_facts(session.console, _facts(session, stats)))
 
 
 def _facts(session: Session, stats: "Stats") -> Iterator[tuple[str, str]]:
-    yield "Skills", f"{stats.skills:,} in {words.count(stats.sources, 'source')}"
+    yield "Skills", f"{stats.skills:,} in {formatting.count(stats.sources, 'source')}"
     yield "Listed", f"{stats.visible:,}"
     yield "Shadowed", f"{stats.shadowed:,}"
     if left := session.registry.left_out():
@@ -57,16 +63,19 @@ def _facts(session: Session, stats: "Stats") -> Iterator[tuple[str, str]]:
     yield "Tags", f"{stats.tags:,}"
     yield "Kinds", f"{stats.kinds:,}"
     yield "Categories", f"{stats.categories:,}"
-    yield "Files", f"{stats.files:,}, {words.size(stats.bytes)}"
+    yield "Files", f"{stats.files:,}, {formatting.size(stats.bytes)}"
     oldest, newest = (
-        words.moment(stamp, local=session.console.is_terminal)
+        formatting.moment(stamp, local=session.console.is_terminal)
         for stamp in (stats.oldest_sync, stats.newest_sync)
     )
     yield "Synced", newest if oldest == newest else f"{oldest} to {newest}"
 
 
 def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{number:,} {words.state(name)}" for name, number in counts.items()) or "none"
+    return (
+        ", ".join(f"{number:,} {formatting.state(name)}" for name, number in counts.items())
+        or "none"
+    )
 
 
 USAGE: Final[Sequence[Column["UsageCount"]]] = (
@@ -75,4 +84,138 @@ USAGE: Final[Sequence[Column["UsageCount"]]] = (
     Column("FOUND", lambda one: str(one.found), right=True, drop=2),
     Column("LISTED", lambda one: str(one.listed), right=True, drop=3),
     Column("LAST READ", lambda one: one.last_read_at, time=True, drop=4),
+)
+
+
+def _counting(
+    what: str,
+    count: "Callable[[SkillRegistry], Sequence[Facet]]",
+    examples: Sequence[str],
+    about: str,
+) -> click.Command:
+    """Make the command that counts skills by ``what``."""
+    columns: Sequence[Column[Facet]] = (
+        Column(what.upper(), lambda facet: facet.value),
+        Column("SKILLS", lambda facet: facet.count, right=True),
+    )
+
+    @session_command(*examples, help=f"Count the skills of each {what}.\n\n{about}")
+    @options.format_options
+    def command(session: Session) -> None:
+        emit(
+            session,
+            count(session.registry),
+            columns,
+            to_record=lambda facet: {what: facet.value, "count": facet.count},
+            nothing=f"No skill has a {what}.",
+        )
+
+    return command
+
+
+tags = _counting(
+    "tag",
+    lambda registry: registry.tags(),
+    ("skill-registry tags", "skill-registry tags --format names | head -20"),
+    "The most frequent come first. In a pipe each line is a tag, a tab and the count.",
+)
+kinds = _counting(
+    "kind",
+    lambda registry: registry.kinds(),
+    ("skill-registry kinds", "skill-registry list --kind workflow"),
+    "A skill says what kind it is in its front matter; many say nothing and are not counted here.",
+)
+categories = _counting(
+    "category",
+    lambda registry: registry.categories(),
+    ("skill-registry categories", "skill-registry list --category documents"),
+    "A skill says its category in its front matter; else it is the folder that groups it.",
+)
+
+
+SAYS: Final = {
+    "identical": "the same files",
+    "differing": "the files differ",
+    "alike": "nearly the same text under another name",
+}
+STYLES: Final[dict[str, Style]] = {"identical": "green", "differing": "yellow", "alike": "dim"}
+
+
+@session_command(
+    "skill-registry copies",
+    "skill-registry copies pdf-forms",
+    "skill-registry copies --json | jq -r '.[] | select(.relation == \"differing\") | .name'",
+)
+@click.argument("name", required=False, shell_complete=completion.names)
+@options.format_options
+def copies(session: Session, *, name: str | None) -> None:
+    """List names in several places, what differs, and texts under several names.
+
+    One name with the same files in several places is one skill: it is listed once, and a change
+    of it leaves the others as they are unless --copies is given. Of one name the newest comes
+    first. Texts are nearly the same where a few lines differ, or they are described in the same
+    words; those of a NAME alone are looked for among all.
+    """
+    with waiting(session.console, "comparing"):
+        found = session.registry.copies(name)
+    alone = "It lies in one place, and nothing is like it." if name else ""
+    emit(
+        session,
+        found,
+        COLUMNS,
+        to_record=_record,
+        draw=partial(_draw, elsewhere=_elsewhere(session)),
+        name=lambda one: one.name,
+        nothing=alone or "Every name lies in one place, and no text is like another.",
+    )
+
+
+def _record(one: "Copies") -> dict[str, Any]:
+    return {"name": one.name, "relation": one.relation, "skills": record(one.skills)}
+
+
+def _elsewhere(session: Session) -> set[str]:
+    """Return the names of the sources of projects that are not seen from here."""
+    registry = session.registry
+    shows = registry.core.reader.visibility.shows
+    sources = registry.sources(counted=False)
+    return {source.name for source in sources if not shows(source.id, source.scope)}
+
+
+def _draw(console: Console, found: "Sequence[Copies]", elsewhere: Collection[str]) -> Iterator[str]:
+    now = time() if console.is_terminal else None
+    for index, one in enumerate(found):
+        if index:
+            yield ""
+        says = console.style(SAYS[one.relation], STYLES[one.relation])
+        yield f"{console.style(escape.line(one.name), 'bold')}: {says}"
+        for skill in one.skills:
+            mark = _mark(one, skill)
+            changed = skill.updated_at if now is None else formatting.ago(skill.updated_at, now)
+            listed = "" if skill.shadowed else "listed"
+            where = "of a project elsewhere" if skill.source in elsewhere else listed
+            facts = [changed, mark, where]
+            told = ", ".join(fact for fact in facts if fact)
+            yield f"  {escape.line(skill.ref)}  {console.style(told, 'dim')}"
+            yield f"    {escape.line(skill.path)}"
+
+
+def _mark(one: "Copies", skill: Skill) -> str:
+    """Return how the files of a skill compare with those listed above it."""
+    if one.relation == "identical":
+        return ""
+    if skill is one.skills[0]:
+        return "newest"
+    if one.relation == "alike":
+        return ""
+    same = next(other for other in one.skills if other.tree_hash == skill.tree_hash)
+    if same is skill:
+        return "differs"
+    return "same as the newest" if same is one.skills[0] else f"same as {escape.line(same.ref)}"
+
+
+COLUMNS: Final[Sequence[Column["Copies"]]] = (
+    Column("NAME", lambda one: one.name),
+    Column("RELATION", lambda one: one.relation),
+    Column("SKILLS", lambda one: " ".join(skill.ref for skill in one.skills)),
 )

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from registry.cli import complete, escape, options, words
-from registry.cli.confirm import confirm_addresses
-from registry.cli.console import Console, Style
-from registry.cli.findings_view import finding_line, tell_security
+from registry.cli import completion, escape, formatting, options
+from registry.cli.commands.source import of_others
+from registry.cli.findings import finding_line, tell_security
 from registry.cli.group import session_command
-from registry.cli.nested import tell_nesting, tell_project
-from registry.cli.run import Status
-from registry.cli.session import Session
-from registry.cli.sources_view import of_others
+from registry.cli.prompts import confirm_addresses
+from registry.cli.session import Console, Session, Status, Style
+from registry.cli.source_hints import tell_nesting, tell_project
 from registry.disk.links import LINK_KNOWN
 from registry.model import SCOPES
 
@@ -38,7 +36,7 @@ MAX_SHOWN: Final = 20
     starts_new=True,
 )
 @click.argument(
-    "targets", nargs=-1, metavar="[TARGET]...", shell_complete=complete.sources_or_folders
+    "targets", nargs=-1, metavar="[TARGET]...", shell_complete=completion.sources_or_folders
 )
 @click.option(
     "--scope", type=click.Choice(SCOPES), help="The scope of a new source: personal by default."
@@ -121,11 +119,11 @@ def _fail_for_want_of_sources(session: Session) -> NoReturn:
 
 
 def _tell_remotes(console: Console, report: "SyncReport", before: Collection[str]) -> None:
-    """Say which remote sources are new, not being ``before``, and which a dry run did not ask."""
+    """Print which remote sources are new, not in ``before``, and which a dry run did not ask."""
     remotes = [(one.name, one.path, one.remote) for one in report.sources if one.remote is not None]
     for name, path, remote in remotes:
         if path not in before:
-            place = escape.line(words.address(remote.url, remote.ref))
+            place = escape.line(formatting.address(remote.url, remote.ref))
             console.note(f"{escape.line(name)}: a new source, fetched from {place}.")
     if report.dry_run and remotes:
         some = ", ".join(escape.line(name) for name, _, _ in remotes)
@@ -133,7 +131,7 @@ def _tell_remotes(console: Console, report: "SyncReport", before: Collection[str
 
 
 def _tell_empty(console: Console, report: "SyncReport", before: Collection[str]) -> None:
-    """Print which new sources, not being ``before``, hold no skills."""
+    """Print which new sources, not in ``before``, hold no skills."""
     for part in () if report.dry_run else report.sources:
         if part.path not in before and part.outcome == "ok" and not part.skills:
             console.note(
@@ -170,8 +168,9 @@ def _tell_unadopted(session: Session) -> "Sequence[Source]":
     for address, names in moved.items():
         them = "them" if names[1:] else "it"
         note(
-            f"Not synced: {words.listed(names)}. You added {them} when the address of the registry "
-            f"was {escape.line(address)}; now it is {escape.line(address_of(backend.identity))}.\n"
+            f"Not synced: {formatting.listed(names)}. You added {them} when the address of the "
+            f"registry was {escape.line(address)}; now it is "
+            f"{escape.line(address_of(backend.identity))}.\n"
             f"If both are the same registry, run: skill-registry source adopt {shlex.join(names)}",
             "yellow",
         )
@@ -194,7 +193,7 @@ def _watch(session: Session) -> None:
             unwritable.append(error)
             watching.stop()
 
-    held = words.count(len(session.registry.own_sources()), "source")
+    held = formatting.count(len(session.registry.own_sources()), "source")
     console.note(f"Watching {held}; Ctrl-C ends it.")
     with suppress(KeyboardInterrupt), session.registry.watch(show) as watching:
         watching.join()
@@ -252,7 +251,7 @@ def _tell(session: Session, report: "SyncReport", *, hints: bool) -> None:
         for line in notices:
             console.note(line)
     elif notices:
-        console.note(f"{words.count(len(notices), 'place')} passed over; --verbose says which")
+        console.note(f"{formatting.count(len(notices), 'place')} passed over; --verbose says which")
     if report.invalid:
         console.note(
             "See the invalid ones: 'skill-registry list --status invalid', and why: "
@@ -265,33 +264,33 @@ def _tell_links(session: Session, report: "SyncReport") -> None:
     found = (notice for part in report.sources for _, notice in part.notices)
     unread = Counter(one.fix for one in found if one.code == LINK_KNOWN and one.fix)
     for fix, count in sorted(unread.items()):
-        links = words.count(count, "link")
+        links = formatting.count(count, "link")
         session.console.note(f"{links} to skills outside of all sources. To read them, {fix}")
 
 
 def _tell_suspicious(session: Session, report: "SyncReport") -> None:
-    """Show what was found in skills from elsewhere that are new, or that wait to be trusted."""
-    from registry.db.queries.elsewhere import suspicious
+    """Print the security findings of new or quarantined remote skills."""
+    from registry.db.read.findings import security_findings
 
     remotes = [part for part in report.sources if part.remote is not None]
     if not remotes or not (report.added or report.updated):
         return
     console, new = session.console, {*report.added, *report.updated}
     for part in remotes:
-        found = suspicious(session.registry.core.reader, part.name)
+        found = security_findings(session.registry.core.reader, part.name)
         shown = [one for one in found if one.ref in new]
         limit = None if session.verbose else MAX_SHOWN
         for one in shown[:limit]:
             tell_security(console, one.ref, one)
         if limit is not None and len(shown) > limit:
             console.note(f"and {len(shown) - limit:,} more: 'skill-registry check' lists them")
-        held = sorted({one.ref for one in found if one.held})
+        held = sorted({one.ref for one in found if one.quarantined})
         if held:
             name = escape.line(part.name)
             are = "is" if len(held) == 1 else "are"
             console.note(
-                f"{words.count(len(held), 'skill')} of {name} with security errors {are} held back "
-                f"from agents ({', '.join(map(escape.line, held[:5]))}"
+                f"{formatting.count(len(held), 'skill')} of {name} with security errors {are} held "
+                f"back from agents ({', '.join(map(escape.line, held[:5]))}"
                 f"{', …' if len(held) > 5 else ''}). After a look at them: "  # noqa: PLR2004
                 f"skill-registry source trust {shlex.quote(name)}",
                 "yellow",
@@ -303,7 +302,11 @@ def _held(part: "SourceReport") -> str:
     why = escape.prose(part.message or part.outcome)
     if part.outcome in {"offline", "refused"}:
         return f"{name} was not fetched, and stays as it was: {why}"
-    kept = f"its {words.count(part.kept, 'skill')} stay listed" if part.kept else "nothing was read"
+    kept = (
+        f"its {formatting.count(part.kept, 'skill')} stay listed"
+        if part.kept
+        else "nothing was read"
+    )
     text = f"{name}: {why} ({escape.line(part.path)}); {kept}."
     if part.outcome == "unreadable":
         return f"{text} Make it readable and sync again."

@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from registry.cli import escape, options, words
-from registry.cli.commands.history import painted
-from registry.cli.confirm import confirm
-from registry.cli.copied import named
+from registry.cli import escape, formatting, options
+from registry.cli.batch import some_refs
 from registry.cli.group import session_command
-from registry.cli.pulled import tell_pulled
+from registry.cli.install_messages import tell_pulled
+from registry.cli.prompts import confirm
 from registry.cli.session import Session
 from registry.errors import NothingToUndo
 from registry.text import quoted
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from registry.changes.undo import Undo
-    from registry.db.queries.changes import MadeChange
-    from registry.exchange.taken_back import PullUndo
+    from registry.db.read.history import RecordedChange
+    from registry.install.undo import PullUndo
 
 SHOWN = ("kind", "name", "source", "folder", "made_at")
 
@@ -30,7 +29,7 @@ _UNDONE = {
     "delete": "Undo delete: {name} comes back from the trash ({place}, {when}){more}",
     "update": "Undo update: {name} gets its former content ({place}, {when}){more}",
     "rename": "Undo rename: {name} gets its former name ({place}, {when}){more}",
-    "pull": "Undo pull: {name} ({place}, {when}){more}",
+    "pull": "Undo {typed}: {name} ({place}, {when}){more}",
 }
 _TYPED = {
     ("check", "update"): "check --fix",
@@ -38,7 +37,7 @@ _TYPED = {
     ("restore", "update"): "restore --revision",
     ("import", "create"): "import",
 }
-"""By a command and what it did to a skill, what was typed, where that is not the same."""
+"""The typed command, by command and kind of change, if it differs from the kind."""
 
 _FATES = {
     "removed": "is removed from",
@@ -72,7 +71,7 @@ def command(session: Session, *, yes: bool, lists: bool, skip: bool) -> None:
     Syncs, edits by hand, "pull --frozen" and "pull --adopt" can't be undone. After an edit by hand,
     "restore NAME --revision N" brings earlier content back.
     """
-    from registry.exchange.taken_back import last_change
+    from registry.install.undo import last_change
 
     if lists:
         if yes or skip:
@@ -97,7 +96,7 @@ def command(session: Session, *, yes: bool, lists: bool, skip: bool) -> None:
         console.note(line)
     tell_pulled(session, undo.change.made_at)
     for line in difference.splitlines():
-        console.note(painted(console, line))
+        console.note(console.paint_diff(line))
     confirm(session, "Do it?", yes=yes)
     undo.carry_out()
     _answer(session, undo, "Undone")
@@ -105,7 +104,7 @@ def command(session: Session, *, yes: bool, lists: bool, skip: bool) -> None:
 
 def _list(session: Session) -> None:
     """Print the commands that can be undone, the latest first."""
-    from registry.exchange.taken_back import all_changes
+    from registry.install.undo import all_changes
 
     found = all_changes(session.registry.core)
     rows = [_facts(one) for one in found]
@@ -114,7 +113,7 @@ def _list(session: Session) -> None:
     now = time() if session.console.is_terminal else None
 
     def when(one: "Undo | PullUndo") -> str:
-        return one.change.made_at if now is None else words.ago(one.change.made_at, now)
+        return one.change.made_at if now is None else formatting.ago(one.change.made_at, now)
 
     session.answer(rows, (f"{when(one)}\t{_short(one)}" for one in found))
 
@@ -129,21 +128,30 @@ def _facts(undo: "Undo | PullUndo") -> dict[str, object]:
 def _short(undo: "Undo | PullUndo") -> str:
     """Return what a command did, in a few words."""
     change = undo.change
-    typed = _TYPED.get((change.tool or "", change.kind), change.kind)
-    told = f"{typed} {escape.line(change.name)}"
+    told = f"{_typed(undo)} {escape.line(change.name)}"
     if others := undo.changes[1:]:
         are_copies = len(undo.changes) == len(_steps(undo)[0])
         told += (
-            f" and {words.count(len(others), 'copy', 'copies')} of it"
+            f" and {formatting.count(len(others), 'copy', 'copies')} of it"
             if are_copies
-            else f" and {words.count(len(others), 'more skill')}"
+            else f" and {formatting.count(len(others), 'more skill')}"
         )
     return told
 
 
-def _steps(undo: "Undo | PullUndo") -> "Sequence[Sequence[MadeChange]]":
+def _typed(undo: "Undo | PullUndo") -> str:
+    """Return what was typed, without the names of skills."""
+    from registry.install.undo import PullUndo
+
+    change = undo.change
+    if isinstance(undo, PullUndo):
+        return "pull --remove" if undo.is_removal else "pull"
+    return _TYPED.get((change.tool or "", change.kind), change.kind)
+
+
+def _steps(undo: "Undo | PullUndo") -> "Sequence[Sequence[RecordedChange]]":
     """Return the changes by what was changed at once: a skill, or a skill with its copies."""
-    from registry.exchange.taken_back import PullUndo
+    from registry.install.undo import PullUndo
 
     return [undo.changes] if isinstance(undo, PullUndo) else undo.steps
 
@@ -154,7 +162,7 @@ def _answer(session: Session, undo: "Undo | PullUndo", done: str) -> None:
 
 def _show_next(session: Session) -> None:
     """Print which command is the last one now."""
-    from registry.exchange.taken_back import last_change
+    from registry.install.undo import last_change
 
     try:
         last = last_change(session.registry.core)
@@ -165,20 +173,20 @@ def _show_next(session: Session) -> None:
     session.console.note(f"Next to undo: {_short(last)} ({place}, {when})")
 
 
-def _place(change: "MadeChange") -> str:
+def _place(change: "RecordedChange") -> str:
     return escape.line(f"{change.source}/{change.folder}" if change.source else change.folder)
 
 
 def _pulled(undo: "Undo | PullUndo") -> "Iterator[str]":
     """Yield what becomes of the skills of a pull."""
-    from registry.exchange.taken_back import PullUndo
+    from registry.install.undo import PullUndo
 
     if not isinstance(undo, PullUndo):
         return
     if not (taken := undo.taken):
         yield "All skills already have their former content."
     for one in taken:
-        places = words.count(one.places, "place")
+        places = formatting.count(one.places, "place")
         yield f"{escape.line(one.name)} {_FATES[one.fate]} {places}."
 
 
@@ -187,13 +195,14 @@ def _sentences(undo: "Undo | PullUndo") -> "Iterator[str]":
     steps = _steps(undo)
     if len(steps) > 1:
         tool = escape.line(undo.change.tool or "command")
-        yield f"The last command ({tool}) changed {words.count(len(steps), 'skill')}:"
+        yield f"The last command ({tool}) changed {formatting.count(len(steps), 'skill')}:"
     for change, *copies in reversed(steps):
         more = ""
         if copies:
-            places = named([f"{one.source}/{one.folder}" for one in copies])
-            more = f", with {words.count(len(copies), 'copy', 'copies')} of it: {places}"
+            places = some_refs([f"{one.source}/{one.folder}" for one in copies])
+            more = f", with {formatting.count(len(copies), 'copy', 'copies')} of it: {places}"
         # The name of a pull is a list of names.
         name = escape.line(change.name if change.kind == "pull" else quoted(change.name))
         place, when = _place(change), change.made_at
-        yield _UNDONE[change.kind].format(name=name, place=place, when=when, more=more)
+        facts = {"typed": _typed(undo), "place": place, "when": when, "more": more}
+        yield _UNDONE[change.kind].format(name=name, **facts)

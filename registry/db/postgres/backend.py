@@ -6,17 +6,21 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from typing import Final
 
-from registry.db.facts import DatabaseInfo
-from registry.db.interface import Backend, UsageRow
+from registry.db.interface import (
+    NO_UPDATES,
+    Backend,
+    DatabaseInfo,
+    StatUpdates,
+    SyncLock,
+    UsageRow,
+    Writer,
+)
+from registry.db.postgres.address import parse_url
 from registry.db.postgres.dialect import load_driver, to_pyformat, translate
 from registry.db.postgres.reader import PostgresReader
-from registry.db.queries.summary import problems, registered
-from registry.db.remote.address import parse_url
-from registry.db.stamps import NONE, Stamps
-from registry.db.target import copy_target, unwritable
-from registry.db.turns import SyncLock
-from registry.db.usage import statements
-from registry.db.writer import Writer
+from registry.db.read.summary import problems, registered
+from registry.db.sqlite.dialect import copy_target, unwritable
+from registry.db.write.usage import statements
 from registry.errors import DatabaseBusy
 
 _WHERE: Final = ("host", "hostaddr", "port", "dbname", "service")
@@ -42,7 +46,7 @@ class PostgresBackend(Backend):
 
     def make_current(self) -> None:
         """Create the schema, or upgrade it, as one transaction."""
-        from registry.db.postgres.upgrade import ensure_current
+        from registry.db.postgres.writer import ensure_current
 
         ensure_current(self._address)
 
@@ -61,15 +65,17 @@ class PostgresBackend(Backend):
         doing = f"the sync of process {os.getpid()} on {self.host}"
         return ServerLock(self._address, self.host, doing)
 
-    def mark_unchanged(self, source_ids: Sequence[int], now: str, stamps: Stamps = NONE) -> None:
+    def mark_unchanged(
+        self, source_ids: Sequence[int], now: str, stamps: StatUpdates = NO_UPDATES
+    ) -> None:
         """Write ``now`` as the last sync of the sources."""
-        from registry.db.writes.sources import record_sync
-        from registry.db.writes.versions import refresh_stamps
+        from registry.db.write.skills import update_stats
+        from registry.db.write.sources import record_sync
 
         if not source_ids:  # who only reads has nothing to write, and may not
             return
         with self.open_writer().transaction() as connection:
-            refresh_stamps(connection, stamps)
+            update_stats(connection, stamps)
             for source_id in source_ids:
                 record_sync(connection, source_id, now, "ok")
 
@@ -77,7 +83,7 @@ class PostgresBackend(Backend):
         """Add counts of use, beside whoever writes; False: another process counts the same."""
         import psycopg
 
-        from registry.db.remote.session import Session
+        from registry.db.postgres.session import Session
 
         try:
             # Not by the writer: it would have to be imported, by whoever only reads.

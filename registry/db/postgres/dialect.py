@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from registry.db.remote.address import Address
-from registry.db.state import State
+from registry.db.interface import State
+from registry.db.postgres.address import Address
 from registry.errors import (
     DatabaseBusy,
     DatabaseMissing,

@@ -6,7 +6,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Table
 
 from registry.db.postgres.dialect import to_pyformat
-from registry.db.writes.indexed import Indexed
+from registry.db.versions import Indexed
 from registry.text import MAX_LEXEME, lexemes
 
 IN_ARRAY: Final = "= ANY(?)"
@@ -45,7 +45,6 @@ NEXT_IDS: Final = (
 """The first of so many numbers for versions, which nobody else gets; asked under the lock."""
 
 _TYPES: Final = {int: "bigint[]", str: "text[]", bytes: "bytea[]"}
-
 
 to_driver = to_pyformat
 

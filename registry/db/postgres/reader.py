@@ -7,17 +7,15 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from registry.db.forks import begin_anew
-from registry.db.interface import MAX_REMEMBERED, Reader, Select
+from registry.db.interface import MAX_REMEMBERED, Reader, Select, State, storable
+from registry.db.postgres.address import Address
 from registry.db.postgres.dialect import FACTS, REVISION, schema_state, to_pyformat, translate
 from registry.db.postgres.search import VectorIndex
-from registry.db.queries.journal import UNFINISHED
-from registry.db.remote.address import Address
-from registry.db.state import State
-from registry.db.storable import storable
+from registry.db.read.journal import UNFINISHED
 from registry.errors import DatabaseUnreachable
 
 if TYPE_CHECKING:
-    from registry.db.remote.session import Question, Session
+    from registry.db.postgres.session import Question, Session
 
 MAX_CONNECTIONS: Final = 20
 """Of one process, for reading; more threads wait for one another."""
@@ -106,14 +104,14 @@ class PostgresReader(Reader):
         whole: list[Question] = [(_BEGIN, None), *asked, ("COMMIT", None)]
         return self._asked(lambda session: session.ask(whole))[1:-1]
 
-    def ahead(self, question: Select) -> "Callable[[], list[tuple[Any, ...]]] | None":
+    def pipeline(self, question: Select) -> "Callable[[], list[tuple[Any, ...]]] | None":
         """Ask with what a snapshot is asked next; None: there is no snapshot."""
         pinned = self._pinned
         if pinned is None or self.empty:
             return None
         return pinned.add(_question(*question), self._ask)
 
-    def leave(self) -> None:
+    def finish(self) -> None:
         """End the snapshot with what is asked next."""
         if self._pinned is not None:
             self._pinned.is_leaving = True
@@ -256,7 +254,7 @@ class PostgresReader(Reader):
         """Return a connection, and whether it was made now."""
         import psycopg
 
-        from registry.db.remote.session import READING, Session
+        from registry.db.postgres.session import READING, Session
 
         if not self._turns.acquire(timeout=WAIT_SECONDS):
             reason = f"all {MAX_CONNECTIONS} connections of this process are in use"

@@ -2,19 +2,131 @@
 
 import json
 import threading
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import compress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Self
 
-from registry.db.asked import PARTS, Condition, Limits, Part, Pattern, Question, Sought, Told
-from registry.db.interface import Reader, Select, TextIndex
-from registry.db.remote import matching
-from registry.db.remote.common import FACTS, NO_VERSION, Facts
-from registry.db.remote.finding import Answer, Query, query_of, question, understood
-from registry.db.remote.matching import AMONG, Find
-from registry.db.remote.vocabulary import Vocabulary
-from registry.db.remote.words import COLUMNS, QUERY, single, text_query
+from registry.db.interface import (
+    PARTS,
+    Condition,
+    HitMetadata,
+    IndexQuery,
+    Part,
+    Pattern,
+    Reader,
+    SearchLimits,
+    SearchTerms,
+    Select,
+    TextIndex,
+)
+from registry.db.postgres import search_sql
+from registry.db.postgres.search_sql import (
+    AMONG,
+    COLUMNS,
+    QUERY,
+    Answer,
+    Find,
+    Query,
+    query_of,
+    question,
+    single,
+    text_query,
+    understood,
+)
+
+# What the server knows of the commonest words since it analyzed the table last (migration 0015);
+# what it estimates of the number of texts may be long ago. Nothing, where it says what it said.
+FACTS: Final = """
+SELECT '', '', (SELECT count(*) FROM search_texts) WHERE (SELECT number FROM data_version) <> ?
+UNION ALL
+SELECT place, word, texts FROM registry_common_words()
+WHERE (SELECT number FROM data_version) <> ?
+"""
+
+NO_VERSION: Final = -1
+
+_SAME: Final = 3
+"""So many letters of a word, at least, its stem begins with, but for few."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What holds for all texts: about how many have a common word, by column and word; how many.
+
+    ``version``: the state of the database in which that was so.
+    """
+
+    version: int
+    common: Mapping[tuple[str, str], int]
+    texts: int
+
+    @classmethod
+    def of(cls, version: int | None, rows: Iterable[tuple[str, str, int]]) -> Self:
+        """Return what was said to `FACTS`."""
+        said = {(column, word): texts for column, word, texts in rows}
+        texts = said.pop(("", ""), 0)
+        return cls(NO_VERSION if version is None else version, said, texts)
+
+    def beginning(self, column: str, word: str) -> Mapping[str, int]:
+        """Return the stems that a word may have, by its first letters; those of common words."""
+        known = self._begun.get((column, word[:_SAME]), ())
+        return {stem: texts for stem, texts in known if len(stem) <= len(word)}
+
+    @cached_property
+    def _begun(self) -> dict[tuple[str, str], list[tuple[str, int]]]:
+        found: dict[tuple[str, str], list[tuple[str, int]]] = {}
+        for (column, stem), texts in self.common.items():
+            if texts > search_sql.COMMON:
+                found.setdefault((column, stem[:_SAME]), []).append((stem, texts))
+        return found
+
+
+_XIDS: Final = 1 << 32
+
+# What was committed since then, and from when on that may be so the next time. To go through all
+# heads takes long, and others change something all the time.
+_WORDS: Final = """
+SELECT CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text), NULL
+UNION ALL
+SELECT NULL, word FROM ts_stat('SELECT head FROM search_texts{since}')
+"""
+
+_SINCE: Final = " WHERE age(xmin) <= age(CAST(''{}'' AS xid))"
+
+
+class _Words(NamedTuple):
+    """Words in order, of the texts that were written before the transaction ``since``."""
+
+    words: Sequence[str]
+    since: int
+    version: int | None
+
+
+class Vocabulary:
+    """Words of heads as the index holds them; those that were there once stay."""
+
+    def __init__(self) -> None:
+        self._known: _Words | None = None  # whole in one value, since threads share it
+
+    def beginning(self, reader: Reader, text: str) -> list[str]:
+        """Return the words that begin so, in order."""
+        version, known = reader.version(), self._known
+        if known is None or known.version != version:
+            known = self._known = _read_words(reader, known, version)
+        start, end = (bisect_left(known.words, one) for one in (text, f"{text}\U0010ffff"))
+        return list(known.words[start:end])
+
+
+def _read_words(reader: Reader, known: _Words | None, version: int | None) -> _Words:
+    since = _SINCE.format(known.since % _XIDS) if known else ""
+    rows = reader.rows(_WORDS.format(since=since))
+    number = next((int(number) for number, _ in rows if number is not None), 0)
+    words = {word for _, word in rows if word is not None}
+    return _Words(sorted(words.union(known.words if known else ())), number, version)
+
 
 _PARTS: Final[dict[Part, str]] = {
     "name": "ts_filter(head, '{a}')",
@@ -42,20 +154,25 @@ class VectorIndex(TextIndex):
         self._local = threading.local()
 
     def expect(
-        self, reader: Reader, asked: Sequence[Sought], condition: Condition, most: int, to: Limits
+        self,
+        reader: Reader,
+        asked: Sequence[SearchTerms],
+        condition: Condition,
+        most: int,
+        to: SearchLimits,
     ) -> None:
         """Ask for all that a search needs with the next question, where it is known how to ask."""
         queries = [query for one in asked if (query := query_of(one)).kinds]
         expected = self._local.expected = _Expected(queries, condition, most, to)
         known = self._known
         version = known.version if known else NO_VERSION
-        expected.facts = reader.ahead((FACTS, [version, version]))
+        expected.facts = reader.pipeline((FACTS, [version, version]))
         if known is not None:
             expected.common = known.common
-            asking = [reader.ahead(one) for one in self._questions(expected, known)]
+            asking = [reader.pipeline(one) for one in self._questions(expected, known)]
             expected.rows = [rows for rows in asking if rows is not None]
 
-    def told(self, ids: Sequence[int]) -> dict[int, Told]:
+    def metadata(self, ids: Sequence[int]) -> dict[int, HitMetadata]:
         """Return what came along of skills that were found."""
         expected = self._expected
         told = expected.answer.told if expected and expected.answer else {}
@@ -95,7 +212,7 @@ class VectorIndex(TextIndex):
             if stem is None:
                 return facts.beginning(column, word)
             texts = facts.common.get((column, stem), 0)
-            return {stem: texts} if texts > matching.COMMON else {}
+            return {stem: texts} if texts > search_sql.COMMON else {}
 
         rest = (facts.version, facts.texts), expected.condition, expected.most, expected.limits
         return [question(query, about, *rest) for query in expected.queries]
@@ -134,7 +251,7 @@ class VectorIndex(TextIndex):
         stems = self._unknown(reader, patterns)
         known = self._estimates(reader, patterns)
         found = {
-            one: min(known[one], most) for one in places if known.get(one, 0) > matching.COMMON
+            one: min(known[one], most) for one in places if known.get(one, 0) > search_sql.COMMON
         }
         asked = [one for one in dict.fromkeys(places) if one not in found]
         if asked:
@@ -150,7 +267,7 @@ class VectorIndex(TextIndex):
     def best(
         self,
         reader: Reader,
-        asked: Sequence[Question],
+        asked: Sequence[IndexQuery],
         condition: Condition,
         most: int,
         among: Collection[int] | None = None,
@@ -260,7 +377,7 @@ def _counted_among(
 
 def _best_among(
     reader: Reader,
-    asked: Sequence[Question],
+    asked: Sequence[IndexQuery],
     condition: Condition,
     most: int,
     among: Collection[int],
@@ -286,7 +403,7 @@ class _Expected:
     queries: Sequence[Query]
     condition: Condition
     most: int
-    limits: Limits
+    limits: SearchLimits
     common: Mapping[tuple[str, str], int] | None = None
     facts: Callable[[], list[tuple[Any, ...]]] | None = None
     rows: list[Callable[[], list[tuple[Any, ...]]]] = field(default_factory=list)

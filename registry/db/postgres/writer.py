@@ -12,14 +12,17 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from registry.db.acting import acting
+from registry.db.audit_context import current_context
 from registry.db.forks import begin_anew
-from registry.db.postgres.dialect import translate
-from registry.db.remote import session as remote
-from registry.db.remote.address import Address
-from registry.db.remote.session import Session
-from registry.db.writer import Writer
-from registry.db.writes.versions import next_ids
+from registry.db.interface import State, Writer
+from registry.db.migrate import UPGRADE_SECONDS, run_migrations
+from registry.db.postgres import session as remote
+from registry.db.postgres.address import Address
+from registry.db.postgres.dialect import FACTS, REVISION, schema_state, translate
+from registry.db.postgres.rights import granting_again
+from registry.db.postgres.session import Session
+from registry.db.write.skills import next_ids
+from registry.db.write.statements import InTransaction
 from registry.errors import RegistryError
 
 VACUUM_TABLES: Final = (
@@ -40,6 +43,7 @@ _LOCK: Final = "LOCK TABLE data_version IN EXCLUSIVE MODE"
 
 An advisory lock could be taken by every role that may connect. Readers are not held up by this.
 """
+
 _ALONE: Final = (_LOCK, "UPDATE data_version SET number = number + 1")
 
 
@@ -138,7 +142,7 @@ class PostgresWriter(Writer):
         with self._engine.connect() as connection:
             session = connection.connection.driver_connection
             assert isinstance(session, Session)  # noqa: S101  # the engine makes these
-            who = acting()
+            who = current_context()
             told = {
                 # Zero would wait for ever.
                 "lock_timeout": str(max(1, round(wait * 1000))),
@@ -158,3 +162,68 @@ class PostgresWriter(Writer):
 
     def _translate(self, error: DBAPIError, wait: float) -> RegistryError:
         return translate(error, self.path, wait)
+
+
+_AS_OWNER: Final = """
+SELECT set_config('role', r.rolname, true) FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner
+WHERE c.oid = to_regclass('skills') AND has_schema_privilege(r.oid, c.relnamespace, 'CREATE')
+AND pg_has_role(r.oid, CASE WHEN CAST(current_setting('server_version_num') AS integer) >= 160000
+    THEN 'SET' ELSE 'MEMBER' END)
+"""
+"""Goes on as whose the tables are: an admin's own new table would be closed to all others."""
+
+_FIRST_TABLE: Final = """
+CREATE TABLE IF NOT EXISTS alembic_version (
+    version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+)
+"""
+"""The table that Alembic makes. A second process waits for the first, and then gets an error."""
+
+_MADE_MEANWHILE: Final = frozenset({"23505", "42P07", "42710"})
+"""SQLSTATEs of a table that another process made at the same time."""
+
+_UPGRADE_LOCK: Final = "LOCK TABLE alembic_version IN EXCLUSIVE MODE"
+
+
+def ensure_current(address: Address) -> None:
+    """Create or upgrade the schema at ``address`` where it is not current, as one transaction.
+
+    What is new belongs to the role that the rest belongs to. Any number of processes may call this
+    at once: they wait for each other. Only the owner of the tables may take this lock. Raises
+    `DatabaseProblem` and its subclasses.
+    """
+    path = address.shown
+    engine = make_engine(address)
+    try:
+        try:
+            _upgrade(engine, path)
+        except DBAPIError as error:
+            if getattr(error.orig, "sqlstate", None) not in _MADE_MEANWHILE:
+                raise
+            _upgrade(engine, path)  # Another process made the first table: now there is a lock.
+    except DBAPIError as error:
+        raise translate(error, path, UPGRADE_SECONDS) from error
+    finally:
+        engine.dispose()
+
+
+def _upgrade(engine: Engine, path: str) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{UPGRADE_SECONDS:g}s'")
+        if (state := _state(connection, path)) is State.CURRENT:
+            return
+        connection.exec_driver_sql(_AS_OWNER)
+        if state is State.EMPTY:
+            connection.exec_driver_sql(_FIRST_TABLE)
+        connection.exec_driver_sql(_UPGRADE_LOCK)
+        if _state(connection, path) is not State.CURRENT:
+            run_migrations(connection)
+            for one in granting_again(InTransaction(connection)):
+                connection.exec_driver_sql(one, execution_options={"no_parameters": True})
+
+
+def _state(connection: Connection, path: str) -> State:
+    facts = connection.exec_driver_sql(FACTS).one()
+    is_there = facts[-2]
+    revision = connection.exec_driver_sql(REVISION).scalar() if is_there else None
+    return schema_state(facts, revision, path)

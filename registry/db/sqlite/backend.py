@@ -7,20 +7,24 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from registry.db.forks import busy
-from registry.db.interface import Backend, UsageRow
-from registry.db.queries.summary import problems, registered
-from registry.db.sqlite.dialect import BUSY_SECONDS, ERRORS, copy_file, has_wal_reset_bug, translate
-from registry.db.sqlite.lock import SyncLockFile, WriterLock
+from registry.db.interface import NO_UPDATES, Backend, State, StatUpdates, UsageRow, Writer
+from registry.db.read.summary import problems, registered
+from registry.db.sqlite.dialect import (
+    BUSY_SECONDS,
+    ERRORS,
+    SyncLockFile,
+    WriterLock,
+    copy_file,
+    copy_target,
+    has_wal_reset_bug,
+    translate,
+)
 from registry.db.sqlite.reader import SqliteReader, may_write, size_of
-from registry.db.stamps import NONE, Stamps
-from registry.db.state import State
-from registry.db.target import copy_target
-from registry.db.usage import statements
-from registry.db.writer import Writer
+from registry.db.write.usage import statements
 from registry.errors import DatabaseBusy, DatabaseProblem, UsageProblem
 
 if TYPE_CHECKING:
-    from registry.db.facts import DatabaseInfo
+    from registry.db.interface import DatabaseInfo
 
 
 class SqliteBackend(Backend):
@@ -47,7 +51,7 @@ class SqliteBackend(Backend):
                 "written; somebody who may runs 'skill-registry db upgrade'"
             )
             raise DatabaseProblem(path=self.path, reason=reason)
-        from registry.db.sqlite.upgrade import ensure_current
+        from registry.db.sqlite.writer import ensure_current
 
         with busy:
             ensure_current(self.path)
@@ -62,7 +66,9 @@ class SqliteBackend(Backend):
         """Return the lock beside the file."""
         return SyncLockFile(self.path)
 
-    def mark_unchanged(self, source_ids: Sequence[int], now: str, stamps: Stamps = NONE) -> None:
+    def mark_unchanged(
+        self, source_ids: Sequence[int], now: str, stamps: StatUpdates = NO_UPDATES
+    ) -> None:
         """Write ``now`` as the last sync of the sources, where anything can be written."""
         if not self.writable:
             return
@@ -101,7 +107,7 @@ class SqliteBackend(Backend):
 
     def info(self) -> "DatabaseInfo":
         """Collect the facts."""
-        from registry.db.facts import DatabaseInfo
+        from registry.db.interface import DatabaseInfo
         from registry.disk.mounts import file_system
 
         revision, sources, skills = registered(self.reader)

@@ -1,15 +1,53 @@
-"""What both lanes to a SQLite file agree on: its version, its waiting time and its errors."""
+"""What both lanes to a SQLite file agree on: its version, errors, locks and copies."""
 
+import errno
 import os
 import sqlite3
 from contextlib import closing
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from registry.db.state import State
-from registry.db.target import unwritable
+from registry.db.interface import State
 from registry.disk.beneath import WRITE_NEW
+from registry.disk.locks import FileLock, NotALock
 from registry.disk.mounts import is_remote
-from registry.errors import DatabaseBusy, DatabaseCorrupt, DatabaseProblem, RegistryError
+from registry.errors import (
+    DatabaseBusy,
+    DatabaseCorrupt,
+    DatabaseProblem,
+    NotWritable,
+    RegistryError,
+    UsageProblem,
+)
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+def copy_target(target: str, *, overwrite: bool) -> str:
+    """Return the absolute path of the file that a copy becomes.
+
+    Raises `UsageProblem` for a folder, and for a file that is there unless ``overwrite``;
+    `NotWritable` where there is no folder for it.
+    """
+    path = os.path.abspath(os.path.expanduser(target))
+    if os.path.isdir(path):
+        example = os.path.join(path, "registry-copy.db")
+        raise UsageProblem(message=f"{path} is a folder: name a file in it, such as {example}")
+    if os.path.lexists(path) and not overwrite:
+        raise UsageProblem(message=f"{path} exists already; remove it or choose another name")
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise NotWritable(path=path, reason=f"there is no folder {folder}")
+    return path
+
+
+def unwritable(path: str, error: OSError) -> NotWritable:
+    """Return what an error of the system means for a file that was to be written."""
+    reason = "it is no folder" if isinstance(error, FileExistsError) else error.strerror
+    about = error.filename
+    where = f" ({about})" if about and not str(about).startswith(path) else ""
+    return NotWritable(path=path, reason=f"{reason or error}{where}")
+
 
 BUSY_SECONDS: Final = 5.0
 
@@ -20,7 +58,6 @@ OLDEST_SQLITE: Final = (3, 37, 0)
 
 WAL_RESET_FIXED: Final = ((3, 44, 6), (3, 50, 7))
 """Patch releases without the bug that can lose a commit when a checkpoint meets a write."""
-
 
 TABLES: Final = frozenset(
     "alembic_version audit changes contents diagnostics documents gone journal revisions sketches "
@@ -127,3 +164,69 @@ def translate(error: Exception, path: str) -> RegistryError:
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         return DatabaseCorrupt(path=path, reason=str(origin))
     return DatabaseProblem(path=path, reason=str(origin))
+
+
+_UNWRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
+
+def is_shared(database: str) -> bool:
+    """Tell whether a database is another user's, whose locks then may be, too."""
+    try:
+        return os.stat(database).st_uid != os.geteuid()
+    except OSError:
+        return False
+
+
+class WriterLock(FileLock):
+    """The lock under which the database file ``database`` is written."""
+
+    def __init__(self, database: str) -> None:
+        super().__init__(f"{database}.lock", shared=is_shared(database))
+        self._database = database
+
+    def acquire(self, wait: float) -> bool:
+        """Take the lock, trying for ``wait`` seconds; False: somebody else holds it.
+
+        Raises `DatabaseProblem` where it can't be had at all.
+        """
+        try:
+            return super().acquire(wait)
+        except OSError as error:
+            reason = f"its lock file can't be opened: {error.strerror or error} ({self.path})"
+            raise DatabaseProblem(path=self._database, reason=reason) from error
+
+
+class SyncLockFile(FileLock):
+    """The lock of a sync of the database file ``database``; whoever holds it is written into it."""
+
+    def __init__(self, database: str) -> None:
+        super().__init__(f"{database}.sync.lock", shared=is_shared(database))
+        self._database = database
+        self._refused: OSError | None = None
+
+    def acquire(self, wait: float) -> bool:
+        """Take the lock, trying for ``wait`` seconds; False: somebody else holds it.
+
+        Where nothing can be written, a sync needs no lock to find that there is nothing to do.
+        """
+        try:
+            taken = super().acquire(wait)
+            if taken:
+                self.sign("sync")
+        except OSError as error:
+            self.release()
+            self._refused = error
+            if error.errno not in _UNWRITABLE or isinstance(error, NotALock):
+                self.now_ns()
+            return True
+        return taken
+
+    def now_ns(self) -> int:
+        """Return the current time; asked before anything is written, which needs the lock."""
+        if self._refused is not None:
+            reason = f"the lock of a sync can't be taken: {self._refused.strerror} ({self.path})"
+            raise DatabaseProblem(path=self._database, reason=reason)
+        return super().now_ns()
+
+    def assert_held(self, _writing: "Connection") -> None:
+        """Nothing to ask: the system keeps it until this process ends."""

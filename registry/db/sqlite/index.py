@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Table
 
-from registry.db.writes.indexed import SEGMENTED, Indexed
+from registry.db.versions import SEGMENTED, Indexed
 from registry.text import segment
 
 IN_ARRAY: Final = "IN (SELECT value FROM json_each(?))"
@@ -52,7 +52,6 @@ _SEGMENTED_TEXTS: Final = (
     "FROM documents d JOIN skills s ON s.id = d.skill_id "
     f"WHERE d.indexed = 2 AND d.skill_id {IN_ARRAY}"
 )
-
 
 _MANY: Final = 100
 """Versions that are stored at once in a large import."""

@@ -10,11 +10,9 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from registry.db.forks import begin_anew, busy
-from registry.db.interface import Reader
+from registry.db.interface import Reader, State, storable
 from registry.db.sqlite.dialect import BUSY_SECONDS, ERRORS, MAX_VALUE, schema_state, translate
 from registry.db.sqlite.search import Fts5Index
-from registry.db.state import State
-from registry.db.storable import storable
 from registry.errors import DatabaseProblem
 
 _AT_ONCE: Final = 200

@@ -5,13 +5,20 @@ from collections.abc import Collection, Sequence
 from math import log
 from typing import Final
 
-from registry.db.asked import PARTS, Condition, Part, Pattern, Place, Question
-from registry.db.interface import Reader, TextIndex
-from registry.db.queries.filters import FROM
+from registry.db.interface import (
+    PARTS,
+    Condition,
+    IndexPart,
+    IndexQuery,
+    Part,
+    Pattern,
+    Reader,
+    TextIndex,
+)
+from registry.db.read.skills import FROM
 
 RANKS: Final = {"heads": "bm25(search_heads, 4.0, 2.0, 1.0)", "bodies": "bm25(search_bodies)"}
 """The best is the lowest. In a head, how much a word in name, tags and description counts."""
-
 
 _NAME, _TAGS, _DESCRIPTION = 4.0, 2.0, 1.0
 
@@ -54,7 +61,7 @@ class Fts5Index(TextIndex):
     ) -> list[tuple[int, int]]:
         """Return in how many heads and bodies each pattern stands, counted up to ``most``."""
 
-        def count(place: Place, pattern: Pattern) -> int:
+        def count(place: IndexPart, pattern: Pattern) -> int:
             if among is not None:
                 return min(most, len(_matches(reader, place, pattern, among)))
             sql = f"SELECT count(*) FROM (SELECT 1 FROM {_matching(place)} LIMIT ?)"
@@ -66,7 +73,7 @@ class Fts5Index(TextIndex):
     def best(
         self,
         reader: Reader,
-        asked: Sequence[Question],
+        asked: Sequence[IndexQuery],
         condition: Condition,
         most: int,
         among: Collection[int] | None = None,
@@ -101,7 +108,7 @@ class Fts5Index(TextIndex):
         """Return for each pattern the parts of one skill in which it stands."""
 
         def holds(part: Part, pattern: Pattern) -> bool:
-            place: Place = "bodies" if part == "body" else "heads"
+            place: IndexPart = "bodies" if part == "body" else "heads"
             sql = f"SELECT 1 FROM {_matching(place)} AND rowid = ?"
             return bool(reader.rows(sql, [f"{part} : {expression([pattern])}", skill_id]))
 
@@ -116,7 +123,7 @@ class Fts5Index(TextIndex):
         return [row[0] for row in rows]
 
 
-def _ranked(reader: Reader, place: Place, patterns: Sequence[Pattern], most: int) -> list[int]:
+def _ranked(reader: Reader, place: IndexPart, patterns: Sequence[Pattern], most: int) -> list[int]:
     if not patterns:
         return []
     rows = reader.rows(
@@ -126,7 +133,9 @@ def _ranked(reader: Reader, place: Place, patterns: Sequence[Pattern], most: int
     return [row[0] for row in rows]
 
 
-def _matches(reader: Reader, place: Place, pattern: Pattern, among: Collection[int]) -> list[int]:
+def _matches(
+    reader: Reader, place: IndexPart, pattern: Pattern, among: Collection[int]
+) -> list[int]:
     """Return which versions of a view hold a pattern."""
     rows = reader.rows(f"SELECT rowid FROM {_matching(place)}", [expression([pattern])])
     return [one for (one,) in rows if one in among]
@@ -134,7 +143,7 @@ def _matches(reader: Reader, place: Place, pattern: Pattern, among: Collection[i
 
 def _narrowed(
     reader: Reader,
-    place: Place,
+    place: IndexPart,
     patterns: Sequence[Pattern],
     condition: Condition,
     most: int,
@@ -188,7 +197,7 @@ def _passing(reader: Reader, ordered: Sequence[int], condition: Condition, most:
 
 
 def _texts(
-    reader: Reader, place: Place, ids: Sequence[int]
+    reader: Reader, place: IndexPart, ids: Sequence[int]
 ) -> dict[int, tuple[tuple[float, str], ...]]:
     """Return the parts of texts, in small letters, each with how much a word counts in it."""
     chosen = [json.dumps(list(ids))]
@@ -216,7 +225,7 @@ def _times(pattern: Pattern, parts: Sequence[tuple[float, str]]) -> float:
     return max(1.0, min(counts, default=1.0))
 
 
-def _matching(place: Place) -> str:
+def _matching(place: IndexPart) -> str:
     return f"search_{place} WHERE search_{place} MATCH ?"
 
 

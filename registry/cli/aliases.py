@@ -1,0 +1,70 @@
+"""Names of commands that people know from other programs: aliases, and words to suggest."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+ALIASES: Final[Mapping[str, Sequence[Sequence[str]]]] = {
+    "ls": (["list"],),
+    "rm": (["delete"], ["remove"]),
+    "mv": (["rename"],),
+    "find": (["search"],),
+    "outdated": (["pull", "--check"],),
+}
+"""Other names of commands: each works in the groups that have one of the commands named here."""
+
+_DELETE: Final = "'delete' NAME? It moves a skill to the trash, and 'restore' brings it back"
+_TAKE: Final = "'pull' NAME --agent X, 'import' FILE for an archive, or 'sync FOLDER' for a folder"
+_SYNC: Final = "'sync', which brings every skill up to date with its folder"
+_SHOW: Final = "'show' NAME for a skill, or 'db info' for the database"
+
+MEANT: Final[Mapping[str, Mapping[str, str]]] = {
+    "": {
+        **dict.fromkeys(("remove", "del", "uninstall"), _DELETE),
+        **dict.fromkeys(("install", "fetch", "download"), _TAKE),
+        **dict.fromkeys(("update-all", "refresh", "rescan", "scan", "index"), _SYNC),
+        **dict.fromkeys(("info", "get", "view", "cat", "read", "open", "inspect"), _SHOW),
+        **dict.fromkeys(("validate", "lint", "verify", "doctor", "audit"), "'check'"),
+        **dict.fromkeys(("dir", "skills", "all"), "'list'"),
+        **dict.fromkeys(("grep", "query"), "'search'"),
+        **dict.fromkeys(("evals", "evaluate", "test", "score"), "'eval'"),
+        **dict.fromkeys(("undelete", "untrash", "recover"), "'restore'"),
+        **dict.fromkeys(("log", "revisions", "versions"), "'history'"),
+        "move": "'rename' NAME NEW",
+        **dict.fromkeys(("sources", "folders", "roots"), "'source list'"),
+        **dict.fromkeys(("server", "run", "web"), "'serve' or 'mcp'"),
+        **dict.fromkeys(("init", "register"), "'sync FOLDER'"),
+        **dict.fromkeys(("new", "make"), "'create'"),
+        "add": "'source add' FOLDER for a folder of skills, or 'create' NAME for a new skill",
+        "help": "'--help'? After a command it tells of that command",
+        "version": "'--version'",
+        **dict.fromkeys(("settings", "options", "env"), "'config'"),
+        "backup": "'db backup'",
+        "upgrade": "'sync' for skills, or 'db upgrade' for the database",
+        "discover": "'source discover'",
+        "trust": "'source trust' NAME",
+        **dict.fromkeys(("untrust", "distrust"), "'source trust --revoke' NAME"),
+        "explain": "'why'",
+        "changes": "'diff'",
+    },
+    "source": {
+        **dict.fromkeys(("delete", "del", "forget"), "'source remove'"),
+        **dict.fromkeys(("untrust", "distrust", "revoke"), "'source trust --revoke' NAME"),
+        "find": "'source discover'",
+        "new": "'source add'",
+    },
+    "trash": {
+        **dict.fromkeys(("clear", "purge", "delete", "rm"), "'trash empty'"),
+        **dict.fromkeys(("restore", "undelete"), "'restore'"),
+    },
+    "db": {
+        **dict.fromkeys(("migrate", "update", "create", "init"), "'db upgrade'"),
+        **dict.fromkeys(("restore", "move", "import"), "'db copy' FROM TO"),
+        **dict.fromkeys(("path", "status", "show"), "'db info'"),
+        **dict.fromkeys(("gc", "vacuum", "clean"), "'db prune'"),
+        **dict.fromkeys(("dump", "export"), "'db backup'"),
+        "verify": "'db check'",
+        **dict.fromkeys(("roles", "rights", "permissions", "users"), "'db grants'"),
+    },
+    "tools": {"run": "'tools call'"},
+}
+"""By group (empty: the program) and word."""

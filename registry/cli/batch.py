@@ -1,0 +1,115 @@
+"""Change several skills at once, and report their copies."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from shlex import quote
+from typing import Final, Literal, TypeVar
+
+import click
+
+from registry.catalog.copies import copies_of, fate
+from registry.catalog.resolve import resolve
+from registry.cli import escape, formatting, options
+from registry.cli.hints import hint
+from registry.cli.session import Session
+from registry.errors import DatabaseProblem, RegistryError, SkillNotFound
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+def each(
+    session: Session, names: Sequence[str], do: Callable[[str], T], *, copies: bool = False
+) -> tuple[list[T], bool]:
+    """Call ``do`` with each skill; return the results, and whether all calls succeeded.
+
+    All names must resolve before the first call. ``copies``: ``do`` also changes copies, so it is
+    called with one of them. Of several skills an error is printed on stderr and the rest goes on;
+    of a single one it is raised.
+    """
+    registry = session.registry
+    handles = [options.named(registry, name) for name in names]
+    if len(handles) == 1:
+        return [do(handles[0])], True
+    found = [registry.resolve(handle) for handle in handles]
+    places: dict[object, str] = {}
+    for skill in found:
+        place = f"{skill.source}/{skill.folder}"
+        is_copy = copies and skill.copies
+        places.setdefault((skill.name, skill.tree_hash) if is_copy else place, place)
+    return each_of(session, list(places.values()), do)
+
+
+def each_of(session: Session, known: Sequence[K], do: Callable[[K], T]) -> tuple[list[T], bool]:
+    """Call ``do`` with each item; return the results, and whether all calls succeeded.
+
+    Of several items an error is printed on stderr and the rest goes on; of a single one, and if it
+    is a `DatabaseProblem`, it is raised.
+    """
+    if len(known) == 1:
+        return [do(known[0])], True
+    done: list[T] = []
+    for one in known:
+        try:
+            done.append(do(one))
+        except DatabaseProblem:
+            raise
+        except RegistryError as error:
+            session.console.error(f"{error} {hint(error)}".rstrip())
+    return done, len(done) == len(known)
+
+
+MAX_NAMED: Final = 10
+
+copies_option: Final = click.option(
+    "--copies",
+    is_flag=True,
+    help="Also its copies: the same files under the same name in other places; all or none.",
+)
+
+
+@contextmanager
+def report_copies(
+    session: Session, handle: str, verb: Literal["changes", "deletes"], *, copies: bool | None
+) -> Iterator[None]:
+    """Report on stderr which copies of a skill the block changed, and which it left.
+
+    ``copies``: whether the user asked to change copies; None if the command can't.
+    """
+    console, reader = session.console, session.registry.core.reader
+    try:
+        stored = resolve(reader, handle)
+    except SkillNotFound:  # it is gone, and may come back
+        yield
+        return
+    before = copies_of(reader, stored)
+    yield
+    found = fate(reader, stored, before)
+    if found.changed:
+        done = {"changes": "changed", "deletes": "deleted"}[verb]
+        console.note(
+            f"{_count(found.changed, 'is', 'are')} {done}, too: {some_refs(found.changed)}"
+        )
+    if found.left:
+        text = _count(found.left, "is left as it was", "are left as they were")
+        text += f": {some_refs(found.left)}"
+        them = "them" if found.left[1:] else "it"
+        if verb == "deletes" and copies is False:
+            text += f"; the same with --copies deletes {them}, too"
+        console.note(text)
+        if verb == "changes":
+            if copies is False:
+                again = "'skill-registry undo', then the same with --copies"
+                console.note(f"To change {them}, too: {again}.")
+            name = quote(escape.line(stored.skill.name))
+            console.note(f"'skill-registry copies {name}' shows what differs.")
+
+
+def _count(refs: tuple[str, ...], one: str, several: str) -> str:
+    return f"{formatting.count(len(refs), 'copy', 'copies')} {several if refs[1:] else one}"
+
+
+def some_refs(refs: Sequence[str]) -> str:
+    """Join refs, at most `MAX_NAMED`."""
+    shown = ", ".join(map(escape.line, refs[:MAX_NAMED]))
+    return shown + (f" and {len(refs) - MAX_NAMED:,} more" if len(refs) > MAX_NAMED else "")

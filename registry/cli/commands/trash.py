@@ -1,0 +1,194 @@
+"""`skill-registry delete`, `restore` and `trash`."""
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from registry.cli import completion, escape, formatting, options
+from registry.cli.batch import copies_option, each, each_of, report_copies
+from registry.cli.group import Group, session_command
+from registry.cli.listing import Column, emit, skill_line
+from registry.cli.prompts import confirm
+from registry.cli.session import Session, Status
+
+if TYPE_CHECKING:
+    from registry.changes.trashed import Trashed
+    from registry.model import SkillDetail
+
+
+@session_command(
+    "skill-registry delete release-notes",
+    "skill-registry delete old-notes ~/.claude/skills/draft",
+    "skill-registry restore release-notes",
+)
+@click.argument(
+    "names", metavar="NAME...", nargs=-1, required=True, shell_complete=completion.names
+)
+@copies_option
+@options.guard_options
+@options.json_option
+def delete(
+    session: Session, *, names: tuple[str, ...], copies: bool, if_hash: str | None, force: bool
+) -> None:
+    """Move skills to the trash.
+
+    The whole folder goes, and "restore" brings it back. A skill that was edited by hand since the
+    last sync is left alone. Of several none is touched unless all names are known. Copies of a
+    skill stay, and are named, unless --copies is given; links to it are left, and named, too.
+    """
+    from registry.changes.trash import warn_of_successor
+    from registry.cli.hints import removal
+    from registry.sync.installed import lock_of
+
+    if copies and force:
+        raise click.UsageError("--copies and --force exclude each other.")
+    if if_hash and names[1:]:
+        raise click.UsageError("--if-hash goes with a single NAME.")
+    registry = session.registry
+    visible: set[str] = set()
+
+    def remove(name: str) -> "Trashed":
+        known = registry.resolve(name)
+        lock = lock_of(known.path)
+        with report_copies(session, name, "deletes", copies=copies):
+            trashed = registry.delete(name, if_hash=if_hash, force=force, copies=copies)
+        if not known.shadowed:
+            visible.add(known.name)
+        if lock is not None:
+            way = removal(os.path.basename(known.path), lock)
+            told = (
+                f"{escape.line(known.ref)} was pulled: the next pull brings it back, unless you run"
+            )
+            session.console.note(f"{told}: {way}")
+        return trashed
+
+    gone, is_complete = each(session, names, remove, copies=copies)
+    for name in sorted(visible):
+        warn_of_successor(registry.core, name)
+    told = (
+        f"Deleted {escape.line(one.name)}; 'skill-registry restore {one.id}' brings it back."
+        for one in gone
+    )
+    session.answer(gone if names[1:] else gone[0], told)
+    if not is_complete:
+        raise click.exceptions.Exit(Status.FAILED)
+
+
+@session_command(
+    "skill-registry restore release-notes",
+    "skill-registry restore release-notes old-notes",
+    "skill-registry restore release-notes --revision 2",
+    "skill-registry trash list",
+)
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@options.source_option(
+    help="Only from this source; of what is in no trash, the source to write it into."
+)
+@click.option(
+    "--revision",
+    metavar="R",
+    type=click.IntRange(min=1),
+    help="Instead: make a skill that is there, or is gone, what it was in this revision.",
+)
+@copies_option
+@options.json_option
+def restore(
+    session: Session,
+    *,
+    names: tuple[str, ...],
+    source: str | None,
+    revision: int | None,
+    copies: bool,
+) -> None:
+    """Bring deleted skills back.
+
+    NAME is the skill's name, its source/folder, or the id that "trash list" shows; of several the
+    one that was deleted last comes back, byte for byte and as old as it was. A skill that was
+    removed by hand, or with its source, is written back as the database kept it. With --revision
+    NAME is a skill that is there, or was, and "history" lists what it was. Copies stay as they are,
+    and are named, unless --copies is given: of a skill in the trash, those that were deleted
+    together with it come back, too. Of several names none is touched unless all can come back.
+    """
+    if revision is not None and (source is not None or names[1:]):
+        raise click.UsageError("--revision goes with a single NAME, and without --source.")
+    registry = session.registry
+    if revision is not None:
+        with report_copies(session, names[0], "changes", copies=copies):
+            made = registry.restore_revision(names[0], revision, copies=copies)
+        back, is_complete = [made], True
+    else:
+        back, is_complete = _restored(session, names, source, copies=copies)
+    told = (line for one in back for line in skill_line("Restored", one))
+    session.answer(back if names[1:] or copies else back[0], told)
+    if not is_complete:
+        raise click.exceptions.Exit(Status.FAILED)
+
+
+def _restored(
+    session: Session, names: Sequence[str], source: str | None, *, copies: bool
+) -> tuple[list["SkillDetail"], bool]:
+    """Restore skills after all were checked; return them, and whether all came back."""
+    from registry.changes import back
+    from registry.changes.create import told
+
+    core = session.registry.core
+    if copies:
+        some = back.with_copies(core, back.find_all(core, names, source=source))
+        return [told(core, one) for one in back.bring_all(core, some, source=source)], True
+    if not names[1:]:
+        return [session.registry.restore(names[0], source=source)], True
+    found = back.find_all(core, names, source=source)
+    return each_of(session, found, lambda one: told(core, back.bring(core, one, source=source)))
+
+
+@click.group(cls=Group, examples=("skill-registry trash list", "skill-registry trash empty --yes"))
+def trash() -> None:
+    """List what was deleted, or end it for good."""
+
+
+@session_command("skill-registry trash list", group=trash)
+@options.format_options
+def list_(session: Session) -> None:
+    """List the deleted skills that can be restored, the latest first."""
+    found = session.registry.trash()
+    emit(session, found, COLUMNS, name=lambda one: one.name, nothing="The trash is empty.")
+    _tell_foreign(session)
+
+
+def _tell_foreign(session: Session) -> None:
+    """Print which folders in the trash aren't listed, as this user did not delete them here."""
+    from registry.changes.trashed import foreign_trash
+
+    if left := foreign_trash(session.registry.core):
+        held = formatting.count(len(left), "folder")
+        session.console.note(
+            f"{held} in the trash can't be restored by this registry: you did not delete it, "
+            "or\nwith a version that did not sign yet. Look at it yourself:"
+        )
+        for place in sorted({os.path.dirname(path) for path in left}):
+            session.console.note(f"  {escape.line(place)}")
+
+
+@session_command("skill-registry trash empty --yes", group=trash)
+@options.yes_option
+def empty(session: Session, *, yes: bool) -> None:
+    """Remove all deleted skills for good.
+
+    They can't be restored any more, and are found by no name; the next "db prune" frees what was
+    stored of them.
+    """
+    found = session.registry.trash()
+    held = formatting.count(len(found), "deleted skill")
+    confirm(session, f"Remove {held} for good?", yes=yes or not found)
+    session.registry.empty_trash(found)
+    session.console.write([f"Removed {held} for good."])
+
+
+COLUMNS: Final[Sequence[Column["Trashed"]]] = (
+    Column("ID", lambda one: one.id),
+    Column("SKILL", lambda one: one.name),
+    Column("DELETED", lambda one: one.deleted_at, time=True),
+    Column("SOURCE", lambda one: one.source),
+)

@@ -1,0 +1,181 @@
+"""Messages about installed skills: why, what was lost, what the user can do."""
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from shlex import quote
+from typing import TYPE_CHECKING, Final
+
+from registry.cli import escape, formatting
+from registry.cli.batch import some_refs
+from registry.cli.session import Session
+from registry.errors import RegistryError, SkillHeld
+
+if TYPE_CHECKING:
+    from registry.install.lockfile import Locked
+    from registry.install.targets import InstallResult, Target
+
+_TELLING: Final = {
+    "edited": "was edited there",
+    "failed": "was not pulled",
+    "gone": "was not pulled",
+    "updated": "replaced what was edited there",
+    "removed": "was removed with what was edited there",
+}
+
+
+def explain(
+    session: Session,
+    target: "Target",
+    done: "Sequence[InstallResult]",
+    doing: Sequence[str],
+    *,
+    again: str,
+) -> None:
+    """Print on stderr why skills were left alone, what was lost, and what helps.
+
+    ``again``: the command that updates the installed skills.
+    """
+    from registry.install.lockfile import read_lock
+    from registry.install.plan import EQUAL
+    from registry.install.provenance import UNLESS_FORCED
+
+    edited = [one for one in done if one.state == "edited" and one.reason != EQUAL]
+    locked = read_lock(target.path) if edited else {}
+    foreign = [one for one in edited if os.path.basename(one.path) not in locked]
+    for one in done:
+        if one.reason is not None and one.state in _TELLING:
+            ref, reason = escape.line(one.ref), escape.text(one.reason).rstrip(".")
+            way = _way_out(session, one.ref) if one.state == "failed" else ""
+            told = "was left alone" if one.reason == EQUAL else _TELLING[one.state]
+            told = "was not pulled, as no pull made what is there" if one in foreign else told
+            session.console.note(f"{ref} {told}: {reason}. {way}".rstrip())
+    states = {one.state for one in done if one.reason != EQUAL}
+    if "check" in doing:
+        if "behind" in states:
+            session.console.note(f"To bring what is behind up to date: {again}")
+        return
+    if len(edited) > len(foreign):
+        how = "--theirs replaces it, --force also replaces what no pull made"
+        how = "--force removes it" if "remove" in doing else how
+        session.console.note(f"What was edited there is left alone; {how}.")
+    elif foreign:
+        session.console.note("What no pull made is left alone; --force replaces it.")
+    if "gone" in states:
+        session.console.note(
+            "What is gone from the registry is left alone; 'pull --remove NAME' removes it."
+        )
+    if any((one.reason or "").endswith(UNLESS_FORCED) for one in done):
+        session.console.note("--force puts what was asked for in the place of what lies there.")
+
+
+def tell_origins(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:
+    """Print for each installed skill its source, or its address and commit; then further folders.
+
+    A name that looks like the name of another skill gets a warning.
+    """
+    from registry.catalog.similar import imitated, look_alikes
+    from registry.install.lockfile import NAME, read_lock
+
+    new = [os.path.basename(one.path) for one in done if one.state in {"added", "updated"}]
+    locked = read_lock(target.path) if new else {}
+    entries = [locked[folder] for folder in new if folder in locked]
+    by_origin: dict[str, list[str]] = {}
+    for entry in entries:
+        by_origin.setdefault(_origin(entry), []).append(entry.name)
+    for origin, names in by_origin.items():
+        session.console.note(f"From {origin}: {some_refs(names)}")
+    if entries:
+        lock = escape.line(os.path.join(target.path, NAME))
+        session.console.note(f"{_elsewhere(target, locked, new)}Recorded in {lock}")
+    alike = look_alikes(session.registry.core.reader) if entries else {}
+    for entry in entries:
+        if others := imitated(alike, entry.name):
+            text = f"{escape.line(entry.name)} looks like another skill: {some_refs(others)}"
+            session.console.note(text, "yellow")
+
+
+def _elsewhere(target: "Target", locked: "Mapping[str, Locked]", folders: Sequence[str]) -> str:
+    """Name the folders that skills were installed into beside the one in the table."""
+    named: dict[str, dict[str, None]] = {}
+    for folder in folders:
+        if folder in locked:
+            entry = locked[folder]
+            for one in target.laid(entry.agents, entry.mode, folder)[1:]:
+                named.setdefault("Linked" if one.is_link else "Copied", {})[one.named] = None
+    return "".join(
+        f"{how} into {', '.join(map(escape.line, paths))}. " for how, paths in sorted(named.items())
+    )
+
+
+def _origin(entry: "Locked") -> str:
+    if entry.origin is None or not entry.origin["url"]:
+        return f"the source {escape.line(entry.source)}"
+    place = escape.line(formatting.address(entry.origin["url"], entry.origin["ref"]))
+    commit = entry.origin["commit"]
+    return f"{place} at {formatting.commit(commit)}" if commit else place
+
+
+def _way_out(session: Session, ref: str) -> str:
+    """Return how to trust a skill, if it is quarantined; else empty."""
+    from registry.catalog.resolve import resolve
+    from registry.cli.hints import hint
+
+    with suppress(RegistryError):
+        stored = resolve(session.registry.core.reader, ref)
+        return hint(SkillHeld(ref, stored.skill.source)) if stored.quarantined else ""
+    return ""
+
+
+def tell_pulled(session: Session, since: str) -> None:
+    """Print how to remove skills installed since a time (UTC) that `undo` doesn't know."""
+    from registry.install.history import remembered_pulls
+    from registry.install.lockfile import pulled_at
+    from registry.install.targets import Target
+
+    known = {one.folder for one in remembered_pulls(session.registry.core)}
+    with suppress(OSError):  # the current folder is gone, and with it any project
+        for target in (Target.project(os.getcwd()), Target.everywhere()):
+            last = pulled_at(target.path)
+            if last is not None and last >= since and target.path not in known:
+                how = "pull --global" if target.is_global else "pull"
+                session.console.note(
+                    "What was pulled is no change of the registry, and stays: "
+                    f"'skill-registry {how} --remove NAME' takes it back."
+                )
+
+
+def tell_fetched(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:
+    """Print for each remote source of checked skills which version they were compared with.
+
+    Its remote may have a newer one by now, as a check fetches nothing. To fetch it comes after what
+    is behind already.
+    """
+    from registry.install.lockfile import read_lock
+    from registry.remotes.address import normalize_url
+
+    folders = {os.path.basename(one.path) for one in done}
+    is_behind = any(one.state == "behind" for one in done)
+    locked = read_lock(target.path)
+    origins = [entry.origin for name, entry in locked.items() if name in folders and entry.origin]
+    urls = {normalize_url(origin["url"] or "") for origin in origins}
+    for source in session.registry.sources(counted=False) if urls else ():
+        remote = source.remote
+        if remote is not None and remote.version and normalize_url(remote.url) in urls:
+            name, local = escape.line(source.name), session.console.is_terminal
+            fetch = f" To fetch what is newer: skill-registry sync {quote(name)}"
+            session.console.note(
+                f"Compared with {name} at {formatting.commit(remote.version)}, fetched on "
+                f"{formatting.moment(remote.fetched_at, local=local)}.{'' if is_behind else fetch}"
+            )
+
+
+def tell_strange(session: Session, target: "Target") -> None:
+    """Print the addresses of the lock whose current version is unknown."""
+    from registry.install.provenance import strange_addresses
+
+    for address in strange_addresses(session.registry.core, target):
+        session.console.note(
+            f"{escape.line(address)} is no source here, so what came from it was compared with the "
+            f"lock alone. Whether it is behind: skill-registry sync {quote(escape.line(address))}"
+        )

@@ -1,0 +1,74 @@
+"""Prompts: confirm, or choose from a list."""
+
+import sys
+from collections.abc import Iterable, Sequence
+
+import click
+
+from registry.cli import escape, formatting
+from registry.cli.session import Session
+
+
+def confirm(session: Session, question: str, *, yes: bool) -> None:
+    """Ask on a terminal unless ``yes``; end the command with status 1 if the answer is no.
+
+    ``question`` is escaped text. Without a terminal the user has to pass ``--yes``.
+    """
+    if yes:
+        return
+    session.console.flush()
+    if not is_terminal(session):
+        raise click.ClickException("Not a terminal; pass --yes to confirm.")
+    click.confirm(question, abort=True, err=True)
+
+
+def choose(session: Session, lines: Sequence[str]) -> list[int]:
+    """Ask on a terminal which ``lines`` (escaped text) to take; return their places."""
+    session.console.flush()
+    for number, line in enumerate(lines, 1):
+        session.console.note(f"{number:>{len(str(len(lines)))}}  {line}")
+    question = "Which ones? Numbers and ranges (1 3-5), or all"
+    chosen: list[int] = click.prompt(
+        question, err=True, value_proc=lambda text: places(text, len(lines))
+    )
+    return chosen
+
+
+def places(text: str, count: int) -> list[int]:
+    """Parse numbers from 1, ranges of them, or ``all``, into places from 0.
+
+    Raises click.BadParameter.
+    """
+    if text.strip().casefold() == "all":
+        return list(range(count))
+    found: list[int] = []
+    for part in text.replace(",", " ").split():
+        first, is_range, last = part.partition("-")
+        ends = [first, last] if is_range else [first, first]
+        if not all(end.isdecimal() for end in ends):
+            raise click.BadParameter(f"{escape.line(part)} is not a number or a range.")
+        begin, end = map(int, ends)
+        if not 1 <= begin <= end <= count:
+            raise click.BadParameter(f"{escape.line(part)} is not within 1 to {count}.")
+        found += range(begin - 1, end)
+    return list(dict.fromkeys(found))
+
+
+def is_terminal(session: Session) -> bool:
+    """Tell whether the user can be asked."""
+    return session.console.err_is_terminal and sys.stdin.isatty()
+
+
+def confirm_addresses(session: Session, targets: Iterable[str], *, yes: bool) -> None:
+    """Show the full address of each new ``owner/repo``, and ask before it is fetched.
+
+    Raises as `registry.remotes.sources.address_of`.
+    """
+    from registry.remotes.sources import new_shorthand
+
+    for target in targets:
+        address = new_shorthand(session.registry.core, target)
+        if address is not None:
+            whole = formatting.address(address.url, address.ref, address.part, address.only)
+            session.console.note(f"{escape.line(target)} means {escape.line(whole)}")
+            confirm(session, "Fetch from this address?", yes=yes)

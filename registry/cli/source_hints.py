@@ -1,0 +1,69 @@
+"""Messages about the place of a new source: inside another source, around it, in a checkout."""
+
+import os
+import shlex
+from collections.abc import Collection, Container, Iterable
+
+from registry.cli import escape, formatting
+from registry.cli.session import Session
+
+
+def tell_nesting(session: Session, targets: Iterable[str]) -> None:
+    """Print on stderr which skills of other sources the new sources contain."""
+    from registry.sync.sources import nesting
+
+    registry = session.registry
+    counts = {one.name: one.skills for one in registry.sources()} if targets else {}
+    for target in targets:
+        for found in nesting(registry.core, target):
+            folder, other = escape.line(target), escape.line(found.source.name)
+            held = formatting.count(found.skills, "skill")
+            if not found.inside:
+                note = f"{folder} holds the source {other}, which keeps its {held}."
+            elif found.skills:
+                now = counts.get(found.source.name, 0)
+                note = (
+                    f"{folder} lies inside the source {other}: with the next sync of {other}, "
+                    f"{held} of it belong to the new source alone ({other} has {now:,} now, then "
+                    f"{now - found.skills:,})."
+                )
+                if now == found.skills:
+                    note += f" To remove it, run: skill-registry source remove {shlex.quote(other)}"
+            else:
+                note = f"{folder} lies inside the source {other}, which has no skills there."
+            session.console.note(note)
+
+
+def tell_project(session: Session, targets: Iterable[str], before: Collection[str]) -> None:
+    """Print on stderr which new sources, not in ``before``, look like those of a project."""
+    from registry.sync.places import project_of, resolved
+
+    known = {one.path: one.name for one in session.registry.own_sources()}
+    for target in targets:
+        path, shown = resolved(target), escape.line(target)
+        folder = project_of("project", path) or ""
+        if path in before or path not in known or not os.path.lexists(os.path.join(folder, ".git")):
+            continue
+        for below in _agent_folders(path, known):
+            place = escape.line(os.path.normpath(os.path.join(target, below)))
+            session.console.note(
+                f"{shown} is a checkout, and its skills are listed everywhere. To list those in "
+                f"{place} only in this project, run: "
+                f"skill-registry sync {shlex.quote(place)} --scope project"
+            )
+        if folder != resolved("~") and os.path.basename(os.path.dirname(path)).startswith("."):
+            session.console.note(
+                f"{shown} is in the checkout {escape.line(folder)}, and its skills are listed "
+                "everywhere. To list them only there, run: skill-registry source update "
+                f"{shlex.quote(escape.line(known[path]))} --scope project"
+            )
+
+
+def _agent_folders(path: str, known: Container[str]) -> list[str]:
+    """Return the skill folders of agents in a checkout that are not sources, each once."""
+    from registry.disk.agents import project_folders
+
+    if not os.path.lexists(os.path.join(path, ".git")):
+        return []
+    found = {os.path.realpath(os.path.join(path, one)): one for one in reversed(project_folders())}
+    return sorted(one for real, one in found.items() if os.path.isdir(real) and real not in known)

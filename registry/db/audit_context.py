@@ -1,0 +1,54 @@
+"""Who makes a change: the tool, the client that called it, and the command that it belongs to.
+
+The tool and the client are recorded for people to read; nothing is decided by them. ``command`` is
+the random number of one run of the program, by which `undo` finds all changes of that run.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Final
+
+MAX_CLIENT: Final = 200
+"""Characters of what a client calls itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditContext:
+    """``tool``: a command, or a toolset's tool; ``client``: what an MCP client calls itself.
+
+    ``command``: a hex number shared by all changes of one run; None if each change is its own.
+    """
+
+    tool: str | None = None
+    client: str | None = None
+    command: str | None = None
+
+
+_UNKNOWN: Final = AuditContext()
+
+_CONTEXT: Final = ContextVar("audit_context", default=_UNKNOWN)
+
+
+def current_context() -> AuditContext:
+    """Return who is at work in this context."""
+    return _CONTEXT.get()
+
+
+@contextmanager
+def audit_context(
+    tool: str | None = None, client: str | None = None, *, command: str | None = None
+) -> Iterator[None]:
+    """Set who makes the changes in a block. None keeps the value of the surrounding block.
+
+    ``command``: an empty string means that the changes belong to no command.
+    """
+    before = _CONTEXT.get()
+    client = before.client if client is None else client[:MAX_CLIENT].replace("\0", "")
+    command = before.command if command is None else command or None
+    token = _CONTEXT.set(AuditContext(tool or before.tool, client, command))
+    try:
+        yield
+    finally:
+        _CONTEXT.reset(token)

@@ -1,0 +1,492 @@
+"""The SQL of a search on a server."""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from registry.db.interface import (
+    MAX_INTEGER,
+    Condition,
+    HitMetadata,
+    IndexPart,
+    Pattern,
+    SearchLimits,
+    SearchTerms,
+    Select,
+)
+from registry.db.read.skills import DESCRIPTION
+from registry.db.visibility import PRECEDENCE, Precedence
+from registry.text import MAX_LEXEME, fold, split
+
+
+class Column(NamedTuple):
+    """Where words are; ``weights`` of what stands in its parts, as PostgreSQL has them from D to A.
+
+    ``enough``: the rank of a word that is worth half of the most it can be, in a text of ``usual``
+    distinct words: a little more than once, as with BM25's usual k1 of 1.2.
+    """
+
+    name: str
+    weights: str
+    enough: float
+    usual: int
+
+
+COLUMNS: Final[dict[IndexPart, Column]] = {
+    "heads": Column("head", "{0.1, 0.25, 0.5, 1.0}", 0.1, 30),
+    "bodies": Column("body", "{0.1, 0.4, 0.6, 1.0}", 0.073, 200),
+}
+
+RANKED: Final = 200
+"""So many matches are ranked exactly; all others by how many words they have, and how rare ones."""
+
+QUERY: Final = "to_tsquery('stems', ?)"
+
+# Of those that have the most, how much their texts say of what was asked. To put two vectors
+# together makes one that is in memory, and is read once for all words.
+RANK: Final = f"""CASE WHEN f.place <= {RANKED} THEN (SELECT {{ranks}} FROM (
+    SELECT {{column}} || CAST('' AS tsvector) AS words FROM search_texts WHERE skill_id = f.id
+    OFFSET 0
+) x) END"""
+
+
+def worth(column: Column, query: str) -> str:
+    """Return the SQL of how much a text ``x`` says of a query, from 0 to 1."""
+    enough = f"{column.enough} * (0.25 + 0.75 * length(x.words) / {column.usual}.0)"
+    rank = f"ts_rank('{column.weights}', x.words, {query})"
+    return f"(1 - {enough} / ({enough} + {rank}))"
+
+
+def single(patterns: Sequence[Pattern]) -> set[str]:
+    """Return the patterns that are single words."""
+    single = (one.words[0] for one in patterns if len(one.words) == 1 and not one.prefix)
+    return {fold(word) for word in single if split(fold(word)) == [fold(word)]}
+
+
+def text_query(pattern: Pattern) -> str:
+    """Return the text of a ``tsquery``; words are quoted, so none is an operator. Empty: none."""
+    found = [part for word in pattern.words for part in split(fold(word))]
+    if not found or max(map(len, found)) > MAX_LEXEME:
+        return ""
+    phrase = " <-> ".join(f"'{lexeme}'" for lexeme in found)
+    return f"({phrase}:*)" if pattern.prefix else f"({phrase})"
+
+
+COMMON: Final = 1000
+"""Texts with a word that is so common that what has no other word is looked at last."""
+
+AMONG: Final = (
+    "v AS MATERIALIZED (SELECT CAST(value AS bigint) AS id "
+    "FROM json_array_elements_text(CAST(? AS json)))"
+)
+"""The versions that a narrowed view shows, as a table for a SELECT."""
+
+# Whole numbers have one sum in whichever order, and cost a tenth of decimals. What is in order
+# already is looked up one after the other, until enough pass the condition.
+_FIND: Final = """
+WITH {among}m AS MATERIALIZED ({matches}),
+r AS MATERIALIZED (
+    SELECT p, CAST(1e6 * ln(1 + greatest(? - {texts}, 0.5) / ({texts} + 0.5)) AS bigint) AS weight
+    FROM m GROUP BY p
+),
+c AS (
+    SELECT m.skill_id, sum(r.weight) AS weight FROM m JOIN r ON r.p = m.p GROUP BY m.skill_id
+    ORDER BY 2 DESC, 1
+)
+SELECT f.id, f.weight, (SELECT json_object_agg(CAST(? AS json) ->> p, weight) FROM r), {rank}
+FROM (
+    SELECT s.id, c.weight, row_number() OVER (ORDER BY c.weight DESC, s.id) AS place
+    FROM c JOIN skills s ON s.id = c.skill_id JOIN sources src ON src.id = s.source_id
+    WHERE {condition}
+    ORDER BY c.weight DESC, s.id LIMIT ?
+) f
+ORDER BY f.place
+"""
+
+# All that have the only word are worth the same so far.
+_FIND_ONE: Final = f"""
+WITH {{among}}m AS (SELECT x AS skill_id FROM registry_find('{{column}}', {QUERY}, ?) x{{seen}}),
+c AS (SELECT skill_id FROM m ORDER BY 1)
+SELECT f.id, 0, CAST('{{{{"0": 1000000}}}}' AS json), {{rank}}
+FROM (
+    SELECT s.id, row_number() OVER (ORDER BY s.id) AS place
+    FROM c JOIN skills s ON s.id = c.skill_id JOIN sources src ON src.id = s.source_id
+    WHERE {{condition}}
+    ORDER BY s.id LIMIT ?
+) f
+ORDER BY f.place
+"""
+
+_WEIGHT: Final = (
+    "CAST(round(coalesce((SELECT weight FROM r WHERE p = {}), 0) / 1e6, 4) AS double precision)"
+)
+
+
+class Find:
+    """A question on its way to ids, the best first.
+
+    What has one common word and no other is left out at first: it costs most, and nearly always as
+    many as are wanted say more. Where that turns out to be otherwise, the whole is asked.
+    """
+
+    def __init__(
+        self, column: Column, patterns: Sequence[Pattern], known: Mapping[tuple[str, str], int]
+    ) -> None:
+        self.ids: list[int] = []
+        self.asked = 0
+        self._column = column
+        self._queries = list(dict.fromkeys(filter(None, map(text_query, patterns))))
+        self.done = not self._queries
+        self.key = column.name, frozenset(self._queries)
+        about = {one: known.get((column.name, one), 0) for one in self._queries}
+        self._common = {one: texts for one, texts in about.items() if texts > COMMON}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether what was asked at once leaves nothing out: of bodies, where words are rare."""
+        return self._column.name == "body" and len(self._queries) > 1
+
+    def question(
+        self,
+        texts: int,
+        condition: Condition,
+        most: int,
+        *,
+        whole: bool,
+        among: Collection[int] | None = None,
+    ) -> Select:
+        """Return what asks for ids, of so many texts; ``whole``: with nothing left out.
+
+        ``among``: only these versions count, also for how rare a word is.
+        """
+        column, queries = self._column.name, self._queries
+        seen = "" if among is None else " JOIN v ON v.id = x"
+        within = "" if among is None else f"{AMONG}, "
+        ids = [] if among is None else [json.dumps([*among])]
+        if len(queries) == 1:
+            rank = self._rank(["1"])
+            sql = _FIND_ONE.format(
+                among=within, seen=seen, column=column, condition=condition[0], rank=rank
+            )
+            enough = COMMON if self._common and not whole else MAX_INTEGER
+            return sql, [*ids, queries[0], enough, queries[0], *condition[1], most]
+        common = {} if whole else self._common
+        # To read a vector costs a hundred times as much as to ask the index alone; which the server
+        # does by itself for who may see all, and for others in a function (migration 0015).
+        matches = " UNION ALL ".join(
+            f"SELECT {number} AS p, x AS skill_id "
+            f"FROM registry_find('{column}', {QUERY}, NULL) x{seen}"
+            for number in range(len(queries))
+        )
+        asked = [
+            f"{one} & ({' | '.join(other for other in queries if other != one)})"
+            if one in common
+            else one
+            for one in queries
+        ]
+        cases = [f"WHEN {queries.index(one)} THEN {about}" for one, about in common.items()]
+        counted = f"CASE p {' '.join(cases)} ELSE count(*) END" if cases else "count(*)"
+        rank = self._rank([_WEIGHT.format(number) for number in range(len(queries))])
+        sql = _FIND.format(
+            among=within, matches=matches, texts=counted, condition=condition[0], rank=rank
+        )
+        return sql, [*ids, *asked, texts, json.dumps(queries), *queries, *condition[1], most]
+
+    def take(self, rows: Sequence[tuple[Any, ...]], most: int, *, whole: bool) -> None:
+        """Take what was answered; it is done where nothing that was left out can be better."""
+        self.asked += 1
+        first = sorted(rows[:RANKED], key=lambda row: (-round(row[3] or 0.0, 6), row[0]))
+        self.ids = [row[0] for row in (*first, *rows[RANKED:])]
+        weights = rows[0][2] if rows else {}
+        common = (weights.get(one, 0) for one in self._common)
+        left_out = max(common, default=0) if len(self._queries) > 1 else 0
+        enough = len(rows) >= most and rows[-1][1] >= left_out
+        self.done = whole or enough or not self._common
+
+    def _rank(self, weights: Sequence[str]) -> str:
+        """Return the SQL of how much a text says, of words that weigh so much."""
+        says = worth(self._column, QUERY)
+        ranks = " + ".join(f"{weight} * {says}" for weight in weights)
+        return RANK.format(ranks=ranks, column=self._column.name)
+
+
+HEADS, BODIES, LAY, FOREIGN = range(4)
+"""The lists: of words that were typed in heads and in bodies, and of other words in heads."""
+
+TYPED, COMPOUND, OF_LAY, OF_FOREIGN = range(4)
+"""The kinds of words."""
+
+TOLD: Final = 40
+"""The heads of so many come along, of those whose places in the lists are the best."""
+
+_CUT: Final = 2
+"""Says of a word that not all texts were looked at that have it."""
+
+_WORDS: Final = """
+WITH given AS MATERIALIZED (
+    SELECT n, kind, q, p, stem, coalesce(CAST(h ->> stem AS bigint), 0) AS h,
+        coalesce(CAST(b ->> stem AS bigint), 0) AS b
+    FROM (
+        SELECT g.*, CASE WHEN w IS NOT NULL THEN (ts_lexize('stems', w))[1] END AS stem
+        FROM json_to_recordset(CAST(? AS json))
+            AS g (n int, kind int, q text, p text, w text, h json, b json)
+        OFFSET 0
+    ) g
+),
+h0 AS MATERIALIZED (
+    SELECT n, x FROM given, registry_find('head', to_tsquery('stems', q), NULL) x WHERE h = 0
+),
+b0 AS MATERIALIZED (
+    SELECT n, x FROM given, registry_find('body', to_tsquery('stems', q), {counted}) x
+    WHERE b = 0 AND kind <= 1
+),
+counted AS MATERIALIZED (
+    SELECT g.*, CASE WHEN h > 0 THEN h ELSE coalesce(i.texts, 0) END AS heads,
+        CASE WHEN b > 0 THEN b ELSE coalesce(j.texts, 0) END AS bodies
+    FROM given g LEFT JOIN (SELECT n, count(*) AS texts FROM h0 GROUP BY n) i ON i.n = g.n
+        LEFT JOIN (SELECT n, count(*) AS texts FROM b0 GROUP BY n) j ON j.n = g.n
+),
+begun AS MATERIALIZED (SELECT n, p FROM counted WHERE p IS NOT NULL AND heads + bodies = 0),
+h1 AS MATERIALIZED (
+    SELECT n, x FROM begun, registry_find('head', to_tsquery('stems', p), NULL) x
+),
+b1 AS MATERIALIZED (
+    SELECT n, x FROM begun, registry_find('body', to_tsquery('stems', p), {counted}) x
+),
+words AS MATERIALIZED (
+    SELECT c.n, kind, stem, h, b, p IS NOT NULL AND coalesce(i.texts, j.texts) IS NOT NULL AS begun,
+        CASE WHEN coalesce(i.texts, j.texts) IS NULL THEN q ELSE p END AS q,
+        least(coalesce(i.texts, heads), {counted}) AS heads,
+        least(coalesce(j.texts, bodies), {counted}) AS bodies
+    FROM counted c LEFT JOIN (SELECT n, count(*) AS texts FROM h1 GROUP BY n) i ON i.n = c.n
+        LEFT JOIN (SELECT n, count(*) AS texts FROM b1 GROUP BY n) j ON j.n = c.n
+),
+"""
+
+# A common word is looked for beside the others of its list; where there is none, in some. What
+# is in order already is looked up one after the other, until enough pass the condition.
+_MATCHES: Final = """
+member AS MATERIALIZED (
+    SELECT l, n, q, h FROM words JOIN (VALUES {lists}) AS v (l) ON CASE l
+        WHEN 0 THEN kind <= 1 AND heads > 0
+        WHEN 1 THEN false
+        WHEN 2 THEN kind <= 1 AND heads > 0 OR kind = 2
+        ELSE kind = 3 END
+),
+chosen AS MATERIALIZED (
+    SELECT n, q, b, count(*) OVER () = 1 AS alone FROM (
+        SELECT n, q, b, row_number() OVER rarest AS place,
+            sum(bodies) OVER (rarest ROWS UNBOUNDED PRECEDING) AS texts
+        FROM words WHERE bodies > 0 AND (kind = 0 OR kind = 1 AND heads > 0)
+            AND (bodies < {counted} OR heads < {heads})
+        WINDOW rarest AS (ORDER BY bodies, heads, n)
+    ) w WHERE place = 1 OR place <= {words} AND texts <= {texts}
+),
+m AS MATERIALIZED (
+    SELECT l, n, x FROM member JOIN (SELECT * FROM h0 UNION ALL SELECT * FROM h1) f USING (n)
+    UNION ALL
+    SELECT l, n, x FROM (
+        SELECT a.l, a.n, a.q, string_agg(o.q, ' | ') AS others
+        FROM member a LEFT JOIN member o ON o.l = a.l AND o.n <> a.n WHERE a.h > 0 GROUP BY 1, 2, 3
+    ) a, registry_find('head', to_tsquery('stems', q || coalesce(' & (' || others || ')', '')),
+        CASE WHEN others IS NULL THEN {common} END) x
+    UNION ALL
+    SELECT 1, n, x FROM chosen JOIN (SELECT * FROM b0 UNION ALL SELECT * FROM b1) f USING (n)
+    UNION ALL
+    SELECT 1, n, x FROM chosen, registry_find(
+        'body', to_tsquery('stems', q), CASE WHEN alone THEN {common} END) x WHERE b > 0
+),
+r AS MATERIALIZED (
+    SELECT l, n, q, weight, CAST(round(weight / 1e6, 4) AS double precision) AS worth FROM (
+        SELECT e.l, e.n, to_tsquery('stems', e.q) AS q,
+            CASE WHEN count(*) OVER (PARTITION BY e.l) = 1 THEN 1000000 ELSE CAST(
+                1e6 * ln(1 + greatest(number - held, 0.5) / (held + 0.5)) AS int
+            ) END AS weight
+        FROM (
+            SELECT a.l, a.n, a.q, CASE WHEN a.about > 0 THEN a.about ELSE f.texts END AS held
+            FROM (
+                SELECT l, n, q, h AS about FROM member UNION ALL SELECT 1, n, q, b FROM chosen
+            ) a LEFT JOIN (SELECT l, n, count(*) AS texts FROM m GROUP BY 1, 2) f USING (l, n)
+        ) e, (
+            SELECT CASE WHEN (SELECT number FROM data_version) = ? THEN CAST(? AS bigint)
+                ELSE (SELECT count(*) FROM search_texts) END AS number
+        ) d
+    ) w WHERE weight IS NOT NULL
+),
+c AS MATERIALIZED (
+    SELECT m.l, x, sum(weight) AS weight FROM m JOIN r USING (l, n) GROUP BY 1, 2
+),
+found AS MATERIALIZED (
+    SELECT v.l, f.id, f.weight, CASE v.l WHEN 1 THEN {in_body} ELSE {in_head} END AS rank
+    FROM (VALUES {lists}) AS v (l), LATERAL (
+        SELECT s.id, o.weight, row_number() OVER (ORDER BY o.weight DESC, s.id) AS place
+        FROM (SELECT x, weight FROM c WHERE c.l = v.l ORDER BY weight DESC, x) o
+            JOIN skills s ON s.id = o.x JOIN sources src ON src.id = s.source_id
+        WHERE {condition} ORDER BY o.weight DESC, s.id LIMIT ?
+    ) f
+)
+SELECT 'word' AS what, n, heads, bodies,
+    CAST(begun AS int) + CASE WHEN b = 0 AND bodies >= {counted} THEN {cut} ELSE 0 END, stem,
+    CAST(NULL AS bytea) FROM words
+UNION ALL SELECT 'weight', l, n, weight, NULL, NULL, NULL FROM r
+UNION ALL SELECT 'found', l, id, weight, rank, NULL, NULL FROM found
+UNION ALL SELECT 'skill', s.id, {strength},
+    CASE WHEN f.place <= {told} THEN s.name || ' ' || s.tags || ' ' || {description} END, k.data
+FROM (
+    SELECT id, row_number() OVER (ORDER BY sum(CAST(1 AS float) / ({half} + place)) DESC) AS place
+    FROM (
+        SELECT id, row_number() OVER (PARTITION BY l ORDER BY rank DESC NULLS LAST, id) AS place
+        FROM found
+    ) p GROUP BY id
+) f JOIN skills s ON s.id = f.id
+    JOIN sources src ON src.id = s.source_id LEFT JOIN sketches k ON k.skill_id = s.id
+"""
+
+_COLUMN_OF: Final = {one: COLUMNS["bodies" if one == BODIES else "heads"] for one in range(4)}
+
+_RANKS: Final = {
+    f"in_{column.name}": RANK.format(
+        ranks=f"(SELECT sum(r.worth * {worth(column, 'r.q')}) FROM r WHERE r.l = v.l)",
+        column=column.name,
+    )
+    for column in COLUMNS.values()
+}
+
+
+class Query(NamedTuple):
+    """Words of a query as ``tsquery``, of each kind; ``begun``: what may stand for one."""
+
+    kinds: Mapping[str, int]
+    begun: Mapping[str, str]
+    single: Mapping[str, str]
+
+    @property
+    def lists(self) -> list[int]:
+        """The lists that there are of it."""
+        kinds = set(self.kinds.values())
+        other = [one for one, kind in ((LAY, OF_LAY), (FOREIGN, OF_FOREIGN)) if kind in kinds]
+        return [HEADS, BODIES, *other]
+
+
+@dataclass(slots=True)
+class Answer:
+    """What the server said: of lists, by place and words, rows as `_Find.take` wants them."""
+
+    counts: dict[str, tuple[int, int]] = field(default_factory=dict)
+    stems: dict[str, str] = field(default_factory=dict)
+    found: dict[tuple[str, frozenset[str]], list[tuple[Any, ...]]] = field(default_factory=dict)
+    told: dict[int, HitMetadata] = field(default_factory=dict)
+
+
+def question(
+    query: Query,
+    about: Callable[[str, str], Mapping[str, int]],
+    facts: tuple[int, int],
+    condition: Condition,
+    most: int,
+    limits: SearchLimits,
+) -> Select:
+    """Return what asks for all that a search is about to need of a query.
+
+    ``about`` says of a column and a word which stems it may have, and how many texts those;
+    ``facts``: a state of the database and how many texts it had.
+    """
+    words = [
+        {
+            "n": number,
+            "kind": query.kinds[text],
+            "q": text,
+            "p": query.begun.get(text),
+            "w": query.single.get(text),
+            "h": about("head", query.single.get(text, "")),
+            "b": about("body", query.single.get(text, "")),
+        }
+        for number, text in enumerate(query.kinds)
+    ]
+    sql = (_WORDS + _MATCHES).format(
+        lists=", ".join(f"({one})" for one in query.lists),
+        condition=condition[0],
+        told=TOLD,
+        strength=PRECEDENCE,
+        description=DESCRIPTION,
+        cut=_CUT,
+        common=COMMON,
+        **_RANKS,
+        **limits._asdict(),
+    )
+    return sql, [json.dumps(words), *facts, *condition[1], most]
+
+
+def understood(query: Query, rows: Iterable[Sequence[Any]], answer: Answer) -> None:
+    """Add to an answer what was said to a `question`."""
+    texts = list(query.kinds)
+    said: dict[str, list[Sequence[Any]]] = {}
+    for what, *row in rows:
+        said.setdefault(what, []).append(row)
+    cut = set()
+    for number, heads, bodies, how, stem, _ in said.get("word", ()):
+        asked, is_begun = texts[number], how % 2
+        if stem:
+            answer.stems[query.single[asked]] = stem
+        answer.counts[asked] = (0, 0) if is_begun else (heads, bodies)
+        if asked in query.begun and (is_begun or not heads + bodies):
+            answer.counts[query.begun[asked]] = (heads, bodies)
+        if is_begun:
+            texts[number] = query.begun[asked]
+        if how >= _CUT:
+            cut.add(texts[number])
+    for one in query.lists:
+        weights = {
+            texts[n]: weight for which, n, weight, *_ in said.get("weight", ()) if which == one
+        }
+        if one == BODIES and not cut.isdisjoint(weights):
+            continue  # not all texts that have the word were looked at
+        found = [row[1:4] for row in said.get("found", ()) if row[0] == one]
+        answer.found[_COLUMN_OF[one].name, _members(query, one, weights, answer)] = [
+            (number, weight, weights, rank)
+            for number, weight, rank in sorted(found, key=lambda row: (-row[1], row[0]))
+        ]
+    for number, *strength, head, sketch in said.get("skill", ()):
+        kept = None if sketch is None else bytes(sketch)
+        answer.told[number] = HitMetadata(Precedence(*map(int, strength)), kept, head)
+
+
+def _members(
+    query: Query, which: int, weights: Mapping[str, int], answer: Answer
+) -> frozenset[str]:
+    """Return the words of a list, those that nobody has among them where they are other words."""
+    if which == BODIES:
+        return frozenset(weights)
+    counts = answer.counts
+    typed = {
+        text if counts.get(text, (0, 0)) != (0, 0) else query.begun.get(text, text)
+        for text, kind in query.kinds.items()
+        if kind <= COMPOUND
+    }
+    in_heads = {text for text in typed if counts.get(text, (0, 0))[0]}
+    lay = {text for text, kind in query.kinds.items() if kind == OF_LAY}
+    foreign = {text for text, kind in query.kinds.items() if kind == OF_FOREIGN}
+    return frozenset({HEADS: in_heads, LAY: in_heads | lay, FOREIGN: foreign}[which])
+
+
+def query_of(sought: SearchTerms) -> Query:
+    """Return what is looked for as the server understands it; what is nothing to it is left out."""
+    kinds: dict[str, int] = {}
+    begun: dict[str, str] = {}
+    plain: dict[str, str] = {}
+    mine = sorted(
+        [(pattern, TYPED, other) for pattern, other in sought.typed]
+        + [(pattern, COMPOUND, None) for pattern in sought.compounds],
+        key=lambda one: one[0],
+    )
+    others = [(one, OF_LAY, None) for one in sought.lay]
+    others += [(one, OF_FOREIGN, None) for one in sought.foreign]
+    for pattern, kind, other in (*mine, *others):
+        text = text_query(pattern)
+        if text and text not in kinds:
+            kinds[text] = kind
+            plain.update((text, word) for word in single([pattern]))
+            if other is not None:
+                begun[text] = text_query(other)
+    return Query(kinds, begun, plain)

@@ -1,0 +1,76 @@
+"""Tokens, and who changed what. Whoever may write to the database may write here."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from registry.db.interface import Reader
+from registry.model import Value
+
+
+class StoredToken(NamedTuple):
+    """A row that claims to be a token: a hint until its signature is checked."""
+
+    number: str
+    hash: str
+    name: str
+    personality: str | None
+    source: str | None
+    write: int
+    created_at: str
+    expires_at: str | None
+    used_at: str | None
+    signature: str
+
+
+SIGNED: Final = "hash name personality source write created_at expires_at".split()
+"""What is signed of a token."""
+
+
+def all_tokens(reader: Reader) -> list[StoredToken]:
+    """Return all rows, the oldest first."""
+    return _select(reader, "ORDER BY created_at, number")
+
+
+def by_hash(reader: Reader, hashed: str) -> StoredToken | None:
+    """Return the row of what has this hash."""
+    return next(iter(_select(reader, "WHERE hash = ?", hashed)), None)
+
+
+def _select(reader: Reader, rest: str, *values: object) -> list[StoredToken]:
+    sql = f"SELECT {', '.join(StoredToken._fields)} FROM tokens {rest}"
+    return list(map(StoredToken._make, reader.rows(sql, values)))
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRecord(Value):
+    """One change; ``role`` is a server's word, the rest of who it was they said of themselves.
+
+    ``detail``: of what was changed the value before and after, else what it was.
+    """
+
+    at: str
+    role: str | None
+    host: str | None
+    tool: str | None
+    client: str | None
+    what: str
+    subject: str | None
+    detail: Any
+
+
+def audit_records(reader: Reader, limit: int) -> list[AuditRecord]:
+    """Return the last changes, the latest first: all for an admin, else those of who asks."""
+    rows = reader.rows(
+        "SELECT at, role, host, tool, client, what, subject, detail FROM audit "
+        "ORDER BY id DESC LIMIT ?",
+        (limit,),
+    )
+    return [AuditRecord(*(*facts, _read(detail))) for *facts, detail in rows]
+
+
+def _read(detail: str | None) -> Any:
+    try:
+        return None if detail is None else json.loads(detail)
+    except ValueError:  # somebody else wrote it
+        return detail

@@ -1,0 +1,258 @@
+"""What is stored and does not fit its hash, and what this program never stores.
+
+No database notices the first by itself. Rows are read a few at a time, and what is larger than the
+limits not at all: a database may be anybody's. The second is asked only when something failed for
+no other reason.
+"""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from registry.db.interface import Reader
+from registry.db.read.history import unpacked
+from registry.disk.files import digest
+from registry.document.parse import parse_document
+from registry.model import SCOPES, SEVERITIES, STATUSES, Parameter
+from registry.settings import Limits
+
+if TYPE_CHECKING:
+    from sqlalchemy import Column
+
+_TEXTS: Final = 100
+"""Documents that are read at once."""
+
+_AT_ONCE: Final = 1 << 23
+"""Bytes of contents that are read at once."""
+
+_NAMED: Final = 20
+"""So many of a kind are named, and the others counted."""
+
+_LENGTHS: Final = "SELECT hash, length(data) FROM contents WHERE hash > ? ORDER BY hash LIMIT 1000"
+
+_DATA: Final = (
+    "SELECT hash, size, packed, CASE WHEN length(data) <= ? THEN data END FROM contents WHERE hash "
+)
+
+_ALTERED: Final = frozenset({"not-utf8", "nul-characters", "not-text", "byte-order-mark"})
+"""Findings about documents whose text is not all that their bytes are."""
+
+
+class MismatchedText(NamedTuple):
+    """A live version whose stored text is not that of its document."""
+
+    id: int
+    ref: str
+
+
+def mismatched_texts(
+    reader: Reader, limits: Limits, source_id: int | None = None
+) -> Iterator[MismatchedText]:
+    """Yield the live versions (of one source) whose text does not fit its content hash."""
+    which, values = ("", ()) if source_id is None else (" AND s.source_id = ?", (source_id,))
+    sql = (
+        "SELECT s.id, s.ref, s.content_hash, coalesce(length(d.text), 0), "
+        "CASE WHEN length(d.text) <= ? THEN d.text END "
+        "FROM skills s LEFT JOIN documents d ON d.skill_id = s.id "
+        f"WHERE s.live = 1 AND s.content_hash IS NOT NULL AND s.id > ?{which} "
+        f"ORDER BY s.id LIMIT {_TEXTS}"
+    )
+    most, after = limits.document_bytes, 0
+    while rows := reader.rows(sql, (most, after, *values)):
+        for number, ref, content_hash, length, text in rows:
+            if length <= most and not _fits(reader, number, content_hash, text, limits):
+                yield MismatchedText(number, ref)
+        after = rows[-1][0]
+
+
+def _fits(reader: Reader, version: int, content_hash: object, text: object, limits: Limits) -> bool:
+    if not isinstance(text, str):
+        return False
+    if digest(text.encode(errors="replace")) == content_hash:
+        return True
+    # The bytes of what is not its text alone are stored beside it, unless that is switched off.
+    most = limits.skill_bytes
+    for _, size, packed, stored in reader.rows(f"{_DATA} = ?", (most, content_hash)):
+        data = _data(size, packed, stored, most)
+        if data is not None:
+            is_whole = digest(data) == content_hash
+            return is_whole and parse_document(data, folder_name="").text == text
+    codes = reader.rows("SELECT code FROM diagnostics WHERE skill_id = ?", (version,))
+    return any(code in _ALTERED for (code,) in codes)
+
+
+def mismatched_contents(reader: Reader, limits: Limits) -> Iterator[str]:
+    """Yield the hashes of stored bytes that have another."""
+    most, after = limits.skill_bytes, ""
+    some = f"{_DATA} > ? AND hash <= ? ORDER BY hash"
+    while rows := reader.rows(_LENGTHS, (after,)):
+        for last in _ends(rows):
+            for content_hash, size, packed, stored in reader.rows(some, (most, after, last)):
+                data = _data(size, packed, stored, most)
+                if data is not None and digest(data) != content_hash:
+                    yield content_hash
+            after = last
+
+
+def _data(size: object, packed: object, stored: object, most: int) -> bytes | None:
+    """Return the bytes of a content; None: they are more than are looked at."""
+    if not isinstance(size, int) or size < 0:
+        return b""
+    if size > most:
+        return None
+    data = unpacked(stored, size) if packed else stored
+    return data if isinstance(data, bytes) else b""
+
+
+def _ends(rows: Sequence[tuple[Any, ...]]) -> Iterator[str]:
+    """Yield the last of each group of rows (hash, length) that is read at once."""
+    size = 0
+    for place, (content_hash, length) in enumerate(rows, 1):
+        size += length
+        if size >= _AT_ONCE or place == len(rows):
+            yield content_hash
+            size = 0
+
+
+def _overlong(reader: Reader, limits: Limits) -> Iterator[str]:
+    """Yield the refs of skills with more description than any skill file has."""
+    sql = "SELECT ref FROM skills WHERE live = 1 AND length(description) > ? ORDER BY id"
+    return (ref for (ref,) in reader.rows(sql, (limits.document_bytes,)))
+
+
+def hash_mismatches(reader: Reader, limits: Limits) -> Iterator[str]:
+    """Say in words what does not fit its hash, and whose it is."""
+    yield from _told(
+        _overlong(reader, limits),
+        lambda ref: f"the description of skill {ref} is longer than a SKILL.md may be",
+        "the descriptions of {} more skills are longer than a SKILL.md may be",
+    )
+    yield from _told(
+        (one.ref for one in mismatched_texts(reader, limits)),
+        lambda ref: f"the stored text of skill {ref} does not fit its hash",
+        "the stored text of {} more skills does not fit its hash",
+    )
+    yield from _told(
+        mismatched_contents(reader, limits),
+        lambda one: f"the stored bytes of {_whose(reader, one)} do not fit their hash",
+        "the stored bytes of {} more files do not fit their hash",
+    )
+
+
+def _told(found: Iterable[str], say: Callable[[str], str], others: str) -> Iterator[str]:
+    """Say of the first what they are, and of the ``others`` how many."""
+    count = 0
+    for count, one in enumerate(found, 1):
+        if count <= _NAMED:
+            yield say(one)
+    if count > _NAMED:
+        yield others.format(count - _NAMED)
+
+
+def _whose(reader: Reader, content_hash: str) -> str:
+    """Return in words whose bytes have a hash."""
+    rows = reader.rows(
+        "SELECT f.path, s.ref FROM skill_files f JOIN skills s ON s.id = f.skill_id "
+        "WHERE f.hash = ? AND s.live = 1 ORDER BY s.ref, f.path",
+        (content_hash,),
+    )
+    if rows:
+        path, refs = rows[0][0], list(dict.fromkeys(ref for _, ref in rows))
+        more = f" and {len(refs) - _NAMED} more" if len(refs) > _NAMED else ""
+        skills = "skill" if len(refs) == 1 else "skills"
+        return f"{path} of {skills} {', '.join(refs[:_NAMED])}{more}"
+    rows = reader.rows(
+        "SELECT DISTINCT name FROM revisions WHERE files LIKE ? ORDER BY name",
+        (f"%{content_hash}%",),
+    )
+    names = ", ".join(name for (name,) in rows[:_NAMED])
+    return f"what was once a file of {names}" if rows else f"the unused content {content_hash}"
+
+
+_WORDS: Final[Mapping[str, Collection[str]]] = {
+    "sources.scope": SCOPES,
+    "skills.status": STATUSES,
+    "diagnostics.severity": SEVERITIES,
+}
+
+
+def find_corruption(reader: Reader, without: Collection[str] = ()) -> str | None:
+    """Return in words the first value that this program does not store; None if there is none.
+
+    The tables ``without`` are not looked at. The hashes of bytes are compared by `unfit`; here only
+    their first byte is read. Raises `DatabaseProblem` if a table can't be read.
+    """
+    from registry.db.schema import contents, metadata
+
+    for table in metadata.sorted_tables:
+        if table.name in without:
+            continue
+        columns = list(table.columns)
+        names = ", ".join(
+            "substr(data, 1, 1)" if column is contents.c.data else column.name for column in columns
+        )
+        for row in reader.stream(f"SELECT {names} FROM {table.name}"):
+            for column, value in zip(columns, row, strict=True):
+                if not _is_storable(column, value):
+                    return f"a row of {table.name} has no {column.name} that can be used"
+    return None
+
+
+def _is_storable(column: "Column[object]", value: object) -> bool:
+    if value is None:
+        return bool(column.nullable)
+    if not isinstance(value, column.type.python_type):
+        return False
+    place = str(column)
+    if isinstance(value, str) and ("\0" in value or (place in _PATHS and not _is_inside(value))):
+        return False  # the system takes a path to end at a NUL
+    if place in _JSON:
+        try:
+            return _JSON[place](json.loads(str(value)))
+        except (ValueError, RecursionError):
+            return False
+    return place not in _WORDS or value in _WORDS[place]
+
+
+def _is_inside(path: object) -> bool:
+    """Tell whether a path leads to a place below its source or its skill."""
+    return isinstance(path, str) and not path.startswith("/") and ".." not in path.split("/")
+
+
+def _are_files(found: Any) -> bool:
+    """Tell whether this is what a revision has for its files: [path, executable, size, hash]."""
+    return isinstance(found, list) and all(
+        isinstance(file, list)
+        and len(file) == len(("path", "executable", "size", "hash"))
+        and _is_inside(file[0])
+        and isinstance(file[2], int)
+        and isinstance(file[3], str | None)
+        for file in found
+    )
+
+
+def _are_tools(found: Any) -> bool:
+    return isinstance(found, list) and all(isinstance(tool, str) for tool in found)
+
+
+def _are_parameters(found: Any) -> bool:
+    return isinstance(found, list) and all(
+        isinstance(one, dict)
+        and _SAID <= one.keys() <= _SAID | {"default"}
+        and all(isinstance(one[key], str) for key in ("name", "type", "description"))
+        for one in found
+    )
+
+
+_SAID: Final = {field.name for field in fields(Parameter)} - {"default"}
+
+_PATHS: Final = frozenset({"skills.folder", "skill_files.path"})
+
+_JSON: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "audit.detail": lambda _: True,
+    "documents.front_matter": lambda found: isinstance(found, dict),
+    "revisions.files": _are_files,
+    "skills.required_tools": _are_tools,
+    "skills.parameters": _are_parameters,
+}

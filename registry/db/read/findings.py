@@ -1,0 +1,198 @@
+"""What checks found in the skills that are stored."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import ClassVar, Final, NamedTuple
+
+from registry.db.interface import Condition, Reader
+from registry.model import SECURITY_CODES, Diagnostic, FindingCategory, Severity, Value
+
+
+@dataclass(frozen=True, slots=True)
+class FindingCount(Value):
+    """How often a finding of this code and severity was made, and in how many skills."""
+
+    KEYS: ClassVar = ("code", "severity", "category", "findings", "skills")
+
+    code: str
+    severity: Severity
+    findings: int
+    skills: int
+
+    @property
+    def category(self) -> FindingCategory:
+        """As that of `Diagnostic`."""
+        return "security" if self.code in SECURITY_CODES else "format"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding(Value):
+    """A finding, and the skill in which it was made."""
+
+    ref: str
+    name: str
+    source: str
+    finding: Diagnostic
+
+
+def count_findings(reader: Reader, condition: Condition) -> list[FindingCount]:
+    """Count the findings in skills for which a condition holds, security first, then the worst.
+
+    The answer is kept until the database changes.
+    """
+
+    def load(reader: Reader) -> list[FindingCount]:
+        rows = reader.rows(
+            "SELECT d.code, d.severity, count(*), count(DISTINCT d.skill_id) "
+            f"FROM diagnostics d JOIN skills s ON s.id = d.skill_id "
+            f"JOIN sources src ON src.id = s.source_id WHERE {condition[0]} "
+            "GROUP BY d.code, d.severity",
+            list(condition[1]),
+        )
+        found = [FindingCount(*row) for row in rows]
+        rank = {"error": 0, "warning": 1, "info": 2}
+        return sorted(
+            found,
+            key=lambda one: (
+                one.category != "security",
+                rank.get(one.severity, 3),
+                -one.findings,
+                one.code,
+            ),
+        )
+
+    return reader.remembered(f"findings {condition[0]} {list(condition[1])}", load)
+
+
+def findings_of(
+    reader: Reader, condition: Condition, code: str, *, limit: int, offset: int
+) -> list[Finding]:
+    """Return a page of the findings of one code, by the skills' names, and their lines."""
+    rows = reader.rows(
+        f"SELECT {reader.visibility.ref}, s.name, src.name, d.code, d.severity, d.message, d.line, "
+        f"d.fix, d.path FROM diagnostics d JOIN skills s ON s.id = d.skill_id "
+        f"JOIN sources src ON src.id = s.source_id WHERE d.code = ? AND {condition[0]} "
+        "ORDER BY s.name_key, s.id, d.line, d.id LIMIT ? OFFSET ?",
+        [code, *condition[1], limit, offset],
+    )
+    return [Finding(ref, name, source, Diagnostic(*facts)) for ref, name, source, *facts in rows]
+
+
+class SecurityFinding(NamedTuple):
+    """A finding about security in a skill; ``quarantined``: the skill is quarantined.
+
+    ``tree_hash``: the files that the finding is about.
+    """
+
+    ref: str
+    severity: Severity
+    code: str
+    message: str
+    quarantined: bool
+    tree_hash: str | None
+
+
+def security_findings(reader: Reader, source: str) -> list[SecurityFinding]:
+    """Return the findings about security in a source's skills but for mere notes, errors first."""
+    marks = ", ".join("?" * len(SECURITY_CODES))
+    rows = reader.rows(
+        "SELECT s.ref, d.severity, d.code, d.message, s.held, s.tree_hash "
+        "FROM diagnostics d "
+        "JOIN skills s ON s.id = d.skill_id JOIN sources src ON src.id = s.source_id "
+        f"WHERE src.name = ? AND s.live = 1 AND d.severity <> 'info' AND d.code IN ({marks}) "
+        "ORDER BY d.severity, s.ref, d.code",
+        (source, *sorted(SECURITY_CODES)),
+    )
+    return [SecurityFinding._make((*facts, held == 1, tree)) for *facts, held, tree in rows]
+
+
+class StoredFindings(NamedTuple):
+    """What was found in a stored version that can be used: of which files, by which rules.
+
+    ``tags``: one a line; where there are any ``front_matter`` is JSON.
+    """
+
+    position: str
+    fingerprint: str
+    tree_hash: str | None
+    name: str
+    tags: str
+    front_matter: str | None
+    findings: tuple[Diagnostic, ...]
+
+
+PAGE: Final = 500
+"""Number of skills whose findings are read at once."""
+
+_FINDINGS: Final = (
+    "SELECT s.*, d.code, d.severity, d.message, d.line, d.fix, d.path FROM ("
+    "SELECT id, position, fingerprint, tree_hash, name, tags, CASE WHEN tags <> '' THEN "
+    "(SELECT front_matter FROM documents WHERE skill_id = skills.id) END AS front_matter "
+    "FROM skills WHERE source_id = ? AND live = 1 AND status IN ('ok', 'warning') "
+    "AND position > ? ORDER BY position LIMIT ?) s "
+    "LEFT JOIN diagnostics d ON d.skill_id = s.id ORDER BY s.position, d.id"
+)
+
+
+def stored_findings(reader: Reader, source_id: int) -> Iterator[StoredFindings]:
+    """Yield what was found in the live versions of a source, in the order of `position`.
+
+    They are read page by page: who goes through them reads files meanwhile, and would hold up who
+    writes.
+    """
+    last, number = "", PAGE
+    while number == PAGE:
+        number = 0
+        rows = reader.rows(_FINDINGS, (source_id, last, PAGE))
+        for _, found in groupby(rows, key=itemgetter(0)):
+            first, *others = found
+            facts = first[1:7]
+            findings = tuple(Diagnostic(*row[7:]) for row in (first, *others) if row[7])
+            yield StoredFindings._make((*facts, findings))
+            number, last = number + 1, first[1]
+
+
+def links_outside(reader: Reader) -> list[tuple[int, int, str]]:
+    """Return (id, source id, folder) of versions that stand for links out of every source."""
+    return reader.rows(
+        "SELECT s.id, s.source_id, s.folder FROM diagnostics d JOIN skills s ON s.id = d.skill_id "
+        "WHERE d.code = 'link-outside' AND d.path IS NULL AND s.live = 1 AND s.file_count = 0 "
+        "ORDER BY s.id"
+    )
+
+
+def links_known(
+    reader: Reader, host: str, messages: Sequence[str], most: int
+) -> list[tuple[str, str, str]]:
+    """Return (root, folder, message) of the links in a host's sources with one of these messages.
+
+    A root is its source's path; that the source is on this machine is the host's claim.
+    """
+    marks = ", ".join("?" * len(messages))
+    return reader.rows(
+        "SELECT src.path, d.folder, d.message FROM diagnostics d "
+        "JOIN sources src ON src.id = d.source_id WHERE d.skill_id IS NULL "
+        "AND d.code = 'link-known' AND src.host = ? "
+        f"AND d.message IN ({marks}) ORDER BY src.path, d.folder LIMIT ?",
+        (host, *messages, most),
+    )
+
+
+def links_in(reader: Reader, source_id: int) -> list[str]:
+    """Return where in a source there are links to folders that are counted elsewhere."""
+    sql = (
+        "SELECT folder FROM diagnostics "
+        "WHERE source_id = ? AND skill_id IS NULL AND code = 'link-known'"
+    )
+    return [folder for (folder,) in reader.rows(sql, (source_id,))]
+
+
+def notice_digest(reader: Reader, source_id: int) -> list[tuple[str, str]]:
+    """Return (folder, code) of the stored findings that belong to no skill."""
+    sql = (
+        "SELECT folder, code FROM diagnostics WHERE source_id = ? AND skill_id IS NULL "
+        "ORDER BY folder, code"
+    )
+    return reader.rows(sql, (source_id,))

@@ -1,0 +1,404 @@
+"""What skills were like and what happened to them: revisions, stored bytes, tombstones, changes.
+
+Whoever may write to the database may write here: a change that is not signed is a hint, never an
+order.
+"""
+
+import json
+import zlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from heapq import merge
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from registry.db.interface import Condition, Reader
+from registry.db.read.skills import DESCRIPTION, StoredSkill, origin_of, select
+from registry.disk.files import digest
+from registry.errors import ContentDamaged, FileTooLarge
+from registry.model import Origin, SkillFile, Value
+from registry.text import is_utc_text, utc_now
+
+
+@dataclass(frozen=True, slots=True)
+class Revision(Value):
+    """One content that a skill had; ``number`` counts from 1, ``current``: it has it now.
+
+    ``origin``: where it came from, when that was read from a remote source. ``role``, ``host``,
+    ``tool`` and ``client``: who brought it about; the role is a server's word.
+
+    ``document`` is the path of the skill file among ``files``; ``complete``: all bytes are stored.
+    """
+
+    uid: str
+    number: int
+    name: str
+    document: str | None
+    content_hash: str | None
+    tree_hash: str
+    seen_at: str
+    files: tuple[SkillFile, ...]
+    current: bool
+    complete: bool
+    origin: Origin | None = None
+    role: str | None = None
+    host: str | None = None
+    tool: str | None = None
+    client: str | None = None
+
+
+def revisions(reader: Reader, uid: str) -> list[Revision]:
+    """Return the revisions of a skill, the newest first."""
+    return _select(reader, "r.uid = ? ORDER BY r.number DESC", uid)
+
+
+def revisions_with_files(reader: Reader, tree_hash: str) -> list[Revision]:
+    """Return the revisions of any skill with these files, but of those that wait to be trusted."""
+    held = "SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 AND s.held = 1"
+    return _select(reader, f"r.tree_hash = ? AND NOT EXISTS ({held}) ORDER BY r.id", tree_hash)
+
+
+def skills_that_had(reader: Reader, source: str, tree_hash: str) -> list[StoredSkill]:
+    """Return the skills of a source that have or had these files, wherever they are by now."""
+    had = "SELECT 1 FROM revisions r WHERE r.uid = s.uid AND r.tree_hash = ?"
+    condition = f"src.name = ? AND EXISTS ({had}) ORDER BY s.position"
+    return select(reader, condition, source, tree_hash)
+
+
+def _select(reader: Reader, condition: str, value: str) -> list[Revision]:
+    file_hash = reader.json_item.format(3)
+    rows = reader.rows(
+        "SELECT r.uid, r.number, r.name, r.document, r.content_hash, r.tree_hash, r.seen_at, "
+        "r.origin, r.files, EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
+        "AND s.tree_hash = r.tree_hash), "
+        # Each is looked up by its hash: a list of all contents would be as long as the registry. An
+        # offset keeps a server from making one, for who is bound by policies.
+        f"NOT EXISTS (SELECT 1 FROM {reader.json_each.format('r.files')} e "
+        f"WHERE NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = {file_hash} "
+        "LIMIT 1 OFFSET 0) "
+        "AND NOT EXISTS (SELECT 1 FROM skills s "
+        f"WHERE s.uid = r.uid AND s.live = 1 AND s.content_hash = {file_hash})), "
+        "r.role, r.host, r.tool, r.client "
+        f"FROM revisions r WHERE {condition}",
+        (value,),
+    )
+    found = []
+    for *facts, origin, files, current, complete, role, host, tool, client in rows:
+        listed = tuple(
+            SkillFile(path, size, content_hash, bool(executable))
+            for path, executable, size, content_hash in sorted(json.loads(files))
+        )
+        came = origin_of(origin) if origin else None
+        who = (role, host or None, tool, client)
+        found.append(Revision(*(*facts, listed, current == 1, complete == 1, came, *who)))
+    return found
+
+
+def content(reader: Reader, uid: str, file: SkillFile, limit: int) -> bytes | None:
+    """Return the bytes of a file that a skill has or had; None: they are not stored.
+
+    They have the file's hash, and no more than ``limit`` of them are unpacked, whatever is stored:
+    a database may be anybody's. Raises `ContentDamaged`, `FileTooLarge`.
+    """
+    rows = reader.rows(
+        "SELECT size, packed, CASE WHEN length(data) <= ? THEN data END FROM contents "
+        "WHERE hash = ?",
+        (limit, file.hash),
+    )
+    if rows:
+        size, packed, stored = rows[0]
+        if isinstance(size, int) and size > limit:
+            raise FileTooLarge(path=file.path, size=size, limit=limit)
+        data = unpacked(stored, limit) if packed else stored
+        if not isinstance(data, bytes) or digest(data) != file.hash:
+            raise ContentDamaged(path=file.path)
+        return data
+    # What is live is not stored twice.
+    for (text,) in reader.rows(
+        "SELECT d.text FROM skills s JOIN documents d ON d.skill_id = s.id "
+        "WHERE s.uid = ? AND s.live = 1 AND s.content_hash = ?",
+        (uid, file.hash),
+    ):
+        data = text.encode()
+        if digest(data) == file.hash:
+            return bytes(data)
+    return None
+
+
+def unpacked(packed: object, most: int) -> bytes | None:
+    """Return what was compressed; None: it can't be unpacked, or has more than ``most`` bytes."""
+    if not isinstance(packed, bytes):
+        return None
+    try:
+        return zlib.decompressobj().decompress(packed, most + 1)
+    except zlib.error:
+        return None
+
+
+def missing_contents(reader: Reader, host: str, unfit: Collection[str]) -> list[tuple[str, ...]]:
+    """Return (hash, source's root, folder, path) of a host's supporting files that are not stored.
+
+    Those of one skill come one after the other. ``unfit``: hashes of which other bytes are stored;
+    they count as not stored.
+    """
+    values: list[object] = [host]
+    others = ""
+    if unfit:
+        wrong = f"SELECT {reader.json_item.format(0)} FROM {reader.json_each.format('?')} e"
+        others = f" OR f.hash IN ({wrong})"
+        values.append(json.dumps([[one] for one in unfit]))
+    return reader.rows(
+        "SELECT f.hash, min(src.path), min(s.folder), min(f.path) FROM skills s "
+        "JOIN sources src ON src.id = s.source_id JOIN skill_files f ON f.skill_id = s.id "
+        "WHERE s.live = 1 AND src.host = ? AND f.hash IS NOT NULL AND (f.path <> s.document "
+        f"AND NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = f.hash){others}) "
+        "GROUP BY f.hash, s.id ORDER BY s.id",
+        values,
+    )
+
+
+def stored_hashes(reader: Reader, source_id: int, folder: str) -> list[str]:
+    """Return the hashes of the live files in a skill's folder of which the bytes are stored."""
+    rows = reader.rows(
+        "SELECT c.hash FROM skills s JOIN skill_files f ON f.skill_id = s.id "
+        "JOIN contents c ON c.hash = f.hash "
+        "WHERE s.source_id = ? AND s.folder = ? AND s.live = 1",
+        (source_id, folder),
+    )
+    return [row[0] for row in rows]
+
+
+class CurrentTurn(NamedTuple):
+    """A content that a skill had: ``turn`` rises with each that became current.
+
+    ``number`` is its revision's; ``current``: the skill has it now.
+    """
+
+    turn: int
+    number: int
+    seen_at: str
+    current: bool
+
+
+def turns(reader: Reader, uid: str) -> list[CurrentTurn]:
+    """Return the contents of a skill, what was current last first."""
+    rows = reader.rows(
+        "SELECT coalesce(r.turn, r.number), r.number, r.seen_at, EXISTS (SELECT 1 FROM skills s "
+        "WHERE s.uid = r.uid AND s.live = 1 AND s.tree_hash = r.tree_hash) "
+        "FROM revisions r WHERE r.uid = ? ORDER BY 1 DESC",
+        (uid,),
+    )
+    return [CurrentTurn(turn, number, at, current == 1) for turn, number, at, current in rows]
+
+
+def last_turns(reader: Reader, ids: Sequence[int]) -> dict[int, int]:
+    """Return the turn of the content that versions have."""
+    rows = reader.rows(
+        "SELECT s.id, coalesce(r.turn, r.number) FROM skills s "
+        "JOIN revisions r ON r.uid = s.uid AND r.tree_hash = s.tree_hash "
+        f"WHERE s.id {reader.in_json_array}",
+        [json.dumps(list(ids))],
+    )
+    return dict(rows)
+
+
+def first_seen(reader: Reader, ids: Sequence[int]) -> list[int]:
+    """Return versions in the order in which their skills were first seen."""
+    rows = reader.rows(
+        "SELECT s.id FROM skills s LEFT JOIN revisions r ON r.uid = s.uid "
+        f"WHERE s.id {reader.in_json_array} GROUP BY s.id ORDER BY min(r.id), s.id",
+        [json.dumps(list(ids))],
+    )
+    return [row[0] for row in rows]
+
+
+Happened: TypeAlias = Literal["added", "changed", "removed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Value):
+    """A content that a skill was first seen with, or that it went; ``revision`` counts from 1.
+
+    ``ref`` finds the skill, or of one that is gone its history. ``at`` is when a sync, or what
+    changed it, noticed.
+    """
+
+    kind: Happened
+    ref: str
+    name: str
+    source: str
+    description: str
+    revision: int | None
+    at: str
+    uid: str
+
+
+def recent(
+    reader: Reader, condition: Condition, *, limit: int, since: str | None = None, gone: bool = True
+) -> list[Change]:
+    """Return the last changes of the skills for which a condition holds, the latest first.
+
+    ``since``: none from before this time. ``gone``: what was removed, too, wherever it was.
+    """
+    values: list[object] = list(condition[1])
+    bound = ""
+    if since is not None:
+        bound = "AND r.seen_at >= ? "
+        values.append(since)
+    seen = reader.rows(
+        f"SELECT r.number, {reader.visibility.ref}, s.name, src.name, {DESCRIPTION}, "
+        "r.seen_at, r.uid "
+        # SQLite keeps to the order of a CROSS JOIN: backwards from the last revision, no further
+        # than it has to.
+        "FROM revisions r CROSS JOIN skills s JOIN sources src ON src.id = s.source_id "
+        f"WHERE s.uid = r.uid AND {condition[0]} {bound}ORDER BY r.id DESC LIMIT ?",
+        [*values, limit],
+    )
+    came = [
+        Change("added" if number == 1 else "changed", ref, name, source, about, number, at, uid)
+        for number, ref, name, source, about, at, uid in seen
+    ]
+    went = _removals(reader, limit, since) if gone else []
+    # Who restores a database, or sets a clock, has times that are in no order.
+    ordered = sorted(came, key=lambda one: one.at, reverse=True)
+    return list(merge(ordered, went, key=lambda one: one.at, reverse=True))[:limit]
+
+
+def _removals(reader: Reader, limit: int, since: str | None) -> list[Change]:
+    rows: Sequence[tuple[Any, ...]] = reader.rows(
+        "SELECT g.uid, g.name, g.source, g.folder, g.since FROM gone g "
+        "WHERE g.since >= ? AND NOT EXISTS "
+        "(SELECT 1 FROM skills s WHERE s.uid = g.uid AND s.live = 1) "
+        "ORDER BY g.since DESC, g.uid LIMIT ?",
+        [since or "", limit],
+    )
+    return [
+        Change("removed", f"{source}/{folder}" if source else name, name, source, "", None, at, uid)
+        for uid, name, source, folder, at in rows
+        if is_utc_text(at)  # a stranger's words are told nobody in the place of a time
+    ]
+
+
+class Tombstone(NamedTuple):
+    """A skill that is no longer live; a row may be anybody's, so it is a hint.
+
+    ``source`` and ``folder`` are where it was, empty where that is not known; ``since`` is when
+    that was noticed; ``tree_hash`` is of its last content; ``trash`` is its number there, where the
+    registry deleted it.
+    """
+
+    uid: str
+    name: str
+    source: str
+    folder: str
+    created_at: str
+    since: str
+    tree_hash: str | None
+    trash: str | None
+
+    @property
+    def place(self) -> str:
+        """Where it was, source/folder; empty where that is not known."""
+        return f"{self.source}/{self.folder}" if self.source else ""
+
+
+def latest_tombstone(
+    reader: Reader,
+    handle: str,
+    sources: Collection[str] | None = None,
+    *,
+    without: Collection[str] = (),
+    trash: Collection[str] = (),
+) -> Tombstone | None:
+    """Return the skill of this name, source/name, source/folder or uid that went last.
+
+    ``sources``: only what was in one of these; None: wherever it was. None is meant that is
+    ``without`` (uids), or lies in the ``trash`` (numbers).
+    """
+    source, _, rest = handle.partition("/")
+    rows = reader.rows(
+        "SELECT g.uid, g.name, g.source, g.folder, g.created_at, g.since, g.tree_hash, g.trash "
+        "FROM gone g WHERE (g.name = ? OR g.uid = ? "
+        "OR (g.source = ? AND (g.folder = ? OR g.name = ?))) "
+        "AND NOT EXISTS (SELECT 1 FROM skills s WHERE s.uid = g.uid AND s.live = 1) "
+        "ORDER BY g.since DESC, g.uid",
+        (handle, handle, source, rest, rest),
+    )
+    now = utc_now()
+    for row in rows:
+        one = Tombstone._make(row)
+        if one.uid in without or one.trash in trash:
+            continue
+        if sources is None or one.source in sources:
+            # Words of a stranger are told nobody in the place of a time.
+            created, since = (
+                time if is_utc_text(time) else now for time in (one.created_at, one.since)
+            )
+            return one._replace(created_at=created, since=since)
+    return None
+
+
+class RecordedChange(NamedTuple):
+    """A change that the registry made to one skill.
+
+    ``kind`` is create, update, delete or restore; ``before`` and ``after`` are tree hashes, None
+    if there was no skill; ``number`` is the number of the operation. A pull is also a change, of
+    no source: see `exchange.remembered`. ``command`` is shared by all changes of one run of the
+    program, None for a change that belongs to no run. ``tool`` is not signed: a hint for people.
+    """
+
+    id: int
+    number: str
+    kind: str
+    uid: str
+    name: str
+    source: str
+    folder: str
+    before: str | None
+    after: str | None
+    made_at: str
+    signature: str
+    command: str | None = None
+    tool: str | None = None
+
+
+SIGNED: Final = "kind uid name folder before after made_at".split()
+"""The signed columns. The signature itself covers the source and the database."""
+
+GROUP_DIGITS: Final = 12
+"""Number of leading hex digits that the numbers of changes made together share."""
+
+REMEMBERED: Final = 101
+"""Number of commands that are kept for `undo` on a host: 100, and the `undo` of the oldest."""
+
+MAX_CHANGES: Final = 20_000
+"""Number of changes that `undo` reads at most."""
+
+
+def facts_of(change: RecordedChange) -> dict[str, Any]:
+    """Return what is signed of a change. Changes made before there were commands have none."""
+    facts = {key: getattr(change, key) for key in SIGNED}
+    return facts if change.command is None else {**facts, "command": change.command}
+
+
+def last_changes(reader: Reader, host: str) -> list[RecordedChange]:
+    """Return the recorded changes of a host, the latest first, at most `MAX_CHANGES`."""
+    columns = ", ".join(RecordedChange._fields)
+    sql = f"SELECT {columns} FROM changes WHERE host = ? ORDER BY id DESC LIMIT ?"
+    return list(map(RecordedChange._make, reader.rows(sql, (host, MAX_CHANGES))))
+
+
+def was_moved(reader: Reader, change: RecordedChange) -> bool:
+    """Tell whether a skill is live, and not where a change left it."""
+    sql = (
+        "SELECT 1 FROM skills s JOIN sources src ON src.id = s.source_id "
+        "WHERE s.uid = ? AND s.live = 1 AND NOT (src.name = ? AND s.folder = ?) LIMIT 1"
+    )
+    return bool(reader.rows(sql, (change.uid, change.source, change.folder)))
+
+
+def content_before(reader: Reader, uid: str, tree_hash: str) -> str | None:
+    """Return the tree hash that the last change of a skill, to this one, took the place of."""
+    rows = reader.rows(
+        "SELECT before, after FROM changes WHERE uid = ? ORDER BY id DESC LIMIT 1", (uid,)
+    )
+    return rows[0][0] if rows and rows[0][1] == tree_hash else None

@@ -1,0 +1,92 @@
+"""The journal, as far as it is read: what it says is unfinished.
+
+Whoever may write to the database may write here: a row is a hint about a change, never an order.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from registry.db.interface import Reader, Select
+
+Kind = Literal[
+    "create", "update", "delete", "create together", "update together", "delete together"
+]
+"""The last three are parts of one change: journalled at once, and each is finished (`moves`)."""
+
+_TEXTS: Final = tuple(
+    "id host root kind folder target staged base new uid created_at started_at".split()
+)
+
+MAX_NOTED: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """One unfinished change of ``target`` (a path below the root of the source).
+
+    ``staged`` is where, below the state folder, the new content waits or the displaced one lies:
+    for a skill's deletion and a restore ``trash/ID/tree``, else ``ops/ID/tree``. ``base`` and
+    ``new`` are digests (`atomic.digest_of`) of what was there and of what is to be there; None for
+    nothing. ``folder`` is the skill's; ``uid`` and ``created_at`` are what a restored skill gets
+    back.
+    """
+
+    id: str
+    host: str
+    source_id: int
+    root: str
+    kind: Kind
+    folder: str
+    target: str
+    staged: str
+    base: str | None
+    new: str | None
+    uid: str | None = None
+    created_at: str | None = None
+    started_at: str = ""
+
+    @property
+    def creates(self) -> bool:
+        """Whether there must be nothing in its place before."""
+        return self.kind in {"create", "create together"}
+
+    @property
+    def deletes(self) -> bool:
+        """Whether what is there is to be gone."""
+        return self.kind in {"delete", "delete together"}
+
+    @property
+    def is_rename(self) -> bool:
+        """Whether it is a part of renaming a skill: the new folder, or the old one."""
+        is_old = self.kind == "delete together" and self.staged.startswith("ops/")
+        return is_old or self.kind == "create together"
+
+    @property
+    def is_together(self) -> bool:
+        """Whether it is one of several changes that are made together."""
+        return self.kind.endswith(" together")
+
+
+UNFINISHED: Final[Select] = ("SELECT 1 FROM journal LIMIT 1", ())
+
+
+def has_entries(reader: Reader) -> bool:
+    """Tell whether any change, of whatever host, is unfinished."""
+    return bool(reader.rows(*UNFINISHED))
+
+
+def is_journalled(reader: Reader, entry: JournalEntry) -> bool:
+    """Tell whether the journal says of a change what this entry does, in all its columns.
+
+    The database compares: what a row holds instead, of whatever kind and size, is not looked at.
+    """
+    same = " AND ".join(f"coalesce({column}, '') = ?" for column in _TEXTS)
+    values = [getattr(entry, column) or "" for column in _TEXTS]
+    sql = f"SELECT 1 FROM journal WHERE source_id = ? AND {same}"
+    return bool(reader.rows(sql, (entry.source_id, *values)))
+
+
+def unfinished_changes(reader: Reader, host: str) -> list[tuple[str, int]]:
+    """Return the number and the source of unfinished changes of a host, at most `MAX_NOTED`."""
+    sql = "SELECT substr(id, 1, 40), source_id FROM journal WHERE host = ? ORDER BY id LIMIT ?"
+    return [(str(number), source) for number, source in reader.rows(sql, (host, MAX_NOTED))]

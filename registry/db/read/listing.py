@@ -1,0 +1,780 @@
+"""Listings, counts, facets, and all skills that models are offered; their filters as SQL."""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from typing import Any, Final, NamedTuple, Self, TypeAlias, TypedDict
+
+from registry.db.interface import MAX_INTEGER, Condition, Reader, Select
+from registry.db.read.skills import (
+    DESCRIPTION,
+    FROM,
+    ORDER,
+    PATH,
+    SORTS,
+    Sort,
+    columns,
+    order,
+    skill_of,
+)
+from registry.db.visibility import IMPORTED, OFFERABLE, USABLE, Visibility
+from registry.errors import UsageProblem
+from registry.model import SCOPES, STATUSES, Page, Scope, Skill, Value
+from registry.text import tag_key
+
+Time: TypeAlias = str | date | timedelta
+"""A moment: a timestamp, a day, or an age (`registry.document.dates.moment`)."""
+
+_TIMES: Final = ("created_since", "created_until", "updated_since", "updated_until", "unused_since")
+
+_CHOICES: Final = (("scope", SCOPES), ("status", STATUSES))
+
+MAX_TAGS: Final = 100
+"""Tags that one listing can be narrowed to."""
+
+NO_LIMIT: Final = MAX_INTEGER
+"""As a LIMIT: all rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """What a listing shows.
+
+    Times may be given in any of the ways people write them, as a `datetime` or a `date`, or as an
+    age (``"30d"``, a `timedelta`); they are kept as UTC, ISO 8601 with Z. Both ends are included,
+    and of a day that ends a time its last second.
+
+    ``tags`` must all be there, of ``any_tags`` one. ``unused_since``: what no tool has read since
+    then. ``offered`` leaves out what hides itself from models. ``all`` adds shadowed and invalid
+    skills, and those of projects elsewhere; a ``status`` shows just those. ``ids`` are the versions
+    among which to choose; they alone say what is shadowed.
+
+    Raises `UsageProblem` for what is no such value.
+    """
+
+    tags: Sequence[str] = ()
+    any_tags: Sequence[str] = ()
+    kind: str | None = None
+    category: str | None = None
+    scope: str | None = None
+    source: str | None = None
+    status: str | None = None
+    created_since: Time | None = None
+    created_until: Time | None = None
+    updated_since: Time | None = None
+    updated_until: Time | None = None
+    unused_since: Time | None = None
+    offered: bool = False
+    ids: Collection[int] | None = None
+    all: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the values, and bring times into their one form."""
+        for key in ("tags", "any_tags"):
+            _check_texts(key, getattr(self, key))
+        if self.ids is not None and isinstance(self.ids, str | bytes):
+            raise UsageProblem(message="ids must be a list of numbers")
+        for key in ("kind", "category", "scope", "source", "status"):
+            value = getattr(self, key)
+            if value is not None and not isinstance(value, str):
+                raise UsageProblem(message=f"{key} must be text, not {value!r:.60}")
+        for key, choices in _CHOICES:
+            value = getattr(self, key)
+            if value is not None and value not in choices:
+                known = ", ".join(choices)
+                raise UsageProblem(message=f"{key} can't be {value!r:.60}; it is one of: {known}")
+        for key in _TIMES:
+            value = getattr(self, key)
+            if value is not None:
+                object.__setattr__(self, key, _moment(key, value))
+
+
+class FilterArguments(TypedDict, total=False):
+    """The values of `Filters` as keywords of a method."""
+
+    tags: Sequence[str]
+    any_tags: Sequence[str]
+    kind: str | None
+    category: str | None
+    scope: str | None
+    source: str | None
+    status: str | None
+    created_since: Time | None
+    created_until: Time | None
+    updated_since: Time | None
+    updated_until: Time | None
+    unused_since: Time | None
+    offered: bool
+    ids: Collection[int] | None
+    all: bool
+
+
+def filters_of(filters: Filters | None, wanted: FilterArguments) -> Filters:
+    """Return what was given as one value or as keywords. Raises `UsageProblem` for both at once."""
+    if filters is not None:
+        if wanted:
+            given = ", ".join(wanted)
+            raise UsageProblem(message=f"give {given} within the filters, not beside them")
+        return filters
+    if unknown := wanted.keys() - FilterArguments.__annotations__.keys():
+        known = ", ".join(FilterArguments.__annotations__)
+        raise UsageProblem(message=f"there is no filter {min(unknown)}; there are: {known}")
+    return Filters(**wanted)
+
+
+def check_page(sort: str, limit: int | None, offset: int) -> None:
+    """Raise `UsageProblem` for a page that there can't be."""
+    if sort not in SORTS:
+        known = ", ".join(SORTS)
+        raise UsageProblem(message=f"sort can't be {sort!r:.60}; it is one of: {known}")
+    for name, number in (("limit", limit), ("offset", offset)):
+        if number is None and name == "limit":
+            continue
+        if not isinstance(number, int) or number < 0:
+            raise UsageProblem(message=f"{name} must be a number from 0, not {number!r:.60}")
+
+
+def _moment(key: str, value: Time) -> str:
+    from registry.document.dates import moment
+
+    try:
+        return moment(value, end=key.endswith("_until"))
+    except ValueError as error:
+        raise UsageProblem(message=f"{key}: {error}") from error
+
+
+def _check_texts(key: str, value: object) -> None:
+    """Raise `UsageProblem` for anything but a list of texts, and for too many of them."""
+    if not isinstance(value, Collection) or isinstance(value, str | bytes):
+        raise UsageProblem(message=f"{key} must be a list of texts, not {value!r:.60}")
+    if len(value) > MAX_TAGS:
+        raise UsageProblem(message=f"give at most {MAX_TAGS} {key}, not {len(value)}")
+    if not all(isinstance(one, str) for one in value):
+        raise UsageProblem(message=f"{key} must be a list of texts, not {value!r:.60}")
+
+
+def where(
+    reader: Reader,
+    filters: Filters,
+    visibility: Visibility,
+    *,
+    elsewhere: bool = False,
+    ids: bool = True,
+) -> tuple[str, list[object]]:
+    """Return the condition on ``s`` (skills) and ``src`` (sources) and its parameters.
+
+    ``elsewhere``: only skills of projects that the ``visibility`` does not show.
+    ``ids``: with the ids of the filters; without them the caller has to check these.
+    """
+    clauses: list[str] = ["s.live = 1", "src.enabled = 1"]
+    values: list[object] = []
+    if filters.status is not None:
+        clauses.append("s.status = ?")
+        values.append(filters.status)
+    else:
+        clauses.append("s.status <> 'no_document'" if filters.all else USABLE)
+    if filters.ids is not None and ids:
+        clauses.append(f"s.id {reader.in_json_array}")
+        values.append(json.dumps(list(filters.ids)))
+    elif filters.ids is None and not filters.all:
+        clauses += [
+            f"{visibility.shadowed} = 0",
+            visibility.beyond if elsewhere else visibility.within,
+        ]
+    if filters.offered:
+        clauses.append("s.hidden = 0")
+    if filters.unused_since is not None:
+        clauses.append("s.uid NOT IN (SELECT uid FROM usage WHERE last_read_at >= ?)")
+        values.append(filters.unused_since)
+    for tag in filters.tags:
+        clauses.append("s.id IN (SELECT skill_id FROM skill_tags WHERE tag = ?)")
+        values.append(tag_key(tag))
+    if filters.any_tags:
+        marks = ", ".join("?" * len(filters.any_tags))
+        clauses.append(f"s.id IN (SELECT skill_id FROM skill_tags WHERE tag IN ({marks}))")
+        values.extend(map(tag_key, filters.any_tags))
+    for column, operator, value in (
+        ("lower(s.kind)", "=", filters.kind and filters.kind.lower()),
+        ("lower(s.category)", "=", filters.category and filters.category.lower()),
+        ("src.scope", "=", filters.scope),
+        ("src.name", "=", filters.source),
+        ("s.created_at", ">=", filters.created_since),
+        ("s.created_at", "<=", filters.created_until),
+        ("s.updated_at", ">=", filters.updated_since),
+        ("s.updated_at", "<=", filters.updated_until),
+    ):
+        if value is not None:
+            clauses.append(f"{column} {operator} ?")
+            values.append(value)
+    return " AND ".join(clauses), values
+
+
+def keys(sort: Sort) -> list[str]:
+    """Return the columns that tell the place of a skill in a sort."""
+    return [term.split()[0] for term in ORDER[sort]]
+
+
+def behind(sort: Sort, place: Sequence[Any], *, reverse: bool) -> tuple[str, list[Any]]:
+    """Return the condition that a skill comes behind a place (`keys`), and its parameters.
+
+    Only the first column of an order may go another way than all others.
+    """
+    down = [term.endswith("DESC") != reverse for term in ORDER[sort]]
+    columns, first, rest = keys(sort), "<" if down[0] else ">", "<" if down[-1] else ">"
+    if first == rest:
+        marks = ", ".join("?" * len(columns))
+        return f"({', '.join(columns)}) {first} ({marks})", list(place)
+    tail, marks = ", ".join(columns[1:]), ", ".join("?" * len(columns[1:]))
+    condition = f"{columns[0]} {first}= ? AND ({columns[0]} {first} ? OR ({tail}) {rest} ({marks}))"
+    return condition, [place[0], *place]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Iterable[Skill]):
+    """The skills that pass some filters, in order: asked for anew each time they are gone through.
+
+    Within a snapshot of the reader they are the same each time. ``items`` and ``counted`` are kept
+    by one that was `held`.
+    """
+
+    reader: Reader
+    columns: str
+    condition: str
+    values: Sequence[object]
+    order: str
+    limit: int | None = None
+    offset: int = 0
+    items: tuple[Skill, ...] | None = None
+    counted: int | None = None
+
+    def __iter__(self) -> Iterator[Skill]:
+        """Yield the skills."""
+        if self.items is not None:
+            return iter(self.items)
+        return map(skill_of, self.reader.stream(*self.question))
+
+    @property
+    def question(self) -> Select:
+        """What asks for them."""
+        sql = f"SELECT {self.columns} FROM {FROM} WHERE {self.condition} ORDER BY {self.order}"
+        if self.is_whole:
+            return sql, self.values
+        bounds = [*self.values, NO_LIMIT if self.limit is None else self.limit, self.offset]
+        return f"{sql} LIMIT ? OFFSET ?", bounds
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all that pass the filters."""
+        return self.limit is None and self.offset == 0
+
+    @property
+    def total(self) -> int:
+        """How many pass the filters; one statement."""
+        if self.counted is not None:
+            return self.counted
+        return _count(self.reader, self.condition, self.values)
+
+    def held(self) -> Self:
+        """Return the same with nothing left to be read."""
+        items = tuple(self)
+        return replace(self, items=items, counted=len(items) if self.is_whole else self.total)
+
+
+def listing_of(
+    reader: Reader,
+    filters: Filters,
+    *,
+    sort: Sort = "name",
+    reverse: bool = False,
+    limit: int | None = None,
+    offset: int = 0,
+) -> Listing:
+    """Return the skills that pass the filters, not asked for yet."""
+    return _listing(reader, filters, reader.visibility, order(sort, reverse=reverse), limit, offset)
+
+
+def _listing(
+    reader: Reader,
+    filters: Filters,
+    visibility: Visibility,
+    ordered: str,
+    limit: int | None,
+    offset: int,
+) -> Listing:
+    what = columns(visibility), *where(reader, filters, visibility), ordered
+    return Listing(reader, *what, limit, offset)
+
+
+def list_skills(
+    reader: Reader,
+    filters: Filters,
+    *,
+    sort: Sort = "name",
+    reverse: bool = False,
+    limit: int | None = None,
+    offset: int = 0,
+) -> Page[Skill]:
+    """Return one page of the skills that pass the filters, with the true total."""
+
+    def asked(visibility: Visibility) -> Listing:
+        return _listing(reader, filters, visibility, order(sort, reverse=reverse), limit, offset)
+
+    def with_count(visibility: Visibility) -> tuple[Select, Select]:
+        found = asked(visibility)
+        return found.question, _counting(found.condition, found.values)
+
+    if limit is None and offset == 0:
+        items = tuple(map(skill_of, reader.streamed(lambda visibility: asked(visibility).question)))
+        return Page(items, len(items))
+    rows, total = reader.paged(with_count)
+    return Page(tuple(map(skill_of, rows)), total)
+
+
+def next_skills(
+    reader: Reader,
+    filters: Filters,
+    place: Sequence[Any] | None,
+    *,
+    sort: Sort,
+    reverse: bool,
+    limit: int,
+) -> list[tuple[Sequence[Any], Skill]]:
+    """Return the skills behind a place in a listing (None: from its beginning), each with its own.
+
+    What was deleted or added since then moves nothing, as it would with an offset.
+    """
+    visibility = reader.visibility
+    condition, values = where(reader, filters, visibility)
+    if place is not None:
+        further, more = behind(sort, place, reverse=reverse)
+        condition, values = f"{condition} AND {further}", [*values, *more]
+    places = keys(sort)
+    rows = reader.rows(
+        f"SELECT {', '.join(places)}, {columns(visibility)} FROM {FROM} WHERE {condition} "
+        f"ORDER BY {order(sort, reverse=reverse)} LIMIT ?",
+        [*values, limit],
+    )
+    return [(row[: len(places)], skill_of(row[len(places) :])) for row in rows]
+
+
+def count_in_other_projects(reader: Reader, filters: Filters) -> int:
+    """Return how many skills would pass the filters, were they not of projects elsewhere."""
+    visibility = reader.visibility
+    if filters.all or filters.ids is not None or not visibility.knows_projects:
+        return 0
+    return _count(reader, *where(reader, filters, visibility, elsewhere=True))
+
+
+def _count(reader: Reader, condition: str, values: Sequence[object]) -> int:
+    """Return how many skills meet a condition; the answer is kept until the database changes."""
+
+    def load(reader: Reader) -> int:
+        rows = reader.rows(*_counting(condition, values))
+        return int(rows[0][0]) if rows else 0
+
+    return reader.remembered(f"count {condition} {list(values)}", load)
+
+
+def _counting(condition: str, values: Sequence[object]) -> Select:
+    return f"SELECT count(*) FROM {FROM} WHERE {condition}", values
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """One value of a facet, and how many visible skills have it."""
+
+    value: str
+    count: int
+
+
+def tags(reader: Reader) -> list[Facet]:
+    """Count the visible skills of each tag, the most frequent first."""
+    return _facet(reader, "t.tag", f"{FROM} JOIN skill_tags t ON t.skill_id = s.id")
+
+
+def kinds(reader: Reader) -> list[Facet]:
+    """Count the visible skills of each kind."""
+    return _facet(reader, "s.kind", FROM)
+
+
+def categories(reader: Reader) -> list[Facet]:
+    """Count the visible skills of each category."""
+    return _facet(reader, "s.category", FROM)
+
+
+def _facet(reader: Reader, column: str, tables: str) -> list[Facet]:
+    sql = (
+        f"SELECT {column}, count(*) FROM {tables} "
+        f"WHERE {reader.visibility.visible} AND {column} IS NOT NULL "
+        f"GROUP BY {column} ORDER BY count(*) DESC, {column}"
+    )
+    return [Facet(*row) for row in reader.rows(sql)]
+
+
+MOST: Final = 40
+"""Values of one facet that are named, the most frequent; the months are all there."""
+
+# The wide rows are gone through once; what is counted are narrow ones.
+_COUNTED: Final = (
+    "WITH m AS MATERIALIZED (SELECT s.id, s.kind AS kinds, s.category AS categories, s.source_id, "
+    "s.status, substr(s.created_at, 1, 7) AS created, substr(s.updated_at, 1, 7) AS updated "
+    "FROM {tables} WHERE {condition}) "
+    "SELECT 'tags', t.tag, count(*), NULL, NULL FROM m JOIN skill_tags t ON t.skill_id = m.id "
+    "GROUP BY t.tag UNION ALL SELECT 'places', p.name, m.number, p.scope, m.status FROM "
+    "(SELECT source_id, status, count(*) AS number FROM m GROUP BY source_id, status) m "
+    "JOIN sources p ON p.id = m.source_id"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Facets(Value):
+    """Counts by value, the most frequent first; ``created`` and ``updated`` by month, in order."""
+
+    tags: tuple[Facet, ...] = ()
+    kinds: tuple[Facet, ...] = ()
+    categories: tuple[Facet, ...] = ()
+    sources: tuple[Facet, ...] = ()
+    scopes: tuple[Facet, ...] = ()
+    statuses: tuple[Facet, ...] = ()
+    created: tuple[Facet, ...] = ()
+    updated: tuple[Facet, ...] = ()
+
+
+def facets(reader: Reader, condition: Condition) -> Facets:
+    """Count the skills that a condition holds for, by all facets at once.
+
+    The answer is kept until the database changes.
+    """
+
+    def load(reader: Reader) -> Facets:
+        return _facets(reader, condition)
+
+    return reader.remembered(f"facets {condition[0]} {list(condition[1])}", load)
+
+
+def among(reader: Reader, ids: Sequence[int]) -> Condition:
+    """Return the condition that a version is one of these."""
+    return f"s.id {reader.in_json_array}", [json.dumps(list(ids))]
+
+
+def few(reader: Reader, condition: Condition, most: int) -> Sequence[int] | None:
+    """Return the versions that a condition holds for; None: they are more than ``most``.
+
+    The answer is kept until the database changes.
+    """
+
+    def load(reader: Reader) -> Sequence[int] | None:
+        sql = f"SELECT s.id FROM {FROM} WHERE {condition[0]} LIMIT ?"
+        rows = reader.rows(sql, [*condition[1], most + 1])
+        return None if len(rows) > most else tuple(version for (version,) in rows)
+
+    return reader.remembered(f"few {most} {condition[0]} {list(condition[1])}", load)
+
+
+def _facets(reader: Reader, condition: Condition) -> Facets:
+    sql = _COUNTED.format(tables=FROM, condition=condition[0]) + "".join(
+        f" UNION ALL SELECT '{name}', {name}, count(*), NULL, NULL FROM m "
+        f"WHERE {name} IS NOT NULL GROUP BY {name}"
+        for name in ("kinds", "categories", "created", "updated")
+    )
+    found: dict[str, Counter[str]] = {}
+    for facet, value, number, scope, status in reader.rows(sql, list(condition[1])):
+        if facet == "places":
+            for name, part in (("sources", value), ("scopes", scope), ("statuses", status)):
+                found.setdefault(name, Counter())[part] += number
+        else:
+            found.setdefault(facet, Counter())[value] += number
+    return Facets(**{name: _ordered(name, counts) for name, counts in found.items()})
+
+
+def _ordered(name: str, counts: Mapping[str, int]) -> tuple[Facet, ...]:
+    some = [Facet(value, count) for value, count in counts.items()]
+    if name in {"created", "updated"}:
+        return tuple(sorted(some, key=lambda one: one.value))
+    return tuple(sorted(some, key=lambda one: (-one.count, one.value))[:MOST])
+
+
+_NEEDS_MENTIONED: Final = (
+    "(lower(d.front_matter) LIKE '%fallback%for%tools%' "
+    "OR lower(d.front_matter) LIKE '%env%required%' "
+    "OR lower(d.front_matter) LIKE '%external%cli%alternatives%')"
+)
+"""What every front matter meets that says what its skill needs (`visibility.needs`)."""
+
+
+class Rank(NamedTuple):
+    """Decides which namesake hides the others: the lowest is the strongest.
+
+    ``project`` numbers the projects that are seen, the strongest first; skills of no project share
+    the highest number. ``precedence`` is the negative of what an admin set. ``strength`` compares
+    the sources of one ``owner``. ``team``: only its members see the source.
+    """
+
+    project: int
+    precedence: int
+    owner: str
+    strength: int
+    source_id: int
+    position: int
+    team: str
+
+
+_RANK: Final = len(Rank._fields)
+
+
+class Candidate(NamedTuple):
+    """A skill to decide about; ``required_tools`` is JSON, as is ``front_matter`` if it matters.
+
+    ``usable``: 0 for a skill that is invalid, quarantined or of a disabled source.
+    """
+
+    id: int
+    hidden: int
+    required_tools: str
+    front_matter: str | None
+    usable: int
+    rank: Rank
+    skill: Skill
+
+
+def candidates(
+    reader: Reader,
+    *,
+    judged: bool,
+    name: str | None = None,
+    source_id: int | None = None,
+    source: str | None = None,
+    scope: str | None = None,
+    unusable: bool = False,
+) -> Iterator[Candidate]:
+    """Yield the usable skills that are seen from here, by name.
+
+    ``judged``: also those that a namesake hides, and with front matter, for a policy to decide.
+    ``name``, ``source_id``, ``source`` and ``scope`` leave out all others. ``unusable``: add skills
+    that can't be used.
+    """
+    visibility = reader.visibility
+    front_matter, tables = "NULL", FROM
+    condition = f"{OFFERABLE} AND {visibility.within}" if judged else visibility.visible
+    if judged:
+        front_matter = f"CASE WHEN {_NEEDS_MENTIONED} THEN d.front_matter END"
+        tables = f"{FROM} LEFT JOIN documents d ON d.skill_id = s.id"
+    if unusable:
+        condition = f"s.live = 1 AND {IMPORTED} AND {visibility.within}"
+    values: list[object] = []
+    for column, value in (
+        ("s.source_id", source_id),
+        ("s.name", name),
+        ("src.name", source),
+        ("src.scope", scope),
+    ):
+        if value is not None:
+            condition += f" AND {column} = ?"
+            values.append(value)
+    rows = reader.stream(
+        f"SELECT s.id, s.hidden, s.required_tools, {front_matter}, "
+        f"CASE WHEN {OFFERABLE} THEN 1 ELSE 0 END, "
+        f"{visibility.project}, -src.precedence, coalesce(src.owner, ''), src.strength, "
+        f"s.source_id, s.position, coalesce(src.team, ''), "
+        f"{columns(visibility)} FROM {tables} "
+        f"WHERE {condition} ORDER BY {order('name', reverse=False)}",
+        values,
+    )
+    return (
+        Candidate(*(a, b, c, d, e), Rank._make(facts[:_RANK]), skill_of(facts[_RANK:]))
+        for a, b, c, d, e, *facts in rows
+    )
+
+
+class Offer(NamedTuple):
+    """One line of a list for models, and where the skill is: (source, folder)."""
+
+    ref: str
+    scope: Scope
+    description: str
+    source: str
+    folder: str
+
+
+class CatalogEntry(NamedTuple):
+    """One skill of the catalogue; ``location`` is the absolute path of its SKILL.md."""
+
+    ref: str
+    name: str
+    description: str
+    scope: Scope
+    location: str
+
+
+PARTS: Final = 128
+"""Of all skills, by the numbers of their versions: what changes is in few of them."""
+
+_ORDER: Final = f"ORDER BY {order('name', reverse=False)}"
+
+_LOCATION: Final = f"rtrim({PATH}, '/') || '/' || coalesce(s.document, 'SKILL.md')"
+
+
+def offers(reader: Reader) -> list[Offer]:
+    """Return all skills that models see, by name."""
+    return list(map(Offer._make, reader.rows(f"{_select(reader.visibility)} {_ORDER}")))
+
+
+def entries(reader: Reader) -> list[CatalogEntry]:
+    """Return all skills that models see as entries of a catalogue, by name."""
+    visibility = reader.visibility
+    rows = reader.stream(
+        f"SELECT {visibility.ref}, s.name, {DESCRIPTION}, src.scope, {_LOCATION} FROM {FROM} "
+        f"WHERE {_is_offered(visibility)} {_ORDER}",
+        (),
+    )
+    return list(map(CatalogEntry._make, rows))
+
+
+def some_offers(reader: Reader, first: Sequence[str], most: int) -> tuple[list[Offer], int]:
+    """Return at most ``most`` skills, those with a ref of ``first`` first, and how many there are.
+
+    Asks for no more rows than it returns.
+    """
+    visibility = reader.visibility
+    select = _select(visibility)
+    with reader.snapshot():
+        total = reader.rows(f"SELECT count(*) FROM {FROM} WHERE {_is_offered(visibility)}")
+        marks = ", ".join("?" * len(first))
+        near = (
+            reader.rows(f"{select} AND {visibility.ref} IN ({marks})", list(first)) if first else []
+        )
+        others = reader.rows(f"{select} {_ORDER} LIMIT ?", [most])
+    near.sort(key=lambda row: first.index(row[0]))
+    rows = [*near, *(row for row in others if row[0] not in first)][:most]
+    return list(map(Offer._make, rows)), int(total[0][0]) if total else 0
+
+
+class TreeHashes:
+    """The tree hash of each skill that models see, by its ref, as it was read last.
+
+    A server is asked for digests of parts, and for the parts that are others by now.
+    """
+
+    def __init__(self) -> None:
+        self._digests: dict[int, str] = {}
+        self._parts: dict[int, dict[str, str]] = {}
+
+    def read(self, reader: Reader) -> dict[str, str]:
+        """Bring it up to date, and return it."""
+        with reader.snapshot():
+            visibility = reader.visibility
+            columns = f"{visibility.ref}, coalesce(s.tree_hash, '')"
+            begin = f"SELECT s.id % {PARTS}, {columns} FROM {FROM} WHERE {_is_offered(visibility)}"
+            if reader.digest is None:
+                return {ref: found for _, ref, found in reader.rows(begin)}
+            digest = reader.digest.format(f"concat_ws(' ', {columns})")
+            digests = dict(
+                reader.rows(
+                    f"SELECT s.id % {PARTS}, {digest} FROM {FROM} WHERE {_is_offered(visibility)} "
+                    f"GROUP BY s.id % {PARTS}"
+                )
+            )
+            others = [part for part, now in digests.items() if self._digests.get(part) != now]
+            if others:
+                read: dict[int, dict[str, str]] = {part: {} for part in others}
+                marks = ", ".join("?" * len(others))
+                for part, ref, found in reader.rows(
+                    f"{begin} AND s.id % {PARTS} IN ({marks})", others
+                ):
+                    read[part][ref] = found
+                self._parts |= read
+        self._digests = digests
+        self._parts = {part: self._parts[part] for part in digests}
+        return {ref: found for part in self._parts.values() for ref, found in part.items()}
+
+
+def _select(visibility: Visibility) -> str:
+    return (
+        f"SELECT {visibility.ref}, src.scope, {DESCRIPTION}, src.name, s.folder FROM {FROM} "
+        f"WHERE {_is_offered(visibility)}"
+    )
+
+
+def _is_offered(visibility: Visibility) -> str:
+    return f"{visibility.visible} AND s.hidden = 0"
+
+
+_NESTED: Final = "JOIN skills c ON c.source_id = p.source_id AND c.live = 1 AND c.id <> p.id "
+
+_FILES: Final = (
+    "SELECT skill_id, path, hash, size FROM skill_files WHERE skill_id {chosen} "
+    "UNION ALL "
+    "SELECT p.id, substr(c.folder, length(p.folder) + 2) || '/' || f.path, f.hash, f.size "
+    f"FROM skills p {_NESTED} AND c.folder > p.folder || '/' AND c.folder < p.folder || '0' "
+    "JOIN skill_files f ON f.skill_id = c.id WHERE p.id {chosen} AND p.folder <> '.' "
+    f"UNION ALL SELECT p.id, c.folder || '/' || f.path, f.hash, f.size FROM skills p {_NESTED} "
+    "JOIN skill_files f ON f.skill_id = c.id WHERE p.id {chosen} AND p.folder = '.' "
+    "ORDER BY 1, 2"
+)
+"""The files of the chosen skills, and of skills in folders below theirs ('0' follows '/')."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """One file: its path below the skill's folder, ``sha256:…`` of its bytes, its size."""
+
+    path: str
+    hash: str | None
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A skill and all files below its folder, those of skills inside it among them.
+
+    ``document`` is the path of the skill file, ``text`` what is in it.
+    """
+
+    ref: str
+    name: str
+    description: str
+    source: str
+    folder: str
+    document: str
+    text: str
+    files: tuple[FileEntry, ...]
+
+
+def manifests(
+    reader: Reader, filters: Filters, *, limit: int = NO_LIMIT, offset: int = 0
+) -> tuple[Manifest, ...]:
+    """Return a page (all by default) of the skills that pass the filters, by name."""
+    visibility = reader.visibility
+    condition, values = where(reader, filters, visibility)
+    with reader.snapshot():
+        rows = reader.rows(
+            f"SELECT s.id, {visibility.ref}, s.name, {DESCRIPTION}, src.name, s.folder, "
+            f"s.document, d.text FROM {FROM} JOIN documents d ON d.skill_id = s.id "
+            f"WHERE {condition} ORDER BY {order('name', reverse=False)} LIMIT ? OFFSET ?",
+            [*values, limit, offset],
+        )
+        files: dict[int, list[FileEntry]] = {row[0]: [] for row in rows}
+        ids = json.dumps(list(files))
+        wanted = _FILES.format(chosen=reader.in_json_array)
+        for skill_id, *entry in reader.rows(wanted, (ids, ids, ids)):
+            files[skill_id].append(FileEntry(*entry))
+    facts = [(*row[1:], tuple(files[row[0]])) for row in rows]
+    return tuple(Manifest(*each) for each in facts)
+
+
+def skills_with_files(reader: Reader, filters: Filters, patterns: Sequence[str]) -> list[int]:
+    """Return the ids of skills that pass the filters and have a file like one of these, by name.
+
+    ``patterns`` of LIKE, in small letters.
+    """
+    condition, values = where(reader, filters, reader.visibility)
+    like = " OR ".join(["lower(f.path) LIKE ?"] * len(patterns))
+    rows = reader.rows(
+        f"SELECT s.id FROM {FROM} WHERE {condition} AND s.id IN "
+        f"(SELECT f.skill_id FROM skill_files f WHERE {like}) "
+        f"ORDER BY {order('name', reverse=False)}",
+        [*values, *patterns],
+    )
+    return [row[0] for row in rows]

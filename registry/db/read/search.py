@@ -1,0 +1,174 @@
+"""The skills that a search found, skills that may be the same, and skills by their name."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from registry.db.interface import Condition, Reader, Select
+from registry.db.read.skills import (
+    DESCRIPTION,
+    FROM,
+    StoredSkill,
+    bodies_and_skills,
+    columns,
+    order,
+    select,
+    select_visible_refs,
+    skill_of,
+    skills,
+)
+from registry.db.visibility import OFFERABLE, PRECEDENCE, STRONGEST_FIRST, Precedence, Visibility
+from registry.model import Skill
+from registry.text import slug
+
+
+def ids_named(reader: Reader, key: str, condition: Condition) -> Callable[[], list[int]]:
+    """Ask later for the ids of skills whose name has this key and for which a condition holds."""
+    sql = f"SELECT s.id FROM {FROM} WHERE s.name_key = ? AND {condition[0]} ORDER BY s.id"
+    rows = _later(reader, (sql, [key, *condition[1]]))
+    return lambda: [row[0] for row in rows()]
+
+
+def heads_of(reader: Reader, ids: Sequence[int]) -> Callable[[], dict[int, str]]:
+    """Ask later for the name, tags and description of each version as one text."""
+    told = reader.index.metadata(ids)
+    known = {one: it.head for one, it in told.items() if it.head is not None}
+    left = [one for one in ids if one not in known]
+    if not left:
+        return lambda: known
+    sql = (
+        f"SELECT s.id, s.name || ' ' || s.tags || ' ' || {DESCRIPTION} FROM skills s "
+        f"WHERE s.id {reader.in_json_array}"
+    )
+    rows = _later(reader, (sql, [json.dumps(left)]))
+    return lambda: known | dict(rows())
+
+
+def precedences_of(
+    reader: Reader, ids: Sequence[int]
+) -> Callable[[Sequence[int]], Mapping[int, Precedence]]:
+    """Ask later for the strength of the sources of some of these versions."""
+    told = reader.index.metadata(ids)
+    if len(told) == len(ids):
+        return lambda some: {one: told[one].strength for one in some}
+    sql = f"SELECT s.id, {PRECEDENCE} FROM {FROM} WHERE s.id {reader.in_json_array}"
+    asked = reader.pipeline((sql, [json.dumps(list(ids))]))
+
+    def answer(some: Sequence[int]) -> dict[int, Precedence]:
+        rows = asked() if asked else reader.rows(sql, [json.dumps(list(some))])
+        return {one: Precedence(*told) for one, *told in rows}
+
+    return answer
+
+
+def sketches(reader: Reader, ids: Sequence[int]) -> dict[int, bytes]:
+    """Return what is kept of the texts of versions, to compare them; see `document.likeness`."""
+    told = reader.index.metadata(ids)
+    if len(told) == len(ids):
+        return {one: known.sketch for one, known in told.items() if known.sketch is not None}
+    sql = f"SELECT skill_id, data FROM sketches WHERE skill_id {reader.in_json_array}"
+    return {row[0]: bytes(row[1]) for row in reader.rows(sql, [json.dumps(list(ids))])}
+
+
+def hit_details(
+    reader: Reader, ids: Sequence[int], others: Sequence[int], visibility: Visibility
+) -> tuple[dict[int, tuple[str, Skill]], dict[int, str]]:
+    """Return body and skill of each version, and the refs of others; the snapshot ends with it."""
+    refs = _later(reader, select_visible_refs(reader, others, visibility)) if others else list
+    reader.finish()
+    return bodies_and_skills(reader, ids, visibility), dict(refs())
+
+
+def _later(reader: Reader, question: Select) -> Callable[[], list[tuple[Any, ...]]]:
+    """Ask with what is asked next, where one waits for answers; else when it is called."""
+    return reader.pipeline(question) or (lambda: reader.rows(*question))
+
+
+_REPEATED: Final = (
+    f"SELECT s.name FROM {FROM} WHERE {OFFERABLE} GROUP BY s.name HAVING count(*) > 1"
+)
+
+
+def skills_sharing_names(reader: Reader, name: str | None = None) -> tuple[Skill, ...]:
+    """Return the usable skills whose name several have, or those of one ``name``, by name."""
+    named = f"s.name IN ({_REPEATED})" if name is None else "s.name = ?"
+    rows = reader.rows(
+        f"SELECT {columns(reader.visibility)} FROM {FROM} WHERE {OFFERABLE} AND {named} "
+        f"ORDER BY {order('name', reverse=False)}",
+        () if name is None else (name,),
+    )
+    return skills(rows)
+
+
+def same_files_as(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
+    """Return the other usable skills of the same name with the same files, the strongest first."""
+    return select(
+        reader,
+        f"s.name = ? AND s.tree_hash = ? AND s.id <> ? AND {OFFERABLE} ORDER BY {STRONGEST_FIRST}",
+        *(stored.skill.name, stored.skill.tree_hash, stored.id),
+    )
+
+
+def listed_sketches(reader: Reader, listed: Sequence[int] | None = None) -> dict[int, bytes]:
+    """Return what is kept of the texts of all that is listed (`document.likeness`), by name.
+
+    ``listed``: the versions that count as listed.
+    """
+    condition, values = f"{OFFERABLE} AND {reader.visibility.visible}", []
+    if listed is not None:
+        condition, values = f"s.id {reader.in_json_array}", [json.dumps(list(listed))]
+    rows = reader.rows(
+        f"SELECT s.id, k.data FROM {FROM} JOIN sketches k ON k.skill_id = s.id "
+        f"WHERE {condition} ORDER BY {order('name', reverse=False)}",
+        values,
+    )
+    return {row[0]: bytes(row[1]) for row in rows}
+
+
+def sketch_at(reader: Reader, skill: Skill) -> bytes:
+    """Return what is kept of the text of a skill that is there; empty: nothing."""
+    rows = reader.rows(
+        f"SELECT k.data FROM {FROM} JOIN sketches k ON k.skill_id = s.id "
+        "WHERE s.live = 1 AND src.name = ? AND s.folder = ?",
+        [skill.source, skill.folder],
+    )
+    return bytes(rows[0][0]) if rows else b""
+
+
+def skills_of(reader: Reader, ids: Sequence[int]) -> dict[int, Skill]:
+    """Return the skills of versions, in this order."""
+    rows = reader.rows(
+        f"SELECT s.id, {columns(reader.visibility)} FROM {FROM} WHERE s.id {reader.in_json_array}",
+        [json.dumps(list(ids))],
+    )
+    found = {row[0]: skill_of(row[1:]) for row in rows}
+    return {one: found[one] for one in ids if one in found}
+
+
+def odd_names(reader: Reader, condition: Condition) -> dict[str, list[int]]:
+    """Return by slug the versions whose name is none, for which a condition holds.
+
+    The answer is kept until the database changes.
+    """
+
+    def load(reader: Reader) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        sql = f"SELECT s.id, s.name FROM {FROM} WHERE {condition[0]}"
+        for version, name in reader.stream(sql, condition[1]):
+            if (made := slug(name)) != name:
+                found.setdefault(made, []).append(version)
+        return found
+
+    return reader.remembered(f"odd names {condition[0]} {list(condition[1])}", load)
+
+
+def beginning(
+    reader: Reader, condition: Condition, prefix: str, *, limit: int, offset: int
+) -> list[int]:
+    """Return versions whose names begin so, by name."""
+    rows = reader.rows(
+        f"SELECT s.id FROM {FROM} WHERE s.name_key >= ? AND s.name_key < ? AND {condition[0]} "
+        "ORDER BY s.name_key, s.name, s.source_id, s.position LIMIT ? OFFSET ?",
+        [prefix, f"{prefix}\U0010ffff", *condition[1], limit, offset],
+    )
+    return [row[0] for row in rows]

@@ -1,0 +1,572 @@
+"""Stored skills: rows into values, one skill with all its facts, and the skills of a source."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from stat import S_IXUSR
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, get_args
+
+from registry.db.interface import Reader, Select
+from registry.db.visibility import IMPORTED, STRONGEST_FIRST, Visibility
+from registry.model import (
+    Diagnostic,
+    JsonValue,
+    Origin,
+    SearchHit,
+    Skill,
+    SkillFile,
+)
+
+_ORIGIN: Final = (
+    "CASE WHEN src.url IS NULL THEN {} ELSE src.url || '\n' || coalesce(src.pin, '') || '\n' "
+    "|| coalesce(src.version, '') || '\n' || s.folder END"
+)
+
+ORIGIN: Final = _ORIGIN.format("s.installed")
+"""Where a skill comes from: its remote source, or a lock that lists its folder as installed.
+
+`origin_of` reads it.
+"""
+
+REMOTE_ORIGIN: Final = _ORIGIN.format("NULL")
+"""The same of a skill of a remote source only, as it is kept with its revisions."""
+
+MAX_DESCRIPTION: Final = 1 << 16
+"""Characters of a description that are read; the specification allows 1,024."""
+
+DESCRIPTION: Final = f"substr(s.description, 1, {MAX_DESCRIPTION})"
+
+PATH: Final = "CASE s.folder WHEN '.' THEN src.path ELSE src.path || '/' || s.folder END"
+"""The absolute path of a skill's folder."""
+
+_COLUMNS: Final = (
+    f"{{ref}}, s.name, {DESCRIPTION}, s.kind, s.category, s.tags, "
+    f"src.scope, src.name, s.folder, {PATH}, "
+    "s.version, s.license, s.author, s.created_at, s.updated_at, s.content_hash, s.tree_hash, "
+    f"s.status, {{shadowed}}, s.copies, {ORIGIN}"
+)
+
+
+class Rows(Protocol):
+    """What SELECTs can be asked of: a reader, or a transaction that writes."""
+
+    @property
+    def visibility(self) -> Visibility:
+        """What is seen of projects."""
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a SELECT."""
+
+
+def columns(visibility: Visibility) -> str:
+    """Return what a listing selects, in the order of `Skill`'s fields."""
+    return _COLUMNS.format(ref=visibility.ref, shadowed=visibility.shadowed)
+
+
+def skills(rows: Iterable[tuple[Any, ...]]) -> tuple[Skill, ...]:
+    """Turn rows of `columns` into skills."""
+    return tuple([skill_of(row) for row in rows])
+
+
+def skill_of(row: Sequence[Any]) -> Skill:
+    """Turn a row of `columns` into a skill.
+
+    Writing into ``__dict__`` leaves out the frozen ``__init__``, which costs four times as much.
+    """
+    value = object.__new__(Skill)
+    facts = value.__dict__
+    (
+        facts["ref"],
+        facts["name"],
+        facts["description"],
+        facts["kind"],
+        facts["category"],
+        tags,
+        facts["scope"],
+        facts["source"],
+        facts["folder"],
+        facts["path"],
+        facts["version"],
+        facts["license"],
+        facts["author"],
+        facts["created_at"],
+        facts["updated_at"],
+        facts["content_hash"],
+        facts["tree_hash"],
+        facts["status"],
+        shadowed,
+        copies,
+        origin,
+    ) = row
+    facts["tags"] = tuple(tags.split("\n")) if tags else ()
+    facts["shadowed"] = shadowed == 1
+    facts["copies"] = _others(copies, facts) if copies else ()
+    facts["origin"] = origin_of(origin) if origin else None
+    return value
+
+
+def origin_of(text: str) -> Origin | None:
+    """Read what `ORIGIN` selects; None: a stranger's database holds something else."""
+    facts = text.split("\n", 3)
+    if len(facts) < 4:  # noqa: PLR2004  # url, ref, commit, path
+        return None
+    url, ref, commit, path = facts
+    return Origin(url, ref or None, commit or None, path)
+
+
+def _others(copies: str, facts: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the refs of copies without the skill's own, which are those from anywhere."""
+    source = facts["source"]
+    own = facts["ref"], f"{source}/{facts['name']}", f"{source}/{facts['folder']}"
+    return tuple([ref for ref in copies.split("\n") if ref not in own])
+
+
+def hit_of(skill: Skill, **found: object) -> SearchHit:
+    """Turn a skill that was ``found`` into a hit, as cheaply as a row into a skill."""
+    value = object.__new__(SearchHit)
+    value.__dict__.update(skill.__dict__, **found)
+    return value
+
+
+Sort = Literal["name", "created", "updated"]
+
+SORTS: Final[tuple[Sort, ...]] = get_args(Sort)
+
+FROM: Final = "skills s JOIN sources src ON src.id = s.source_id"
+
+# Dates are most useful newest first; a name comes in its alphabet's order.
+ORDER: Final = {
+    "name": ("s.name_key ASC", "s.name ASC", "s.source_id ASC", "s.position ASC"),
+    "created": ("s.created_at DESC", "s.name_key ASC", "s.source_id ASC", "s.position ASC"),
+    "updated": ("s.updated_at DESC", "s.name_key ASC", "s.source_id ASC", "s.position ASC"),
+}
+
+
+def order(sort: Sort, *, reverse: bool) -> str:
+    """Return the ORDER BY list of a sort; every order is total, so that pages fit together."""
+    terms = ORDER[sort]
+    if not reverse:
+        return ", ".join(terms)
+    flipped = {"ASC": "DESC", "DESC": "ASC"}
+    return ", ".join(f"{term.split()[0]} {flipped[term.split()[1]]}" for term in terms)
+
+
+_FACTS: Final = (
+    "s.id, s.uid, s.source_id, src.path, src.host, src.enabled, s.document, s.fingerprint, s.racy, "
+    "s.hidden, s.held, s.compatibility, s.required_tools, s.parameters, s.file_count, src.project, "
+    "src.team, CASE WHEN src.url IS NULL THEN 0 ELSE 1 END"
+)
+
+_FACT_COUNT: Final = _FACTS.count(",") + 2
+
+BATCH: Final = 500
+
+
+class StoredSkill(NamedTuple):
+    """The live version of a skill, as it is stored; a name becomes this once an operation.
+
+    ``root`` and ``host`` are its source's; ``document`` is the skill file's name; ``fingerprint``
+    and ``racy`` are what a check for staleness needs; ``required_tools`` and ``parameters`` are
+    JSON. ``project`` is the folder in which it is seen, if it is a project's, and ``within``: it is
+    seen from here. ``team`` is the team that sees its source; None: all roles see it. ``remote``:
+    its source is an address; a skill with an origin that is not is an installed copy. ``skill`` is
+    the same as listings show it.
+    """
+
+    id: int
+    uid: str
+    source_id: int
+    root: str
+    host: str
+    enabled: int
+    document: str | None
+    fingerprint: str
+    racy: int
+    hidden: int
+    quarantined: int
+    compatibility: str | None
+    required_tools: str
+    parameters: str
+    file_count: int
+    project: str | None
+    team: str | None
+    remote: int
+    within: int
+    skill: Skill
+
+    @property
+    def folder(self) -> str:
+        """The folder below the source's root."""
+        return self.skill.folder
+
+    @property
+    def path(self) -> str:
+        """The folder's absolute path, on the host that has it."""
+        return self.skill.path
+
+    @property
+    def place(self) -> str:
+        """A handle that finds exactly this skill, whatever it is called: source/folder."""
+        return f"{self.skill.source}/{self.skill.folder}"
+
+    def is_copy_of(self, other: "StoredSkill") -> bool:
+        """Tell whether this is an installed copy of that skill of a remote source."""
+        mine, its = self.skill.origin, other.skill.origin
+        if mine is None or its is None or self.remote or not other.remote:
+            return False
+        return (mine.url, mine.path) == (its.url, its.path)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it may be seen by anybody; what is quarantined waits to be trusted."""
+        return (
+            self.skill.status in {"ok", "warning"} and self.enabled == 1 and self.quarantined == 0
+        )
+
+    @property
+    def is_visible(self) -> bool:
+        """Whether listings show it here unless they are asked for all."""
+        return self.is_usable and self.within == 1 and not self.skill.shadowed
+
+
+def select(reader: Reader, condition: str, *values: object) -> list[StoredSkill]:
+    """Return the live skills that meet a condition on ``s`` (skills) and ``src`` (sources)."""
+    rows = reader.query_visible(
+        lambda visibility: (f"{_selecting(visibility)} {condition}", values)
+    )
+    return list(map(_stored, rows))
+
+
+def _stored(row: tuple[Any, ...]) -> StoredSkill:
+    return StoredSkill._make((*row[:_FACT_COUNT], skill_of(row[_FACT_COUNT:])))
+
+
+def _selecting(visibility: Visibility) -> str:
+    within = f"CASE WHEN {visibility.within} THEN 1 ELSE 0 END"
+    return f"SELECT {_FACTS}, {within}, {columns(visibility)} FROM {FROM} WHERE s.live = 1 AND "
+
+
+def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[StoredSkill]]:
+    """Return the skills at the place ``source/folder``, and those of the name.
+
+    Of a handle with a slash the names are both the whole of it and what follows the slash.
+    """
+    source, slash, rest = handle.partition("/")
+    if not slash:
+        return [], select(reader, f"s.name = ? AND {IMPORTED}", handle)
+
+    def either(visibility: Visibility) -> Select:
+        begin = f"{_selecting(visibility)} {IMPORTED} AND "
+        sql = f"{begin} src.name = ? AND s.folder = ? UNION ALL {begin} s.name IN (?, ?)"
+        return sql, (source, rest, handle, rest)
+
+    found = list(map(_stored, reader.query_visible(either)))
+    placed = [one for one in found if (one.skill.source, one.folder) == (source, rest)]
+    # One that is both comes out twice.
+    return placed[:1], list({one.id: one for one in found}.values())
+
+
+def by_id(reader: Reader, skill_id: int) -> StoredSkill | None:
+    """Return a version; None: it is not live any more."""
+    return next(iter(select(reader, "s.id = ?", skill_id)), None)
+
+
+def by_place(reader: Reader, source_id: int, folder: str) -> StoredSkill | None:
+    """Return the skill in a folder of a source; None: there is none."""
+    return stored(reader.query_visible(lambda visibility: at_place(visibility, source_id, folder)))
+
+
+def at_place(visibility: Visibility, source_id: int, folder: str) -> Select:
+    """Return what asks for the skill in a folder of a source; `stored` understands the answer."""
+    return f"{_selecting(visibility)} s.source_id = ? AND s.folder = ?", (source_id, folder)
+
+
+def stored(rows: Sequence[tuple[Any, ...]]) -> StoredSkill | None:
+    """Return the skill that was asked for; None: there is none."""
+    return _stored(rows[0]) if rows else None
+
+
+def same_name(reader: Reader, subject: str) -> list[StoredSkill]:
+    """Return all skills that a name or ref may mean, shadowed ones too, the strongest first."""
+    source, _, rest = subject.partition("/")
+    condition = "(s.name = ? OR (src.name = ? AND (s.folder = ? OR s.name = ?)))"
+    ordered = f"{IMPORTED} AND {condition} ORDER BY {STRONGEST_FIRST}"
+    found = select(reader, ordered, subject, source, rest, rest)
+    return sorted(found, key=lambda one: (one.within == 0, one.skill.shadowed))
+
+
+def same_files(reader: Reader, name: str, tree_hash: str) -> list[StoredSkill]:
+    """Return all skills of a name that have these files."""
+    return select(reader, f"s.name = ? AND s.tree_hash = ? AND {IMPORTED}", name, tree_hash)
+
+
+def folder_of_name(reader: Reader, source_id: int, name: str) -> str | None:
+    """Return the folder of a source's skill of this name; None: there is none."""
+    return dict(reader.rows(*places_of_name(name))).get(source_id)
+
+
+def places_of_name(name: str) -> Select:
+    """Return what asks for the source's id and the folder of each skill of this name."""
+    sql = (
+        "SELECT source_id, folder FROM skills WHERE name = ? AND live = 1 "
+        "AND status <> 'no_document'"
+    )
+    return sql, (name,)
+
+
+def is_known(reader: Reader, name: str) -> bool:
+    """Tell whether any skill has this name."""
+    return bool(reader.rows("SELECT 1 FROM skills WHERE name = ? AND live = 1 LIMIT 1", (name,)))
+
+
+def folders(reader: Reader, source_id: int) -> dict[str, int]:
+    """Return the folders of a source's skills, and those without a document, but no links.
+
+    The value is 1 for what hides itself from models, and quarantined skills, else 0.
+    """
+    sql = (
+        "SELECT folder, CASE WHEN hidden = 1 OR held = 1 THEN 1 ELSE 0 END FROM skills s "
+        "WHERE source_id = ? AND live = 1 "
+        "AND NOT (file_count = 0 AND EXISTS (SELECT 1 FROM diagnostics d WHERE d.skill_id = s.id "
+        "AND d.code = 'link-outside' AND d.path IS NULL))"
+    )
+    return dict(reader.rows(sql, (source_id,)))
+
+
+def broken(reader: Reader) -> list[StoredSkill]:
+    """Return the skills that can't be used, and the folders without a document, by ref."""
+    condition = "src.enabled = 1 AND s.status IN ('invalid', 'no_document') ORDER BY s.ref"
+    return select(reader, condition)
+
+
+def unusual_documents(reader: Reader) -> dict[tuple[str, str], str]:
+    """Return the skill file's name by (source, folder), where it is not SKILL.md."""
+    rows = reader.rows(
+        f"SELECT src.name, s.folder, s.document FROM {FROM} "
+        "WHERE s.live = 1 AND s.document <> 'SKILL.md'"
+    )
+    return {(source, folder): document for source, folder, document in rows}
+
+
+_DOCUMENT: Final = "SELECT text, body_start, front_matter FROM documents WHERE skill_id = ?"
+
+_FILES: Final = "SELECT path, size, hash, mode FROM skill_files WHERE skill_id = ? ORDER BY path"
+
+_FINDINGS: Final = (
+    "SELECT code, severity, message, line, fix, path FROM diagnostics WHERE skill_id = ?"
+)
+
+Document: TypeAlias = tuple[str, int, Mapping[str, JsonValue]]
+"""The text of a SKILL.md, where its body starts, and its front matter."""
+
+
+def load_content(
+    reader: Reader, skill_id: int
+) -> tuple[Document | None, tuple[SkillFile, ...], tuple[Diagnostic, ...]]:
+    """Return the document, the files and the findings of a version, as they are at one time."""
+    of_it = (skill_id,)
+    texts, files, findings = reader.many([(sql, of_it) for sql in (_DOCUMENT, _FILES, _FINDINGS)])
+    found = (texts[0][0], texts[0][1], json.loads(texts[0][2])) if texts else None
+    return found, _files(files), _findings(findings)
+
+
+def files(reader: Reader, skill_id: int) -> tuple[SkillFile, ...]:
+    """Return the skill's files, SKILL.md among them, by path."""
+    return _files(reader.rows(_FILES, (skill_id,)))
+
+
+def findings(reader: Reader, skill_id: int) -> tuple[Diagnostic, ...]:
+    """Return the skill's diagnostics, the worst first."""
+    return _findings(reader.rows(_FINDINGS, (skill_id,)))
+
+
+def _files(rows: Sequence[tuple[Any, ...]]) -> tuple[SkillFile, ...]:
+    return tuple(SkillFile(path, size, one, bool(mode & S_IXUSR)) for path, size, one, mode in rows)
+
+
+def _findings(rows: Sequence[tuple[Any, ...]]) -> tuple[Diagnostic, ...]:
+    return tuple(sorted((Diagnostic(*row) for row in rows), key=lambda finding: finding.sort_key))
+
+
+def visible_refs(reader: Reader, name: str) -> list[str]:
+    """Return the refs of the visible skills of this name, the strongest first."""
+    visibility = reader.visibility
+    sql = (
+        f"SELECT {visibility.ref} FROM {FROM} WHERE s.name = ? AND {visibility.visible} "
+        f"ORDER BY {STRONGEST_FIRST}"
+    )
+    return [row[0] for row in reader.rows(sql, (name,))]
+
+
+def refs_of(reader: Reader, ids: Sequence[int]) -> dict[int, str]:
+    """Return the refs of versions, live or not."""
+    visibility, starts = reader.visibility, range(0, len(ids), BATCH)
+    parts = (visible_refs_of(reader, ids[start : start + BATCH], visibility) for start in starts)
+    return {one: ref for part in parts for one, ref in part.items()}
+
+
+def bodies_and_skills(
+    reader: Reader, ids: Sequence[int], visibility: Visibility
+) -> dict[int, tuple[str, Skill]]:
+    """Return the Markdown body (empty: there is none) and the skill of each version."""
+    rows = reader.rows(
+        f"SELECT s.id, substr(d.text, d.body_start + 1), {columns(visibility)} FROM {FROM} "
+        f"LEFT JOIN documents d ON d.skill_id = s.id WHERE s.id {reader.in_json_array}",
+        [json.dumps(ids)],
+    )
+    return {row[0]: (row[1] or "", skill_of(row[2:])) for row in rows}
+
+
+def names_and_sources(reader: Reader) -> list[tuple[str, str]]:
+    """Return (name, source) of all visible skills."""
+    sql = f"SELECT s.name, src.name FROM {FROM} WHERE {reader.visibility.visible}"
+    return reader.rows(sql)
+
+
+def visible_names(reader: Reader) -> list[tuple[str, str, str]]:
+    """Return (ref, key of the name, folder) of all visible skills."""
+    visibility = reader.visibility
+    sql = f"SELECT {visibility.ref}, s.name_key, s.folder FROM {FROM} WHERE {visibility.visible}"
+    return reader.rows(sql)
+
+
+def innermost(reader: Reader, source_id: int, path: str) -> str | None:
+    """Return the folder of the innermost skill that holds ``path`` below the source, if any."""
+    folders = ["."]
+    while path := os.path.dirname(path):
+        folders.append(path)
+    marks = ", ".join("?" * len(folders))
+    rows = reader.rows(
+        f"SELECT folder FROM skills WHERE source_id = ? AND live = 1 AND folder IN ({marks}) "
+        "AND status <> 'no_document' ORDER BY CASE folder WHEN '.' THEN 0 ELSE length(folder) END "
+        "DESC LIMIT 1",
+        [source_id, *folders],
+    )
+    return rows[0][0] if rows else None
+
+
+def has_below(reader: Reader, source_id: int, folder: str) -> bool:
+    """Tell whether a skill is stored in ``folder`` or below it."""
+    return bool(
+        reader.rows(
+            "SELECT 1 FROM skills WHERE source_id = ? AND live = 1 AND folder >= ? AND folder < ? "
+            "LIMIT 1",
+            (source_id, folder, folder + "0"),  # '0' follows '/'
+        )
+    )
+
+
+def visible_refs_of(reader: Reader, ids: Sequence[int], visibility: Visibility) -> dict[int, str]:
+    """Return the ref of each version, as it is seen."""
+    return dict(reader.rows(*select_visible_refs(reader, ids, visibility))) if ids else {}
+
+
+def select_visible_refs(reader: Reader, ids: Sequence[int], visibility: Visibility) -> Select:
+    """Return what asks for id and ref of each version, as it is seen."""
+    sql = f"SELECT s.id, {visibility.ref} FROM {FROM} WHERE s.id {reader.in_json_array}"
+    return sql, [json.dumps(list(ids))]
+
+
+class StoredFingerprint(NamedTuple):
+    """A stored version, as far as the comparison needs it."""
+
+    position: str
+    id: int
+    folder: str
+    fingerprint: str
+    racy: int
+    status: str
+
+
+def fingerprints(reader: Reader, source_id: int) -> Iterator[StoredFingerprint]:
+    """Yield the live versions of a source in the order of `disk.paths.position`."""
+    sql = (
+        "SELECT position, id, folder, fingerprint, racy, status FROM skills "
+        "WHERE source_id = ? AND live = 1 ORDER BY position"
+    )
+    return map(StoredFingerprint._make, reader.stream(sql, (source_id,)))
+
+
+def stored_file_hashes(
+    reader: Reader, skill_id: int
+) -> dict[str, tuple[tuple[int, ...], str | None]]:
+    """Return per file of a version its stat (mode, size, mtime, ctime, inode) and its hash."""
+    return {
+        path: (tuple(facts), content)
+        for path, content, *facts in reader.rows(
+            "SELECT path, hash, mode, size, mtime_ns, ctime_ns, inode FROM skill_files "
+            "WHERE skill_id = ?",
+            (skill_id,),
+        )
+    }
+
+
+class StoredOrigin(NamedTuple):
+    """A live version of a skill, and the origin that is stored for it as an installed copy."""
+
+    id: int
+    source_id: int
+    folder: str
+    tree_hash: str | None
+    installed: str | None
+
+
+def stored_origins(reader: Reader, folders: Mapping[int, Sequence[str]]) -> list[StoredOrigin]:
+    """Return the live skills in these folders of sources, by the source's id.
+
+    And those of these sources that count as installed copies, wherever they are.
+    """
+    begin = "SELECT id, source_id, folder, tree_hash, installed FROM skills WHERE live = 1 AND"
+    asked: list[Select] = [(f"{begin} installed IS NOT NULL", ())]
+    for source_id, wanted in folders.items():
+        for start in range(0, len(wanted), BATCH):
+            some = wanted[start : start + BATCH]
+            marks = ", ".join("?" * len(some))
+            sql = f"{begin} source_id = ? AND folder IN ({marks})"
+            asked.append((sql, (source_id, *some)))
+    found = [StoredOrigin._make(row) for rows in reader.many(asked) for row in rows]
+    return [one for one in dict.fromkeys(found) if one.source_id in folders]
+
+
+class RemovedSkill(NamedTuple):
+    """A version whose folder is gone, as far as finding its new place needs it."""
+
+    id: int
+    ref: str
+    name: str
+    folder: str
+    tree_hash: str | None
+    file_count: int
+    bytes: int
+    source: str = ""
+
+
+def removed_skills(reader: Reader, ids: Sequence[int]) -> list[RemovedSkill]:
+    """Return the facts by which moved skills are recognised."""
+    sql = (
+        "SELECT s.id, s.ref, s.name, s.folder, s.tree_hash, s.file_count, s.bytes, src.name "
+        "FROM skills s JOIN sources src ON src.id = s.source_id "
+        f"WHERE s.id {reader.in_json_array} ORDER BY s.id"
+    )
+    return [RemovedSkill(*row) for row in reader.rows(sql, (json.dumps(ids),))] if ids else []
+
+
+def has_retired(reader: Reader, host: str) -> bool:
+    """Tell whether a host's sources have versions that nobody sees."""
+    sql = (
+        "SELECT 1 FROM skills s JOIN sources src ON src.id = s.source_id "
+        "WHERE s.live = 0 AND src.host = ? LIMIT 1"
+    )
+    return bool(reader.rows(sql, (host,)))
+
+
+def skills_of_source(reader: Reader, source: str) -> list[StoredSkill]:
+    """Return all skills of a source, by name, whether they are seen or not."""
+    wanted = "src.name = ? AND src.enabled = 1 AND s.status <> 'no_document'"
+    return select(reader, f"{wanted} ORDER BY {order('name', reverse=False)}", source)
+
+
+def quarantined(reader: Reader) -> set[tuple[str, str]]:
+    """Return the source and folder of each quarantined skill."""
+    waiting = "s.live = 1 AND s.held = 1 AND s.status IN ('ok', 'warning')"
+    return set(reader.rows(f"SELECT src.name, s.folder FROM {FROM} WHERE {waiting}"))

@@ -1,0 +1,165 @@
+"""What the registry holds in all, how big and how fresh it is."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+from registry.db.interface import Condition, Reader
+from registry.db.read.skills import FROM
+from registry.db.visibility import IMPORTED
+from registry.model import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Stats(Value):
+    """Counts over the whole registry; ``bytes`` adds up the files of all skills.
+
+    ``by_origin``: how many are listed of each address that they come from, installed copies too.
+    """
+
+    skills: int
+    visible: int
+    shadowed: int
+    hidden: int
+    by_status: Mapping[str, int]
+    by_scope: Mapping[str, int]
+    by_origin: Mapping[str, int]
+    sources: int
+    tags: int
+    kinds: int
+    categories: int
+    files: int
+    bytes: int
+    names: int
+    oldest_sync: str | None
+    newest_sync: str | None
+
+
+_COUNTS: Final = (
+    "SELECT count(*), count(*) FILTER (WHERE {visible}), coalesce(sum({shadowed}), 0), "
+    "count(*) FILTER (WHERE s.hidden = 1 AND {visible}), coalesce(sum(s.file_count), 0), "
+    "CAST(coalesce(sum(s.bytes), 0) AS BIGINT), count(DISTINCT s.name), "
+    "count(DISTINCT CASE WHEN {visible} THEN s.kind END), "
+    "count(DISTINCT CASE WHEN {visible} THEN s.category END), "
+    "(SELECT count(DISTINCT t.tag) FROM {tables} JOIN skill_tags t ON t.skill_id = s.id "
+    "WHERE {visible}) "
+    f"FROM {{tables}} WHERE s.live = 1 AND s.status <> 'no_document' AND {IMPORTED}"
+)
+
+
+def stats(reader: Reader) -> Stats:
+    """Count everything once."""
+    with reader.snapshot():
+        visibility = reader.visibility
+        sql = _COUNTS.format(visible=visibility.visible, shadowed=visibility.shadowed, tables=FROM)
+        counts = reader.rows(sql) or [(0,) * 10]
+        status = reader.rows(
+            f"SELECT s.status, count(*) FROM {FROM} WHERE s.live = 1 "
+            f"AND s.status <> 'no_document' AND {IMPORTED} GROUP BY s.status ORDER BY s.status"
+        )
+        scope = reader.rows(
+            f"SELECT src.scope, count(*) FROM {FROM} WHERE {visibility.visible} GROUP BY src.scope"
+            " ORDER BY min(src.strength)"
+        )
+        origin = reader.rows(
+            f"SELECT coalesce(src.url, s.installed), count(*) FROM {FROM} "
+            f"WHERE {visibility.visible} AND coalesce(src.url, s.installed) IS NOT NULL GROUP BY 1"
+        )
+        synced = reader.rows("SELECT count(*), min(last_sync_at), max(last_sync_at) FROM sources")
+    skills, visible, shadowed, hidden, files, size, names, kinds, categories, tags = counts[0]
+    sources, oldest, newest = synced[0] if synced else (0, None, None)
+    by_origin: Counter[str] = Counter()
+    for text, number in origin:
+        by_origin[text.partition("\n")[0]] += number  # an installed copy says more: `ORIGIN`
+    return Stats(
+        skills=skills,
+        visible=visible,
+        shadowed=shadowed,
+        hidden=hidden,
+        by_status=dict(status),
+        by_scope=dict(scope),
+        by_origin=dict(sorted(by_origin.items())),
+        sources=sources,
+        tags=tags,
+        kinds=kinds,
+        categories=categories,
+        files=files,
+        bytes=size,
+        names=names,
+        oldest_sync=oldest,
+        newest_sync=newest,
+    )
+
+
+def state_of_skills(reader: Reader) -> str:
+    """Return what is another text when skills or sources are others; counts of use are not in it.
+
+    A version is never changed but in what follows from other versions and from sources, and in
+    whether it is held back, or counts as an installed copy. One that is staged is seen by nobody:
+    it counts from when it is live.
+    """
+    held = (
+        "SELECT count(*), sum(s.id) FROM sources src JOIN skills s ON s.source_id = src.id "
+        "WHERE src.kind IS NOT NULL AND s.live = 1 AND s.held = 1"
+    )
+    notices = (
+        "SELECT source_id, folder, code, message FROM diagnostics WHERE skill_id IS NULL "
+        "ORDER BY source_id, folder, code, message"
+    )
+    sources = (
+        "SELECT id, name, path, scope, strength, precedence, owner, enabled, host, project, "
+        "version FROM sources ORDER BY id"
+    )
+    live = "SELECT count(*), sum(id), max(id) FROM skills WHERE live = 1"
+    copies = "SELECT id, installed FROM skills WHERE installed IS NOT NULL AND live = 1 ORDER BY id"
+    parts = (live, held, copies, notices, "SELECT max(id) FROM diagnostics", sources)
+    found = reader.many([(sql, ()) for sql in parts])
+    return f"{found} {reader.visibility.sources}"
+
+
+def registered(reader: Reader) -> tuple[str | None, int, int]:
+    """Return the schema's revision (None: there is none), and how many sources and skills."""
+    rows = reader.rows(
+        "SELECT (SELECT max(version_num) FROM alembic_version), (SELECT count(*) FROM sources), "
+        f"(SELECT count(*) FROM {FROM} WHERE s.live = 1 AND s.status <> 'no_document' "
+        f"AND {IMPORTED})"
+    )
+    return cast("tuple[str | None, int, int]", rows[0]) if rows else (None, 0, 0)
+
+
+def problems(select: Callable[[str], Iterable[Sequence[object]]], indexed: str) -> Iterator[str]:
+    """Yield what no database keeps from happening by itself; ``indexed``: SQL of indexed ids."""
+    for (ref,) in select(
+        f"SELECT ref FROM skills WHERE live = 1 AND status IN ('ok', 'warning') AND id NOT IN "
+        f"({indexed}) LIMIT 20"
+    ):
+        yield f"skill {ref} has no entry in the full-text index"
+    for (ref,) in select(
+        f"SELECT s.ref FROM {FROM} WHERE s.live = 1 AND {IMPORTED} "
+        "GROUP BY s.ref HAVING count(*) > 1 LIMIT 20"
+    ):
+        yield f"two skills share the ref {ref}"
+
+
+STEPS: Final = (1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20)
+"""Bytes below which a skill belongs to a step; what is larger to the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size(Value):
+    """How many skills have fewer than ``below`` bytes in all their files (None: the largest)."""
+
+    below: int | None
+    skills: int
+
+
+def sizes(reader: Reader, condition: Condition) -> list[Size]:
+    """Count the skills for which a condition holds by their size."""
+    steps = " ".join(f"WHEN s.bytes < {step} THEN {step}" for step in STEPS)
+    rows = reader.rows(
+        f"SELECT CASE {steps} ELSE 0 END, count(*) FROM {FROM} WHERE {condition[0]} GROUP BY 1",
+        list(condition[1]),
+    )
+    known = dict(rows)
+    return [Size(step or None, known.get(step, 0)) for step in (*STEPS, 0)]

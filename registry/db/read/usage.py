@@ -1,0 +1,67 @@
+"""What tools did with each skill, as it was counted."""
+
+from dataclasses import dataclass
+
+from registry.db.interface import Condition, Reader
+from registry.db.read.skills import FROM
+from registry.db.visibility import USABLE
+from registry.model import Value
+
+
+@dataclass(frozen=True, slots=True)
+class UsageCount(Value):
+    """How often tools listed, found and read a skill, and when last (UTC, ISO 8601)."""
+
+    ref: str
+    name: str
+    source: str
+    listed: int
+    found: int
+    read: int
+    last_listed_at: str | None
+    last_found_at: str | None
+    last_read_at: str | None
+
+
+def usage(reader: Reader) -> list[UsageCount]:
+    """Return the counts of all usable skills that tools came upon, the most read first."""
+    rows = reader.rows(
+        f"SELECT {reader.visibility.ref}, s.name, src.name, u.listed, u.found, u.read, "
+        "u.last_listed_at, u.last_found_at, u.last_read_at "
+        f"FROM {FROM} JOIN usage u ON u.uid = s.uid WHERE s.live = 1 AND {USABLE} "
+        "ORDER BY u.read DESC, u.found DESC, u.listed DESC, s.name_key, s.ref"
+    )
+    return [UsageCount(*row) for row in rows]
+
+
+def most_read(reader: Reader, condition: Condition, limit: int) -> list[UsageCount]:
+    """Return the counts of the skills for which a condition holds that tools read most."""
+    rows = reader.rows(
+        f"SELECT {reader.visibility.ref}, s.name, src.name, u.listed, u.found, u.read, "
+        f"u.last_listed_at, u.last_found_at, u.last_read_at FROM {FROM} "
+        f"JOIN usage u ON u.uid = s.uid WHERE u.read > 0 AND {condition[0]} "
+        "ORDER BY u.read DESC, u.found DESC, s.name_key, s.ref LIMIT ?",
+        [*condition[1], limit],
+    )
+    return [UsageCount(*row) for row in rows]
+
+
+def usage_of(reader: Reader, ref: str, uid: str) -> UsageCount | None:
+    """Return the counts of one skill; None: no tool came upon it."""
+    rows = reader.rows(
+        "SELECT u.listed, u.found, u.read, u.last_listed_at, u.last_found_at, u.last_read_at, "
+        "s.name, src.name FROM usage u JOIN skills s ON s.uid = u.uid AND s.live = 1 "
+        "JOIN sources src ON src.id = s.source_id WHERE u.uid = ?",
+        [uid],
+    )
+    return UsageCount(ref, *rows[0][6:], *rows[0][:6]) if rows else None
+
+
+def count_unread(reader: Reader, condition: Condition) -> int:
+    """Return for how many skills a condition holds that no tool has read."""
+    rows = reader.rows(
+        f"SELECT count(*) FROM {FROM} WHERE {condition[0]} "
+        "AND s.uid NOT IN (SELECT uid FROM usage WHERE read > 0)",
+        list(condition[1]),
+    )
+    return int(rows[0][0]) if rows else 0

@@ -1,1 +1,0 @@
-"""A server as the database: where it is, and the connections to it."""

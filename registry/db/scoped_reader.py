@@ -1,0 +1,207 @@
+"""A reader for work in some folders: of projects' skills it shows only those of that project."""
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from registry.db.interface import Reader, Select, State
+from registry.db.visibility import EVERYTHING, ProjectSource, Visibility, visibility_of
+from registry.disk.paths import is_below
+
+T = TypeVar("T")
+
+_SOURCES = (
+    "SELECT id, host, path, project, strength, enabled, scope FROM sources "
+    "WHERE host = ? OR id = (SELECT min(id) FROM sources WHERE scope = 'project') "
+    "ORDER BY strength, id"
+)
+"""Those of a host, and one that is a project's of any: whether there is one at all."""
+
+
+class ScopedReader(Reader):
+    """A reader whose `visibility` is that of who works in ``folders`` on ``host``.
+
+    ``folders`` are absolute and resolved. ``is_ours`` tells whether a source at a path is one that
+    this user added or adopted: a stranger's claim hides nothing. All else is the reader's.
+    """
+
+    def __init__(
+        self, reader: Reader, host: str, folders: tuple[str, ...], is_ours: Callable[[str], bool]
+    ) -> None:
+        self._reader = reader
+        self._host = host
+        self._sources = (_SOURCES, (host,))
+        self._local = threading.local()  # in a snapshot: what was seen in it, once that was asked
+        # The answer to that, on a server; the last one of any thread.
+        self._known: list[tuple[Any, ...]] | None = None
+        self._folders = folders
+        self._is_ours = is_ours
+        self.path = reader.path
+        self.in_json_array, self.index = reader.in_json_array, reader.index
+        self.json_each, self.json_item = reader.json_each, reader.json_item
+        self.own, self.digest = reader.own, reader.digest
+
+    @property
+    def empty(self) -> bool:
+        """Whether the database is not made yet."""
+        return self._reader.empty
+
+    @empty.setter
+    def empty(self, value: bool) -> None:
+        self._reader.empty = value
+
+    @property
+    def visibility(self) -> Visibility:
+        """What is seen of projects; one statement."""
+        if self._host:  # a server would be asked as often whether anything has changed
+            kept: list[Visibility] | None = getattr(self._local, "kept", None)
+            if kept:
+                return kept[0]
+            rows = self._known = self._reader.rows(*self._sources)
+            seen = self._seen(rows)
+            if kept is not None:
+                kept.append(seen)
+            return seen
+
+        def load(reader: Reader) -> list[tuple[ProjectSource, str]] | None:
+            return self._around(reader.rows(*self._sources))
+
+        name = f"projects around {self._folders}"
+        return self._sight(self._reader.remembered(name, load))
+
+    def last_visibility(self) -> Visibility:
+        """Return the last known `visibility`; if it is unknown, as if there were no projects."""
+        if not self._host:
+            return self.visibility
+        return EVERYTHING if self._known is None else self._seen(self._known)
+
+    def last_roots(self) -> list[str] | None:
+        """Return the folders of this host's sources as they were told last; None: they were not."""
+        known = self._known
+        return None if known is None else [row[2] for row in known if row[1] == self._host]
+
+    def _seen(self, rows: Sequence[tuple[Any, ...]]) -> Visibility:
+        return self._sight(self._around(rows))
+
+    def _sight(self, here: list[tuple[ProjectSource, str]] | None) -> Visibility:
+        if here is None:
+            return EVERYTHING
+        return visibility_of(tuple(source for source, path in here if self._is_ours(path)))
+
+    def _around(self, rows: Sequence[tuple[Any, ...]]) -> list[tuple[ProjectSource, str]] | None:
+        """Return the sources of the projects that hold a folder, with their paths.
+
+        The project of the first folder comes first, and of those around one folder the innermost.
+        None: no source is a project's.
+        """
+        projects = [row for row in rows if row[-1] == "project"]
+        if not projects:
+            return None
+        around = {}
+        for number, host, path, project, strength, enabled, _ in projects:
+            # A stranger's rows may hold anything, and the numbers become a part of a statement.
+            sound = isinstance(number, int) and isinstance(strength, int)
+            is_folder = isinstance(project, str) and project.startswith(os.sep)
+            if sound and is_folder and (host, enabled) == (self._host, 1):
+                holding = [n for n, one in enumerate(self._folders) if is_below(one, project)]
+                if holding:
+                    around[number] = (holding[0], -len(project), project), strength, path
+        order = sorted({rank for rank, _, _ in around.values()})
+        return [
+            (ProjectSource(number, order.index(rank), strength), path)
+            for number, (rank, strength, path) in around.items()
+        ]
+
+    def state(self) -> State:
+        """See `Reader`, as for all that follow."""
+        return self._reader.state()
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a SELECT."""
+        return self._reader.rows(sql, parameters)
+
+    def many(self, questions: Sequence[Select]) -> list[list[tuple[Any, ...]]]:
+        """Return the rows of each of several SELECTs, which all see one state."""
+        return self._reader.many(questions)
+
+    def pipeline(self, question: Select) -> Callable[[], list[tuple[Any, ...]]] | None:
+        """Ask with what a snapshot is asked next, where one waits for answers."""
+        return self._reader.pipeline(question)
+
+    def finish(self) -> None:
+        """Let a snapshot end with what is asked next."""
+        self._reader.finish()
+
+    def query_visible(self, question: Callable[[Visibility], Select]) -> list[tuple[Any, ...]]:
+        """Return the rows of a SELECT that depends on the `visibility`.
+
+        A server is asked together with what is seen: most often the same as before, and at first
+        no projects.
+        """
+        if not self._host:
+            return super().query_visible(question)
+        guess = self.last_visibility()
+        now, found = self._reader.many([self._sources, question(guess)])
+        self._known, seen = now, self._seen(now)
+        return found if seen == guess else self._reader.rows(*question(seen))
+
+    def streamed(self, question: Callable[[Visibility], Select]) -> Iterable[tuple[Any, ...]]:
+        """Yield what `query_visible` returns."""
+        return self.query_visible(question) if self._host else super().streamed(question)
+
+    def paged(
+        self, question: Callable[[Visibility], tuple[Select, Select]]
+    ) -> tuple[list[tuple[Any, ...]], int]:
+        """Return the rows of a page, and what another SELECT counts; see `query_visible`."""
+        if not self._host:
+            return super().paged(question)
+        guess = self.last_visibility()
+        rows, total, now = self._reader.page(*question(guess), self._sources)
+        self._known, seen = now, self._seen(now)
+        return (rows, total) if seen == guess else self._reader.page(*question(seen))[:2]
+
+    def page(
+        self, page: Select, count: Select, along: Select | None = None
+    ) -> tuple[list[tuple[Any, ...]], int, list[tuple[Any, ...]]]:
+        """Return the rows of a page, what another SELECT counts, and what is asked along."""
+        return self._reader.page(page, count, along)
+
+    def stream(self, sql: str, parameters: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
+        """Yield the rows of a SELECT."""
+        return self._reader.stream(sql, parameters)
+
+    @property
+    def keeps_writers_out(self) -> bool:
+        """Whether nobody can write for as long as somebody reads."""
+        return self._reader.keeps_writers_out
+
+    def version(self) -> int | None:
+        """Return a number that is another one when the database has changed."""
+        return self._reader.version()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Give this thread one state of the database, and so one `visibility`."""
+        with self._reader.snapshot():
+            is_outer = getattr(self._local, "kept", None) is None
+            if is_outer:
+                self._local.kept = []
+            try:
+                yield
+            finally:
+                if is_outer:
+                    self._local.kept = None
+
+    def close(self) -> None:
+        """Close the connections of all threads, for all viewpoints."""
+        self._reader.close()
+
+    def recalls(self, name: str) -> bool:
+        """Tell whether something is remembered by this name."""
+        return self._reader.recalls(name)
+
+    def remembered(self, name: str, load: Callable[[Reader], T]) -> T:
+        """Return what ``load`` made; ``name`` tells apart what depends on the `visibility`."""
+        return self._reader.remembered(name, lambda _: load(self))

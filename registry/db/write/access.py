@@ -1,0 +1,42 @@
+"""Write tokens down, and note who changed what of sources, trust, tokens and the past."""
+
+import json
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from registry.db.audit_context import current_context
+from registry.db.read.access import StoredToken
+from registry.db.schema import audit, tokens
+from registry.db.write.statements import insert_rows
+from registry.text import utc_now
+
+
+def record_audit(connection: Connection, what: str, subject: str | None, **detail: object) -> None:
+    """Note something in a file; a server does so by itself, whoever asks (migration 0015)."""
+    if connection.dialect.name == "postgresql":
+        return
+    who = current_context()
+    told = {"tool": who.tool, "client": who.client, "what": what, "subject": subject}
+    row = {"at": utc_now(), **told, "detail": json.dumps(detail) if detail else None}
+    insert_rows(connection, audit, [row])
+
+
+def add_token(connection: Connection, token: StoredToken) -> None:
+    """Write a token down."""
+    facts: dict[str, Any] = token._asdict()
+    connection.execute(insert(tokens).values(**facts))
+    record_audit(connection, "token added", token.name, number=token.number, write=token.write)
+
+
+def remove_token(connection: Connection, number: str) -> None:
+    """Take a token away."""
+    known = tokens.c.number == number
+    for name in connection.scalars(select(tokens.c.name).where(known)):
+        record_audit(connection, "token removed", name, number=number)
+    connection.execute(delete(tokens).where(known))
+
+
+def record_use(connection: Connection, number: str, now: str) -> None:
+    """Write down that a token was used."""
+    connection.execute(update(tokens).where(tokens.c.number == number).values(used_at=now))

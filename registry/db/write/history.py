@@ -1,0 +1,218 @@
+"""Record what skills were like and where they were, and the last changes, for `undo`."""
+
+import hashlib
+from collections.abc import Collection, Sequence
+
+from sqlalchemy import Connection, delete, func, select, text, update
+
+from registry.db.audit_context import current_context
+from registry.db.interface import MAX_INTEGER
+from registry.db.read.history import GROUP_DIGITS, REMEMBERED, RecordedChange
+from registry.db.read.skills import REMOTE_ORIGIN
+from registry.db.schema import changes, contents, gone
+from registry.db.versions import Packed, pack
+from registry.db.write.access import record_audit
+from registry.db.write.statements import dialect_of, execute, insert_rows
+from registry.text import utc_now
+
+_RECORD_REVISIONS = """
+INSERT INTO revisions
+  (uid, number, name, document, content_hash, tree_hash, seen_at, files, origin, host, tool, client)
+SELECT s.uid,
+  1 + coalesce((SELECT max(r.number) FROM revisions r WHERE r.uid = s.uid), 0),
+  s.name, s.document, s.content_hash, s.tree_hash, s.indexed_at, (SELECT {files}
+   FROM skill_files f WHERE f.skill_id = s.id), {origin}, src.host, ?, ?
+FROM skills s JOIN sources src ON src.id = s.source_id
+WHERE s.id {{in_array}} AND s.tree_hash IS NOT NULL AND s.status <> 'no_document' AND NOT EXISTS
+  (SELECT 1 FROM revisions r WHERE r.uid = s.uid AND r.tree_hash = s.tree_hash)
+ON CONFLICT DO NOTHING
+"""
+
+# What was current once and is so again comes last again; so does what is new, after such a one.
+_TURN = """
+UPDATE revisions SET turn = 1 + (SELECT max(coalesce(x.turn, x.number)) FROM revisions x
+  WHERE x.uid = revisions.uid)
+WHERE id IN (SELECT r.id FROM skills s JOIN revisions r ON r.uid = s.uid
+  AND r.tree_hash = s.tree_hash WHERE s.id {in_array} AND EXISTS (SELECT 1 FROM revisions x
+  WHERE x.uid = r.uid AND x.id <> r.id
+  AND coalesce(x.turn, x.number) >= coalesce(r.turn, r.number)))
+"""
+
+_OWN = """
+AND (uid IN (SELECT s.uid FROM skills s JOIN sources src ON src.id = s.source_id
+  WHERE src.host = :host AND src.owner = session_user)
+OR uid IN (SELECT uid FROM gone WHERE owner = session_user AND source NOT IN
+  (SELECT name FROM sources WHERE host <> :host))
+OR role = session_user AND host = :host AND uid NOT IN (SELECT uid FROM gone UNION
+  SELECT uid FROM skills)) """
+
+_UNUSED = """
+DELETE FROM content_uses u WHERE NOT EXISTS (SELECT 1 FROM revisions r WHERE r.uid = u.uid)
+"""
+
+BATCH = 500
+"""Documents that are held in memory at once."""
+
+
+def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
+    """Record the content of versions that just went live, and who brought them about."""
+    if not versions:
+        return
+    sql = _RECORD_REVISIONS.format(
+        files=dialect_of(connection).REVISION_FILES, origin=REMOTE_ORIGIN
+    )
+    who = current_context()
+    execute(connection, sql, who.tool, who.client, list(versions))
+    execute(connection, _TURN, list(versions))
+
+
+def add_contents(
+    connection: Connection, files: Sequence[Packed], unfit: Collection[str] = ()
+) -> None:
+    """Store the bytes of files; what is stored already stays, unless it is ``unfit``."""
+    if wrong := [file.hash for file in files if file.hash in unfit]:
+        execute(connection, "DELETE FROM contents WHERE hash {in_array}", wrong)
+    rows = {file.hash: file._asdict() | {"packed": int(file.packed)} for file in files}
+    # In one order for all: who stores the same at the same time waits for nobody who waits for it.
+    ordered = [rows[key] for key in sorted(rows)]
+    insert_rows(connection, contents, ordered, ignore_known=True)
+
+
+def store_documents(connection: Connection, versions: Sequence[int]) -> None:
+    """Store the bytes of the documents of live versions that are about to be retired.
+
+    While a version is live its text is stored anyway; what is not the text alone (a byte order
+    mark, NUL characters) was stored when it was read.
+    """
+    rows = execute(
+        connection,
+        "SELECT s.content_hash, d.text FROM skills s JOIN documents d ON d.skill_id = s.id "
+        "WHERE s.id {in_array} AND s.live = 1 AND s.content_hash IS NOT NULL "
+        "AND NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = s.content_hash)",
+        list(versions),
+    )
+    while some := rows.fetchmany(BATCH):
+        store_texts(connection, [(row.content_hash, row.text) for row in some])
+
+
+def store_texts(connection: Connection, texts: Sequence[tuple[str, str]]) -> None:
+    """Store the bytes of documents by their hash, unless they were not the text alone."""
+    found = [(content_hash, text.encode()) for content_hash, text in texts]
+    add_contents(
+        connection,
+        [
+            pack(content_hash, data)
+            for content_hash, data in found
+            if f"sha256:{hashlib.sha256(data).hexdigest()}" == content_hash
+        ],
+    )
+
+
+def prune(
+    connection: Connection,
+    *,
+    keep: int,
+    before: str | None,
+    host: str | None = None,
+    contents_too: bool = True,
+) -> tuple[int, int]:
+    """Delete old revisions, and the contents that nothing needs any more; return how many.
+
+    Of each skill the newest ``keep`` stay, and those seen at ``before`` or later (None: only the
+    count decides), and always the one that is live. Of a skill that is gone the content it had then
+    stays as if it were live, unless it was gone already at ``before``; what nobody can ask for any
+    more, since it was ended in the trash, goes whatever its age. ``host``, on a server: only of
+    sources that this host has and this role owns. ``contents_too``: contents may be deleted.
+    """
+    values = {"keep": min(keep, MAX_INTEGER), "before": before}
+    deleted = connection.execute(
+        text(
+            "DELETE FROM revisions WHERE (id IN (SELECT id FROM ("
+            "SELECT id, uid, tree_hash, seen_at, "
+            "row_number() OVER (PARTITION BY uid ORDER BY number DESC) AS age FROM revisions) r "
+            "WHERE r.age > :keep AND (CAST(:before AS TEXT) IS NULL OR r.seen_at < :before) "
+            "AND NOT EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
+            "AND s.tree_hash = r.tree_hash) "
+            "AND NOT EXISTS (SELECT 1 FROM gone g WHERE g.uid = r.uid "
+            "AND (CAST(:before AS TEXT) IS NULL OR g.since >= :before) "
+            "AND (g.tree_hash = r.tree_hash OR (g.tree_hash IS NULL AND r.age = 1)))) "
+            "OR uid NOT IN (SELECT uid FROM gone UNION SELECT uid FROM skills WHERE live = 1)) "
+            f"{'' if host is None else _OWN}RETURNING 1"
+        ),
+        values if host is None else values | {"host": host},
+    ).all()
+    connection.exec_driver_sql(
+        "DELETE FROM gone WHERE (uid NOT IN (SELECT uid FROM revisions) "
+        "OR uid IN (SELECT uid FROM skills WHERE live = 1))"
+        + ("" if host is None else " AND owner = session_user")
+    )
+    if deleted:
+        record_audit(connection, "history pruned", None, revisions=len(deleted))
+    if not contents_too:
+        return len(deleted), 0
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(_UNUSED)
+    freed = connection.exec_driver_sql(
+        f"DELETE FROM contents WHERE hash NOT IN (SELECT n.hash FROM "
+        f"({dialect_of(connection).REVISION_HASHES}) n WHERE n.hash IS NOT NULL) RETURNING 1"
+    ).all()
+    return len(deleted), len(freed)
+
+
+_RECORD_TOMBSTONES = """
+INSERT INTO gone (uid, name, source, folder, created_at, since, tree_hash, owner, team)
+SELECT s.uid, s.name, src.name, s.folder, s.created_at, ?, s.tree_hash, src.owner, src.team
+FROM skills s JOIN sources src ON src.id = s.source_id
+WHERE s.id {in_array} AND s.status <> 'no_document'
+ON CONFLICT DO NOTHING
+"""
+
+
+def record_tombstones(connection: Connection, versions: Sequence[int]) -> None:
+    """Write down where skills are, or were a moment ago, that are about to be retired."""
+    if not versions:
+        return
+    which = list(versions)
+    sql = "DELETE FROM gone WHERE uid IN (SELECT uid FROM skills WHERE id {in_array})"
+    execute(connection, sql, which)
+    execute(connection, _RECORD_TOMBSTONES, utc_now(), which)
+
+
+def note_trash(connection: Connection, uid: str, number: str) -> None:
+    """Write down that a skill that is gone lies in the trash, under this number."""
+    connection.execute(update(gone).where(gone.c.uid == uid).values(trash=number))
+
+
+def drop_tombstones(connection: Connection, numbers: Sequence[str]) -> None:
+    """Forget skills that were removed from the trash for good."""
+    connection.execute(gone.delete().where(gone.c.trash.in_(numbers)))
+
+
+def add_change(connection: Connection, change: RecordedChange, host: str) -> None:
+    """Record a change, unless it is recorded already. The database gives it its ``id``."""
+    facts = {key: value for key, value in change._asdict().items() if key != "id"}
+    row = {**facts, "host": host, "client": current_context().client}
+    insert_rows(connection, changes, [row], ignore_known=True)
+
+
+def drop_old_changes(connection: Connection, host: str) -> None:
+    """Forget the changes of a host that belong to older commands than the last `REMEMBERED`."""
+    command = func.coalesce(changes.c.command, func.substr(changes.c.number, 1, GROUP_DIGITS))
+    latest = (
+        select(func.max(changes.c.id))
+        .where(changes.c.host == host)
+        .group_by(command)
+        .order_by(func.max(changes.c.id).desc())
+    )
+    too_old = latest.offset(REMEMBERED).limit(1).scalar_subquery()
+    connection.execute(delete(changes).where(changes.c.host == host, changes.c.id <= too_old))
+
+
+def drop_change(connection: Connection, change: RecordedChange) -> None:
+    """Forget a single change."""
+    connection.execute(delete(changes).where(changes.c.id == change.id))
+
+
+def drop_changes(connection: Connection, first: RecordedChange) -> None:
+    """Forget a change, and what was done to the same skill after it."""
+    connection.execute(delete(changes).where(changes.c.uid == first.uid, changes.c.id >= first.id))

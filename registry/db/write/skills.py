@@ -1,0 +1,340 @@
+"""Versions of skills: stage them unseen, make them live at once, clear away the dead.
+
+Readers see only rows with ``live`` 1. A sync stages its new versions in many short transactions
+and publishes them in one, so it is seen whole or not at all, and a killed sync leaves only rows
+that nobody sees.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import (
+    Connection,
+    and_,
+    delete,
+    insert,
+    literal_column,
+    select,
+)
+
+from registry.db.interface import StatUpdates
+from registry.db.schema import diagnostics, documents, skill_files, skill_tags, skills, sources
+from registry.db.versions import UNINDEXED, Indexed, NewVersion, how_indexed
+from registry.db.write.history import (
+    add_contents,
+    record_revisions,
+    record_tombstones,
+    store_documents,
+    store_texts,
+)
+from registry.db.write.names import refresh_names
+from registry.db.write.statements import dialect_of, execute, execute_many, insert_rows
+from registry.model import Diagnostic
+
+_RETIRED_AT_ONCE = 500
+
+_USABLE: Final = "({0}.status IN ('ok', 'warning') AND {0}.held = 0)"
+
+# Whichever index is taken by a server that has not counted its rows yet, it looks one row up: the
+# position follows from the folder, and the key from the name.
+_STAGED: Final = (
+    "SELECT n.id, n.replaces, n.name, n.folder, o.live, o.name AS old, o.folder AS old_folder, "
+    "(SELECT h.id FROM skills h WHERE h.source_id = n.source_id AND h.folder = n.folder "
+    "AND h.position = n.position AND h.live = 1) AS holder, "
+    "CASE WHEN o.name = n.name AND o.folder = n.folder AND o.source_id = n.source_id "
+    f"AND {_USABLE.format('n')} = {_USABLE.format('o')} THEN (SELECT count(*) FROM skills t "
+    "WHERE t.name_key = n.name_key AND t.name = n.name AND t.live = 1) END AS namesakes "
+    "FROM skills n LEFT JOIN skills o ON o.id = n.replaces WHERE n.id {in_array}"
+)
+
+_INHERIT: Final = (
+    "UPDATE skills SET live = 1, ref = known.ref, bare = known.bare, shadowed = known.shadowed, "
+    "copies = known.copies FROM (SELECT n.id, coalesce(o.ref, '') AS ref, "
+    "coalesce(o.bare, 0) AS bare, coalesce(o.shadowed, 0) AS shadowed, "
+    "coalesce(o.copies, '') AS copies "
+    "FROM skills n LEFT JOIN skills o ON o.id = n.replaces WHERE n.id {in_array}) known "
+    "WHERE skills.id = known.id"
+)
+"""What a version replaces is most often known as before: so fewer rows are written twice."""
+
+
+def stage(
+    connection: Connection,
+    versions: Iterable[NewVersion],
+    live: int = 0,
+    first: int | None = None,
+    unfit: Collection[int] = (),
+) -> list[int]:
+    """Store new versions, unseen by readers unless ``live`` is 1, and return their ids.
+
+    ``first``: the lowest number that is free, where that is known. ``unfit``: of what is replaced
+    the versions whose stored text is another than they had, which they get back: by that the index
+    forgets what they stand for.
+    """
+    batch = list(versions)
+    if not batch:
+        return []
+    if first is None:
+        first = next_ids(connection, len(batch))
+    files: list[dict[str, Any]] = []
+    tags: list[dict[str, Any]] = []
+    findings: list[dict[str, Any]] = []
+    texts: list[dict[str, Any]] = []
+    again: list[dict[str, Any]] = []
+    found: list[Indexed] = []
+    for number, version in enumerate(batch, first):
+        columns = version.columns
+        columns["id"], columns["live"] = number, live
+        tags.extend({"tag": tag, "skill_id": number} for tag in version.tags)
+        files.extend({"skill_id": number, **file} for file in version.files)
+        findings.extend(
+            _finding(finding, columns["source_id"], number, columns["folder"])
+            for finding in version.findings
+        )
+        if version.text is not None:
+            said = (columns["name"], columns["tags"], columns["description"])
+            how = how_indexed(columns["status"], (version.text, *said))
+            texts.append(
+                {
+                    "skill_id": number,
+                    "text": version.text,
+                    "body_start": version.body_start,
+                    "front_matter": version.front_matter,
+                    "indexed": how,
+                }
+            )
+            if columns["replaces"] in unfit:
+                again.append({**texts[-1], "skill_id": columns["replaces"]})
+            if how != UNINDEXED:
+                found.append(Indexed(number, *said, version.text[version.body_start :], how))
+    insert_rows(connection, skills, [version.columns for version in batch])
+    if again:
+        sql = "DELETE FROM documents WHERE skill_id {in_array}"
+        execute(connection, sql, [one["skill_id"] for one in again])
+    insert_rows(connection, documents, [*texts, *again])
+    insert_rows(connection, skill_files, files)
+    insert_rows(connection, skill_tags, tags)
+    insert_rows(connection, diagnostics, findings)
+    if found:
+        dialect_of(connection).add_to_index(connection, found)
+    # Last: on a server who stores the same bytes waits until this is committed.
+    add_contents(connection, [packed for version in batch for packed in version.contents])
+    return [version.columns["id"] for version in batch]
+
+
+def next_ids(connection: Connection, count: int) -> int:
+    """Return the first of so many numbers for new versions; the lock of all writers is held."""
+    sql = f"SELECT {dialect_of(connection).NEXT_IDS.format(count=count)}"
+    return int(execute(connection, sql).scalar_one())
+
+
+def publish(
+    connection: Connection,
+    staged: Sequence[int],
+    removed: Sequence[int],
+    settled: Sequence[int] = (),
+) -> list[int]:
+    """Make staged versions live in the place of those they replace, and retire ``removed``.
+
+    ``settled`` are retired as well, and not gone: what they stood for is counted elsewhere.
+    A staged version whose predecessor is no longer live, or whose folder has a live version by now,
+    lost to a change made meanwhile and is left out. Returns the ids that went live.
+    """
+    holders: list[tuple[int, int | None]] = []
+    replaced: list[int] = []
+    names: set[str] = set()
+    for row in execute(connection, _STAGED, list(staged)):  # too many to be held
+        if row.replaces is not None and row.live != 1:
+            continue
+        holders.append((row.id, row.holder))
+        if row.replaces is not None:
+            replaced.append(row.replaces)
+        # What alone has its name, and keeps all that a ref is made of, keeps its ref as well. A
+        # folder may stand in the way of another skill's ref, so folders count as names here.
+        if row.namesakes != 1:
+            known = (row.name, row.folder, row.old, row.old_folder)
+            names.update(name for name in known if name is not None)
+    record_tombstones(connection, removed)
+    removed = [*removed, *settled]
+    outgoing = [*removed, *replaced]
+    leaving = {None, *outgoing}
+    incoming = [one for one, holder in holders if holder in leaving]
+    if removed:
+        sql = "SELECT name, folder FROM skills WHERE id {in_array}"
+        names.update(name for row in execute(connection, sql, list(removed)) for name in row)
+    store_documents(connection, outgoing)
+    switch(connection, incoming, outgoing, names)
+    return incoming
+
+
+def switch(
+    connection: Connection, incoming: Sequence[int], outgoing: Sequence[int], names: Iterable[str]
+) -> None:
+    """Let versions be live instead of others; ``names``: all that is different for them."""
+    if outgoing:
+        execute(connection, "UPDATE skills SET live = 0 WHERE id {in_array}", list(outgoing))
+    if incoming:
+        execute(connection, _INHERIT, list(incoming))
+    refresh_names(connection, names)
+    record_revisions(connection, incoming)
+
+
+def delete_version(connection: Connection, version: int) -> None:
+    """Delete a version that was retired in this transaction."""
+    dialect_of(connection).remove_from_index(connection, [version])
+    connection.execute(delete(skills).where(skills.c.id == version, skills.c.live == 0))
+
+
+def delete_retired(connection: Connection, *, host: str = "", source_id: int | None = None) -> int:
+    """Delete a batch of retired versions of a host's sources, or all of a source's.
+
+    Returns how many were deleted; call it until that is 0. Versions that are not live because they
+    are staged are spared only by the sync lock of their host.
+    """
+    if source_id is not None:
+        which = skills.c.source_id == source_id
+    else:
+        ours = select(sources.c.id).where(sources.c.host == host)
+        # In so many words: SQLite takes no index of a part for a value that it is given.
+        which = and_(skills.c.live == literal_column("0"), skills.c.source_id.in_(ours))
+    chosen = list(connection.scalars(select(skills.c.id).where(which).limit(_RETIRED_AT_ONCE)))
+    if chosen:
+        dialect_of(connection).remove_from_index(connection, chosen)
+        execute(connection, "DELETE FROM skills WHERE id {in_array}", chosen)
+    return len(chosen)
+
+
+def update_stats(connection: Connection, stamps: StatUpdates) -> None:
+    """Store new stat facts of versions whose content is unchanged."""
+    for sql, rows in stamps.statements:
+        execute_many(connection, sql, rows)
+
+
+def set_installed(connection: Connection, origins: Sequence[tuple[int, str | None]]) -> None:
+    """Store which origin live versions, by their numbers, are installed copies from."""
+    sql = "UPDATE skills SET installed = ? WHERE id = ? AND live = 1"
+    execute_many(connection, sql, [(origin, number) for number, origin in origins])
+
+
+def replace_notices(
+    connection: Connection, source_id: int, notices: Iterable[tuple[str, Diagnostic]]
+) -> None:
+    """Store the findings about places of a source that are not skills, instead of the old ones."""
+    connection.execute(
+        delete(diagnostics).where(
+            diagnostics.c.source_id == source_id, diagnostics.c.skill_id.is_(None)
+        )
+    )
+    add_notices(connection, [(source_id, *notice) for notice in notices])
+
+
+def add_notices(connection: Connection, notices: Iterable[tuple[int, str, Diagnostic]]) -> None:
+    """Store findings about places (source id, folder) that are not skills."""
+    rows = [_finding(finding, source_id, None, folder) for source_id, folder, finding in notices]
+    if rows:
+        connection.execute(insert(diagnostics), rows)
+
+
+def replace_findings(
+    connection: Connection,
+    source_id: int,
+    code: str,
+    unread: Mapping[int, tuple[str, Sequence[Diagnostic]]],
+) -> None:
+    """Store the findings of a ``code`` about live versions, instead of the old ones.
+
+    ``unread``: folder and findings by the version's id. All else of these versions stays.
+    """
+    live = execute(
+        connection, "SELECT id FROM skills WHERE live = 1 AND id {in_array}", list(unread)
+    ).all()
+    rows = [
+        _finding(finding, source_id, version, unread[version][0])
+        for (version,) in live
+        for finding in unread[version][1]
+    ]
+    sql = "DELETE FROM diagnostics WHERE code = ? AND skill_id {in_array}"
+    execute(connection, sql, code, list(unread))
+    insert_rows(connection, diagnostics, rows)
+
+
+_FINDING: Final = ("code", "severity", "message", "path", "line", "fix")
+"""What is stored of a finding; its category follows from the code."""
+
+
+def _finding(
+    finding: Diagnostic, source_id: int, skill_id: int | None, folder: str
+) -> dict[str, Any]:
+    return {
+        "source_id": source_id,
+        "skill_id": skill_id,
+        "folder": folder,
+        **{key: getattr(finding, key) for key in _FINDING},
+    }
+
+
+_CURRENT: Final = """
+SELECT {next_ids},
+       (SELECT count(*) FROM skills b WHERE b.uid = ? AND b.live = 1),
+       s.id, s.uid, s.name, s.folder, s.created_at, s.content_hash, s.tree_hash,
+       CASE WHEN NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = s.content_hash)
+            THEN d.text END
+FROM (SELECT 1 AS one) o
+LEFT JOIN skills s ON s.source_id = ? AND s.folder = ? AND s.live = 1
+LEFT JOIN documents d ON d.skill_id = s.id
+"""
+
+
+class LiveVersion(NamedTuple):
+    """What a change needs to know of the live version in a folder.
+
+    ``text``: of its document, where the bytes of that are not stored yet.
+    """
+
+    id: int
+    uid: str
+    name: str
+    folder: str
+    created_at: str
+    content_hash: str | None
+    tree_hash: str | None
+    text: str | None
+
+
+class CurrentState(NamedTuple):
+    """How things stand where something is about to be written.
+
+    ``free``: the lowest number of a version that is free; ``is_back``: the skill that was asked for
+    is live, wherever it is; ``live``: what is live in the folder.
+    """
+
+    free: int
+    is_back: bool
+    live: LiveVersion | None
+
+
+def load_current(
+    connection: Connection, source_id: int, folder: str, uid: str | None
+) -> CurrentState:
+    """Return how things stand in a folder; ``uid``: of a skill that may be back."""
+    sql = _CURRENT.format(next_ids=dialect_of(connection).NEXT_IDS.format(count=1))
+    row = tuple(execute(connection, sql, uid, source_id, folder).one())
+    return CurrentState(row[0], row[1] > 0, None if row[2] is None else LiveVersion(*row[2:]))
+
+
+def replace_version(
+    connection: Connection, standing: CurrentState, version: NewVersion | None
+) -> None:
+    """Let a version (None: none) be live instead of what is."""
+    live = standing.live
+    if live is None and version is None:
+        return
+    incoming = [] if version is None else stage(connection, [version], first=standing.free)
+    names = set() if version is None else {version.columns["name"], version.columns["folder"]}
+    if live is not None:
+        names |= {live.name, live.folder}
+        if version is None:
+            record_tombstones(connection, [live.id])
+        if live.text is not None and live.content_hash is not None:
+            store_texts(connection, [(live.content_hash, live.text)])
+    switch(connection, incoming, [] if live is None else [live.id], names)

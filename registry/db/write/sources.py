@@ -1,0 +1,309 @@
+"""Add, change and remove sources."""
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    case,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    text,
+    tuple_,
+    update,
+)
+from sqlalchemy.exc import IntegrityError
+
+from registry.db.schema import diagnostics, gone, skills, sources
+from registry.db.visibility import IMPORTING, RESOLVING
+from registry.db.write.access import record_audit
+from registry.db.write.history import record_tombstones, store_documents
+from registry.db.write.names import refresh_names, refresh_names_below
+from registry.db.write.skills import delete_retired
+from registry.errors import SourceExists, TrustOutdated
+from registry.model import SCOPES, SECURITY_CODES, Remote, Scope
+
+_RANGE = 1_000_000
+"""Priorities lie between minus and plus half of this."""
+
+
+def strength(scope: Scope, priority: int) -> int:
+    """Return the rank of a source in one number; the lowest is the strongest."""
+    bounded = max(-_RANGE // 2, min(_RANGE // 2, priority))
+    return SCOPES.index(scope) * _RANGE * 2 - bounded
+
+
+def add_source(
+    connection: Connection,
+    name: str,
+    path: str,
+    scope: Scope,
+    priority: int,
+    now: str,
+    *,
+    host: str = "",
+    project: str | None = None,
+    remote: Remote | None = None,
+) -> int:
+    """Register a source and return its id. Raises `SourceExists`, also for one that is not seen.
+
+    ``project``: the folder in which its skills are seen; None: its scope is not project.
+    """
+    clash = connection.execute(
+        select(sources.c.name, sources.c.path).where(
+            (sources.c.name == name) | ((sources.c.path == path) & (sources.c.host == host))
+        )
+    ).first()
+    if clash:
+        raise SourceExists(name=clash.name, path=clash.path)
+    values = {
+        "name": name,
+        "path": path,
+        "scope": scope,
+        "priority": priority,
+        "strength": strength(scope, priority),
+        "host": host,
+        "project": project,
+        "added_at": now,
+        **_facts(remote),
+    }
+    with _unless_taken(name):
+        added = connection.execute(insert(sources).values(values))
+    (new_id,) = added.inserted_primary_key or (0,)
+    record_audit(connection, "source added", name, path=path)
+    refresh_names_below(connection, name)
+    return int(new_id)
+
+
+def change_source(
+    connection: Connection,
+    source_id: int,
+    scope: Scope,
+    priority: int,
+    project: str | None,
+    precedence: int | None = None,
+) -> None:
+    """Give a source another scope and priority; ``project`` as in `add_source`.
+
+    ``precedence``: an admin's decision among the sources of all owners; None: it stays.
+    """
+    columns = sources.c.name, sources.c.scope, sources.c.priority
+    name, *old = connection.execute(select(*columns).where(sources.c.id == source_id)).one()
+    values = {
+        "scope": scope,
+        "priority": priority,
+        "strength": strength(scope, priority),
+        "project": project,
+    }
+    if precedence is not None:
+        values["precedence"] = max(-_RANGE // 2, min(_RANGE // 2, precedence))
+    connection.execute(update(sources).where(sources.c.id == source_id).values(values))
+    told = zip(("scope", "priority"), old, (scope, priority), strict=True)
+    changed = {key: [before, after] for key, before, after in told if before != after}
+    if changed:
+        record_audit(connection, "source changed", name, **changed)
+    refresh_names(connection, None)
+
+
+def rename_source(connection: Connection, source_id: int, before: str, name: str) -> None:
+    """Give a source another name; `change_source` works out the refs of its skills.
+
+    Raises `SourceExists` where one that is not seen has it.
+    """
+    renamed = update(sources).where(sources.c.id == source_id).values(name=name)
+    with _unless_taken(name):  # which is known at once of a statement that returns something
+        connection.execute(renamed.returning(sources.c.id)).one()
+    connection.execute(update(gone).where(gone.c.source == before).values(source=name))
+    record_audit(connection, "source changed", before, name=[before, name])
+
+
+def set_team(connection: Connection, source_id: int, team: str | None) -> None:
+    """Say who sees a source; `change_source` works out the refs of its skills."""
+    connection.execute(update(sources).where(sources.c.id == source_id).values(team=team))
+
+
+def set_owner(connection: Connection, source_id: int, owner: str | None) -> None:
+    """Say whose a source is, on a server; None: who asks."""
+    given = text("CAST(session_user AS text)") if owner is None else owner
+    connection.execute(update(sources).where(sources.c.id == source_id).values(owner=given))
+
+
+def remove_source(connection: Connection, source_id: int, *, with_tombstones: bool = True) -> None:
+    """Forget a source and its skills, but for their history; the disk is not touched.
+
+    ``with_tombstones``: it is written down that the skills are gone.
+    """
+    known = select(sources.c.name, sources.c.path).where(sources.c.id == source_id)
+    for name, path in connection.execute(known):
+        record_audit(connection, "source removed", name, path=path)
+    live = select(skills.c.id).where(skills.c.source_id == source_id, skills.c.live == 1)
+    versions = list(connection.scalars(live))
+    store_documents(connection, versions)
+    if with_tombstones:
+        record_tombstones(connection, versions)
+    while delete_retired(connection, source_id=source_id):
+        pass
+    connection.execute(sources.delete().where(sources.c.id == source_id))
+    refresh_names(connection, None)
+
+
+@contextmanager
+def _unless_taken(name: str) -> Iterator[None]:
+    """Say so where a source has this name that this role does not see, of another team."""
+    try:
+        yield
+    except IntegrityError as error:
+        if "uq_sources_name" not in str(error.orig):
+            raise
+        raise SourceExists(name=name, path="") from error
+
+
+def _facts(remote: Remote | None) -> dict[str, str | None]:
+    if remote is None:
+        return {}
+    only = "\n".join(remote.only) or None
+    facts = {"kind": remote.kind, "url": remote.url, "pin": remote.ref, "part": remote.part}
+    return facts | {"chosen": only, "version": remote.version, "fetched_at": remote.fetched_at}
+
+
+def record_remote(connection: Connection, source_id: int, remote: Remote) -> None:
+    """Write down what a source is a checkout of, and what was fetched of it last."""
+    connection.execute(update(sources).where(sources.c.id == source_id).values(**_facts(remote)))
+
+
+def trust_source(
+    connection: Connection, source_id: int, shown: Collection[str | None] | None = None
+) -> int:
+    """Trust the quarantined skills of a source; return how many there were.
+
+    ``shown``: the tree hashes that the user was shown. Raises `TrustOutdated` if the quarantined
+    skills have other files now.
+    """
+    held = skills.c.source_id == source_id, skills.c.held == 1, skills.c.live == 1
+    if shown is not None:
+        waiting = set(connection.scalars(select(skills.c.tree_hash).where(*held)))
+        if waiting != set(shown):
+            name = connection.scalar(select(sources.c.name).where(sources.c.id == source_id))
+            raise TrustOutdated(name=name)
+    names = _told(connection, "skill trusted", held)
+    connection.execute(update(skills).where(*held).values(held=0))
+    refresh_names(connection, names)
+    return len(names)
+
+
+def distrust_source(connection: Connection, source_id: int) -> int:
+    """Hold back the skills of a source with security errors; return how many there were."""
+    grave = select(diagnostics.c.skill_id).where(
+        diagnostics.c.severity == "error", diagnostics.c.code.in_(sorted(SECURITY_CODES))
+    )
+    seen = skills.c.source_id == source_id, skills.c.held == 0, skills.c.live == 1
+    found = *seen, skills.c.id.in_(grave)
+    names = _told(connection, "skill held back", found)
+    connection.execute(update(skills).where(*found).values(held=1))
+    refresh_names(connection, names)
+    return len(names)
+
+
+def begin_importing(connection: Connection, source_ids: Sequence[int]) -> set[int]:
+    """Show nothing of sources of which nothing is seen yet; return those of which that is so.
+
+    What becomes live in them is seen when `show_all` is told, after `join`.
+    """
+    nothing = ~exists().where(skills.c.source_id == sources.c.id, skills.c.live == 1)
+    unseen = or_(sources.c.enabled == RESOLVING, and_(sources.c.enabled == 1, nothing))
+    connection.execute(
+        update(sources).where(sources.c.id.in_(source_ids), unseen).values(enabled=IMPORTING)
+    )
+    hidden = select(sources.c.id).where(
+        sources.c.id.in_(source_ids), sources.c.enabled == IMPORTING
+    )
+    return set(connection.scalars(hidden))
+
+
+def begin_resolving(connection: Connection, source_ids: Sequence[int]) -> list[int]:
+    """Let what arrived stand beside all else, still seen by nobody; return the sources that do.
+
+    The names that they share (`shared_names`) are to be worked out before `show_all` is told, in
+    any number of transactions: what others change from now on takes those sources into account.
+    """
+    ours = sources.c.id.in_(source_ids)
+    connection.execute(
+        update(sources).where(ours, sources.c.enabled == IMPORTING).values(enabled=RESOLVING)
+    )
+    return list(
+        connection.scalars(select(sources.c.id).where(ours, sources.c.enabled == RESOLVING))
+    )
+
+
+def shared_names(connection: Connection, source_ids: Sequence[int]) -> list[str]:
+    """Return the names that skills of these sources share with those of others."""
+    # One pass over an index: to look each name up takes the wrong one as long as the server has not
+    # counted what it holds.
+    shared = (
+        select(skills.c.name)
+        .where(skills.c.live == 1)
+        .group_by(skills.c.name)
+        .having(
+            func.min(skills.c.source_id) != func.max(skills.c.source_id),
+            func.max(case((skills.c.source_id.in_(source_ids), 1), else_=0)) == 1,
+        )
+    )
+    return list(connection.scalars(shared))
+
+
+def finish_importing(connection: Connection, source_ids: Sequence[int]) -> None:
+    """Show what sources hold that were hidden until they are complete, and hide what that hides."""
+    for source_id in source_ids:
+        one = sources.c.id == source_id
+        owner = func.coalesce(sources.c.owner, "")
+        state = select(sources.c.enabled, sources.c.strength, sources.c.precedence, owner)
+        was, own, precedence, whose = connection.execute(state.where(one)).one()
+        if was not in {IMPORTING, RESOLVING}:
+            continue
+        connection.execute(update(sources).where(one).values(enabled=1))
+        if was == IMPORTING:  # of a copy of a server, say
+            refresh_names(connection, shared_names(connection, [source_id]))
+            continue
+        # Sources whose skills it may hide (other owners': copies, or as an admin decided); and
+        # sources that were held to hide it, and are not seen yet themselves.
+        weaker = tuple_(sources.c.strength, sources.c.id) > tuple_(own, source_id)
+        after = or_(
+            sources.c.precedence < precedence,
+            and_(
+                sources.c.precedence == precedence,
+                or_(and_(owner == whose, weaker), and_(owner != whose, sources.c.id > source_id)),
+            ),
+        )
+        others = select(sources.c.id).where(
+            ~one,
+            or_(and_(sources.c.enabled == 1, after), and_(sources.c.enabled == RESOLVING, ~after)),
+        )
+        if concerned := list(connection.scalars(others)):
+            live = select(skills.c.name).where(skills.c.live == 1)
+            shared = live.where(skills.c.source_id == source_id).intersect(
+                live.where(skills.c.source_id.in_(concerned))
+            )
+            refresh_names(connection, list(connection.scalars(shared)))
+
+
+def _told(connection: Connection, what: str, which: Sequence[ColumnElement[bool]]) -> list[str]:
+    """Return the names of skills whose trust is about to change, and note each of them."""
+    told = select(skills.c.name, sources.c.name, skills.c.folder).join(sources).where(*which)
+    rows = connection.execute(told).all()
+    for _, source, folder in rows:
+        record_audit(connection, what, f"{source}/{folder}")
+    return [row[0] for row in rows]
+
+
+def record_sync(connection: Connection, source_id: int, now: str, result: str) -> None:
+    """Write down when a source was synced, and with what result."""
+    connection.execute(
+        update(sources)
+        .where(sources.c.id == source_id)
+        .values(last_sync_at=now, last_result=result)
+    )

@@ -1,0 +1,86 @@
+"""Statements that both databases understand, with ``?`` for values."""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import Any, Final
+
+from sqlalchemy import Connection, CursorResult, Table
+
+from registry.db.postgres import index as postgres
+from registry.db.sqlite import index as sqlite
+from registry.db.visibility import EVERYTHING, Visibility
+
+MAX_VARIABLES: Final = 30_000  # SQLite and PostgreSQL allow some more than 32,000
+
+
+def dialect_of(connection: Connection) -> ModuleType:
+    """Return the module that says things in the words of this database: ``db.*.index``."""
+    return sqlite if connection.dialect.name == "sqlite" else postgres
+
+
+def execute(connection: Connection, sql: str, *values: object) -> CursorResult[Any]:
+    """Run one statement; a list among its values stands where ``sql`` says {in_array}.
+
+    ``{concat}`` is the aggregate that puts texts together, with what stands between them.
+    """
+    words = dialect_of(connection)
+    given = tuple(words.array(value) if isinstance(value, list) else value for value in values)
+    return connection.exec_driver_sql(
+        words.to_driver(sql.format(in_array=words.IN_ARRAY, concat=words.CONCAT)), given or None
+    )
+
+
+class InTransaction:
+    """Runs SELECTs of the reading lane in a transaction that writes, before it is committed."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @property
+    def visibility(self) -> Visibility:
+        """What is seen of projects: all, since nobody is shown what is asked for here."""
+        return EVERYTHING
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a SELECT."""
+        text = dialect_of(self._connection).to_driver(sql)
+        found = self._connection.exec_driver_sql(text, tuple(parameters) or None)
+        return [tuple(row) for row in found]
+
+    def later(self, sql: str, parameters: Sequence[object]) -> Callable[[], list[Any]]:
+        """Return what gives the rows of a SELECT, once the transaction is committed."""
+        words = dialect_of(self._connection)
+        answer: Callable[[], list[Any]] = words.ask_later(self._connection, sql, parameters)
+        return answer
+
+
+def execute_many(connection: Connection, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Run one statement for each of the rows of values."""
+    if rows:
+        connection.exec_driver_sql(dialect_of(connection).to_driver(sql), list(rows))
+
+
+def insert_rows(
+    connection: Connection,
+    into: Table,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    ignore_known: bool = False,
+) -> None:
+    """Insert rows that all have the same keys, many with one statement.
+
+    ``ignore_known``: rows whose key is there already are passed over.
+
+    A driver comes back to Python between two rows of an executemany; while another thread parses,
+    each of these returns costs more than the row.
+    """
+    if not rows:
+        return
+    columns = list(rows[0])
+    words = dialect_of(connection)
+    most = MAX_VARIABLES // len(columns)
+    ending = " ON CONFLICT DO NOTHING" if ignore_known else ""
+    for start in range(0, len(rows), most):
+        some = [[row[column] for column in columns] for row in rows[start : start + most]]
+        sql = words.insert_statement(into, columns, len(some))
+        connection.exec_driver_sql(f"{sql}{ending}", words.insert_values(some))

@@ -1,0 +1,223 @@
+"""Count what tools do with each skill, without slowing them: in memory, written now and then.
+
+In plain SQL: a tool call in a process of its own must not import SQLAlchemy to count something.
+"""
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from itertools import repeat
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias, get_args
+
+from registry.db.forks import begin_anew
+from registry.db.interface import Backend, Reader, Select, UsageRow
+from registry.errors import DatabaseProblem
+from registry.text import utc_now, utc_text
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+UsageEvent: TypeAlias = Literal["listed", "found", "read"]
+
+EVENTS: Final[tuple[UsageEvent, ...]] = get_args(UsageEvent)
+
+WRITE_AFTER: Final = 5.0
+"""Seconds after the first count that was not written yet."""
+
+WAIT: Final = 1.0
+"""Seconds to wait for other writers; counts are kept for the next time, at the end given up."""
+
+_COUNTED: Final = """
+(SELECT CAST({0} AS BIGINT) AS listed, CAST({1} AS BIGINT) AS found, CAST({2} AS BIGINT) AS read,
+    {3} AS last_listed_at, {4} AS last_found_at, {5} AS last_read_at, {6} AS source, {7} AS folder
+  FROM {each} e) c
+  JOIN sources src ON src.name = c.source
+  JOIN skills s ON s.source_id = src.id AND s.folder = c.folder
+WHERE s.live = 1 GROUP BY s.uid ORDER BY s.uid
+"""
+"""Each skill that was counted, in an order that is the same to all who write at once.
+
+Values: a JSON array of arrays: listed, found, read; when last each; source's name, folder.
+"""
+
+_ADD: Final = """
+INSERT INTO usage (uid, listed, found, read, last_listed_at, last_found_at, last_read_at)
+SELECT s.uid, sum(c.listed), sum(c.found), sum(c.read),
+  max(c.last_listed_at), max(c.last_found_at), max(c.last_read_at)
+FROM {counted}
+ON CONFLICT (uid) DO UPDATE SET
+  listed = usage.listed + excluded.listed,
+  found = usage.found + excluded.found,
+  read = usage.read + excluded.read,
+  last_listed_at = coalesce(excluded.last_listed_at, usage.last_listed_at),
+  last_found_at = coalesce(excluded.last_found_at, usage.last_found_at),
+  last_read_at = coalesce(excluded.last_read_at, usage.last_read_at)
+"""
+
+_ADD_OF_A_DAY: Final = """
+INSERT INTO usage_days (day, uid, listed, found, read)
+SELECT ?, s.uid, sum(c.listed), sum(c.found), sum(c.read)
+FROM {counted}
+ON CONFLICT (day, uid) DO UPDATE SET
+  listed = usage_days.listed + excluded.listed,
+  found = usage_days.found + excluded.found,
+  read = usage_days.read + excluded.read
+"""
+
+_place_of: Final = attrgetter("source", "folder")
+
+
+class Located(Protocol):
+    """Anything that says where a skill is."""
+
+    @property
+    def source(self) -> str:
+        """The source's name."""
+
+    @property
+    def folder(self) -> str:
+        """The folder below it."""
+
+
+class SkillPlace(NamedTuple):
+    """Where a skill is."""
+
+    source: str
+    folder: str
+
+
+def statements(reader: Reader, rows: Sequence[UsageRow]) -> list[Select]:
+    """Return the statements that add counts of use, with their values."""
+    items = [reader.json_item.format(number) for number in range(8)]
+    of_each = _COUNTED.format(*items, each=reader.json_each.format("?"))
+    counted = json.dumps(rows)
+    return [
+        (_ADD.format(counted=of_each), [counted]),
+        (_ADD_OF_A_DAY.format(counted=of_each), [utc_now()[:10], counted]),
+    ]
+
+
+class _Counts:
+    """How often, and when last, each event happened to the skill at each place."""
+
+    def __init__(self) -> None:
+        self.often: dict[UsageEvent, Counter[tuple[str, str]]] = {
+            event: Counter() for event in EVENTS
+        }
+        self.last: dict[UsageEvent, dict[tuple[str, str], int]] = {event: {} for event in EVENTS}
+
+    def add(self, event: UsageEvent, skills: Sequence[Located]) -> None:
+        # All in C: a listing of ten thousand skills costs a few milliseconds more by this.
+        places = list(map(_place_of, skills))
+        self.often[event].update(places)
+        self.last[event].update(zip(places, repeat(time.time_ns())))
+
+    def merge(self, later: "_Counts") -> None:
+        for event in EVENTS:
+            self.often[event].update(later.often[event])
+            self.last[event].update(later.last[event])
+
+    def rows(self) -> list[UsageRow]:
+        """Return for each place the three numbers, the three times, and where it is."""
+        places = dict.fromkeys(place for event in EVENTS for place in self.often[event])
+        return [
+            (
+                *(self.often[event][place] for event in EVENTS),
+                *(
+                    utc_text(at) if (at := self.last[event].get(place)) else None
+                    for event in EVENTS
+                ),
+                *place,
+            )
+            for place in places
+        ]
+
+
+class Usage:
+    """Counts of one process for a database; safe for many threads."""
+
+    def __init__(self, backend: Backend, *, enabled: bool) -> None:
+        self._backend = backend
+        self._enabled = enabled
+        self.forked(idle=True)
+        begin_anew(self)
+
+    def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # nothing is closed
+        """Leave to the parent what it has counted; see `registry.db.forks`."""
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._waiting: _Counts | None = None
+        self._timer: threading.Timer | None = None
+
+    def listed(self, skills: Sequence[Located]) -> None:
+        """Count that a tool listed these skills."""
+        self._note("listed", skills)
+
+    def found(self, skills: Sequence[Located]) -> None:
+        """Count that a tool's search found these skills."""
+        self._note("found", skills)
+
+    def read(self, source: str, folder: str) -> None:
+        """Count that a tool read this skill, or a file of it."""
+        self._note("read", [SkillPlace(source, folder)])
+
+    def write(self) -> None:
+        """Write down what was counted; where the database is busy or unusable, keep it."""
+        with self._writing:
+            with self._lock:
+                waiting, self._waiting = self._waiting, None
+                self._timer = None
+            if waiting is None or self._backend.reader.empty:
+                return
+            try:
+                done = self._backend.add_usage(waiting.rows(), WAIT)
+            except (DatabaseProblem, OSError):
+                done = False
+            if not done:
+                self._put_back(waiting)
+
+    def close(self) -> None:
+        """Write down the rest."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+        self.write()
+
+    def _put_back(self, unwritten: _Counts) -> None:
+        with self._lock:
+            if self._waiting is not None:
+                unwritten.merge(self._waiting)
+            self._waiting = unwritten
+
+    def _note(self, event: UsageEvent, skills: Sequence[Located]) -> None:
+        if not self._enabled or not skills:
+            return
+        with self._lock:
+            if self._waiting is None:
+                self._waiting = _Counts()
+            self._waiting.add(event, skills)
+            if self._timer is None:
+                self._timer = threading.Timer(WRITE_AFTER, self.write)
+                self._timer.daemon = True
+                self._timer.start()
+
+
+DAYS: Final = 400
+"""For how many days counts are kept: a year, and the month to compare it with."""
+
+
+def drop_old_days(connection: "Connection", now: str) -> None:
+    """Forget the counts of days that are too long before ``now``; the totals stay.
+
+    A row that a reader has locked on a server stays until the next time.
+    """
+    from registry.db.write.statements import execute
+
+    first = datetime.fromisoformat(now) - timedelta(days=DAYS)
+    locked = " FOR UPDATE SKIP LOCKED" if connection.dialect.name == "postgresql" else ""
+    old = f"SELECT day, uid FROM usage_days WHERE day < ?{locked}"
+    execute(connection, f"DELETE FROM usage_days WHERE (day, uid) IN ({old})", f"{first:%Y-%m-%d}")

@@ -1,1 +1,0 @@
-"""Sources that lie elsewhere: what they hold, and our checkouts of it."""

@@ -1,0 +1,285 @@
+"""All files of a skill, whole and verified, and how a folder differs from them."""
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from stat import S_ISDIR, S_ISLNK
+from typing import Final
+
+from registry.catalog.reading import CurrentSkill, unusable
+from registry.catalog.resolve import resolve
+from registry.core import Core
+from registry.db.read import skills
+from registry.db.read.history import Revision, content, revisions_with_files
+from registry.db.read.skills import StoredSkill
+from registry.disk.atomic import Place
+from registry.disk.beneath import Folder
+from registry.disk.files import digest, open_home, read_below, read_inside, tree_digest
+from registry.disk.paths import check_paths
+from registry.disk.scanned import UNREADABLE, inaccessible
+from registry.errors import (
+    ContentDamaged,
+    FileChanging,
+    PathRefused,
+    RegistryError,
+    SkillInaccessible,
+)
+from registry.install.lockfile import Locked
+from registry.model import Skill, SkillFile
+from registry.sync.owned import is_here
+
+ATTEMPTS: Final = 3
+"""How often a skill that changes while it is read is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file: its path below the skill's folder, its bytes, whether it can be executed."""
+
+    path: str
+    data: bytes
+    executable: bool
+
+
+def content_of(core: Core, skill: Skill) -> list[Entry]:
+    """Return the files of a skill as it is now, by path; a change meanwhile is never half in them.
+
+    Raises `SkillInvalid` for what can't be used, `SkillInaccessible` where the bytes of a file are
+    to be had neither from the database nor from the disk, `ContentDamaged`, `FileTooLarge`,
+    `FileChanging`, `PathRefused`, and as `SkillRegistry.get`.
+    """
+    problem: RegistryError = FileChanging(path=skill.path)
+    for _ in range(ATTEMPTS):
+        found = resolve(core.reader, f"{skill.source}/{skill.folder}")
+        # Errors use the ref that the caller knows, who may not see all skills of this name.
+        found = found._replace(skill=replace(found.skill, ref=skill.ref))
+        current = CurrentSkill.of_stored(core, found)
+        stored = current.stored
+        if stored.skill.status not in {"ok", "warning"} or stored.quarantined:
+            raise unusable(core.reader, stored, skill.ref)
+        try:
+            _check_whole(core, current)
+            entries = _entries(core, stored)
+        except SkillInaccessible as error:
+            problem = error  # or it changed in this moment: the next attempt tells
+            continue
+        if tree_hash(entries) == stored.skill.tree_hash:
+            return entries
+    raise problem
+
+
+def tree_hash(entries: Sequence[Entry]) -> str:
+    """Return the tree hash of these files, as the registry writes it."""
+    return tree_digest([(one.path, one.executable, digest(one.data)) for one in entries])
+
+
+def same_files(entries: Sequence[Entry], place: Place) -> bool:
+    """Tell whether there is a folder that holds these files and nothing else. Raises OSError."""
+    if not S_ISDIR(place.folder.lstat(place.name).st_mode):
+        return False
+    return local_files(place) == {one.path: (digest(one.data), one.executable) for one in entries}
+
+
+def local_files(place: Place) -> dict[str, tuple[str, bool]]:
+    """Return hash and permission to execute of what lies in a folder, by path.
+
+    Anything but a regular file has an empty hash. Raises OSError.
+    """
+    found: dict[str, tuple[str, bool]] = {}
+    with place.folder.folder(place.name) as folder:
+        for entry in folder.entries():
+            if entry.is_dir(follow_symlinks=False):
+                inner = local_files(Place(folder, entry.name))
+                found |= {f"{entry.name}/{path}": facts for path, facts in inner.items()}
+            elif entry.is_file(follow_symlinks=False):
+                with os.fdopen(folder.open_file(entry.name), "rb") as file:
+                    mode = os.fstat(file.fileno()).st_mode
+                    hashed = hashlib.file_digest(file, "sha256").hexdigest()
+                found[entry.name] = f"sha256:{hashed}", bool(mode & 0o100)
+            else:
+                found[entry.name] = "", False
+    return found
+
+
+def _check_whole(core: Core, current: CurrentSkill) -> None:
+    """Raise `SkillInaccessible` for a skill of which not all files are known."""
+    current.check_whole()
+    stored = current.stored
+    if stored.skill.tree_hash is None or current.found is None:
+        for finding in skills.findings(core.reader, stored.id):
+            if finding.code == UNREADABLE:
+                raise inaccessible(stored.path, finding)
+
+
+def content_as_locked(
+    core: Core, name: str, tree: str, *, foreign: bool = True
+) -> list[Entry] | None:
+    """Return the files that have this tree hash: of a skill of the name, else of any revision.
+
+    A quarantined skill is passed over. A revision may hold files that were quarantined once:
+    without ``foreign``, revisions that were read from a remote source are passed over, too. None:
+    the database has no such files, or not all their bytes.
+    """
+    for stored in skills.same_files(core.reader, name, tree):
+        with suppress(RegistryError):
+            entries = content_of(core, stored.skill)
+            if tree_hash(entries) == tree:
+                return entries
+    for revision in revisions_with_files(core.reader, tree):
+        if revision.origin is not None and not foreign:
+            continue
+        with suppress(RegistryError):
+            found = _kept(core, revision)
+            if found is not None and tree_hash(found) == tree:
+                return found
+    return None
+
+
+def is_known(core: Core, name: str, tree: str) -> bool:
+    """Tell whether `content_as_locked` has what it could look at; no file is read."""
+    return bool(
+        skills.same_files(core.reader, name, tree) or revisions_with_files(core.reader, tree)
+    )
+
+
+def _kept(core: Core, revision: Revision) -> list[Entry] | None:
+    """Return the files of a revision; None: not all are stored."""
+    _check_files(core, revision.files, revision.name)
+    room, entries = core.settings.limits.skill_bytes, []
+    for file in revision.files:
+        data = content(core.reader, revision.uid, file, room)
+        if data is None:
+            return None
+        room -= len(data)
+        entries.append(Entry(file.path, data, file.executable))
+    return entries
+
+
+def _check_files(core: Core, files: Sequence[SkillFile], path: str) -> None:
+    """Raise for more files than a sync takes in, and for paths that lead elsewhere."""
+    limits = core.settings.limits
+    if len(files) > limits.files:
+        reason = f"it has {len(files)} files, {limits.files} are allowed"
+        raise SkillInaccessible(path=path, reason=reason)
+    bad = check_paths(file.path for file in files)  # a database may have come from elsewhere
+    if bad is not None:
+        raise PathRefused(path=bad[0], reason=bad[1])
+
+
+def _entries(core: Core, stored: StoredSkill) -> list[Entry]:
+    """Return the files of a skill; no more, and no larger, than a sync takes them in."""
+    files = skills.files(core.reader, stored.id)
+    _check_files(core, files, stored.path)
+    entries: list[Entry] = []
+    room = core.settings.limits.skill_bytes
+    with _home(core, stored) as home:
+        for file in files:
+            data = _bytes(core, stored, file, home, room)
+            room -= len(data)
+            entries.append(Entry(file.path, data, file.executable))
+    return entries
+
+
+def _home(core: Core, stored: StoredSkill) -> AbstractContextManager[Folder | None]:
+    """Open the folder of a skill, once for all its files; None: nothing can be read there."""
+    if is_here(core, stored.host, stored.root):
+        with suppress(RegistryError, OSError):
+            return open_home(stored.root, stored.folder)
+    return nullcontext()
+
+
+def _bytes(
+    core: Core, stored: StoredSkill, file: SkillFile, home: Folder | None, most: int
+) -> bytes:
+    """Return a file's bytes from the database, else from the disk, where they have its hash."""
+    path = f"{stored.path}/{file.path}"
+    if file.hash is None:
+        raise SkillInaccessible(path=path, reason="it could not be read when it was synced, either")
+    try:
+        data = content(core.reader, stored.uid, file, most)
+    except ContentDamaged:
+        if not is_here(core, stored.host, stored.root):
+            raise
+        data = None
+    if home is not None and data is None:
+        try:
+            data = read_inside(home, file.path, min(file.size, most), stored.root).data
+        except (RegistryError, OSError):
+            data = None
+    if data is None or digest(data) != file.hash:
+        reason = "its content is neither stored nor on disk as it was synced"
+        if not is_here(core, stored.host, stored.root):
+            reason = f"its folder is on {stored.host}, and its content is not in the database"
+        raise SkillInaccessible(path=path, reason=reason)
+    return data
+
+
+MAX_NAMED: Final = 5
+MAX_DIFF_BYTES: Final = 1 << 18
+"""Of a text whose lines are counted; of a longer one it is said that it differs."""
+
+
+def edit_summary(core: Core, place: Place, pulled: Locked) -> str:
+    """Say what was edited since a skill was pulled, file by file. Raises OSError.
+
+    With the numbers of lines where the registry still has what was pulled.
+    """
+    entries = content_as_locked(core, pulled.name, pulled.tree_hash)
+    if entries is not None:
+        return diff_summary(place, entries)
+    if told := _no_folder(place):
+        return told
+    there = {path: hashed for path, (hashed, _) in local_files(place).items()}
+    told = _listed(
+        [f"{path} is there alone" for path in there.keys() - pulled.files.keys()]
+        + [f"{path} is not there" for path in pulled.files.keys() - there.keys()]
+        + [
+            f"{path} differs"
+            for path in there.keys() & pulled.files.keys()
+            if there[path] != pulled.files[path]
+        ]
+    )
+    return told or "what may be executed differs"
+
+
+def diff_summary(place: Place, entries: Sequence[Entry]) -> str:
+    """Say what is there that these files are not, file by file. Raises OSError."""
+    if no_folder := _no_folder(place):
+        return no_folder
+    there, coming = local_files(place), {one.path: one for one in entries}
+    told = []
+    for path in {*there, *coming}:
+        if path not in coming:
+            told.append(f"{path} is there alone")
+        elif path not in there:
+            told.append(f"{path} is not there")
+        elif there[path] != (digest(coming[path].data), coming[path].executable):
+            told.append(f"{path} differs{_lines(place, coming[path])}")
+    return _listed(told)
+
+
+def _no_folder(place: Place) -> str:
+    mode = place.folder.lstat(place.name).st_mode
+    if S_ISDIR(mode):
+        return ""
+    return "a link is there" if S_ISLNK(mode) else "a file is there"
+
+
+def _listed(told: Sequence[str]) -> str:
+    more = f", and {len(told) - MAX_NAMED} more" if told[MAX_NAMED:] else ""
+    return ", ".join(sorted(told)[:MAX_NAMED]) + more
+
+
+def _lines(place: Place, coming: Entry) -> str:
+    """Count the lines that only one of two texts has."""
+    if len(coming.data) > MAX_DIFF_BYTES:
+        return ""
+    with suppress(OSError, RegistryError, UnicodeDecodeError):
+        data = read_below(place.folder, f"{place.name}/{coming.path}", MAX_DIFF_BYTES).data
+        mine, theirs = data.decode().splitlines(), coming.data.decode().splitlines()
+        more, fewer = Counter(mine) - Counter(theirs), Counter(theirs) - Counter(mine)
+        return f" (+{more.total()} -{fewer.total()})"
+    return ""

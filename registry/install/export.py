@@ -1,0 +1,163 @@
+"""Publish skills for discovery: an index and its artifacts (discovery RFC 0.2.0).
+
+The same skills give the same bytes: members are sorted, and have no times and no owners.
+"""
+
+import gzip
+import io
+import json
+import os
+import tarfile
+import zipfile
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import ClassVar, Final, Literal
+
+from registry.core import Core
+from registry.disk.atomic import Place, make_folders, make_path, open_named
+from registry.disk.beneath import Folder
+from registry.disk.files import digest
+from registry.disk.swap import replace_file
+from registry.document.names import check_new_name
+from registry.errors import ExportRefused, RegistryError
+from registry.install.content import Entry, content_of
+from registry.install.staging import where
+from registry.model import Skill, Value
+from registry.remotes.site import DESCRIPTION, SCHEMA
+from registry.text import shorten
+
+FOLDER: Final = ".well-known/agent-skills"
+INDEX: Final = "index.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Exported(Value):
+    """One entry of the index; ``digest`` is ``sha256:…`` over the artifact's bytes."""
+
+    name: str
+    type: Literal["skill-md", "archive"]
+    description: str
+    url: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Export(Value):
+    """What was written to ``path`` (the index), and what was left out: (ref, why).
+
+    ``failed`` are the refs of those left out that can't be had, whole, at the moment.
+    """
+
+    KEYS: ClassVar = ("path", "skills", "left_out")
+
+    path: str
+    skills: tuple[Exported, ...]
+    left_out: tuple[tuple[str, str], ...]
+    failed: tuple[str, ...] = ()
+
+
+def export(core: Core, skills: Sequence[Skill], to: str) -> Export:
+    """Write the index and the artifacts of these skills below ``to``, replacing what is there.
+
+    A skill whose name the specification does not allow, or that another one has, or that can't be
+    read, is left out; what the index that was there before listed beyond these skills is removed.
+    Raises `ExportRefused` where the folder can't be written.
+    """
+    to = os.path.abspath(os.path.expanduser(to))
+    path = os.path.join(to, FOLDER)
+    left_out: list[tuple[str, str]] = []
+    failed: list[str] = []
+    done: dict[str, Exported] = {}
+    try:
+        make_path(to)
+        with open_named(to) as root, make_folders(root, FOLDER) as home:
+            for skill in sorted(skills, key=lambda one: (one.name, one.ref)):
+                reason = check_new_name(skill.name)
+                if skill.name in done:
+                    reason = "another skill has the same name"
+                if reason is None:
+                    try:
+                        done[skill.name] = _publish(home, skill, content_of(core, skill))
+                    except RegistryError as error:
+                        reason = str(error)
+                        failed.append(skill.ref)
+                if reason is not None:
+                    left_out.append((skill.ref, reason))
+            index = {"$schema": SCHEMA, "skills": [asdict(one) for one in done.values()]}
+            text = json.dumps(index, indent=2, ensure_ascii=False) + "\n"
+            before = _listed(home)
+            replace_file(Place(home, INDEX), text.encode("utf-8", "replace"))
+            for url in before - {one.url for one in done.values()}:
+                _remove(home, url)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ExportRefused(path=where(path, error), reason=reason) from error
+    return Export(os.path.join(path, INDEX), tuple(done.values()), tuple(left_out), tuple(failed))
+
+
+def archive(entries: Sequence[Entry]) -> bytes:
+    """Return a .tar.gz of files at its root, the same bytes for the same files."""
+    packed = io.BytesIO()
+    with (
+        gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as compressed,
+        tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as tar,
+    ):
+        for entry in sorted(entries, key=lambda one: one.path):
+            member = tarfile.TarInfo(entry.path)
+            member.size = len(entry.data)
+            member.mode = 0o755 if entry.executable else 0o644
+            tar.addfile(member, io.BytesIO(entry.data))
+    return packed.getvalue()
+
+
+def zipped(entries: Sequence[Entry], folder: str = "") -> bytes:
+    """Return a zip of files, at its root or in a ``folder``; the same bytes for the same files."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for entry in sorted(entries, key=lambda one: one.path):
+            # The time is the first that a zip can hold; 3: made on Unix, which has permissions.
+            member = zipfile.ZipInfo(f"{folder}/{entry.path}" if folder else entry.path)
+            member.create_system = 3
+            member.external_attr = (0o100755 if entry.executable else 0o100644) << 16
+            member.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(member, entry.data)
+    return packed.getvalue()
+
+
+def _publish(home: Folder, skill: Skill, entries: Sequence[Entry]) -> Exported:
+    kind: Literal["skill-md", "archive"] = "archive"
+    path = f"{skill.name}.tar.gz"
+    if len(entries) == 1:
+        kind, path, data = "skill-md", f"{skill.name}/SKILL.md", entries[0].data
+    else:
+        data = archive(entries)
+    above, _, name = path.rpartition("/")
+    with make_folders(home, above) as holder:
+        replace_file(Place(holder, name), data)
+    # The artifact keeps all of it; of an entry with more, readers take nothing.
+    description = shorten(skill.description, DESCRIPTION, whole_words=True)
+    return Exported(skill.name, kind, description, f"/{FOLDER}/{path}", digest(data))
+
+
+def _listed(home: Folder) -> set[str]:
+    """Return what the index lists that is there."""
+    try:
+        with os.fdopen(home.open_file(INDEX), "rb") as file:
+            skills = json.load(file)["skills"]
+        return {one["url"] for one in skills if isinstance(one["url"], str)}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return set()
+
+
+def _remove(home: Folder, url: str) -> None:
+    """Remove an artifact of a name as `_publish` gives them, and nothing else."""
+    path = url.removeprefix(f"/{FOLDER}/")
+    name = path.removesuffix("/SKILL.md").removesuffix(".tar.gz")
+    if check_new_name(name) is None and path in {f"{name}.tar.gz", f"{name}/SKILL.md"}:
+        with suppress(OSError):
+            holder, last = home.parent(path)
+            with holder:
+                os.unlink(last, dir_fd=holder.fd)
+        with suppress(OSError):  # only where nothing else is in it
+            os.rmdir(name, dir_fd=home.fd)

@@ -1,0 +1,196 @@
+"""What is written down of pulls: signed, for `undo`; and while one runs, for the next sync.
+
+A pull is one of the last changes that the `changes` table holds, whatever number of skills came: in
+``folder`` the folder of the lock, in ``before`` and ``after`` what the lock said of each. While it
+runs there is one small file (0600, in a folder of 0700 in this user's data folder), named after the
+folder of the lock. A pull writes it before it changes anything, and removes it at its end.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from typing import Any, Final, NamedTuple, Self
+
+from registry.changes.signed import Seal
+from registry.changes.state import new_numbers
+from registry.core import Core
+from registry.db.read.history import RecordedChange, facts_of, last_changes
+from registry.disk.atomic import OWN, Place, make_path, open_named, write_file
+from registry.disk.beneath import Folder
+from registry.disk.private import open_own_folder, read_own_file
+from registry.errors import RegistryError
+from registry.install.lockfile import Locked
+from registry.install.targets import Target
+from registry.settings import data_folder
+from registry.text import is_encodable, utc_now
+
+KIND: Final = "pull"
+MAX_NAMED: Final = 10
+
+_FROM_FILES: Final = frozenset({"files", "digest"})
+"""What an entry says that is known again once its files are."""
+
+
+class Replaced(NamedTuple):
+    """What a pull took the place of, as the lock had it; None: nothing.
+
+    ``is_kept``: nothing else lay there, no edit and nothing that no pull made.
+    """
+
+    entry: Locked | None
+    is_kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What a pull did to the skill in one folder.
+
+    ``before``: the lock's entry without what only its files tell, None for none; ``state`` and
+    ``left``: the `state_of` its entries before and after; the others as in `Replaced`.
+    """
+
+    name: str
+    before: Mapping[str, Any] | None
+    state: list[Any] | None
+    left: list[Any] | None
+    is_kept: bool
+
+    @classmethod
+    def of(cls, displaced: Replaced, now: Locked | None) -> Self:
+        """Return what was displaced, and the lock says now."""
+        known = displaced.entry or now
+        assert known is not None  # noqa: S101  # what was changed is, or was, in the lock
+        before = None
+        if displaced.entry is not None:
+            facts = asdict(displaced.entry).items()
+            before = {key: value for key, value in facts if key not in _FROM_FILES}
+        was, left = state_of(displaced.entry), state_of(now)
+        return cls(known.name, before, was, left, displaced.is_kept)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether what lies there is another; else at most the lock says something else of it."""
+        return self.state != self.left or not self.is_kept
+
+
+def state_of(entry: Locked | None) -> list[Any] | None:
+    """Return what tells two states of a pulled skill apart: its files, for whom, and how."""
+    return None if entry is None else [entry.tree_hash, list(entry.agents), entry.mode]
+
+
+def remember(
+    core: Core, target: Target, displaced: Mapping[str, Replaced], locked: Mapping[str, Locked]
+) -> None:
+    """Write a pull down, by the folders of its skills; nothing, where it changed none of these.
+
+    Where there is no database, or it can't be written, the pull is made all the same: `undo` then
+    names what takes it back.
+    """
+    made = {folder: Brought.of(one, locked.get(folder)) for folder, one in displaced.items()}
+    names = [one.name for one in made.values() if one.is_changed]
+    if not names or core.reader.empty or not is_encodable(target.path):
+        return
+    more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
+    number = new_numbers()[0]
+    change = RecordedChange(
+        id=0,  # given by the database
+        number=number,
+        kind=KIND,
+        uid=number,  # it is about no skill of a source
+        name=", ".join(names[:MAX_NAMED]) + more,
+        source="",
+        folder=target.path,
+        before=json.dumps({folder: _before(one) for folder, one in made.items()}),
+        after=json.dumps({folder: one.left for folder, one in made.items()}),
+        made_at=utc_now(),
+        signature="",
+    )
+    # Most pulls change nothing: what writes is loaded for the others.
+    from registry.changes.made import signed
+    from registry.db.write.history import add_change, drop_old_changes
+
+    with suppress(RegistryError):
+        change = signed(Seal.of(core), change)
+        with core.writer.transaction() as connection:
+            add_change(connection, change, core.host)
+            drop_old_changes(connection, core.host)
+
+
+def remembered_pulls(core: Core) -> list[RecordedChange]:
+    """Return the pulls that this user made and that are written down, the latest first.
+
+    Raises `OwnFileUnusable`.
+    """
+    found = [one for one in last_changes(core.reader, core.host) if one.kind == KIND]
+    seal = Seal.known(core) if found else None
+    if seal is None:
+        return []
+    return [one for one in found if seal.signed("undo", one.number, facts_of(one), one.signature)]
+
+
+def brought_by(change: RecordedChange) -> dict[str, Brought]:
+    """Return what a pull that is `remembered_pulls` did, by the folders."""
+    before, after = json.loads(change.before or "{}"), json.loads(change.after or "{}")
+    for facts in before.values():
+        facts.pop("client", None)  # which earlier pulls wrote
+    return {folder: Brought(**facts, left=after[folder]) for folder, facts in before.items()}
+
+
+def _before(one: Brought) -> dict[str, Any]:
+    return {key: value for key, value in asdict(one).items() if key != "left"}
+
+
+FOLDER: Final = "pulls"
+MAX_NOTE_BYTES: Final = 1 << 16
+
+
+def note_begun(target: Target) -> None:
+    """Note that a pull changes a target. Without a note only the next pull there clears up."""
+    with suppress(OSError, ValueError):  # ValueError: a path that is not UTF-8 text
+        make_path(str(data_folder()), OWN)
+        with _notes(make=True) as folder, suppress(FileExistsError):
+            write_file(_note_place(folder, target), _data(target), 0o600)
+
+
+def note_ended(target: Target) -> None:
+    """Forget the note of a target: nothing unfinished is there."""
+    with suppress(OSError, ValueError), _notes() as folder:
+        os.unlink(_note_place(folder, target).name, dir_fd=folder.fd)
+
+
+def interrupted_targets() -> list[Target]:
+    """Return the targets that pulls change now, or were killed changing."""
+    try:
+        with _notes() as folder:
+            return [one for name in os.listdir(folder.fd) for one in _noted(folder, name)]
+    except OSError:
+        return []
+
+
+def _noted(folder: Folder, name: str) -> Iterator[Target]:
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        facts = json.loads(read_own_file(Place(folder, name), MAX_NOTE_BYTES))
+        target = Target(str(facts["path"]), is_global=facts["is_global"] is True)
+        if os.path.isabs(target.path) and _note_place(folder, target).name == name:
+            yield target
+
+
+def _note_place(folder: Folder, target: Target) -> Place:
+    return Place(folder, hashlib.sha256(_data(target)).hexdigest())
+
+
+def _data(target: Target) -> bytes:
+    facts = {"path": target.path, "is_global": target.is_global}
+    return json.dumps(facts, sort_keys=True, ensure_ascii=False).encode()
+
+
+@contextmanager
+def _notes(*, make: bool = False) -> Iterator[Folder]:
+    with (
+        open_named(str(data_folder())) as home,
+        open_own_folder(Place(home, FOLDER), make=make) as folder,
+    ):
+        yield folder

@@ -1,0 +1,318 @@
+"""Import skills from an archive or an address into a source of one's own, as copies that stay.
+
+Nothing that an archive says of itself is trusted.
+"""
+
+import io
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from registry.changes.create import create_files, told
+from registry.changes.foreign import check_foreign, is_quarantined
+from registry.core import Core
+from registry.db.read.skills import folder_of_name
+from registry.db.read.sources import list_sources
+from registry.disk.files import read_file
+from registry.disk.paths import ROOT, check_paths
+from registry.document.names import check_folder_name
+from registry.document.parse import parse_document
+from registry.errors import (
+    ArchiveRefused,
+    FileTooLarge,
+    InvalidName,
+    SeveralSkills,
+    SkillExists,
+    SkillInaccessible,
+    SkillInvalid,
+    UsageProblem,
+)
+from registry.model import DOCUMENT_NAMES, Document, Remote, SkillDetail, Source, Value
+from registry.remotes.address import Address
+from registry.remotes.discovery import by_skill, wanted_files
+from registry.remotes.kinds import open_remote
+from registry.remotes.snapshot import Blob, Bounds, Snapshot
+from registry.remotes.sources import address_of, kind_of
+from registry.remotes.unpacking import BadArchive, Room, strictly, unpack, wrapping
+from registry.settings import Limits
+from registry.sync.owned import check_writable
+from registry.sync.target import target_source
+from registry.text import folded, quoted
+
+MAX_PACKED: Final = 64 << 20
+"""Bytes of an archive."""
+
+
+NO_DOCUMENT: Final = "it holds no SKILL.md at its top, or in one folder"
+
+
+class Unpacked(NamedTuple):
+    """The files of a skill by their paths, and which of them can be executed."""
+
+    files: dict[str, bytes]
+    executable: frozenset[str]
+
+
+def import_archive(
+    core: Core,
+    path: str,
+    *,
+    source: str | None = None,
+    name: str | None = None,
+    trust: bool = False,
+) -> SkillDetail:
+    """Create the skill that an archive (.skill, .zip, .tar.gz) holds, and return it.
+
+    ``name``: the folder's, by default the skill's own. ``trust``: one with security errors, too.
+    Raises `ArchiveRefused` with the reason, `SkillInvalid`, `InvalidName`, `SkillHeld`, and what
+    `SkillRegistry.create` raises.
+    """
+    from registry.document.parse import parse_document
+
+    home = target_source(core, source)
+    files, executable = read_archive(path, core.settings.limits)
+    document = next(one for one in DOCUMENT_NAMES if one in files)
+    parsed = parse_document(files[document], folder_name=name or "", dialects=core.dialects)
+    if not parsed.usable:
+        raise SkillInvalid(name=path, problems=parsed.diagnostics)
+    folder = name or parsed.name
+    reason = check_folder_name(folder)
+    if reason is not None:
+        raise InvalidName(name=folder, reason=f"{reason}; choose one with --name")
+    if not trust:
+        check_foreign(core, parsed.name, files, executable)
+    made = create_files(core, home, folder, parsed.name, files, executable)
+    return told(core, made)
+
+
+def read_archive(path: str, limits: Limits) -> Unpacked:
+    """Return the files of the one skill in an archive, by their paths in its folder.
+
+    The skill file lies at the archive's root, or in the one folder there. Raises `ArchiveRefused`.
+    """
+    try:
+        data = read_file(os.path.realpath(os.path.expanduser(path)), MAX_PACKED).data
+    except FileNotFoundError:
+        raise ArchiveRefused(path=path, reason="there is no such file") from None
+    except FileTooLarge as error:
+        reason = f"it has {error.facts['size']} bytes, {MAX_PACKED} are allowed"
+        raise ArchiveRefused(path=path, reason=reason) from error
+    except SkillInaccessible as error:
+        raise ArchiveRefused(path=path, reason=str(error.facts["reason"])) from error
+    try:
+        unpacked = _unpack(data, limits)
+    except BadArchive as error:
+        raise ArchiveRefused(path=path, reason=str(error)) from error
+    return _unwrapped(path, unpacked, limits)
+
+
+def _unpack(data: bytes, limits: Limits) -> Unpacked:
+    files: dict[str, bytes] = {}
+    executable: set[str] = set()
+    room = Room(limits.files, limits.skill_bytes, limits.skill_bytes)
+    for member in unpack(io.BytesIO(data), room):
+        if member.path in files:
+            strictly(member.path, "is there twice")
+        files[member.path] = member.data
+        if member.executable:
+            executable.add(member.path)
+    bad = check_paths(files)
+    if bad is not None:
+        raise BadArchive(f"{bad[0][:100]!r}: {bad[1]}")
+    return Unpacked(files, frozenset(executable))
+
+
+def _unwrapped(path: str, unpacked: Unpacked, limits: Limits) -> Unpacked:
+    """Return the files without the one folder around them, if there is one."""
+    files, executable = unpacked
+    if top := wrapping(files):
+        files = {name.removeprefix(top): data for name, data in files.items()}
+        executable = frozenset(name.removeprefix(top) for name in executable)
+    documents = [name for name in DOCUMENT_NAMES if name in files]
+    if not documents:
+        raise ArchiveRefused(path=path, reason=NO_DOCUMENT)
+    if len(documents) > 1:
+        raise ArchiveRefused(path=path, reason=f"it holds {' and '.join(documents)}")
+    size = len(files[documents[0]])
+    if size > limits.document_bytes:
+        reason = f"its {documents[0]} has {size} bytes, {limits.document_bytes} are allowed"
+        raise ArchiveRefused(path=path, reason=reason)
+    return Unpacked(files, executable)
+
+
+def import_skills(
+    core: Core,
+    target: str,
+    *,
+    skills: Sequence[str] = (),
+    every: bool = False,
+    source: str | None = None,
+    name: str | None = None,
+    trust: bool = False,
+) -> list[SkillDetail]:
+    """Create the skills that an archive, a repository, a site or a hub holds, and return them.
+
+    ``skills``: those of these names; else ``every`` one, or the only one. ``name``: the folder's,
+    of a single skill. ``trust``: those with security errors, too. Nothing is created where one of
+    them can't be. Raises `SkillHeld` for one with security errors, `SeveralSkills`,
+    `ArchiveRefused`, `AddressInvalid`, `RemoteProblem`, and what `SkillRegistry.create` raises.
+    """
+    address = address_of(core, list_sources(core.reader, counted=False), target)
+    if address is None and not os.path.lexists(os.path.expanduser(target)):
+        raise ArchiveRefused(path=target, reason="there is no such file")
+    home = target_source(core, source)
+    check_writable(home)
+    if address is None or os.path.isfile(os.path.expanduser(target)):
+        try:
+            if not skills and not every:
+                return [import_archive(core, target, source=home.name, name=name, trust=trust)]
+        except ArchiveRefused as error:
+            if error.facts["reason"] != NO_DOCUMENT or address is None:
+                raise
+    if address is None:
+        raise ArchiveRefused(path=target, reason="it is no archive, and no address of one")
+    remote = _remote_of(address, skills)
+    with _opened(core, remote) as tree:
+        found = _found_skills(core, tree, remote, target, every=every or bool(skills), name=name)
+    taken: set[str] = set()
+    for one in found:
+        _check(core, home, one)
+        if (key := folded(one.folder)) in taken:
+            reason = f"several of its skills would get the folder {quoted(one.folder)}"
+            raise ArchiveRefused(path=target, reason=reason)
+        taken.add(key)
+    for one in () if trust else found:
+        check_foreign(core, one.name, one.files, one.executable)
+    made = [
+        create_files(core, home, one.folder, one.name, one.files, one.executable) for one in found
+    ]
+    return [told(core, one) for one in made]
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedSkill(Value):
+    """A skill that an address offers; ``folder`` is its folder there.
+
+    ``quarantined``: it has security errors, so agents would not see it until it is trusted.
+    """
+
+    name: str
+    description: str
+    version: str | None
+    folder: str
+    usable: bool
+    quarantined: bool
+
+
+def offered_at(core: Core, target: str) -> list[OfferedSkill]:
+    """Return the skills that an address offers, by name; nothing of them is kept.
+
+    Raises `UsageProblem` for what is not an address, `AddressInvalid`, `RemoteProblem`.
+    """
+    address = address_of(core, list_sources(core.reader, counted=False), target)
+    if address is None:
+        raise UsageProblem(message=f"{target} is not an address")
+    remote = _remote_of(address, ())
+    found = []
+    with _opened(core, remote) as tree:
+        wanted, _ = wanted_files(tree, remote, Bounds())
+        for folder, files, executable in _read(tree, wanted):
+            parsed = _parsed(core, _document(files), folder)
+            held = is_quarantined(core, parsed.name, files, executable)
+            facts = parsed.description, parsed.version, folder, parsed.usable, held
+            found.append(OfferedSkill(parsed.name, *facts))
+    return sorted(found, key=lambda one: (one.name, one.folder))
+
+
+@contextmanager
+def _opened(core: Core, remote: Remote) -> Iterator[Snapshot]:
+    """Fetch a remote into a folder of its own, which goes afterwards. Raises `RemoteProblem`."""
+    with (
+        tempfile.TemporaryDirectory(prefix="skill-registry-") as state,
+        open_remote(remote, state, None, Bounds(), core.settings.source_kinds) as tree,
+    ):
+        assert tree is not None  # noqa: S101  # nothing is known
+        yield tree
+
+
+def _parsed(core: Core, data: bytes, folder: str) -> Document:
+    name = "" if folder == ROOT else os.path.basename(folder)
+    return parse_document(data, folder_name=name, dialects=core.dialects)
+
+
+@dataclass(frozen=True, slots=True)
+class _Brought:
+    """A skill as it is to be created."""
+
+    folder: str
+    name: str
+    files: Mapping[str, bytes]
+    executable: frozenset[str]
+
+
+def _remote_of(address: Address, skills: Sequence[str]) -> Remote:
+    kind = kind_of(address)
+    only = tuple(skills) or address.only
+    return Remote(kind, address.url, address.ref, address.part, only)
+
+
+def _found_skills(
+    core: Core, tree: Snapshot, remote: Remote, target: str, *, every: bool, name: str | None
+) -> list[_Brought]:
+    wanted, _notices = wanted_files(tree, remote, Bounds())
+    skills = _without_copies(by_skill(wanted), wanted)
+    if len(skills) > 1 and not every:
+        raise SeveralSkills(path=target, names=[os.path.basename(one) for one in skills])
+    if len(skills) > 1 and name is not None:
+        raise UsageProblem(message="a name goes with a single skill")
+    found = []
+    for folder, files, runs in _read(tree, wanted):
+        parsed = _parsed(core, _document(files), folder)
+        if not parsed.usable:
+            raise SkillInvalid(name=folder, problems=parsed.diagnostics)
+        found.append(_Brought(name or parsed.name, parsed.name, files, runs))
+    return found
+
+
+def _read(
+    tree: Snapshot, wanted: Mapping[str, Blob]
+) -> Iterator[tuple[str, dict[str, bytes], frozenset[str]]]:
+    """Yield the folder of each skill, its files, and which of them are executable."""
+    data = dict(tree.read(list(wanted)))
+    for folder, paths in _without_copies(by_skill(wanted), wanted).items():
+        files = {inside: data[path] for inside, path in paths.items()}
+        yield folder, files, frozenset(one for one in paths if wanted[paths[one]].executable)
+
+
+def _document(files: Mapping[str, bytes]) -> bytes:
+    return next(files[one] for one in DOCUMENT_NAMES if one in files)
+
+
+def _without_copies(
+    skills: Mapping[str, Mapping[str, str]], wanted: Mapping[str, Blob]
+) -> dict[str, Mapping[str, str]]:
+    """Return the skills, of copies, as in the folders of several agents, the first."""
+    first: dict[object, str] = {}
+    for folder, paths in skills.items():
+        files = {(inside, *wanted[path][:2]) for inside, path in paths.items()}
+        first.setdefault((os.path.basename(folder), frozenset(files)), folder)
+    return {folder: skills[folder] for folder in first.values()}
+
+
+def _check(core: Core, home: Source, one: _Brought) -> None:
+    """Raise what creating a skill would raise, before the first of several is created."""
+    limits = core.settings.limits
+    reason = check_folder_name(one.folder)
+    if reason is not None:
+        raise InvalidName(name=one.folder, reason=reason)
+    size = sum(map(len, one.files.values()))
+    if len(one.files) > limits.files or size > limits.skill_bytes:
+        reason = f"{one.name} has {len(one.files)} files with {size} bytes: more than a skill may"
+        raise ArchiveRefused(path=one.name, reason=reason)
+    taken = folder_of_name(core.reader, home.id, one.name)
+    path = os.path.join(home.path, taken or one.folder)
+    if taken is not None or os.path.lexists(path):
+        raise SkillExists(name=one.name, path=path)

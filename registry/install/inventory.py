@@ -1,0 +1,229 @@
+"""What an agent sees: the skills on disk where it looks, and what the lock and registry know."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Literal, TypeAlias
+
+from registry.catalog.why import Explanation
+from registry.core import Core
+from registry.db.read.skills import by_place
+from registry.disk.agents import Agent, expand
+from registry.disk.beneath import Folder
+from registry.disk.files import read_file
+from registry.disk.links import real_path
+from registry.disk.paths import ROOT, is_below
+from registry.document.parse import parse_document
+from registry.errors import RegistryError
+from registry.install.plan import InstallPlan
+from registry.install.provenance import owner
+from registry.install.pull import told_as_refused
+from registry.install.targets import Target
+from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Value, record
+from registry.sync.sources import own_sources
+
+Where: TypeAlias = Literal["project", "global"]
+
+Known: TypeAlias = Literal["pulled", "behind", "edited", "missing", "gone", "registered", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen(Value):
+    """A skill that an agent sees, at ``place``; its JSON has the keys of a skill and three more.
+
+    ``pulled``: as the lock and the registry say; ``behind``, ``edited``, ``gone``: as `told.Pulled`
+    says; ``missing``: the lock lists it, and it is not there; ``registered``: no pull made it, and
+    it is a skill of a source; ``unknown``: neither. What the registry does not know is null.
+    """
+
+    KEYS: ClassVar = (*Skill.KEYS, "state", "where", "place")
+
+    state: Known
+    where: Where
+    place: str
+    name: str
+    description: str | None
+    skill: Skill | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the value as JSON."""
+        unknown = dict.fromkeys(Skill.KEYS)
+        facts = {"name": self.name, "description": self.description, "path": self.place}
+        known = unknown | facts if self.skill is None else record(self.skill)
+        return {**known, "state": self.state, "where": self.where, "place": self.place}
+
+
+def seen_by(core: Core, agent: Agent, project: Target | None) -> list[Seen]:
+    """Return what an agent sees in a project (None: in all), and what is missing there.
+
+    Raises `PullRefused`, `LockFileInvalid`.
+    """
+    found: list[Seen] = []
+    if project is not None:
+        found += _Look(core, project, "project").at(agent.project_places, agent)
+    found += _Look(core, Target.everywhere(), "global").at(agent.personal_places, agent)
+    return _once(found)
+
+
+def _once(found: Sequence[Seen]) -> list[Seen]:
+    """Leave out what is seen twice at one place: the home folder is a project as well.
+
+    If neither lock lists it there, it is seen in all projects.
+    """
+    kept: dict[tuple[str, str], Seen] = {}
+    for one in found:
+        folder, name = os.path.split(one.place)
+        before = kept.get(key := (real_path(folder), name))
+        if before is None or before.state in {"registered", "unknown"}:
+            kept[key] = one
+    return [*kept.values()]
+
+
+def explained_for(
+    core: Core, explanations: Sequence[Explanation], agent: Agent, project: Target
+) -> list[Explanation]:
+    """Return explanations with whether an agent reads each skill from disk, and where.
+
+    Raises as `seen_by`.
+    """
+    seen = [one for one in seen_by(core, agent, project) if one.state != "missing"]
+    return [
+        replace(one, reasons=(*one.reasons, *_read_by(one, agent, seen))) for one in explanations
+    ]
+
+
+def _read_by(one: Explanation, agent: Agent, seen: Sequence[Seen]) -> Iterator[Diagnostic]:
+    """Yield what an agent makes of a skill: where it reads it, and what else has its name."""
+    real = real_path(one.path)
+    here = [
+        each
+        for each in seen
+        if real_path(each.place) == real
+        or (one.skill is not None and each.skill is not None and each.skill.ref == one.skill.ref)
+    ]
+    if not here:
+        fix = f"run: skill-registry pull {one.ref} --agent {agent.id}" if one.ref else None
+        yield Diagnostic("agent", "info", f"{agent.name} does not read it", fix=fix)
+        return
+    for each in here:
+        state = "" if each.state in {"pulled", "registered", "unknown"} else f" ({each.state})"
+        yield Diagnostic("agent", "info", f"{agent.name} reads it from {each.place}{state}")
+    names = {each.name for each in here}
+    if others := [each for each in seen if each.name in names and each not in here]:
+        places = ", ".join(each.place for each in others)
+        message = f"{agent.name} also reads a skill of the same name from {places}"
+        loaded = [each for each in (*here, *others) if each.where == _WINS.get(agent.id)]
+        if len({each in here for each in loaded}) == 1:
+            first = loaded[0]
+            ref = one.ref if first in here else first.skill and first.skill.ref
+            message += f"; it loads {ref or first.name} from {first.place}"
+        yield Diagnostic("agent", "warning", message)
+
+
+_WINS: Final[dict[str, Where]] = {"claude-code": "global", "gemini-cli": "project"}
+"""Which of two skills of one name an agent loads, by its documentation."""
+
+_PULLED: Final[dict[str, Known]] = {
+    "unchanged": "pulled",
+    "behind": "behind",
+    "edited": "edited",
+    "missing": "missing",
+}
+
+
+class _Look:
+    """A look at the folders of an agent."""
+
+    def __init__(self, core: Core, target: Target, where: Where) -> None:
+        self._core = core
+        self._target = target
+        self._where = where
+
+    def at(self, labels: list[str], agent: Agent) -> list[Seen]:
+        found: list[Seen] = []
+        with told_as_refused(self._target.path), ExitStack() as stack:
+            standing = InstallPlan(self._core, stack, self._target)
+            standing.begin()
+            ours = {
+                folder: entry
+                for folder, entry in standing.locked.items()
+                # or other agents that have it look into the same folder
+                if agent.id in entry.agents or {*self._target.labels(entry.agents)} & {*labels}
+            }
+            # A folder that is linked into another one is listed once.
+            seen: set[str] = set()
+            for label in labels:
+                path = self._path(label)
+                for name in [] if path is None else _folders(path):
+                    place = os.path.join(path or "", name)
+                    if (real := real_path(place)) in seen:
+                        continue
+                    seen.add(real)
+                    if name in ours and label == labels[0]:
+                        found.append(self._locked(standing, name, place))
+                    else:
+                        found.append(self._other(place))
+            there = {os.path.basename(one.place) for one in found}
+            for name in sorted(ours.keys() - there):
+                entry = ours[name]
+                place = os.path.join(self._path(labels[0]) or "", name)
+                skill = owner(self._core, entry)
+                description = None if skill is None else skill.description
+                found.append(Seen("missing", self._where, place, entry.name, description, skill))
+        return found
+
+    def _path(self, label: str) -> str | None:
+        is_global = self._where == "global"
+        return expand(label) if is_global else os.path.join(self._target.path, label)
+
+    def _locked(self, standing: InstallPlan, name: str, place: str) -> Seen:
+        entry = standing.locked[name]
+        skill = owner(self._core, entry)
+        if skill is None:
+            return Seen("gone", self._where, place, entry.name, _read(place)[1], None)
+        state = _PULLED[standing.check(name, skill).state]
+        return Seen(state, self._where, place, skill.name, skill.description, skill)
+
+    def _other(self, place: str) -> Seen:
+        skill = self._registered(real_path(place))
+        if skill is not None:
+            return Seen("registered", self._where, place, skill.name, skill.description, skill)
+        return Seen("unknown", self._where, place, *_read(place), None)
+
+    def _registered(self, path: str) -> Skill | None:
+        for source in own_sources(self._core):
+            if is_below(path, source.path):
+                below = os.path.relpath(path, source.path)
+                found = by_place(self._core.reader, source.id, ROOT if below == "." else below)
+                if found is not None:
+                    return found.skill
+        return None
+
+
+def _folders(path: str) -> Iterator[str]:
+    """Yield the names of the folders with a skill file, in order; links are followed."""
+    try:
+        with Folder(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), path) as folder:
+            names = sorted(entry.name for entry in folder.entries() if entry.name[:1] != ".")
+    except OSError:
+        return
+    for name in names:
+        place = os.path.join(path, name)
+        if any(os.path.isfile(os.path.join(place, one)) for one in DOCUMENT_NAMES):
+            yield name
+
+
+def _read(place: str) -> tuple[str, str | None]:
+    """Return the name and description of a skill that the registry does not know."""
+    name = os.path.basename(place)
+    for document in DOCUMENT_NAMES:
+        with suppress(RegistryError, OSError):
+            data = read_file(os.path.join(place, document), MAX_BYTES).data
+            found = parse_document(data, folder_name=name)
+            return found.name, found.description or None
+    return name, None
+
+
+MAX_BYTES: Final = 1 << 20
+"""Of a skill file whose description is shown."""

@@ -1,0 +1,163 @@
+"""The lock file of what was pulled: what each skill was, from where, and which agents have it.
+
+It is committed, copied and merged by strangers: nothing in it is believed before it was checked.
+The same pulls write the same bytes on every machine, so it holds no times and no absolute paths.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from registry.disk.agents import find_agent
+from registry.disk.atomic import Place
+from registry.disk.beneath import Folder
+from registry.disk.files import read_file
+from registry.disk.swap import replace_file
+from registry.document.names import check_folder_name
+from registry.errors import LockFileInvalid, RegistryError
+from registry.sync.installed import LOCK, VERSION
+from registry.text import masked, utc_text, without_secrets
+
+NAME: Final = LOCK
+KNOWN: Final = (1, VERSION)
+"""The first had neither origins nor agents."""
+MAX_BYTES: Final = 256 << 20
+
+Mode: TypeAlias = Literal["link", "copy"]
+_LIKELY_SECRET: Final = re.compile(rb'"url":\s*"[^"]*[?#;@\\][^"]*"')
+ORIGIN: Final = ("commit", "path", "ref", "url")
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """One pulled skill: its origin, its hashes, and the hash of each of its files by path.
+
+    ``digest`` is that of the folder that was written (`disk.atomic.digest_of`). ``source`` and
+    ``folder`` say where the registry had it; ``origin`` says where that came from, with the keys
+    `ORIGIN`, or is None. ``agents`` are the ids of those that were given it, by a ``mode``; none:
+    it lies in the folder of the lock file.
+    """
+
+    name: str
+    ref: str
+    source: str
+    folder: str
+    content_hash: str
+    tree_hash: str
+    digest: str
+    files: Mapping[str, str]
+    origin: Mapping[str, str | None] | None = None
+    agents: tuple[str, ...] = ()
+    mode: Mode = "copy"
+
+
+_TEXTS: Final = [one.name for one in fields(Locked) if one.type is str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """What an entry of the second version adds, as it is read."""
+
+    origin: Any = None
+    agents: Any = field(default_factory=list)
+    mode: Any = "copy"
+
+
+def read_lock(to: str) -> dict[str, Locked]:
+    """Return the pulled skills by the name of their folder. Raises `LockFileInvalid`."""
+    path = os.path.join(to, NAME)
+    try:
+        data = json.loads(read_file(path, MAX_BYTES).data)
+        if data["version"] not in KNOWN:
+            raise ValueError(f"its version is {data['version']!r}, {VERSION} is known")  # noqa: TRY301
+        return {safe_folder(name): locked_from(entry) for name, entry in data["skills"].items()}
+    except FileNotFoundError:
+        return {}
+    except KeyError as error:
+        raise LockFileInvalid(path=path, reason=f"it has no {error}") from error
+    except RegistryError as error:
+        raise LockFileInvalid(path=path, reason=str(error).rstrip(".")) from error
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
+        raise LockFileInvalid(path=path, reason=str(error)) from error
+
+
+def pulled_at(to: str) -> str | None:
+    """Return when skills were pulled last, as UTC text; None: none is there, as far as is known.
+
+    That is the time of the lock, and a hint: who checks it out has it from then.
+    """
+    with suppress(OSError, LockFileInvalid):
+        if read_lock(to):
+            return utc_text(os.stat(os.path.join(to, NAME)).st_mtime_ns)
+    return None
+
+
+def write_lock(to: Folder, locked: Mapping[str, Locked]) -> None:
+    """Replace the lock file in one step; equal contents give equal bytes."""
+    data = {"version": VERSION, "skills": {name: asdict(one) for name, one in locked.items()}}
+    replace_file(Place(to, NAME), encoded(data, sort=True))
+
+
+def encoded(data: object, *, sort: bool) -> bytes:
+    """Return JSON as lock files are written: two spaces, and a newline at the end."""
+    text = json.dumps(data, indent=2, ensure_ascii=False, sort_keys=sort) + "\n"
+    return text.encode("utf-8", "backslashreplace")
+
+
+def locked_from(record: Any) -> Locked:
+    """Return an entry from its JSON.
+
+    Raises KeyError, TypeError, AttributeError, `AgentNotFound`.
+    """
+    added = _Entry(**{one.name: record[one.name] for one in fields(_Entry) if one.name in record})
+    files = record["files"]
+    texts = {name: record[name] for name in _TEXTS}
+    if not all(isinstance(text, str) for text in (*texts.values(), *files.values())):
+        raise TypeError("hashes and names must be texts")
+    if added.mode not in get_args(Mode):
+        raise TypeError("a mode is link or copy")
+    return Locked(
+        **texts,
+        files=dict(files),
+        origin=None if added.origin is None else origin_from(added.origin),
+        agents=tuple(find_agent(str(one)).id for one in added.agents),
+        mode=added.mode,
+    )
+
+
+def origin_from(record: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return where a skill came from, with the keys `ORIGIN`, without a password or token.
+
+    Raises TypeError.
+    """
+    origin = {key: record.get(key) for key in ORIGIN}
+    if not all(one is None or isinstance(one, str) for one in origin.values()):
+        raise TypeError("an origin holds texts")
+    if (url := origin["url"]) is not None:
+        origin["url"] = without_secrets(url)
+    return origin
+
+
+def has_secrets(to: str) -> list[str]:
+    """Return the addresses in a lock file that hold a password or token, masked."""
+    path = os.path.join(to, NAME)
+    with suppress(OSError, RegistryError, ValueError, LookupError, TypeError, AttributeError):
+        data = read_file(path, MAX_BYTES).data
+        if not _LIKELY_SECRET.search(data):
+            return []
+        entries = json.loads(data)["skills"].values()
+        urls = {one["origin"]["url"] for one in entries if one.get("origin")}
+        return sorted(masked(url) for url in urls if without_secrets(url) != url)
+    return []
+
+
+def safe_folder(name: str) -> str:
+    """Return the name of a folder, which may come from anywhere. Raises ValueError."""
+    reason = check_folder_name(name)
+    if reason is not None:
+        raise ValueError(f"{name[:100]!r} can't be a folder: {reason}")
+    return name

@@ -1,0 +1,388 @@
+"""What was installed below the folder of a lock, how it is now, and what a pull would do to it.
+
+Nothing is written here; `transaction` carries it out.
+"""
+
+import errno
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from stat import S_ISDIR
+from typing import Final
+
+from registry.core import Core
+from registry.disk.atomic import Place, digest_of, digest_of_link, open_named
+from registry.disk.beneath import Folder
+from registry.disk.links import real_path
+from registry.errors import DatabaseProblem, PullRefused, RegistryError
+from registry.install import lockfile, staging
+from registry.install.content import Entry, content_of, diff_summary, edit_summary, same_files
+from registry.install.lockfile import Locked, Mode
+from registry.install.provenance import OwnFolders, is_taken, locked
+from registry.install.staging import GroupSwap, TargetChange, staging_dirs
+from registry.install.targets import (
+    LOCK_DIR,
+    PLAIN,
+    InstallOptions,
+    InstallPath,
+    InstallResult,
+    State,
+    Target,
+)
+from registry.model import Skill
+
+
+class Places:
+    """What the lock in a folder lists, and where that lies.
+
+    ``anchor`` is that folder, open; None: there is none yet.
+    """
+
+    def __init__(self, stack: ExitStack, target: Target, anchor: Folder | None) -> None:
+        self._stack = stack
+        self._target = target
+        self._bases: dict[tuple[tuple[str, ...], Mode], list[InstallPath]] = {}
+        self.locked = lockfile.read_lock(target.path)
+        if anchor is None and os.path.isdir(target.path):
+            anchor = stack.enter_context(open_named(target.path))
+        self._opened = {} if anchor is None else {LOCK_DIR: anchor}
+        self._by_path = {} if anchor is None else {real_path(target.path): anchor}
+
+    def path(self, folder: str) -> str:
+        """Return the path of a skill's folder that the lock lists, for messages."""
+        return self._laid(self.locked[folder], folder)[0].path_of(folder)
+
+    def _laid(self, entry: Locked | None, folder: str) -> list[InstallPath]:
+        """Return where a skill was put; as yet unlocked ones are in the folder of the lock."""
+        if entry is None:
+            return self._places((), "copy", folder)
+        return self._places(entry.agents, entry.mode, folder)
+
+    def _places(self, ids: tuple[str, ...], mode: Mode, folder: str) -> list[InstallPath]:
+        """Return `Target.laid`, which looks at the disk once for all skills of the same agents."""
+        if (ids, mode) not in self._bases:
+            self._bases[ids, mode] = self._target.laid(ids, mode, "")
+        bases = self._bases[ids, mode]
+        return [one._replace(link=one.link + folder) if one.link else one for one in bases]
+
+    def found(self, one: InstallPath, folder: str) -> str | None:
+        """Return the digest of what is in a place; None: nothing."""
+        if not os.path.lexists(os.path.join(one.path, folder)):
+            return None  # and no folder is made to look into it
+        try:
+            return digest_of(Place(self.folder_at(one.label), folder))
+        except FileNotFoundError:
+            return None
+
+    def folder_at(self, label: str) -> Folder:
+        """Open the folder of a label, once. Raises OSError."""
+        if label not in self._opened:
+            real = real_path(self._target.path_of(label))
+            if real not in self._by_path:
+                self._by_path[real] = self._open(label)
+            self._opened[label] = self._by_path[real]
+        return self._opened[label]
+
+    def _open(self, label: str) -> Folder:
+        anchor = self._opened.get(LOCK_DIR)
+        return self._stack.enter_context(self._target.open(label, anchor, make=False))
+
+    def _holds_files(self, known: Locked, folder: str, one: InstallPath) -> bool:
+        """Tell whether a pull put a skill's files into a place, and no link: a folder is there."""
+        were_files = {laid.label for laid in self._laid(known, folder) if not laid.is_link}
+        mode = self.folder_at(one.label).lstat(folder).st_mode
+        return one.label in were_files and S_ISDIR(mode)
+
+
+def made(entry: Locked, one: InstallPath) -> set[str]:
+    """Return the digests of what a pull may have put into a place."""
+    return {entry.digest, *({digest_of_link(one.link)} if one.link else ())}
+
+
+_UNWRITABLE_NAME: Final = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
+"""What a file system answers that can't hold a file of this name; others it can."""
+
+_NOT_SO: Final = "the registry does not have it so"
+
+EQUAL: Final = "its files are equal, but it was not installed by pull; --adopt takes it over"
+"""Why a folder that no pull made is left alone though nothing in it differs."""
+
+ADOPTED: Final = "its files are equal, and it counts as installed by pull now"
+"""What became of such a folder that was taken over; nothing in it is changed."""
+
+_ELSEWHERE: Final = "It was pulled {there}: remove it first."
+
+
+class Edited(Exception):
+    """Something that no pull made is in the way, in the folder at ``path``; how it differs."""
+
+    def __init__(self, path: str, reason: str | None = None) -> None:
+        super().__init__(path)
+        self.path = path
+        self.reason = reason
+
+
+class InstallPlan(Places):
+    """What is in place below the folder of a lock, and what a pull would do to it.
+
+    ``anchor`` is that folder, open; None: there is none yet. ``force``: also over what somebody
+    else made; ``theirs``: over edits of what was pulled.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        stack: ExitStack,
+        target: Target,
+        anchor: Folder | None = None,
+        how: InstallOptions = PLAIN,
+    ) -> None:
+        super().__init__(stack, target, anchor)
+        self._core = core
+        self._how = how
+        self._own = OwnFolders(core)
+
+    def pull(
+        self,
+        folder: str,
+        skill: Skill,
+        ids: Sequence[str] = (),
+        mode: Mode | None = None,
+        entries: Sequence[Entry] | None = None,
+    ) -> InstallResult:
+        """Put a skill into its folder, for these agents and those that have it; or say why not.
+
+        ``entries``: its files, by default as they are now. Raises `DatabaseProblem`, OSError.
+        """
+        known = self.locked.get(folder)
+        path = os.path.join(self._target.path, folder)
+        try:
+            if known is not None and bool(known.agents) != bool(ids):
+                there = "for agents" if known.agents else f"into {self._target.path} itself"
+                return InstallResult(skill.ref, path, "failed", _ELSEWHERE.format(there=there))
+            ids = sorted({*ids, *(known.agents if known else ())})
+            if not ids:
+                mode = "copy"
+            mode = mode or self._mode(known, ids)
+            laid = self._places(tuple(ids), mode, folder)
+            path = laid[0].path_of(folder)
+            if reason := self._refusal(known, skill, laid):
+                return InstallResult(skill.ref, path, "failed", reason)
+            entries = content_of(self._core, skill) if entries is None else entries
+            entry = locked(skill, entries, tuple(ids), mode)
+            state, lost = self._put(folder, entry, entries, laid)
+        except (DatabaseProblem, PullRefused):
+            raise
+        except Edited as edited:
+            return InstallResult(skill.ref, edited.path, "edited", edited.reason)
+        except RegistryError as error:
+            return InstallResult(skill.ref, path, "failed", str(error))
+        except OSError as error:
+            if error.errno not in _UNWRITABLE_NAME:
+                raise
+            return InstallResult(skill.ref, path, "failed", error.strerror)
+        return InstallResult(skill.ref, path, state, lost)
+
+    def put_back(
+        self,
+        folder: str,
+        entry: Locked,
+        entries: Sequence[Entry] | None,
+        reason: str | None = None,
+    ) -> InstallResult:
+        """Put the very files into a folder that the lock says; raises as `pull`.
+
+        None: they are not to be had, for this ``reason``.
+        """
+        laid = self._laid(entry, folder)
+        if entries is None:
+            return InstallResult(entry.ref, laid[0].path_of(folder), "failed", reason or _NOT_SO)
+        try:
+            state, lost = self._put(folder, entry, entries, laid)
+        except Edited as edited:
+            return InstallResult(entry.ref, edited.path, "edited", edited.reason)
+        return InstallResult(entry.ref, laid[0].path_of(folder), state, lost)
+
+    def check(self, folder: str, skill: Skill | None) -> InstallResult:
+        """Compare a skill of the registry with what is there; nothing is read of its files.
+
+        None: it is unknown what the registry has, and is compared with the lock alone.
+        """
+        entry = self.locked.get(folder)
+        laid = self._laid(entry, folder)
+        ref = skill.ref if skill is not None else self.locked[folder].ref
+        states: set[State] = set()
+        told = []
+        for one in laid:
+            found = self.found(one, folder)
+            if found is None:
+                states.add("missing")
+            elif entry is None or found not in made(entry, one):
+                states.add("edited")
+                told += [] if entry is None else [self._edits(folder, entry, one)]
+        path = laid[0].path_of(folder)
+        is_behind = entry is not None and skill is not None and entry.tree_hash != skill.tree_hash
+        if is_behind and not states:
+            return InstallResult(ref, path, "behind")
+        if told and is_behind:
+            told.append("it is behind, too")
+        state: State = "edited" if "edited" in states else "missing" if states else "unchanged"
+        return InstallResult(ref, path, state, "; ".join(told) or None)
+
+    def remove(self, folder: str) -> InstallResult:
+        """Remove what was pulled into a folder, links included; what was edited there stays."""
+        entry = self.locked[folder]
+        laid = self._laid(entry, folder)
+        path = laid[0].path_of(folder)
+        parts = []
+        lost = []
+        for one in laid:
+            found = self.found(one, folder)
+            if found is not None and found not in made(entry, one):
+                told = self._edits(folder, entry, one)
+                if not self._how.force:
+                    return InstallResult(entry.ref, one.path_of(folder), "edited", told)
+                lost.append(told)
+            if found is not None:
+                parts.append(TargetChange(one.label, found, None))
+        if parts and not self._carry_out(folder, parts, (), None):
+            return InstallResult(entry.ref, path, "edited")
+        self.note(folder, None)
+        self._displaced(folder, entry, is_kept=not lost)
+        return InstallResult(entry.ref, path, "removed", "; ".join(lost) or None)
+
+    def begin(self) -> None:
+        """Take into account what a killed pull put in place before it wrote the lock."""
+        anchor = self._opened.get(LOCK_DIR)
+        if anchor is None:
+            return
+        for name in staging_dirs(anchor):
+            group = None
+            # What was begun in a folder that is not there, or not to be opened, is not made.
+            with suppress(OSError, PullRefused):
+                known = self._target.known_labels()
+                group = GroupSwap.found(anchor, name, known, self.folder_at)
+            if group is not None:
+                if group.is_decided():
+                    self.note(group.folder, group.entry())
+                continue
+            note = staging.record_in_place(anchor, name)
+            if note is not None and note.entry is not None:
+                self.note(note.folder, note.entry)
+
+    def _carry_out(
+        self,
+        folder: str,
+        parts: Sequence[TargetChange],
+        entries: Sequence[Entry],
+        entry: Locked | None,
+    ) -> bool:
+        """Change the places of a skill, all or none; False: somebody was there meanwhile."""
+        del parts, entries
+        self.note(folder, entry)
+        return True
+
+    def _displaced(self, folder: str, entry: Locked | None, *, is_kept: bool) -> None:
+        """Tell what was there as `remembered.Displaced` says; the lock says by now what is."""
+
+    def note(self, folder: str, entry: Locked | None) -> None:
+        """Let the lock list this for a folder; None: nothing."""
+        if entry is None:
+            self.locked.pop(folder, None)
+        else:
+            self.locked[folder] = entry
+
+    def _refusal(
+        self, known: Locked | None, skill: Skill, laid: Sequence[InstallPath]
+    ) -> str | None:
+        if reason := self._own.refusal(skill, [one.path for one in laid]):
+            return reason
+        reason = None if self._how.force else is_taken(self._core, known, skill)
+        return reason and f"{os.path.join(self._target.path, lockfile.NAME)}: {reason}"
+
+    def _mode(self, known: Locked | None, ids: Sequence[str]) -> Mode:
+        """Return how a skill is put where nobody said: as it is, but never into a second copy.
+
+        One that lies in the shared folder alone is what links of further agents lead to.
+        """
+        if known is None or self._target.labels(known.agents) == [self._target.shared]:
+            return self._target.usual_mode(ids)
+        return known.mode
+
+    def _edits(self, folder: str, known: Locked, one: InstallPath) -> str:
+        return edit_summary(self._core, Place(self.folder_at(one.label), folder), known)
+
+    def _put(
+        self, folder: str, entry: Locked, entries: Sequence[Entry], laid: Sequence[InstallPath]
+    ) -> tuple[State, str | None]:
+        """Put a skill into its places; return what became of it, and what was lost there."""
+        known = self.locked.get(folder)
+        parts: list[TargetChange] = []
+        kept = None
+        lost: list[str] = []
+        for one in laid:
+            found = self.found(one, folder)
+            if one.is_link and found == digest_of_link(one.link):
+                continue
+            # Links that were refused are files.
+            may_be_files = not one.is_link or (known is not None and known.mode == "link")
+            if may_be_files and self._is_right(one, folder, found, entry, entries):
+                if not (
+                    self._how.adopt or self._how.force or self._was_installed(known, folder, one)
+                ):
+                    raise Edited(one.path_of(folder), EQUAL)
+                kept = found
+                continue
+            if found is not None and (known is None or found not in made(known, one)):
+                place = Place(self.folder_at(one.label), folder)
+                was_pulled = known is not None and self._holds_files(known, folder, one)
+                told = self._edits(folder, known, one) if known else diff_summary(place, entries)
+                if not (self._how.force or (self._how.theirs and was_pulled)):
+                    raise Edited(one.path_of(folder), told)
+                lost.append(told)
+            parts.append(TargetChange(one.label, found, one.link if one.is_link else ""))
+        entry = replace(entry, digest=kept or "")
+        left = self._left_behind(known, folder, laid) if known else []
+        if not parts and not left:
+            if known is not None and known != entry:
+                self._displaced(folder, known, is_kept=True)
+            self.locked[folder] = entry
+            return "unchanged", None if known is not None else ADOPTED
+        if not self._carry_out(folder, [*parts, *left], entries, entry):
+            raise Edited(laid[0].path_of(folder))
+        is_new = kept is None and all(part.base is None for part in [*parts, *left])
+        self._displaced(folder, known, is_kept=not lost and (known is not None or is_new))
+        return "added" if is_new else "updated", "; ".join(lost) or None
+
+    def _was_installed(self, known: Locked | None, folder: str, one: InstallPath) -> bool:
+        """Tell whether the lock lists a skill in this place."""
+        return known is not None and any(one.path == it.path for it in self._laid(known, folder))
+
+    def _is_right(
+        self,
+        one: InstallPath,
+        folder: str,
+        found: str | None,
+        entry: Locked,
+        entries: Sequence[Entry],
+    ) -> bool:
+        """Tell whether the files of a skill are in a place as they are to be."""
+        known = self.locked.get(folder)
+        if found is None:
+            return False
+        if known is not None and found == known.digest:
+            return known.tree_hash == entry.tree_hash
+        return same_files(entries, Place(self.folder_at(one.label), folder))
+
+    def _left_behind(
+        self, known: Locked, folder: str, laid: Sequence[InstallPath]
+    ) -> list[TargetChange]:
+        """Return what is to be removed, since it is put elsewhere now."""
+        paths = {one.path for one in laid}
+        found = []
+        for one in self._laid(known, folder):
+            there = None if one.path in paths else self.found(one, folder)
+            if there is not None and there in made(known, one):
+                found.append(TargetChange(one.label, there, None))
+        return found

@@ -1,0 +1,303 @@
+"""Which folder a skill gets, and which skill or address each entry of a lock came from."""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from typing import Final
+
+from registry.catalog.reading import CurrentSkill
+from registry.catalog.resolve import resolve
+from registry.core import Core
+from registry.db.read.history import skills_that_had
+from registry.db.read.skills import StoredSkill, same_name
+from registry.db.read.sources import list_sources
+from registry.disk.files import digest
+from registry.disk.links import real_path
+from registry.disk.paths import ROOT, is_below
+from registry.document.names import check_folder_name
+from registry.errors import PullClash, RegistryError, SkillAmbiguous, SkillNotFound
+from registry.install import lockfile
+from registry.install.content import Entry, tree_hash
+from registry.install.lockfile import Locked, Mode, read_lock
+from registry.install.targets import InstallResult, Target
+from registry.model import DOCUMENT_NAMES, Remote, Skill
+from registry.remotes.address import meant, normalize_url
+from registry.sync.sources import own_sources
+from registry.text import folded, name_key
+
+NO_FOLDER: Final = "Neither its name nor its folder's can be the name of a folder on every system."
+LIES_ABOVE: Final = "It would come to lie in its own folder."
+UNLESS_FORCED: Final = "unless that is forced"
+"""How a reason ends for which ``force`` helps."""
+
+_NOT_KEPT: Final = re.compile(r"[^a-z0-9._]+")
+_MAX_NAME: Final = 255
+
+
+def agents_folder(name: str) -> str:
+    """Return the folder in which agents get a skill of this name, as the ``skills`` command."""
+    return _NOT_KEPT.sub("-", name.lower()).strip(".-")[:_MAX_NAME] or "unnamed-skill"
+
+
+def folders(
+    skills: Sequence[Skill], to: str, *, for_agents: bool
+) -> tuple[dict[str, Skill], list[InstallResult]]:
+    """Return each skill by the folder it gets (its name, else its folder's own), and the others.
+
+    Of skills that would have one folder none gets it: nobody but who pulls them can tell which.
+    Raises `PullClash` where that is so of all.
+    """
+    refused: list[InstallResult] = []
+    wanted: dict[str, dict[tuple[str, str], tuple[str, Skill]]] = {}
+    for skill in skills:
+        names = [skill.name, os.path.basename(skill.path)]
+        if for_agents:
+            names = list(map(agents_folder, names))
+        folder = next(filter(_is_safe, names), None)
+        if folder is None:
+            refused.append(InstallResult(skill.ref, to, "failed", NO_FOLDER))
+        else:
+            found = wanted.setdefault(name_key(folded(folder)), {})
+            found[skill.source, skill.folder] = folder, skill
+    places = dict(next(iter(found.values())) for found in wanted.values() if len(found) == 1)
+    for found in wanted.values():
+        if len(found) > 1:
+            folder = next(iter(found.values()))[0]
+            clash = PullClash(folder=folder, refs=[skill.ref for _, skill in found.values()])
+            if not places:
+                raise clash
+            refused += [
+                InstallResult(skill.ref, os.path.join(to, name), "failed", str(clash))
+                for name, skill in found.values()
+            ]
+    return places, refused
+
+
+def _is_safe(folder: str) -> bool:
+    return check_folder_name(folder) is None and name_key(folder) != lockfile.NAME
+
+
+def owner(core: Core, entry: Locked) -> Skill | None:
+    """Return the skill that a folder was pulled from, as the registry has it; None: there is none.
+
+    It is the one in the place that the lock names, but of two origins the lock's counts: then it
+    is the one that has it, wherever that is. Where nothing is in that place any more, it is the one
+    of the same origin that had the locked content: it moved. An installed copy is not what anything
+    was pulled from; its original is.
+    """
+    found = None
+    with suppress(SkillNotFound, SkillAmbiguous):
+        found = resolve(core.reader, f"{entry.source}/{entry.folder}")
+    origin = entry.origin
+    if origin is None:
+        if found is not None:
+            return original(core, found.skill)
+        moved = _moved(core, [entry.source], entry.name, entry.tree_hash)
+        return next((one.skill for one in moved if not one.remote), None)
+    if found is not None and found.remote and is_of(found.skill, origin):
+        return found.skill
+    there = at_origin(core, entry.name, origin, entry.tree_hash)
+    return None if there is None else there.skill
+
+
+def original(core: Core, skill: Skill) -> Skill:
+    """Return the skill of a remote source that an installed copy came from, else the skill.
+
+    A copy that was edited since is not one any more.
+    """
+    if skill.origin is None:
+        return skill
+    with suppress(RegistryError):  # else whoever reads it says what is wrong
+        found = resolve(core.reader, f"{skill.source}/{skill.folder}")
+        if not found.remote:
+            now = CurrentSkill.of_stored(core, found).stored.skill
+            if (origin := origin_of(now)) is not None:
+                there = at_origin(core, now.name, origin, now.tree_hash or "")
+                if there is not None:
+                    return there.skill
+            return replace(now, ref=skill.ref)
+    return skill
+
+
+def at_origin(
+    core: Core, name: str, origin: Mapping[str, str | None], tree: str
+) -> StoredSkill | None:
+    """Return the skill that a remote source has at an origin, or that had this tree hash there."""
+    for one in same_name(core.reader, name):
+        if one.is_usable and one.remote and is_of(one.skill, origin):
+            return one
+    url = normalize_url(origin["url"] or "")
+    known = list_sources(core.reader, counted=False)
+    names = [
+        one.name for one in known if one.remote is not None and normalize_url(one.remote.url) == url
+    ]
+    return next((one for one in _moved(core, names, name, tree) if one.remote), None)
+
+
+def _moved(core: Core, sources: Sequence[str], name: str, tree: str) -> list[StoredSkill]:
+    """Return the usable skills of sources that have or had these files, those of the name first."""
+    found = [one for source in sources for one in skills_that_had(core.reader, source, tree)]
+    usable = [one for one in found if one.is_usable]
+    return sorted(usable, key=lambda one: one.skill.name != name)
+
+
+def locked(skill: Skill, entries: Sequence[Entry], ids: tuple[str, ...], mode: Mode) -> Locked:
+    """Return what a lock says of a skill with these files, before its folder is written."""
+    hashes = {one.path: digest(one.data) for one in entries}
+    return Locked(
+        name=skill.name,
+        ref=skill.ref,
+        source=skill.source,
+        folder=skill.folder,
+        content_hash=next((hashes[name] for name in DOCUMENT_NAMES if name in hashes), ""),
+        tree_hash=tree_hash(entries),
+        digest="",
+        files=hashes,
+        origin=origin_of(skill),
+        agents=ids,
+        mode=mode,
+    )
+
+
+def origin_of(skill: Skill) -> dict[str, str | None] | None:
+    """Return where a skill, or its original, came from, as a lock says it; None: nowhere."""
+    return None if skill.origin is None else lockfile.origin_from(skill.origin.to_dict())
+
+
+def is_of(skill: Skill, origin: Mapping[str, str | None]) -> bool:
+    """Tell whether a skill comes from an origin, whatever its commit is by now."""
+    found = origin_of(skill)
+    return found is not None and _place(found) == _place(origin)
+
+
+def _place(origin: Mapping[str, str | None]) -> tuple[str, str]:
+    return normalize_url(origin["url"] or ""), origin["path"] or "."
+
+
+def is_taken(core: Core, entry: Locked | None, skill: Skill) -> str | None:
+    """Return why a folder is not to become a skill's, in words: it is another's; None: it may."""
+    if entry is None or (entry.source, entry.folder) == (skill.source, skill.folder):
+        return None
+    if entry.origin is not None and is_of(skill, entry.origin):
+        return None  # two sources of one origin are one owner
+    whose = owner(core, entry)
+    if whose is None:
+        is_same = entry.tree_hash == skill.tree_hash or entry.origin == origin_of(skill) is not None
+        if is_same:
+            return None
+        place = entry.source and f"{entry.source}/{entry.folder}"
+        return (
+            f"what lies there was pulled from {place or 'elsewhere'}, which is not known any more, "
+            f"and stays {UNLESS_FORCED}"
+        )
+    if (whose.source, whose.folder) == (skill.source, skill.folder):
+        return None
+    place = f"{whose.source}/{whose.folder}"
+    return f"what lies there was pulled from {place}, and stays that {UNLESS_FORCED}"
+
+
+def kept(core: Core, target: Target, skills: Sequence[Skill]) -> list[Skill]:
+    """Return for each skill the one that its folder was pulled from, where that is known.
+
+    So a namesake that came later, or that is the stronger one by now, changes nothing. Raises
+    `LockFileInvalid`.
+    """
+    locked = lockfile.read_lock(target.path)
+    by_name = {entry.name: entry for entry in locked.values()}
+    owners = [owner(core, by_name[one.name]) if one.name in by_name else None for one in skills]
+    return [found or skill for found, skill in zip(owners, skills, strict=True)]
+
+
+class OwnFolders:
+    """Tells which skills would be pulled onto themselves, or into themselves."""
+
+    def __init__(self, core: Core) -> None:
+        self._own = {source.name for source in own_sources(core)}
+
+    def refusal(self, skill: Skill, folders: Sequence[str]) -> str | None:
+        """Return why a skill is not to be put into folders without links, in words; None: it may.
+
+        Its own folder is one of these, or lies in one, or around one.
+        """
+        if skill.source not in self._own:
+            return None
+        real = real_path(skill.path)
+        if any(is_below(real, one) for one in folders):
+            return "It lies there already: what is pulled comes from elsewhere."
+        return LIES_ABOVE if any(is_below(one, real) for one in folders) else None
+
+
+_NOT_IN_SOURCE: Final = "{url} is the source {source} here, which has no skill in {path} any more"
+
+
+class Provenance:
+    """Tells of the entries of a lock what the registry has of them; asks for its sources once."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def skill(self, entry: Locked) -> Skill | None:
+        """Return the skill that an entry was pulled from; None: the registry does not have it."""
+        return owner(self._core, entry)
+
+    def is_strange(self, entry: Locked) -> bool:
+        """Tell whether an entry is from an address of which no source here has that part."""
+        is_from_address = entry.origin is not None and bool(entry.origin["url"])
+        return is_from_address and self._source(entry) is None
+
+    def reason(self, entry: Locked) -> str | None:
+        """Say why there is no skill for an entry; None: it is gone from where it came."""
+        if entry.origin is None or not entry.origin["url"]:
+            return None
+        url, path = entry.origin["url"], entry.origin["path"] or ROOT
+        source = self._source(entry)
+        if source is None:
+            return f"{url} is no source here"
+        return _NOT_IN_SOURCE.format(url=url, source=source, path=path)
+
+    def _source(self, entry: Locked) -> str | None:
+        """Return the name of a source that has what lies where an entry is from."""
+        origin = entry.origin or {}
+        path = origin.get("path") or ROOT
+        for name, remote in self._remotes.get(normalize_url(origin.get("url") or ""), ()):
+            is_below = remote.part is None or f"{path}/".startswith(f"{remote.part}/")
+            named = {one.casefold() for one in (entry.name, path.rpartition("/")[2])}
+            if is_below and (not remote.only or named & {one.casefold() for one in remote.only}):
+                return name
+        return None
+
+    @cached_property
+    def _remotes(self) -> dict[str, list[tuple[str, Remote]]]:
+        """The remote sources by their addresses."""
+        found: dict[str, list[tuple[str, Remote]]] = {}
+        for one in list_sources(self._core.reader, counted=False):
+            if one.remote is not None:
+                found.setdefault(normalize_url(one.remote.url), []).append((one.name, one.remote))
+        return found
+
+
+def strange_addresses(core: Core, target: Target) -> list[str]:
+    """Return the addresses in a lock that are no sources here, as one would sync them.
+
+    What a lock calls an address and is none is left out: anybody may have written it. Raises
+    `LockFileInvalid`.
+    """
+    whence, found = Provenance(core), set()
+    for entry in read_lock(target.path).values():
+        if entry.origin and whence.is_strange(entry):
+            url, ref = entry.origin["url"], entry.origin["ref"]
+            text = f"{url}#{ref}" if ref else f"{url}"
+            if _is_address(core, text) and whence.skill(entry) is None:
+                found.add(text)
+    return sorted(found)
+
+
+def _is_address(core: Core, text: str) -> bool:
+    try:
+        address = meant(core.settings, text)
+    except RegistryError:
+        return False
+    return address is not None and not address.is_short

@@ -1,0 +1,307 @@
+"""Put skills of a registry into a folder, or where agents look; never over an edit made there."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from difflib import get_close_matches
+from shlex import quote
+
+from registry.changes.foreign import check_foreign
+from registry.core import Core
+from registry.db.read.skills import same_files
+from registry.errors import (
+    LockMissing,
+    LockNotMet,
+    NotPulled,
+    PullRefused,
+    RegistryError,
+    SkillHeld,
+)
+from registry.install import history, lockfile
+from registry.install.content import Entry, content_as_locked, is_known
+from registry.install.history import remember
+from registry.install.lockfile import Locked
+from registry.install.plan import InstallPlan
+from registry.install.provenance import Provenance, folders, original
+from registry.install.restore import LockedOrigins
+from registry.install.staging import LOCK_SECONDS, alone_in, where
+from registry.install.targets import PLAIN, InstallOptions, InstallResult, Target
+from registry.install.transaction import InstallTransaction
+from registry.model import Skill
+from registry.remotes.git import COMMIT
+
+
+def pull(
+    core: Core, skills: Sequence[Skill], target: Target, how: InstallOptions = PLAIN
+) -> list[InstallResult]:
+    """Write skills into folders of their names; what is equal is left alone.
+
+    A folder that was edited since it was pulled, or that no pull made, is left alone, too, unless
+    told otherwise, and so is one that was pulled from elsewhere. An installed copy stands for its
+    original, if a remote source here has that. A skill that can't be had, or has
+    no folder of its own there, keeps no other from coming. Raises `PullClash` where all of them
+    would have one folder, `PullRefused` where a folder can't be written, `LockFileInvalid`,
+    `AgentNotFound`, and `UsageProblem` for an agent that has no skills there.
+    """
+    target.labels(how.agents)
+    skills = [original(core, one) for one in skills]
+    places, refused = folders(skills, target.path, for_agents=bool(how.agents))
+    with at_work(core, target, how) as work:
+        found = [
+            work.pull(folder, places[folder], how.agents, how.mode) for folder in how.told(places)
+        ]
+    return found + refused
+
+
+def update(
+    core: Core, target: Target, names: Sequence[str] | None = None, how: InstallOptions = PLAIN
+) -> list[InstallResult]:
+    """Bring what was pulled up to date: all that the lock lists, or these folders of it.
+
+    What the registry no longer has is told as gone, and left alone. Of what is from no source here,
+    what is missing is put back as the lock says. Raises `LockMissing`, and as `pull`.
+    """
+    check_folder(target)
+    with ExitStack() as stack:
+        origins, whence = LockedOrigins(core, stack, offline=how.offline), Provenance(core)
+        work = stack.enter_context(at_work(core, target, how))
+        check_locked(target)  # by now a killed pull is finished, or taken back
+        chosen = [one for one in sorted(work.locked) if names is None or one in names]
+        missing = [one for one in chosen if not os.path.lexists(work.path(one))]
+        origins.expect(_unknown(core, [work.locked[one] for one in missing]))
+        return [_updated(core, work, whence, origins, one, how) for one in how.told(chosen)]
+
+
+def _updated(
+    core: Core,
+    work: InstallPlan,
+    whence: Provenance,
+    origins: LockedOrigins,
+    folder: str,
+    how: InstallOptions,
+) -> InstallResult:
+    entry = work.locked[folder]
+    skill = whence.skill(entry)
+    if skill is not None:
+        return work.pull(folder, skill, entry.agents, how.mode)
+    told = _without_skill(work, whence, folder, entry)
+    if told.state == "missing" or (told.state == "edited" and (how.force or how.theirs)):
+        return _put_back(core, work, origins, folder, entry)
+    return told
+
+
+def remove(
+    core: Core, target: Target, names: Sequence[str], how: InstallOptions = PLAIN
+) -> list[InstallResult]:
+    """Remove what was pulled into these folders, links included, unless it was edited there.
+
+    Raises as `pull`.
+    """
+    with at_work(core, target, how) as work:
+        return [work.remove(folder) for folder in names]
+
+
+def put_back(core: Core, target: Target, how: InstallOptions = PLAIN) -> list[InstallResult]:
+    """Let everything be as the lock says, to the byte, or change nothing at all.
+
+    The files come from the registry, its skills as they are now and their revisions, else from
+    the address in the lock. Files of a remote source are scanned unless their skill is listed.
+    Raises `LockNotMet` if files can't be had, have security errors, or an edit is in their way;
+    and as `pull`.
+    """
+    check_locked(target)
+    missing: list[str] = []
+    with ExitStack() as stack:
+        origins = LockedOrigins(core, stack, offline=how.offline)
+        with at_work(core, target, replace(how, dry_run=True)) as plan:
+            origins.expect(_unknown(core, plan.locked.values()))
+            for folder, entry in sorted(plan.locked.items()):
+                told = _put_back(core, plan, origins, folder, entry)
+                if told.state in {"edited", "failed"}:
+                    missing.append(f"{folder} ({(told.reason or told.state).rstrip('.')})")
+        if missing:
+            raise LockNotMet(path=os.path.join(target.path, lockfile.NAME), missing=missing)
+        with at_work(core, target, how) as work:
+            return [_put_back(core, work, origins, *one) for one in sorted(work.locked.items())]
+
+
+def _unknown(core: Core, entries: Iterable[Locked]) -> list[Locked]:
+    """Return those entries of a lock whose files have to come from where they are from."""
+    return [one for one in entries if not is_known(core, one.name, one.tree_hash)]
+
+
+def _put_back(
+    core: Core, work: InstallPlan, origins: LockedOrigins, folder: str, entry: Locked
+) -> InstallResult:
+    # Not kept from the first time to the second: together they may be larger than the memory.
+    reason = None
+    entries = content_as_locked(core, entry.name, entry.tree_hash, foreign=False)
+    if entries is None:
+        entries = content_as_locked(core, entry.name, entry.tree_hash)
+        try:
+            if entries is None:
+                entries = origins.files(entry)
+            if entries is not None:
+                _check_foreign(core, entry, entries)
+        except SkillHeld as held:
+            entries, reason = None, _why_held(core, entry, held)
+        except RegistryError as error:
+            entries, reason = None, str(error)
+    return work.put_back(folder, entry, entries, reason)
+
+
+def _check_foreign(core: Core, entry: Locked, entries: Sequence[Entry]) -> None:
+    """Raise `SkillHeld` or `SkillInvalid` for files that a sync would quarantine or refuse."""
+    files = {one.path: one.data for one in entries}
+    check_foreign(core, entry.name, files, {one.path for one in entries if one.executable})
+
+
+def _why_held(core: Core, entry: Locked, held: SkillHeld) -> str:
+    """Return the first security error of a lock's entry, and the command that accepts it.
+
+    Trust belongs to a source. If no source has these files, one pinned to their commit gets them.
+    """
+    found = next(one for one in held.facts["problems"] if one.severity == "error")
+    waiting = same_files(core.reader, entry.name, entry.tree_hash)
+    source = next((one.skill.source for one in waiting if one.quarantined), None)
+    way = "skill-registry source trust " + (quote(source) if source else "NAME")
+    if source is None and entry.origin is not None and entry.origin["url"] is not None:
+        url, commit = entry.origin["url"], entry.origin["commit"] or ""
+        pinned = f"{url}#{commit}" if COMMIT.fullmatch(commit) else url
+        way = f"skill-registry sync {quote(pinned)} && {way}"
+    return f"it has security errors ({found.code}: {found.message}). To accept them, run: {way}"
+
+
+def check_locked(target: Target) -> None:
+    """Raise `LockMissing` where nothing was pulled: that nothing is behind there says nothing."""
+    if not is_locked(target):
+        raise LockMissing(path=os.path.join(target.path, lockfile.NAME))
+
+
+def is_locked(target: Target) -> bool:
+    """Tell whether there is a lock at all."""
+    return os.path.lexists(os.path.join(target.path, lockfile.NAME))
+
+
+def check_folder(target: Target) -> None:
+    """Raise `LockMissing` where there is not even a folder for a lock."""
+    if not os.path.isdir(target.path):
+        check_locked(target)
+
+
+def folders_of(target: Target, names: Sequence[str]) -> list[str]:
+    """Return the folders that were pulled under these names. Raises `NotPulled`, `LockMissing`.
+
+    A name is the folder's, the skill's, or the place that it came from.
+    """
+    check_locked(target)
+    locked = lockfile.read_lock(target.path)
+    known = {
+        name: folder
+        for folder, entry in locked.items()
+        for name in (f"{entry.source}/{entry.folder}", entry.ref, entry.name, folder)
+    }
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, locked, n=3)
+            path = os.path.join(target.path, lockfile.NAME)
+            raise NotPulled(name=name, path=path, similar=near)
+    return list(dict.fromkeys(known[name] for name in names))
+
+
+def _without_skill(
+    work: InstallPlan, whence: Provenance, folder: str, entry: Locked
+) -> InstallResult:
+    """Tell of a skill that the registry no longer has, or has no source of."""
+    if not whence.is_strange(entry):
+        place = f"{entry.source}/{entry.folder}" if entry.source else entry.name
+        return InstallResult(place, work.path(folder), "gone", whence.reason(entry))
+    told = work.check(folder, None)
+    return replace(told, reason=told.reason or whence.reason(entry))
+
+
+def check(
+    core: Core,
+    skills: Sequence[Skill] | None,
+    target: Target,
+    names: Sequence[str] | None = None,
+) -> list[InstallResult]:
+    """Say how what is there differs from the registry, for these skills or (None) all of the lock.
+
+    ``names``: only these folders of the lock. Raises `PullClash`, `PullRefused` and
+    `LockFileInvalid` as `pull`.
+    """
+    with told_as_refused(target.path), ExitStack() as stack:
+        standing = InstallPlan(core, stack, target)
+        standing.begin()
+        if skills is not None:
+            for_agents = any(entry.agents for entry in standing.locked.values())
+            skills = [original(core, one) for one in skills]
+            places, refused = folders(skills, target.path, for_agents=for_agents)
+            return [standing.check(folder, skill) for folder, skill in places.items()] + refused
+        whence, found = Provenance(core), []
+        for folder, entry in sorted(standing.locked.items()):
+            if names is not None and folder not in names:
+                continue
+            skill = whence.skill(entry)
+            found.append(
+                _without_skill(standing, whence, folder, entry)
+                if skill is None
+                else standing.check(folder, skill)
+            )
+        return found
+
+
+@contextmanager
+def at_work(
+    core: Core,
+    target: Target,
+    how: InstallOptions = PLAIN,
+    *,
+    remembers: bool = True,
+    wait: float = LOCK_SECONDS,
+) -> Iterator[InstallPlan]:
+    """Open what is there to be changed; what would become of it alone, for a dry run.
+
+    ``remembers``: what was changed is written down, for `undo`. ``wait``: so many seconds for
+    another pull to end.
+    """
+    with told_as_refused(target.path), ExitStack() as stack:
+        if how.dry_run:
+            standing = InstallPlan(core, stack, target, how=how)
+            standing.begin()
+            yield standing
+            return
+        work = InstallTransaction(
+            core, stack, target, stack.enter_context(alone_in(target.path, wait)), how
+        )
+        history.note_begun(target)
+        try:
+            work.begin()
+            yield work
+        finally:
+            work.flush()
+            if remembers:
+                remember(core, target, work.displaced(), work.locked)
+        history.note_ended(target)
+
+
+def clear_up(core: Core) -> None:
+    """Finish, or take back, what killed pulls left; a pull that still runs is left alone."""
+    for target in history.interrupted_targets():
+        if not os.path.isdir(target.path):
+            history.note_ended(target)
+            continue
+        with suppress(RegistryError), at_work(core, target, remembers=False, wait=0):
+            pass  # to begin is to clear up
+
+
+@contextmanager
+def told_as_refused(path: str) -> Iterator[None]:
+    """Raise `PullRefused` for what the system refuses."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise PullRefused(path=where(path, error), reason=reason) from error

@@ -1,0 +1,185 @@
+"""Bring what a lock names from where it came from, on a machine that never had it."""
+
+import os
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from hashlib import sha256
+from typing import Final, TypeAlias, TypeVar
+from urllib.parse import urlsplit
+
+from registry.core import Core
+from registry.disk.atomic import OWN, Place, make_path, open_named
+from registry.disk.locks import FileLock
+from registry.disk.paths import ROOT, check_path
+from registry.disk.private import open_own_folder
+from registry.errors import AddressInvalid, RemoteInvalid, RemoteProblem, RemoteTooLarge
+from registry.install.content import Entry, tree_hash
+from registry.install.lockfile import Locked
+from registry.model import Remote
+from registry.remotes.address import Address, meant, normalize_url, stranger_reason
+from registry.remotes.git import has_commits, open_commits
+from registry.remotes.http import Client
+from registry.remotes.kinds import open_remote
+from registry.remotes.snapshot import Bounds, Snapshot, below
+from registry.remotes.sources import kind_of
+from registry.settings import cache_folder
+from registry.sync.sources import own_sources
+
+LOCK_SECONDS: Final = 60.0
+_WEB_KINDS: Final = frozenset({"git", "web", "archive", "site", "hub"})
+
+
+class LockedOrigins:
+    """What the origins of a lock hold, each opened once; until the stack ends.
+
+    ``offline``: only what was fetched before is looked at.
+    """
+
+    def __init__(self, core: Core, stack: ExitStack, *, offline: bool) -> None:
+        self._core = core
+        self._stack = stack
+        self._is_offline = offline
+        self._expected: dict[tuple[str, str | None], set[str]] = {}
+        self._origins: dict[str, Opened | RemoteProblem] = {}
+        self._trees: dict[tuple[str, str | None], Snapshot | RemoteProblem] = {}
+
+    def expect(self, entries: Iterable[Locked]) -> None:
+        """Take note of what will be asked for: the files of a repository are fetched together."""
+        for one in entries:
+            if one.origin is not None and (url := one.origin["url"]) is not None:
+                folders = self._expected.setdefault((url, _ref(one.origin)), set())
+                folders.add(one.origin["path"] or ROOT)
+
+    def files(self, entry: Locked) -> list[Entry] | None:
+        """Return the files of a locked skill as its origin has them; None: it has none.
+
+        Raises `AddressInvalid`, `RemoteProblem` where they are not to be had, or are others.
+        """
+        origin = entry.origin
+        url = None if origin is None else origin["url"]
+        if origin is None or url is None:
+            return None
+        folder = origin["path"] or ROOT
+        if folder != ROOT and check_path(folder) is not None:
+            raise AddressInvalid(address=url, reason=f"{folder!r:.100} is no folder in it")
+        tree = self._tree(url, _ref(origin))
+        found = _below(tree, folder, url, self._core.settings.limits.files)
+        if tree_hash(found) != entry.tree_hash:
+            raise RemoteInvalid(url=url, reason=f"{folder} is not the same there any more")
+        return found
+
+    def _tree(self, url: str, ref: str | None) -> Snapshot:
+        """Return what an origin holds at a ref; what is not to be had is asked for once."""
+        address = _address(self._core, url)
+        opened = _once(self._origins, url, lambda: self._opened(address, url))
+        expected = self._expected.get((url, ref), ())
+        return _once(self._trees, (url, ref), lambda: opened(ref, expected))
+
+    def _opened(self, address: Address, url: str) -> "Opened":
+        """Open an address; only a repository has what it held before as well."""
+        bounds = self._bounds(address, url)
+        state = self._stack.enter_context(_cache(url))
+        if self._is_offline or has_commits(state) or (kind := kind_of(address, bounds)) == "git":
+            commits = open_commits(address.url, state, bounds, offline=self._is_offline)
+            return self._stack.enter_context(commits)
+        kinds = self._core.settings.source_kinds
+        opened = open_remote(Remote(kind, address.url), state, None, bounds, kinds)
+        tree = self._stack.enter_context(opened)
+        assert tree is not None  # noqa: S101  # nothing of it is known
+        return lambda _ref, _folders: tree
+
+    def _bounds(self, address: Address, url: str) -> Bounds:
+        """Return the limits for an address of a lock, which a stranger may have written.
+
+        Only the addresses of this user's own sources may be on this machine or in its network, and
+        only the hosts of these sources get a password. Raises `RemoteInvalid`.
+        """
+        if self._is_offline or normalize_url(address.url) in self._own:
+            return Bounds()
+        if urlsplit(address.url).scheme not in {"https", "http"} or address.kind not in _WEB_KINDS:
+            reason = stranger_reason("it is not an https address", url)
+            raise RemoteInvalid(url=url, reason=reason)
+        hosts = {_host(one) for one in self._own}
+        bounds = Bounds(public=True, anonymous=_host(address.url) not in hosts)
+        Client(address.url, bounds).addresses()
+        return bounds
+
+    @cached_property
+    def _own(self) -> set[str]:
+        """The addresses of the remote sources that this user registered on this machine."""
+        return {
+            normalize_url(one.remote.url)
+            for one in own_sources(self._core)
+            if one.remote is not None
+        }
+
+
+Opened: TypeAlias = Callable[[str | None, Collection[str]], Snapshot]
+
+Key = TypeVar("Key")
+Found = TypeVar("Found")
+
+
+def _once(known: dict[Key, Found | RemoteProblem], key: Key, find: Callable[[], Found]) -> Found:
+    """Return what was found by a key, or raise why it was not; it is looked for once."""
+    if key not in known:
+        try:
+            known[key] = find()
+        except RemoteProblem as problem:
+            known[key] = problem
+    found = known[key]
+    if isinstance(found, RemoteProblem):
+        raise found
+    return found
+
+
+def _host(url: str) -> tuple[str, str | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.rpartition("@")[2].casefold() or None
+
+
+def _ref(origin: Mapping[str, str | None]) -> str | None:
+    return origin["commit"] or origin["ref"]
+
+
+def _address(core: Core, url: str) -> Address:
+    address = meant(core.settings, url)
+    if address is None or address.is_short:
+        raise AddressInvalid(address=url, reason="a lock file has to name a full address")
+    return address
+
+
+@contextmanager
+def _cache(url: str) -> Iterator[str]:
+    """Give the folder in which what was fetched of an address is kept, locked.
+
+    Where it can't be had, one that is gone afterwards.
+    """
+    above = str(cache_folder() / "origins")
+    try:
+        make_path(above, OWN)
+        with open_named(above) as parent:
+            name = sha256(url.encode()).hexdigest()[:32]
+            opened = open_own_folder(Place(parent, name), make=True)
+    except OSError:
+        with tempfile.TemporaryDirectory(prefix="skill-registry-") as folder:
+            yield folder
+        return
+    with opened as home, FileLock("lock", folder=home) as lock:
+        if not lock.acquire(LOCK_SECONDS):
+            raise RemoteInvalid(url=url, reason=f"it is being fetched by {lock.owner()}")
+        yield os.path.join(above, name)
+
+
+def _below(tree: Snapshot, folder: str, url: str, most: int) -> list[Entry]:
+    """Return the files of a folder of a tree, sorted by their paths."""
+    wanted = below(tree.files, folder)
+    if len(wanted) > most:
+        raise RemoteTooLarge(url=url, reason=f"{folder} has more than {most} files")
+    data = dict(tree.read(list(wanted.values())))
+    return [
+        Entry(inside, data[path], tree.files[path].executable)
+        for inside, path in sorted(wanted.items())
+    ]

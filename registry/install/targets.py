@@ -1,0 +1,237 @@
+"""Where skills are installed (a folder, a project's agents, or those of all projects), and how."""
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple, Self, TypeAlias
+
+from registry.disk.agents import SHARED, agents, expand, find_agent
+from registry.disk.atomic import make_folders, make_path, open_named
+from registry.disk.beneath import Folder
+from registry.disk.links import real_path
+from registry.disk.paths import is_below
+from registry.errors import PullRefused, UsageProblem
+from registry.install.lockfile import Mode
+from registry.model import Value
+from registry.settings import data_folder
+from registry.sync.report import Progress
+
+LOCK_DIR: Final = "."
+"""The label of the folder that has the lock."""
+
+_ALONE: Final = "eve"
+"""The agent that is given copies, as it reads no links."""
+
+
+class AgentDir(NamedTuple):
+    """A folder that skills are put into: its label, and whether they are links there."""
+
+    label: str
+    is_link: bool = False
+
+
+class InstallPath(NamedTuple):
+    """Where a skill is to be: the label of a folder, its path without links and as it is named.
+
+    ``link`` is what a link in it says, empty in the folder that links lead to; whether it is one
+    is ``is_link``.
+    """
+
+    label: str
+    path: str
+    link: str
+    is_link: bool
+    named: str
+
+    def path_of(self, folder: str) -> str:
+        """Return the path of a skill's folder in it, for messages: as its users know it."""
+        return os.path.join(self.named, folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The folder of a lock, as an absolute path.
+
+    The folders that it tells of have labels, which mean the same on every machine: paths below it,
+    or for all projects (``is_global``) places as the table of agents has them.
+    """
+
+    path: str
+    is_global: bool = False
+
+    @classmethod
+    def folder(cls, path: str) -> Self:
+        """Return a folder that a user named."""
+        return cls(os.path.abspath(os.path.expanduser(path)))
+
+    @classmethod
+    def everywhere(cls) -> Self:
+        """Return where the agents of this user look in all projects."""
+        return cls(str(data_folder()), is_global=True)
+
+    @classmethod
+    def project(cls, folder: str) -> Self:
+        """Return the project of who works in ``folder``: the git checkout around it, else it.
+
+        Only one whose folder is this user's own: another could lie around any folder. The home
+        folder is a project for who works right in it alone.
+        """
+        here = real_path(folder)
+        home, above = real_path(os.path.expanduser("~")), here
+        while True:
+            if os.path.lexists(os.path.join(above, ".git")) and above != home and _is_own(above):
+                return cls(above)
+            if os.path.dirname(above) == above:
+                return cls(here)
+            above = os.path.dirname(above)
+
+    def spots(self, ids: Iterable[str], mode: Mode) -> list[AgentDir]:
+        """Return the folders in which agents get a skill, the one that others link to first.
+
+        Without agents it is the target's own. Raises `UsageProblem` for an agent that has none.
+        """
+        found = self.labels(ids)
+        if not found:
+            return [AgentDir(LOCK_DIR)]
+        shared = self.shared
+        if mode == "link":
+            found = [shared, *(label for label in found if label != shared)]
+            alone = agents()[_ALONE].project
+            return [AgentDir(one, is_link=one not in {shared, alone}) for one in found]
+        return [AgentDir(label) for label in found]
+
+    def laid(self, ids: Iterable[str], mode: Mode, name: str) -> "list[InstallPath]":
+        """Return where a skill's folder ``name`` is to be, the one that others link to first.
+
+        Labels that lead to one folder count once. Raises as `spots`, and `PullRefused`.
+        """
+        found: dict[str, InstallPath] = {}
+        spots = self.spots(ids, mode)
+        shared = real_path(self.path if spots[0].label == LOCK_DIR else self.path_of(self.shared))
+        for label, is_link in spots:
+            named = self.path_of(label)
+            path = self._real(label, named)
+            link = os.path.join(os.path.relpath(shared, path), name) if path != shared else ""
+            found.setdefault(path, InstallPath(label, path, link, is_link and bool(link), named))
+        return list(found.values())
+
+    def labels(self, ids: Iterable[str]) -> list[str]:
+        """Return the labels of the folders of agents, the shared one first."""
+        found = set()
+        for one in map(find_agent, ids):
+            label = one.personal if self.is_global else one.project
+            if not label or (self.is_global and expand(label) is None):
+                raise UsageProblem(message=f"{one.name} has skills in projects only")
+            found.add(label)
+        return sorted(found, key=lambda label: (label != self.shared, label))
+
+    def known_labels(self) -> set[str]:
+        """Return all labels that can be opened."""
+        known = agents().values()
+        return {LOCK_DIR, *(one.personal if self.is_global else one.project for one in known)} - {
+            ""
+        }
+
+    def usual_mode(self, ids: Sequence[str]) -> Mode:
+        """Return how skills are put where nobody said: links, but into one folder alone a copy."""
+        return "link" if len(self.labels(ids)) > 1 else "copy"
+
+    def path_of(self, label: str) -> str:
+        """Return the path of a folder by its label. Raises `PullRefused` for one that is unknown.
+
+        Labels are read from files that strangers may have written.
+        """
+        if label == LOCK_DIR:
+            return self.path
+        path = None
+        if label in self.known_labels():
+            path = expand(label) if self.is_global else os.path.join(self.path, label)
+        if path is None:
+            raise PullRefused(path=label, reason="no agent keeps skills there")
+        return path
+
+    def open(self, label: str, anchor: Folder | None, *, make: bool) -> Folder:
+        """Open the folder of a label, made where it is missing and ``make``.
+
+        In a project no link on the way leads out of it: a project is anybody's. Raises
+        `PullRefused`, OSError.
+        """
+        path = self.path_of(label)
+        if self.is_global or label == LOCK_DIR or anchor is None:
+            if make:
+                make_path(path)
+            return open_named(path)
+        below = os.path.relpath(self._real(label, path), real_path(self.path))
+        return make_folders(anchor, below) if make else anchor.folder(below)
+
+    def _real(self, label: str, path: str) -> str:
+        """Return the path of a folder without links. Raises `PullRefused`."""
+        real, root = real_path(path), real_path(self.path)
+        is_inside = is_below(real, root) and real != root
+        if label != LOCK_DIR and not self.is_global and not is_inside:
+            raise PullRefused(path=path, reason=f"a link on it leads to {real}")
+        return real
+
+    @property
+    def shared(self) -> str:
+        """The label of the folder that most agents look into."""
+        return f"~/{SHARED}" if self.is_global else SHARED
+
+
+def _is_own(folder: str) -> bool:
+    try:
+        return os.stat(folder).st_uid == os.geteuid()
+    except OSError:
+        return False
+
+
+State: TypeAlias = Literal[
+    "added", "updated", "unchanged", "behind", "missing", "edited", "gone", "failed", "removed"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class InstallResult(Value):
+    """What became of one skill, or by ``check`` would: ``path`` is its folder.
+
+    ``edited``: it was changed there, or made by somebody else, and was left alone; ``gone``: the
+    registry no longer has it; ``failed``: it can't be had. ``reason`` says why, what was edited, or
+    what was lost with what was replaced or removed. What came from an address that is no source
+    here is compared with the lock alone, and ``reason`` says so.
+    """
+
+    ref: str
+    path: str
+    state: State
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallOptions:
+    """How skills are put into their places.
+
+    ``agents``: the ids of those that are to have them, beside those that do; ``mode``: by links to
+    one copy, or by copies; None: as it is, or as is usual. ``force``: also replace folders that no
+    pull made; ``theirs``: replace edits of installed skills; ``adopt``: record folders that no pull
+    made as installed if their files are equal. ``dry_run``: nothing is written. ``offline``:
+    of what lies elsewhere only what was fetched before counts. ``progress`` is told how far it is.
+    """
+
+    agents: Sequence[str] = ()
+    mode: Mode | None = None
+    force: bool = False
+    theirs: bool = False
+    adopt: bool = False
+    dry_run: bool = False
+    offline: bool = False
+    progress: Progress | None = None
+
+    def told(self, names: Collection[str]) -> Iterator[str]:
+        """Yield the names of what is pulled, and tell how far it is."""
+        for number, name in enumerate(names):
+            if self.progress is not None:
+                self.progress("pulling", number, len(names))
+            yield name
+
+
+PLAIN: Final = InstallOptions()

@@ -1,0 +1,199 @@
+"""Take a pull back: what came goes, what was replaced or removed comes back, all or nothing."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from shlex import quote
+from typing import Final, Literal, NamedTuple, Self, TypeAlias
+
+from registry.changes.undo import Undo
+from registry.core import Core
+from registry.db.read.history import RecordedChange
+from registry.db.read.skills import same_files
+from registry.db.write.history import drop_change
+from registry.disk.files import digest
+from registry.errors import ChangeNotUndone, NothingToUndo, RegistryError
+from registry.install.content import Entry, content_as_locked
+from registry.install.history import Brought, brought_by, remembered_pulls, state_of
+from registry.install.lockfile import Locked, locked_from, read_lock
+from registry.install.plan import InstallPlan
+from registry.install.pull import at_work, is_locked
+from registry.install.restore import LockedOrigins
+from registry.install.targets import InstallOptions, InstallResult, Target
+
+Fate: TypeAlias = Literal["removed", "replaced", "returned"]
+
+_DRY: Final = InstallOptions(dry_run=True)
+
+
+class Taken(NamedTuple):
+    """What becomes of a skill that a pull is taken back of, and in how many places."""
+
+    name: str
+    fate: Fate
+    places: int
+
+
+def all_changes(core: Core) -> "list[Undo | PullUndo]":
+    """Return what can be undone: one value for each command, the latest first."""
+    found: list[Undo | PullUndo] = [*Undo.all_of(core)]
+    found += [PullUndo.of(core, one) for one in remembered_pulls(core)]
+    return sorted(found, key=lambda one: one.change.id, reverse=True)
+
+
+def last_change(core: Core) -> "Undo | PullUndo":
+    """Return the last command of this user that can be undone, a pull or another.
+
+    Raises `NothingToUndo`.
+    """
+    pull = next(iter(remembered_pulls(core)), None)
+    if pull is None:
+        return Undo.of(core)
+    try:
+        return Undo.of(core, after=pull.id)
+    except NothingToUndo:
+        return PullUndo.of(core, pull)
+
+
+@dataclass(frozen=True, slots=True)
+class PullUndo:
+    """A pull that is `remembered_pulls`, to be shown and then taken back.
+
+    What came new is removed, and what it took the place of, or removed, is put back; the locks say
+    again what they said.
+    """
+
+    core: Core
+    change: RecordedChange
+    target: Target
+    brought: dict[str, Brought]
+
+    @classmethod
+    def of(cls, core: Core, change: RecordedChange) -> Self:
+        """Return a pull as it was written down."""
+        everywhere = Target.everywhere()
+        target = everywhere if everywhere.path == change.folder else Target(change.folder)
+        return cls(core, change, target, brought_by(change))
+
+    @property
+    def changes(self) -> Sequence[RecordedChange]:
+        """The change alone: a pull is one, however many skills came."""
+        return [self.change]
+
+    @property
+    def is_removal(self) -> bool:
+        """Whether it was ``pull --remove``."""
+        return all(one.left is None for one in self.brought.values())
+
+    @property
+    def taken(self) -> list[Taken]:
+        """What becomes of each skill that is not as it was already.
+
+        Raises `LockFileInvalid`, and as `Target.laid`.
+        """
+        found, locked = [], read_lock(self.target.path)
+        for folder, one in self.brought.items():
+            state = one.left or one.state
+            if state is None or state_of(locked.get(folder)) == one.state:
+                continue
+            _, agents, mode = state
+            places = len(self.target.laid(agents, mode, folder))
+            fate: Fate = "replaced" if one.left else "returned"
+            found.append(Taken(one.name, fate if one.before else "removed", places))
+        return found
+
+    def forget(self) -> None:
+        """Forget the pull, which stays made."""
+        with self.core.writer.transaction() as connection:
+            drop_change(connection, self.change)
+
+    def diff(self) -> str:
+        """Return nothing: what is different is told by `taken`. Raises as `carry_out`."""
+        self._planned()
+        return ""
+
+    def carry_out(self) -> None:
+        """Take the pull back, and forget it.
+
+        Raises `ChangeNotUndone` where something is not as the pull left it, or what it replaced is
+        not to be had; nothing has happened then, unless somebody edits in that very moment: what is
+        back by then is passed over the next time. Raises as `pull.pull`, too.
+        """
+        self._check_lock()  # no folder is made for it
+        with at_work(self.core, self.target, remembers=False) as work:
+            for folder in self._planned():
+                self._take_back(work, folder)
+        self.forget()
+
+    def _check_lock(self) -> None:
+        if not is_locked(self.target):
+            raise self._refused(f"there is no lock in {self.target.path} any more")
+
+    def _planned(self) -> list[str]:
+        """Return the folders in which it can be taken back, which must be all.
+
+        But for those where it was by an undo that was killed.
+        """
+        self._check_lock()
+        found = []
+        with at_work(self.core, self.target, _DRY) as plan:
+            for folder, one in self.brought.items():
+                now = plan.locked.get(folder)
+                if not one.is_kept:
+                    raise self._refused(f"what lay there as {one.name} before is not kept")
+                if one.is_changed and state_of(now) != one.state:
+                    self._check_as_left(plan, folder, now)
+                    self._take_back(plan, folder)
+                elif one.is_changed or state_of(now) != one.left:
+                    continue  # it is back already, or the lock says something newer
+                found.append(folder)
+        return found
+
+    def _check_as_left(self, plan: InstallPlan, folder: str, now: Locked | None) -> None:
+        one = self.brought[folder]
+        if state_of(now) != one.left:
+            raise self._refused(f"{one.name} was pulled or removed there since")
+        if now is not None:
+            self._check(plan.check(folder, None))
+
+    def _take_back(self, work: InstallPlan, folder: str) -> None:
+        one, now = self.brought[folder], work.locked.get(folder)
+        before = one.before
+        if before is None:
+            self._check(work.remove(folder))
+            return
+        if now is not None and not one.is_changed:
+            work.note(folder, locked_from({**before, "files": now.files, "digest": now.digest}))
+            return
+        entry = locked_from({**before, "files": {}, "digest": ""})
+        entries = self._content(entry)
+        if entries is None:
+            waiting = same_files(self.core.reader, entry.name, entry.tree_hash)
+            if held := next((one for one in waiting if one.quarantined), None):
+                way = f"skill-registry source trust {quote(held.skill.source)}"
+                raise self._refused(f"{entry.name} is quarantined; to accept it, run: {way}")
+            raise self._refused(f"the files that {entry.name} had before are not kept")
+        files = {one.path: digest(one.data) for one in entries}
+        self._check(work.put_back(folder, replace(entry, files=files), entries))
+
+    def _content(self, entry: Locked) -> list[Entry] | None:
+        """Return the files of a lock's entry, without asking anybody else; None: they can't be had.
+
+        What is quarantined can't.
+        """
+        entries = content_as_locked(self.core, entry.name, entry.tree_hash)
+        if entries is None:
+            with ExitStack() as stack, suppress(RegistryError):
+                entries = LockedOrigins(self.core, stack, offline=True).files(entry)
+        return entries
+
+    def _check(self, told: InstallResult) -> None:
+        if told.state in {"edited", "failed"}:
+            more = f" ({told.reason})" if told.reason else ""
+            raise self._refused(f"{told.path} was edited since{more}")
+
+    def _refused(self, reason: str) -> ChangeNotUndone:
+        change = self.change
+        return ChangeNotUndone(
+            kind=change.kind, name=change.name, reason=reason, place=change.folder, revision=None
+        )

@@ -1,0 +1,232 @@
+"""Fair use of threads: which client's request runs next, and how many bytes wait to be sent.
+
+Requests are counted by their token, or else by their address. Each of them in turn gets a thread,
+so that a burst of one client delays the next request of another by one job at most.
+"""
+
+import asyncio
+import ipaddress
+from collections import Counter
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeVar
+from weakref import WeakValueDictionary
+
+T = TypeVar("T")
+
+PART: Final = 64 << 10
+"""Bytes of an answer that are sent at once. The next part waits until the client has taken most."""
+
+UNSENT_TO_ONE: Final = 32 << 20
+"""Bytes of answers that may wait for one client. Until it takes some, its requests wait."""
+
+UNSENT: Final = 128 << 20
+"""Bytes of answers that may wait for all clients together."""
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Scope = MutableMapping[str, Any]
+App = Callable[[Scope, Any, Any], Any]
+
+
+@dataclass(slots=True)
+class Caller:
+    """The client of a request: ``who`` names its token or address; empty outside of requests."""
+
+    who: str = ""
+    address: str = ""
+    is_gone: bool = False
+
+
+class ClientGone(Exception):
+    """The client has closed its connection, so no answer is needed."""
+
+
+_asking: ContextVar[Caller] = ContextVar("asking")
+
+
+def caller() -> Caller:
+    """Return the client that the current task or thread works for."""
+    return _asking.get(None) or Caller()
+
+
+def check_client() -> None:
+    """Raise `ClientGone` if the client of this work has gone. Long work calls it now and then."""
+    if caller().is_gone:
+        raise ClientGone
+
+
+class Unsent:
+    """Bytes of answers that wait to be sent: to each client, and in all."""
+
+    def __init__(self) -> None:
+        self._of: Counter[str] = Counter()
+        self._less = asyncio.Event()
+
+    @property
+    def total(self) -> int:
+        """Bytes that wait for all clients."""
+        return self._of.total()
+
+    def is_much(self, who: str) -> bool:
+        """Tell whether a client must read some of its answers before its next request runs.
+
+        A client for which nothing waits is never held up by the others.
+        """
+        mine = self._of[who]
+        return mine >= UNSENT_TO_ONE or (mine > 0 and self.total >= UNSENT)
+
+    async def room(self, who: str) -> None:
+        """Wait until a client has read enough of its answers."""
+        while self.is_much(who):
+            self._less.clear()
+            await self._less.wait()
+
+    @contextmanager
+    def of(self, who: str, size: int) -> Iterator[None]:
+        """Count bytes for as long as the block runs."""
+        self._of[who] += size
+        try:
+            yield
+        finally:
+            self._of[who] -= size
+            if not self._of[who]:
+                del self._of[who]
+            self._less.set()
+
+
+class FairThreads:
+    """A thread pool in which one client can use ``of_one`` threads; one more is for the others.
+
+    A client's further requests wait for its own to end before they queue for a thread, so
+    waiting clients alternate.
+    """
+
+    def __init__(self, of_one: int, name: str, unsent: Unsent | None = None) -> None:
+        self._pool = ThreadPoolExecutor(of_one + 1, thread_name_prefix=name)
+        self._free = asyncio.Semaphore(of_one + 1)
+        self._of_one = of_one
+        self._clients: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self.unsent = unsent or Unsent()
+
+    async def run(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Call a function in a thread, when it is this client's turn."""
+        who, loop = caller().who, asyncio.get_running_loop()
+        own = self._clients.setdefault(who, asyncio.Semaphore(self._of_one))
+        await own.acquire()
+        try:
+            await self.unsent.room(who)
+            await self._free.acquire()
+        except BaseException:
+            own.release()
+            raise
+
+        def end() -> None:
+            own.release()
+            self._free.release()
+
+        try:
+            job = self._pool.submit(copy_context().run, partial(work, *arguments))
+        except RuntimeError:  # the server ends
+            end()
+            raise ClientGone from None
+        # If the client goes, the thread still works until it notices: its turn is not over.
+        job.add_done_callback(lambda _: loop.call_soon_threadsafe(end))
+        return await asyncio.wrap_future(job)
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+class FairRequests:
+    """ASGI middleware that tells `FairThreads` which client sends each request.
+
+    Behind one of the ``proxies`` it is the address that the proxy forwards. Answers are sent part
+    by part, as the client takes them. When the client of a page goes, the work for it ends; the SDK
+    looks after ``/mcp`` itself.
+    """
+
+    def __init__(self, app: Any, unsent: Unsent, proxies: Sequence[Network] = ()) -> None:
+        self._app = app
+        self._unsent = unsent
+        self._proxies = proxies
+
+    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
+        """Pass a request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        address = self._address(scope)
+        mine = Caller(address, address)
+
+        async def in_parts(message: Scope) -> None:
+            body = message.get("body", b"")
+            if len(body) <= PART:
+                await send(message)
+                return
+            with self._unsent.of(mine.who, len(body)):
+                for begin in range(0, len(body), PART):
+                    part = body[begin : begin + PART]
+                    await send({**message, "body": part, "more_body": True})
+                await send({**message, "body": b""})
+
+        before = _asking.set(mine)
+        try:
+            if scope["method"] not in {"GET", "HEAD"} or scope["path"] == "/mcp":
+                await self._app(scope, receive, in_parts)
+            else:
+                await self._until_gone(mine, scope, receive, in_parts)
+        finally:
+            _asking.reset(before)
+
+    async def _until_gone(self, mine: Caller, scope: Scope, receive: Any, send: Any) -> None:
+        answering = asyncio.ensure_future(self._app(scope, _never, send))
+
+        async def watch() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            if not answering.done():
+                mine.is_gone = True
+                answering.cancel()
+
+        watching = asyncio.ensure_future(watch())
+        try:
+            await asyncio.wait({answering})
+        finally:
+            watching.cancel()
+            answering.cancel()
+            await asyncio.wait({answering})
+        if not mine.is_gone or not answering.cancelled():
+            with suppress(ClientGone):
+                await answering
+
+    def _address(self, scope: Scope) -> str:
+        address: str = (scope.get("client") or ("",))[0]
+        if not is_from(address, self._proxies):
+            return address
+        given = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
+        # A proxy appends the address that it saw; what stands before that, anybody may have sent.
+        last = given.rpartition(b",")[2].decode("latin-1").strip()
+        try:
+            return str(ipaddress.ip_address(last.strip("[]")))
+        except ValueError:
+            return address
+
+
+async def _never() -> Scope:
+    """Wait until the task is cancelled; the request has no body."""
+    await asyncio.Event().wait()
+    return {"type": "http.disconnect"}
+
+
+def is_from(peer: str, networks: Sequence[Network]) -> bool:
+    """Tell whether an address belongs to one of these networks."""
+    try:
+        address = ipaddress.ip_address(peer)
+    except ValueError:
+        return False
+    return any(address in network for network in networks)

@@ -1,0 +1,1 @@
+"""Remote sources: git, archives, sites and hubs, fetched into our checkouts."""

@@ -1,0 +1,425 @@
+"""What people type for a place that skills are fetched from, and what its parts mean.
+
+The rules are those of the ``skills`` client wherever both know a form, so that what people have
+learned there goes on working.
+"""
+
+import ipaddress
+import os
+import re
+import shlex
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
+
+from registry.disk.paths import check_path
+from registry.errors import AddressInvalid, RemoteInvalid
+from registry.settings import Settings
+from registry.text import without_secrets
+
+HOSTS: Final[Mapping[str, str]] = {
+    "github": "https://github.com/",
+    "gitlab": "https://gitlab.com/",
+}
+"""What stands before the colon of ``github:owner/repo``; settings add others (``hosts``)."""
+
+ARCHIVES: Final = (".zip", ".tar", ".tar.gz", ".tgz", ".skill")
+
+MAX_ADDRESS: Final = 2000
+
+UNREADABLE: Final = "its host or port can't be read"
+NO_SECRETS: Final = (
+    "it holds a password or token, which would be stored: remove it from the address, and put it "
+    "in ~/.netrc or in git's credential store"
+)
+
+_SHORT = re.compile(
+    r"(?P<repo>[A-Za-z0-9][\w.-]*/[\w.-]+)(?P<part>(?:/[^/@]+)*?)/?(?:@(?P<only>[^/@]+))?"
+)
+_SCP = re.compile(r"(?:[\w.-]+@)(?P<host>\w[\w.-]*):(?!//)(?P<path>[^-\s].*)")
+_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)(?P<sign>://|::)")
+_PREFIX = re.compile(r"(?P<prefix>[A-Za-z][\w-]*):(?!:)(?P<rest>.+)")
+_REF = re.compile(r"(?!-)(?!.*(?:\.\.|@\{|//|/\.|\.lock(?:/|$)))[^\s~^:?*\[\\\x00-\x1f\x7f]{1,250}")
+_INNER = re.compile(r"(?P<url>.+?\.git)/(?P<part>[^/].*?)/?")
+_TREE = re.compile(
+    r"(?P<repo>.+?)(?P<dash>/-)?/(?P<what>tree|blob)/(?P<ref>[^/]+)(?:/(?P<part>.+))?"
+)
+
+_TOKEN = re.compile(r"(?:gh[a-z]_|github_pat_|gl[a-z]+-|hf_)\w{16,}[\w-]*|[\w-]{40,}")
+"""A user's name that is a password: those that hosts give out are used so."""
+
+GIT_SCHEMES: Final = frozenset({"ssh", "git", "git+ssh", "ssh+git"})
+WEB_SCHEMES: Final = frozenset({"http", "https"})
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A place that skills are fetched from.
+
+    ``kind``: git, archive, a kind that a package adds, or ``web`` for an http address of which
+    only the server can tell what it is. ``ref``, ``part`` and ``only`` as in `model.Remote`.
+    ``is_short``: the user typed ``owner/repo``, which looks like ``source/skill``.
+    """
+
+    kind: str
+    url: str
+    ref: str | None = None
+    part: str | None = None
+    only: tuple[str, ...] = ()
+    is_short: bool = field(default=False, compare=False)
+
+    @property
+    def host(self) -> str:
+        """What a source is named after that is a site, as a path."""
+        return "/" + (urlsplit(self.url).hostname or "").removeprefix("www.").replace(":", "-")
+
+    @property
+    def telling(self) -> str:
+        """What a source of it is named after, as a path."""
+        path = unquote(urlsplit(self.url).path) if "://" in self.url else self.url
+        path = path.rpartition(":")[2].rstrip("/").removesuffix(".git")
+        if not path.strip("/") and "://" in self.url:
+            path = urlsplit(self.url).hostname or ""
+        for ending in ARCHIVES:
+            path = path[: -len(ending)] if path.lower().endswith(ending) else path
+        return "/" + path.strip("/")
+
+
+def parse_address(
+    text: str, hosts: Mapping[str, str] | None = None, kinds: Collection[str] = ()
+) -> Address | None:
+    """Read what somebody typed; None: it is no such address, but a folder or a name.
+
+    ``hosts`` as `HOSTS`, beside those; ``kinds``: those that packages add. Raises `AddressInvalid`.
+    """
+    if len(text) > MAX_ADDRESS or not text.isprintable() or text != text.strip():
+        return None
+    is_file = os.path.isfile(os.path.expanduser(text))  # whatever stands in its name
+    bare, _, fragment = (text, "", "") if is_file else text.partition("#")
+    found = _parse(bare, {**HOSTS, **(hosts or {})}, kinds)
+    if found is None:
+        return None
+    if not is_file:
+        check_secret(text, text)
+        check_secret(found.url, text)
+    if found.kind not in {"git", "web"} and fragment:
+        found = replace(found, url=f"{found.url}#{fragment}")
+    elif fragment:
+        ref, _, skill = fragment.rpartition("@") if "@" in fragment else (fragment, "", "")
+        found = replace(found, kind="git", ref=ref, only=(skill,) if skill else found.only)
+    _check(found, text)
+    return found
+
+
+def meant(settings: Settings, text: str) -> Address | None:
+    """Read what somebody typed with what the settings add; see `parse_address`."""
+    return parse_address(text, settings.hosts, settings.source_kinds)
+
+
+def _parse(text: str, hosts: Mapping[str, str], kinds: Collection[str]) -> Address | None:
+    prefixed = _PREFIX.fullmatch(text)
+    if prefixed and prefixed["prefix"] in kinds:
+        return Address(prefixed["prefix"], prefixed["rest"])
+    if prefixed and prefixed["prefix"] in hosts:
+        short = _SHORT.fullmatch(prefixed["rest"])
+        if short is None:
+            raise AddressInvalid(address=text, reason="owner/repo has to follow the colon")
+        return _of_short(hosts[prefixed["prefix"]], short)
+    scheme = _SCHEME.match(text)
+    if scheme:
+        kind = scheme["scheme"].lower()
+        return _of_scheme(kind + text[len(kind) :], kind, is_url=scheme["sign"] == "://")
+    if _SCP.fullmatch(text):
+        return Address("git", text)
+    file = os.path.abspath(os.path.expanduser(text))
+    if os.path.isfile(file):  # what is no archive is a slip: no host is told of it
+        return Address("archive", f"file://{quote(file)}") if _is_archive(text) else None
+    # An archive that is not there is a slip as well.
+    is_file = text.startswith((".", "~", "/")) or _is_archive(text)
+    short = None if is_file else _SHORT.fullmatch(text)
+    return None if short is None else replace(_of_short(hosts["github"], short), is_short=True)
+
+
+def _of_short(base: str, short: re.Match[str]) -> Address:
+    only = (short["only"],) if short["only"] else ()
+    repo = short["repo"].removesuffix(".git")
+    return Address("git", base + repo, part=short["part"].strip("/") or None, only=only)
+
+
+def _of_scheme(text: str, scheme: str, *, is_url: bool) -> Address:
+    if not is_url or scheme not in {*GIT_SCHEMES, *WEB_SCHEMES, "file"}:
+        reason = "it has to begin with https, ssh, git or file"
+        raise AddressInvalid(address=text, reason=reason)
+    if scheme == "file":
+        check_file_host(text, text)
+        text = "file:///" + text.removeprefix("file://").partition("/")[2].replace(" ", "%20")
+        return _of_file(text, _path_of(text))
+    inner = _INNER.fullmatch(text)
+    if scheme in GIT_SCHEMES and inner is None:
+        return Address("git", text)
+    return _of_web(text, scheme, inner)
+
+
+def _of_web(text: str, scheme: str, inner: re.Match[str] | None) -> Address:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        raise AddressInvalid(address=text, reason=UNREADABLE) from None
+    path = parts.path
+    if _is_archive(path):
+        return Address("archive", text)
+    tree = _TREE.fullmatch(f"{scheme}://{parts.netloc}{path.rstrip('/')}")
+    if tree and (tree["dash"] or parts.hostname == "github.com"):
+        part = unquote(tree["part"] or "")
+        if tree["what"] == "blob":
+            part = part.rpartition("/")[0]
+        url = tree["repo"]
+        return Address("git", url.removesuffix(".git"), unquote(tree["ref"]), part or None)
+    if inner is not None:
+        return Address("git", inner["url"], part=unquote(inner["part"]))
+    is_git = path.endswith(".git") or "/_git/" in path
+    if is_git or parts.hostname in {"github.com", "gitlab.com"}:
+        return Address("git", text.rstrip("/"))
+    return Address("web", text)
+
+
+def _path_of(url: str) -> str:
+    try:
+        return unquote(urlsplit(url).path).rstrip("/")
+    except ValueError:
+        raise AddressInvalid(address=url, reason=UNREADABLE) from None
+
+
+def _of_file(text: str, path: str) -> Address:
+    """Return an archive, or the repository that a path leads to or into."""
+    if _is_archive(path) and os.path.isfile(path):
+        return Address("archive", text)
+    part, above = "", path
+    while above.strip("/"):
+        if any(os.path.exists(os.path.join(above, one)) for one in (".git", "HEAD")):
+            url = text if not part else f"file://{quote(above)}"
+            return Address("git", url.rstrip("/"), part=part or None)
+        above, _, name = above.rpartition("/")
+        part = f"{name}/{part}".rstrip("/")
+    return Address("git", text.rstrip("/"))
+
+
+def _is_archive(path: str) -> bool:
+    return path.lower().endswith(ARCHIVES)
+
+
+def _check(found: Address, text: str) -> None:
+    """Raise `AddressInvalid` for what a program could take for something else than an address."""
+    if found.kind in {"git", "web"}:
+        check_git_url(found.url, text)
+    if found.ref is not None:
+        check_ref(found.ref, text)
+    reason = check_path(found.part) if found.part is not None else None
+    if reason is not None:
+        raise AddressInvalid(address=text, reason=f"the folder in it can't be had: {reason}")
+
+
+def check_ref(ref: str, shown: str) -> None:
+    """Raise `AddressInvalid` for what can't be the name of a branch, a tag or a commit."""
+    if not _REF.fullmatch(ref):
+        reason = f"{ref!r:.100} is no branch, tag or commit"
+        raise AddressInvalid(address=shown, reason=reason)
+
+
+def check_git_url(url: str, shown: str) -> None:
+    """Raise `AddressInvalid` unless git, and ssh below it, take ``url`` for nothing but a place."""
+    if not unquote(url).isprintable():
+        raise AddressInvalid(address=shown, reason="it has control characters")
+    if url.startswith("-") or "::" in url.partition("/")[0] or " " in url:
+        raise AddressInvalid(address=shown, reason="git could take it for an order")
+    if "://" not in url:
+        if _SCP.fullmatch(url) is None:
+            raise AddressInvalid(address=shown, reason="git could take it for an order")
+        return
+    try:
+        parts = urlsplit(url)
+        host, _port = parts.hostname, parts.port
+    except ValueError:
+        raise AddressInvalid(address=shown, reason=UNREADABLE) from None
+    if parts.scheme == "file":
+        check_file_host(url, shown)
+        return
+    if not host or host.startswith("-") or (parts.username or "").startswith("-"):
+        raise AddressInvalid(address=shown, reason="it names no host")
+
+
+def check_file_host(url: str, shown: str) -> None:
+    """Raise `AddressInvalid` for a file on another host: git would read the path on this one."""
+    try:
+        host = urlsplit(url).netloc
+    except ValueError as error:
+        raise AddressInvalid(address=shown, reason=str(error)) from None
+    if host.lower() not in {"", "localhost"}:
+        check_secret(url, shown)
+        reason = "a file: address has no host; write file:///path"
+        raise AddressInvalid(address=shown, reason=reason)
+
+
+def check_secret(url: str, shown: str) -> None:
+    """Raise `AddressInvalid` for an address with a password or token: it would be stored."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise AddressInvalid(address=shown, reason=UNREADABLE) from None
+    user = parts.username or (url.partition("@")[0] if _SCP.fullmatch(url) else "")
+    if parts.password is None and without_secrets(url) == url and not _TOKEN.search(user):
+        return
+    for secret in filter(None, (parts.password, _TOKEN.search(user) and user)):
+        shown = shown.replace(secret, "***")
+    raise AddressInvalid(address=shown, reason=NO_SECRETS)
+
+
+def is_loopback(host: str | None) -> bool:
+    """Tell whether only this machine reaches a name or an address, which may stand in brackets."""
+    try:
+        return host == "localhost" or ip_address((host or "").strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+PORTS: Final = {"http": 80, "https": 443}
+THIS_MACHINE: Final = tuple(map(ipaddress.IPv4Network, ("127.0.0.0/8", "0.0.0.0/8")))
+"""IPv4 networks by which a machine reaches itself."""
+
+IPV6_LOOPBACK: Final = ipaddress.IPv6Address("::1")
+IPV4_MAPPED: Final = ipaddress.IPv6Network("::ffff:0:0/96")
+CARRYING: Final = (
+    IPV4_MAPPED,
+    *map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0:0/96", "64:ff9b::/96")),
+)
+"""Networks whose last 32 bits are an IPv4 address: mapped, compatible, translated, NAT64."""
+
+ISATAP: Final = frozenset({0x5EFE, 0x02005EFE})
+"""The third quarter of an IPv6 address whose last quarter is an IPv4 address (RFC 5214)."""
+
+RESERVED: Final = tuple(
+    map(
+        ipaddress.ip_network,
+        "10.0.0.0/8 100.64.0.0/10 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 "
+        "192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 "
+        "::/96 ::ffff:0:0:0/96 64:ff9b:1::/48 100::/64 2001::/23 2001:db8::/32 2002::/16 "
+        "3fff::/20 5f00::/16 fc00::/7 fec0::/10 ff00::/8".split(),
+    )
+)
+"""Networks that are private, deprecated or for special use.
+
+The standard library's own list depends on its version.
+"""
+
+PLAIN: Final = "/%:=&~+!$,;'@()*[]"
+"""Characters that stand in addresses as they are (as `urllib.request` takes them)."""
+
+IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+def normalize_url(url: str) -> str:
+    """Return a repository's address as it is compared: people write it with and without .git."""
+    return url.rstrip("/").removesuffix(".git")
+
+
+def redacted(url: str) -> str:
+    """Return an address for people, without the password, the query and the fragment."""
+    try:
+        parts = urlsplit(url)
+        port_of(parts)  # what is no number there may be a password with a slash in it
+        place = f"{parts.netloc.rpartition('@')[2]}{parts.path}"
+    except ValueError:
+        return "an address that can't be read"
+    query = "?\N{HORIZONTAL ELLIPSIS}" if parts.query else ""
+    return f"{parts.scheme}://{place}{query}" if parts.scheme else place + query
+
+
+def resolved(base: str, url: str = "") -> str:
+    """Return the address that ``url`` means where it stands at ``base``.
+
+    Without user, password and fragment: those of strangers are not sent. Never from https to http,
+    nor to anything else: `RemoteInvalid`.
+    """
+    before = split(base)
+    try:
+        parts = split(urljoin(base, url))
+        path, query = quote(parts.path or "/", safe=PLAIN), quote(parts.query, safe=f"{PLAIN}?")
+    except ValueError:
+        raise RemoteInvalid(url=redacted(base), reason="it leads to what is no address") from None
+    if before.scheme == "https" and parts.scheme == "http":
+        raise RemoteInvalid(url=redacted(base), reason="it leads from https to http")
+    netloc = parts.netloc.rpartition("@")[2]
+    if not netloc.isascii():
+        netloc = f"{host_of(parts)}:{port_of(parts)}"
+    return parts._replace(netloc=netloc, path=path, query=query, fragment="").geturl()
+
+
+def split(url: str) -> SplitResult:
+    """Return the parts of an http or https address. Raises `RemoteInvalid`."""
+    try:
+        parts = urlsplit(url)
+        host_of(parts), port_of(parts)
+    except ValueError:
+        reason = "it is no address"
+    else:
+        if parts.scheme in PORTS and parts.hostname:
+            return parts
+        reason = "only http and https are asked for"
+    raise RemoteInvalid(url=redacted(url), reason=reason)
+
+
+def host_of(parts: SplitResult) -> str:
+    """Return the host as it is asked for; ValueError where it can be none."""
+    return (parts.hostname or "").encode("idna").decode()
+
+
+def port_of(parts: SplitResult) -> int:
+    """Return the port that is asked; ValueError where it can be none."""
+    return parts.port or PORTS.get(parts.scheme, 0)
+
+
+def origin_of(parts: SplitResult) -> tuple[str, int | None]:
+    """Return what has to be equal for two addresses to get the same password.
+
+    From http to https it may go, both at their usual ports; never back.
+    """
+    port = port_of(parts)
+    return host_of(parts), None if port == PORTS[parts.scheme] else port
+
+
+def stranger_reason(reason: str, url: str) -> str:
+    """Return why an address that only a lock file names is not asked, and what allows it."""
+    command = f"skill-registry sync {shlex.quote(url)}"
+    return f"{reason}, and only a lock file names it. If you trust it, run: {command}"
+
+
+def place_of(address: IPAddress) -> str:
+    """Return how far away an address is: public, private, loopback or link-local.
+
+    An IPv6 address that carries an IPv4 address is as far away as that address, or farther.
+    """
+    if isinstance(address, ipaddress.IPv6Address):
+        if address == IPV6_LOOPBACK:
+            return "loopback"
+        carried = _carried(address)
+        place = "public" if carried is None else place_of(carried)
+        if place != "public" or address in IPV4_MAPPED:
+            return place
+    elif any(address in net for net in THIS_MACHINE):
+        return "loopback"
+    if address.is_link_local or getattr(address, "scope_id", None) is not None:
+        return "link-local"
+    return "private" if not address.is_global or _is_reserved(address) else "public"
+
+
+def _carried(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """Return the IPv4 address that is the end of an IPv6 address, if it has one."""
+    value = int(address)
+    is_carrying = value >> 32 & 0xFFFFFFFF in ISATAP or any(address in net for net in CARRYING)
+    return ipaddress.IPv4Address(value & 0xFFFFFFFF) if is_carrying else None
+
+
+def _is_reserved(address: IPAddress) -> bool:
+    return any(address in net for net in RESERVED if net.version == address.version)

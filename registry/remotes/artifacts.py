@@ -1,0 +1,418 @@
+"""What is downloaded of a remote: kept by its digest between runs, and looked into as files."""
+
+import errno
+import hashlib
+import json
+import os
+import re
+import secrets
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from http.client import HTTPMessage
+from io import BufferedReader
+from typing import IO, Any, Final, NamedTuple, Protocol, TypeGuard
+
+from registry.disk.atomic import OWN, Place, make_path, open_named, remove_tree, replace
+from registry.disk.beneath import READ, WRITE_NEW, Folder
+from registry.disk.private import NotOurs, open_own_folder, read_own_file, write_own_file
+from registry.errors import RemoteInvalid, RemoteProblem, RemoteRefused, RemoteUnreachable
+from registry.model import DOCUMENT_NAMES
+from registry.remotes.address import redacted
+from registry.remotes.http import UNCHANGED, Client
+from registry.remotes.snapshot import Blob, Bounds, Notices, Paths
+from registry.remotes.unpacking import BadArchive, Refuse, Room, strictly, unpack, wrapping
+
+NOTES: Final = "notes.json"
+NOTES_BYTES: Final = 64 << 20
+
+
+class ArtifactCache:
+    """A folder of ours with files that are named by their SHA-256, and with notes.
+
+    ``notes``: JSON of the kind, and hints only; what is read by its digest has that digest. One
+    process at a time uses it, several threads may.
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self.notes: dict[str, Any] = {}
+        with suppress(FileNotFoundError, NotOurs, ValueError, RecursionError):
+            notes = json.loads(read_own_file(Place(folder, NOTES), NOTES_BYTES))
+            self.notes = notes if isinstance(notes, dict) else {}
+
+    def noted(self, key: str) -> Mapping[str, Any]:
+        """Return what was noted by this key, empty where it is not a mapping."""
+        found = self.notes.get(key)
+        return found if isinstance(found, dict) else {}
+
+    def download(self, client: Client, url: str, most: int) -> str:
+        """Keep what lies at an address, and return its digest: 64 hexadecimal digits."""
+        digest, _ = self.renewed(client, url, most, {})
+        assert digest is not None  # noqa: S101  # nothing was asked that it could be as before
+        return digest
+
+    def renewed(
+        self, client: Client, url: str, most: int, headers: Mapping[str, str]
+    ) -> tuple[str | None, HTTPMessage]:
+        """Keep what lies at an address; return its digest and the headers of the answer.
+
+        None: the server says that it still is what ``headers`` ask about.
+        """
+        draft = Place(self._folder, f"draft-{secrets.token_hex(8)}")
+        descriptor = os.open(draft.name, WRITE_NEW, 0o600, dir_fd=self._folder.fd)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                answer = client.get(url, file, most, headers)
+            if answer.status == UNCHANGED:
+                return None, answer.headers
+            with self._read(draft.name) as written:
+                digest = _digest(written)
+            replace(draft, Place(self._folder, digest))
+        finally:
+            remove_tree(draft)
+        return digest, answer.headers
+
+    def has(self, digest: str) -> bool:
+        """Tell whether there is a file of this digest; what it holds is asked when it is opened."""
+        return self._folder.holds(digest)
+
+    def open(self, digest: str) -> BufferedReader:
+        """Open a kept file, which has this digest. Raises FileNotFoundError where none has."""
+        file = self._read(digest)
+        if _digest(file) != digest:
+            file.close()
+            remove_tree(Place(self._folder, digest))
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), digest)
+        file.seek(0)
+        return file
+
+    def _read(self, name: str) -> BufferedReader:
+        return os.fdopen(os.open(name, READ, dir_fd=self._folder.fd), "rb")
+
+    def keep_only(self, digests: Collection[str]) -> None:
+        """Remove all but the files of these digests, and the notes."""
+        for entry in self._folder.entries():
+            if entry.name != NOTES and entry.name not in digests:
+                remove_tree(Place(self._folder, entry.name))
+
+    def note(self, notes: Mapping[str, Any]) -> None:
+        """Write notes down for the next run."""
+        place = Place(self._folder, NOTES)
+        remove_tree(place)
+        write_own_file(place, json.dumps(notes).encode())
+
+
+@contextmanager
+def open_cache(state: str) -> Iterator[ArtifactCache]:
+    """Open the folder of ours (0700) in which a kind keeps what it wants, made where it is missing.
+
+    Raises OSError, `NotOurs` where somebody else made it.
+    """
+    above, name = os.path.split(os.path.abspath(state))
+    make_path(above, OWN)
+    with open_named(above) as parent, open_own_folder(Place(parent, name), make=True) as folder:
+        yield ArtifactCache(folder)
+
+
+def _digest(file: BufferedReader) -> str:
+    return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def made_at(headers: HTTPMessage) -> int | None:
+    """Return when a server says that something was changed last, in seconds since 1970."""
+    try:
+        return past(parsedate_to_datetime(headers.get("Last-Modified", "")).timestamp())
+    except (ValueError, OverflowError):
+        return None
+
+
+def past(seconds: float) -> int | None:
+    """Return a time that a server tells, None where it can't be one at which anything was made."""
+    return int(seconds) if 0 < seconds < time.time() else None
+
+
+Stored = str | dict[str, str]
+"""What a skill was brought as: the digest of an archive, or those of files by their paths."""
+
+
+class Part(Protocol):
+    """Some files, by their paths in the part."""
+
+    blobs: Mapping[str, Blob]
+
+    def read(self, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
+        """Yield the bytes of these files."""
+
+
+class Packed:
+    """The files of an archive, without the one folder around them, if there is one.
+
+    ``opened`` opens the archive, the same each time. Raises `BadArchive`, `TooMuch`.
+    """
+
+    def __init__(
+        self, opened: Callable[[], IO[bytes]], room: Room, refuse: Refuse = strictly
+    ) -> None:
+        self._opened = opened
+        self._room = room
+        found: dict[str, Blob] = {}
+        for path, executable, data in unpack(opened(), room, refuse):
+            if path in found:
+                refuse(path, "is there twice")
+            else:
+                found[path] = Blob(hashlib.sha256(data).hexdigest(), executable, len(data))
+        self._top = wrapping(found)
+        blobs: dict[str, Blob] = {}
+        paths = Paths()
+        for name, blob in found.items():
+            path = name.removeprefix(self._top)
+            if (reason := paths.add(path)) is None:
+                blobs[path] = blob
+            else:
+                refuse(name, reason)
+        self.blobs: Mapping[str, Blob] = blobs
+
+    def read(self, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
+        """Yield the bytes of these files, in the order of the archive."""
+        left = set(wanted)
+        for name, _, data in unpack(self._opened(), self._room, _pass_over):
+            path = name.removeprefix(self._top)
+            if path in left:
+                left.remove(path)
+                yield path, data
+            if not left:
+                return
+
+
+class Loose:
+    """Files that were brought one by one. Raises `BadArchive`, FileNotFoundError."""
+
+    def __init__(self, kept: ArtifactCache, files: Mapping[str, str]) -> None:
+        self._kept = kept
+        blobs: dict[str, Blob] = {}
+        paths = Paths()
+        for path, digest in files.items():
+            if (reason := paths.add(path)) is not None:
+                strictly(path, reason)
+            with kept.open(digest) as file:
+                blobs[path] = Blob(digest, executable=False, size=file.seek(0, os.SEEK_END))
+        self.blobs: Mapping[str, Blob] = blobs
+
+    def read(self, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
+        """Yield the bytes of these files."""
+        for path in wanted:
+            with self._kept.open(self.blobs[path].id) as file:
+                yield path, file.read()
+
+
+class Held:
+    """A tree of parts by the folders in which they lie; an empty name is the root (`Tree`)."""
+
+    def __init__(
+        self,
+        version: str,
+        made_at: int | None,
+        parts: Mapping[str, Part],
+        notices: Sequence[str],
+    ) -> None:
+        self.version = version
+        self.made_at = made_at
+        self.notices = notices
+        self._parts = parts
+        self._homes = {
+            f"{folder}/{path}" if folder else path: (folder, path)
+            for folder, part in parts.items()
+            for path in part.blobs
+        }
+        self.files: Mapping[str, Blob] = {
+            whole: parts[folder].blobs[path] for whole, (folder, path) in self._homes.items()
+        }
+
+    def read(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """Yield the bytes of some of the files, part by part."""
+        wanted: defaultdict[str, set[str]] = defaultdict(set)
+        for whole in paths:
+            folder, path = self._homes[whole]
+            wanted[folder].add(path)
+        for folder, some in wanted.items():
+            for path, data in self._parts[folder].read(some):
+                yield f"{folder}/{path}" if folder else path, data
+
+
+def part_of(kept: ArtifactCache, stored: Stored, bounds: Bounds) -> Part:
+    """Return the files of a skill as it was brought.
+
+    Raises `BadArchive`, `TooMuch`, FileNotFoundError where it is no longer kept.
+    """
+    part: Part
+    if isinstance(stored, str):
+        room = Room(bounds.artifact_files, bounds.artifact_bytes, bounds.artifact_bytes)
+        part = Packed(lambda: kept.open(stored), room)
+    else:
+        part = Loose(kept, stored)
+    if not any(name in part.blobs for name in DOCUMENT_NAMES):
+        raise BadArchive("it holds no SKILL.md at its top, or in one folder")
+    return part
+
+
+def _pass_over(name: str, reason: str) -> None:
+    """Say nothing: it was said when the archive was read first."""
+    del name, reason
+
+
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+
+AT_ONCE: Final = 4
+"""Connections to one server."""
+
+
+class Removed(Exception):  # as all that is raised here: after what is the case
+    """A skill is not to be had any more, nor to be kept; its text says why."""
+
+
+class Wanted(NamedTuple):
+    """A skill that an index names: its folder in the tree, and what brings it.
+
+    ``bring`` raises `RemoteProblem`, `BadArchive` or `Removed`.
+    """
+
+    folder: str
+    bring: Callable[[], Stored]
+
+
+@dataclass(frozen=True, slots=True)
+class FetchResult:
+    """The skills of an index by their folders, and as what each of them was brought.
+
+    ``failed``: what did not come as it is offered; some of it is there as it was before.
+    ``parts`` is None where all of it is as it was known.
+    """
+
+    parts: dict[str, Part] | None
+    stored: dict[str, Stored]
+    notices: list[str]
+    failed: set[str]
+
+    def tree(self, made_at: int | None) -> Held | None:
+        """Return the tree of them, None where it is the known one."""
+        if self.parts is None:
+            return None
+        return Held(version_of(self.stored), made_at, self.parts, self.notices)
+
+
+def files_of(stored: Iterable[object]) -> set[str]:
+    """Return the digests of all that was kept of skills; what notes can't say is passed over."""
+    found: set[str] = set()
+    for one in filter(is_stored, stored):
+        found.update([one] if isinstance(one, str) else one.values())
+    return found
+
+
+def version_of(stored: Mapping[str, Stored]) -> str:
+    """Return the version of skills that were brought as these, by their folders."""
+    said = json.dumps(stored, sort_keys=True).encode()
+    return f"sha256:{hashlib.sha256(said).hexdigest()}"
+
+
+def is_stored(value: object) -> TypeGuard[Stored]:
+    """Tell whether this, read from notes, says as what a skill was brought."""
+    if isinstance(value, dict):
+        return bool(value) and all(map(_is_digest, value.values()))
+    return _is_digest(value)
+
+
+def fetch_skills(
+    kept: ArtifactCache,
+    wanted: Sequence[Wanted],
+    before: Mapping[str, object],
+    known: str | None,
+    bounds: Bounds,
+    notices: Notices,
+    *,
+    url: str,
+) -> FetchResult:
+    """Bring skills, in their order, and look into them unless they make the ``known`` version.
+
+    What can't be brought is a notice, and what was there ``before`` is kept. Raises `RemoteProblem`
+    where nothing is left.
+    """
+    pool = ThreadPoolExecutor(AT_ONCE)
+    try:
+        brought = list(pool.map(_brought, wanted))
+    finally:
+        pool.shutdown(cancel_futures=True)
+    pairs = [(want.folder, one) for want, one in zip(wanted, brought, strict=True)]
+    offered = {folder: one for folder, one in pairs if not isinstance(one, Removed)}
+    came = {folder: one for folder, one in offered.items() if is_stored(one)}
+    if len(came) == len(offered) and version_of(came) == known:
+        return FetchResult(None, came, [], set())
+    parts: dict[str, Part] = {}
+    stored: dict[str, Stored] = {}
+    files, size = 0, 0
+    for folder, one in pairs:
+        found = _part(kept, folder, one, before.get(folder), bounds, notices)
+        if found is None:
+            continue
+        part, of = found
+        files += len(part.blobs)
+        size += sum(blob.size or 0 for blob in part.blobs.values())
+        if files > bounds.files or size > bounds.bytes:
+            notices.leave_out(folder, "there is no room for it among all the others")
+            continue
+        parts[folder], stored[folder] = part, of
+    if wanted and not parts:
+        unreachable = next((one for one in brought if isinstance(one, RemoteUnreachable)), None)
+        refused = next((one for one in brought if isinstance(one, RemoteRefused)), None)
+        cause = notices.said()[0]
+        if refused is not None:
+            cause = f"HTTP status {refused.status} at {refused.url}"
+        reason = f"none of its skills is to be had: {cause}"
+        raise unreachable or RemoteInvalid(url=redacted(url), reason=reason)
+    failed = {folder for folder, one in offered.items() if stored.get(folder) != one}
+    return FetchResult(parts, stored, notices.said(), failed)
+
+
+def _brought(want: Wanted) -> Stored | Exception:
+    try:
+        return want.bring()
+    except (RemoteProblem, BadArchive, Removed) as problem:
+        return problem
+
+
+def _part(
+    kept: ArtifactCache,
+    folder: str,
+    brought: Stored | Exception,
+    old: object,
+    bounds: Bounds,
+    notices: Notices,
+) -> tuple[Part, Stored] | None:
+    """Return a skill as it was brought, else as it was before, else None; why is noticed."""
+    if isinstance(brought, Removed):
+        notices.leave_out(folder, str(brought))
+        return None
+    reason = str(brought) if isinstance(brought, Exception) else ""
+    for stored in (brought, old):
+        if not is_stored(stored):
+            continue
+        try:
+            part = part_of(kept, stored, bounds)
+        except BadArchive as error:
+            reason = reason or str(error)
+        except FileNotFoundError:
+            reason = reason or "what was kept of it is gone"
+        else:
+            if reason:
+                notices.keep(folder, reason)
+            return part, stored
+    notices.leave_out(folder, reason)
+    return None
+
+
+def _is_digest(value: object) -> bool:
+    return isinstance(value, str) and _DIGEST.fullmatch(value) is not None

@@ -1,0 +1,275 @@
+"""Which folders of a remote are its skills, and which of its files belong to them.
+
+A repository is searched where the ``skills`` client looks; the marketplace files of agents are read
+as it reads them. What a repository's file names is a path to look at, inside the repository, and
+nothing else.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from registry.disk.paths import PATH_BYTES, ROOT, check_path
+from registry.document.parse import parse_document
+from registry.errors import RemoteInvalid, RemoteTooLarge
+from registry.model import DOCUMENT_NAMES, Remote
+from registry.remotes.snapshot import Blob, Bounds, Snapshot
+
+AGENT_FOLDERS: Final = (
+    "agents claude cline codebuddy codex commandcode continue factory github goose grok iflow "
+    "junie kilo kilocode kimchi kiro minimax mux neovate opencode openhands pi posit/assistant "
+    "qoder roo trae windsurf zcode zencoder"
+).split()
+CONTAINERS: Final = (
+    *("skills", "skills/.curated", "skills/.experimental", "skills/.system"),
+    *(f".{name}/skills" for name in AGENT_FOLDERS),
+)
+"""Folders in which skills lie up to `NESTED` deep."""
+
+REPOSITORIES: Final = frozenset({"git", "archive"})
+"""Kinds of which only the usual places hold skills; of the others all folders do."""
+
+NESTED: Final = 3
+ANYWHERE: Final = 5
+"""How deep all folders are searched where nothing was found in the usual places."""
+
+PASSED_OVER: Final = frozenset({"node_modules", ".git", "dist", "build", "__pycache__"})
+
+MARKETPLACES: Final = (".claude-plugin/marketplace.json", ".agents/plugins/marketplace.json")
+PLUGIN: Final = ".claude-plugin/plugin.json"
+
+MAX_MANIFEST: Final = 1 << 20
+MAX_PLUGINS: Final = 2000
+MAX_NOTICES: Final = 20
+MAX_NAMED: Final = 3
+MAX_FOLDER: Final = 100
+"""Characters of a folder's path in a notice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The folders of skills, none inside another, and what could not be had."""
+
+    folders: tuple[str, ...]
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Named:
+    """What plugins name: folders whose children may be skills, and what lies elsewhere."""
+
+    folders: set[str] = field(default_factory=set)
+    notices: list[str] = field(default_factory=list)
+
+
+def manifests(paths: Iterable[str], part: str | None) -> list[str]:
+    """Return those of the files, below ``part``, that say where a repository keeps its skills."""
+    known, begin = set(paths), f"{part}/" if part else ""
+    first = next((begin + one for one in MARKETPLACES if begin + one in known), None)
+    return [one for one in (first, begin + PLUGIN) if one in known]
+
+
+def skill_folders(
+    paths: Iterable[str], part: str | None, read: Callable[[str], bytes] | None = None
+) -> Found:
+    """Return the folders of skills among the files of a repository, below ``part``.
+
+    ``read`` gives the bytes of the files that `manifests` names; None: they are not looked at.
+    """
+    begin = f"{part}/" if part else ""
+    documents = sorted(_documents(paths, begin))
+    if "" in documents:
+        return Found((part or ROOT,))
+    named = _Named()
+    for path in manifests(paths, part) if read is not None else ():
+        _read_manifest(path, read(path) if read else b"", len(begin), named)
+    found = {one for one in documents if _is_usual(one, named.folders)}
+    if found:
+        named.notices += _elsewhere(documents, found)
+    else:
+        found = {one for one in documents if one.count("/") < ANYWHERE}
+    return Found(tuple(begin + one for one in _outermost(found)), tuple(_shortened(named.notices)))
+
+
+def _elsewhere(documents: Iterable[str], found: set[str]) -> Iterator[str]:
+    """Yield what is to be said of the skill files that are in none of the usual places."""
+    others = [one for one in documents if found.isdisjoint(_and_above(one))]
+    if others:
+        named = ", ".join(one[:MAX_FOLDER] for one in others[:MAX_NAMED])
+        more = ", \u2026" if len(others) > MAX_NAMED else ""
+        lie = "lies" if len(others) == 1 else "lie"
+        count = f"{len(others)} more SKILL.md {lie} elsewhere"
+        yield f"{count}: {named}{more}; sync ADDRESS/FOLDER takes them"
+
+
+def _and_above(folder: str) -> Iterator[str]:
+    """Yield a folder and those that it lies in."""
+    while folder:
+        yield folder
+        folder = folder.rpartition("/")[0]
+
+
+def _shortened(notices: list[str]) -> list[str]:
+    more = len(notices) - MAX_NOTICES
+    return notices if more <= 0 else [*notices[:MAX_NOTICES], f"and {more} more lie elsewhere"]
+
+
+def _documents(paths: Iterable[str], begin: str) -> Iterator[str]:
+    """Yield the folders that hold a skill file, relative to ``begin``."""
+    for path in paths:
+        if path.startswith(begin):
+            folder, _, name = path[len(begin) :].rpartition("/")
+            if name in DOCUMENT_NAMES and PASSED_OVER.isdisjoint(folder.split("/")):
+                yield folder
+
+
+def _is_usual(folder: str, named: set[str]) -> bool:
+    if "/" not in folder:
+        return True
+    for container in CONTAINERS:
+        if folder.startswith(f"{container}/"):
+            below = folder[len(container) + 1 :]
+            if below.count("/") < NESTED:
+                return True
+    above = folder.rpartition("/")[0]
+    return above in named or folder in named
+
+
+def _outermost(folders: Iterable[str]) -> list[str]:
+    """Return folders without those inside others: what lies in a skill is a part of it."""
+    kept: list[str] = []
+    for folder in sorted(folders, key=lambda one: one.split("/")):
+        if not kept or not folder.startswith(f"{kept[-1]}/"):
+            kept.append(folder)
+    return kept
+
+
+def _read_manifest(path: str, data: bytes, skipped: int, named: _Named) -> None:
+    try:
+        said = json.loads(data[:MAX_MANIFEST])
+    except (ValueError, RecursionError):
+        named.notices.append(f"{path} is not JSON")
+        return
+    if not isinstance(said, dict):
+        named.notices.append(f"{path} is no object")
+        return
+    if path[skipped:] == PLUGIN:
+        _name_skills(said, "", named)
+        return
+    metadata = said.get("metadata")
+    root = _path_inside(metadata.get("pluginRoot"), "") if isinstance(metadata, dict) else ""
+    plugins = said.get("plugins")
+    for plugin in plugins[:MAX_PLUGINS] if isinstance(plugins, list) else ():
+        if isinstance(plugin, dict):
+            _name_plugin(plugin, root or "", named)
+
+
+def _name_plugin(plugin: dict[str, Any], root: str, named: _Named) -> None:
+    source = plugin.get("source")
+    if isinstance(source, dict) and source.get("source") == "local":
+        source = source.get("path")
+    if isinstance(source, dict):
+        where = source.get("repo") or source.get("url") or source.get("package") or "elsewhere"
+        name = str(plugin.get("name"))[:100]
+        named.notices.append(f"the plugin {name} lies elsewhere: {str(where)[:200]}")
+        return
+    home = _path_inside(source, root)
+    if home is not None:
+        _name_skills(plugin, home, named)
+
+
+def _name_skills(plugin: dict[str, Any], home: str, named: _Named) -> None:
+    """Note where a plugin's skills lie: beside each that it lists, and in its ``skills``."""
+    listed = plugin.get("skills")
+    for one in [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else ():
+        path = _path_inside(one, home)
+        if path:
+            named.folders |= {path, path.rpartition("/")[0]}
+    named.folders.add(f"{home}/skills".lstrip("/"))
+
+
+def _path_inside(path: object, home: str) -> str | None:
+    """Return a path that a file names, relative to the repository; None: it is none inside.
+
+    It ought to begin with ``./``, and in the wild does not always.
+    """
+    if not isinstance(path, str) or path.startswith(("/", "~")) or len(path) > PATH_BYTES:
+        return None
+    parts = [part for part in path.split("/") if part not in {"", "."}]
+    whole = "/".join([*home.split("/"), *parts] if home else parts)
+    return whole if not whole or check_path(whole) is None else None
+
+
+def wanted_files(
+    tree: Snapshot, remote: Remote, bounds: Bounds, *, may_be_none: bool = False
+) -> tuple[dict[str, Blob], list[str]]:
+    """Return the files of the skills in a tree that a source asks for, and what is to be known.
+
+    Raises `RemoteInvalid` where there is no such skill, unless there ``may_be_none``;
+    `RemoteTooLarge`.
+    """
+    notices: list[str] = []
+    if remote.kind in REPOSITORIES:
+        manifest = dict(tree.read(manifests(tree.files, remote.part)))
+        found = skill_folders(tree.files, remote.part, manifest.__getitem__)
+        folders, notices = list(found.folders), list(found.notices)
+    else:
+        folders = skills_of(tree.files)
+    if remote.only:
+        folders = _named(tree, folders, remote.only)
+    if not folders and not may_be_none:
+        where = f" in {remote.part}" if remote.part else ""
+        what = f" of the name {' or '.join(remote.only)}" if remote.only else ""
+        left = "".join(f", and {notice}" for notice in tree.notices[:1])
+        raise RemoteInvalid(url=remote.url, reason=f"it holds no skill{what}{where}{left}")
+    chosen = set(folders)
+    wanted = {path: one for path, one in tree.files.items() if not chosen.isdisjoint(_above(path))}
+    if len(wanted) > bounds.files:
+        reason = f"its skills have more than {bounds.files} files"
+        raise RemoteTooLarge(url=remote.url, reason=reason)
+    return wanted, notices
+
+
+def _above(path: str) -> Iterator[str]:
+    """Yield the folders that a file lies in, the source's root last."""
+    while path:
+        path = path.rpartition("/")[0]
+        yield path or ROOT
+
+
+def skills_of(files: Iterable[str]) -> list[str]:
+    """Return the folders among some files that hold a skill file, none inside another."""
+    folders = {next(_above(one)) for one in files if os.path.basename(one) in DOCUMENT_NAMES}
+    return [one for one in sorted(folders) if one == ROOT or folders.isdisjoint(_above(one))]
+
+
+def by_skill(files: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return the files of each skill, by its folder and by their paths in it."""
+    known = list(files)
+    found: dict[str, dict[str, str]] = {folder: {} for folder in skills_of(known)}
+    for path in known:
+        home = next((one for one in _above(path) if one in found), None)
+        if home is not None:
+            found[home][path if home == ROOT else path[len(home) + 1 :]] = path
+    return found
+
+
+def _named(tree: Snapshot, folders: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return the folders of skills with one of these names: their own, else their documents'."""
+    wanted = {name.casefold() for name in names}
+    found = [one for one in folders if os.path.basename(one).casefold() in wanted]
+    if len({os.path.basename(one).casefold() for one in found}) == len(wanted):
+        return found
+    documents = {
+        path: folder
+        for folder in folders
+        for name in DOCUMENT_NAMES
+        if (path := name if folder == ROOT else f"{folder}/{name}") in tree.files
+    }
+    for path, data in tree.read(list(documents)):
+        parsed = parse_document(data, folder_name=os.path.basename(documents[path]))
+        if parsed.name.casefold() in wanted:
+            found.append(documents[path])
+    return sorted(set(found))

@@ -1,0 +1,741 @@
+"""Read what a git repository holds, by the system's git, without a checkout of its making.
+
+Git brings credentials, ssh and proxies. It is asked for commits, trees and the blobs of skills
+alone, into a bare repository of ours, and never writes a file of the repository: so no hook, no
+filter, no link and no attribute of it takes effect. What is run here may meet a hostile server or
+address: protocols are limited, nothing asks a person, bytes and time are bounded.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Thread, Timer
+from typing import IO, Final
+from urllib.parse import urljoin, urlsplit
+
+from registry.errors import RemoteInvalid, RemoteProblem, RemoteTooLarge, RemoteUnreachable
+from registry.remotes.address import check_git_url, host_of, is_loopback, port_of, stranger_reason
+from registry.remotes.snapshot import Blob, Bounds, Paths, SkippedFiles, below
+
+_KEPT: Final = ("GIT_SSH", "GIT_SSL_", "GIT_CONFIG_", "GIT_PROXY_", "GIT_TRACE", "GIT_EXEC_PATH")
+"""Of the variables that git looks at: how it connects, and not where it works."""
+
+_SETTINGS: Final = (
+    *("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.askPass="),
+    *("submodule.recurse=false", "fetch.recurseSubmodules=false", "credential.interactive=false"),
+    *("gc.auto=0", "maintenance.auto=false", "http.followRedirects=false", "advice.detachedHead=0"),
+    *("protocol.version=2", "fetch.unpackLimit=1", "fetch.writeCommitGraph=false"),
+    *("http.lowSpeedLimit=1024", "http.lowSpeedTime=30"),
+)
+_SSH: Final = "ssh -oBatchMode=yes -oConnectTimeout=15"
+_SERVED: Final = "git -c uploadpack.allowFilter=true upload-pack"
+_LIMITED: Final = 'ulimit -f "$0"; ulimit -d "$1"; shift; exec "$@"'
+"""No file that git writes may be larger (a pack is refused while it is received), and its memory
+is bounded: what a server says of its refs is all held in it. A limit that the user has already may
+be lower, and then stays."""
+
+_BLOCK: Final = 512
+"""Bytes in which the shell counts the size of a file."""
+
+_MEMORY: Final = 2 << 20
+"""Kilobytes of memory that git may take."""
+
+MAX_SAID: Final = 16 << 20
+MAX_COMPLAINT: Final = 1 << 16
+"""Bytes of what git prints that are read; it goes on, unheard, after so many of a complaint."""
+
+_AWAY: Final = (
+    *("could not resolve", "connection refused", "connection timed out", "connection reset"),
+    *("network is unreachable", "no route to host", "failed to connect", "operation timed out"),
+    *("early eof", "unexpected disconnect", "the remote end hung up", "timed out", "rpc failed"),
+    *("couldn't connect", "transfer closed", "operation too slow", "empty reply from server"),
+)
+_USUAL: Final = (
+    "Could not read from remote repository.",
+    "Please make sure you have the correct access rights",
+    "and the repository exists.",
+)
+"""What git adds to every complaint."""
+
+_MOVED = re.compile(r"returned error: 30[12378]\b")
+_SILENT = re.compile(r"(?i)^(?:fatal|error|remote|warning): *")
+
+
+class GitProgram:
+    """Git on one bare repository of ours, within bounds for all that it does."""
+
+    def __init__(self, url: str, home: str, bounds: Bounds) -> None:
+        check_git_url(url, url)
+        self.url = url
+        self.home = home
+        self.bounds = bounds
+        self.has_failed = False
+        self._is_led = False
+        self._deadline = time.monotonic() + bounds.seconds
+        schemes = "https:ssh:git:file"
+        parts = urlsplit(url)
+        # A server on this machine is ours to tell that it may leave out blobs.
+        self.served = [f"--upload-pack={_SERVED}"] if parts.scheme == "file" else []
+        if parts.scheme in {"git", "http"} and not is_loopback(parts.hostname):
+            reason = f"what comes over {parts.scheme} can be changed on its way: use https"
+            raise RemoteInvalid(url=url, reason=reason)
+        self._settings = [*_SETTINGS]
+        if parts.scheme == "http":
+            schemes += ":http"
+            self._settings.append("http.proxy=")  # a password is for this machine only
+        self._environment = _environment(schemes)
+        if bounds.anonymous:
+            self._settings += ["credential.helper=", "http.emptyAuth=false"]
+            self._environment |= _without_netrc()
+        if bounds.public:
+            self.keep_to_public_hosts()
+
+    def keep_to_public_hosts(self) -> None:
+        """Reach the remote only at its host's public addresses, found now.
+
+        Raises `RemoteInvalid`, `RemoteUnreachable`.
+        """
+        from registry.remotes.http import Client
+
+        parts = urlsplit(self.url)
+        if parts.scheme == "https":
+            client = Client(self.url, self.bounds)
+            if addresses := client.addresses():
+                host, port = host_of(parts), port_of(parts)
+                self._settings.append(f"http.curloptResolve={host}:{port}:{','.join(addresses)}")
+        else:
+            reason = stranger_reason("it is not an https address", self.url)
+            raise RemoteInvalid(url=self.url, reason=reason)
+
+    def run(
+        self,
+        *arguments: str,
+        given: bytes | None = None,
+        at_home: bool = True,
+        errors: bool = False,
+    ) -> bytes:
+        """Run git to its end and return what it printed (``errors``: what it complained of).
+
+        To the remote it is led by the name ``origin``. Raises `RemoteUnreachable`,
+        `RemoteInvalid`, `RemoteTooLarge`.
+        """
+        code, out, said = self._ended(*arguments, given=given, at_home=at_home)
+        text = said.decode(errors="replace")
+        if code != 0 and _MOVED.search(text) and self._follow():
+            code, out, said = self._ended(*arguments, given=given, at_home=at_home)
+            text = said.decode(errors="replace")
+        if code != 0:
+            raise self._failure(code, text)
+        return said if errors else out
+
+    def forbid_network(self) -> None:
+        """Let git speak no protocol from now on."""
+        self._environment["GIT_ALLOW_PROTOCOL"] = "none"
+
+    def code(self, *arguments: str) -> int:
+        """Run git to its end and return its exit status."""
+        return self._ended(*arguments)[0]
+
+    def _ended(
+        self, *arguments: str, given: bytes | None = None, at_home: bool = True
+    ) -> tuple[int, bytes, bytes]:
+        """Run git to its end and return its exit status, what it printed and complained of."""
+        complaint: list[bytes] = []
+        with self.running(*arguments, at_home=at_home) as process:
+            assert process.stdin and process.stdout and process.stderr  # noqa: PT018, S101
+            others = [
+                Thread(target=_tell, args=(process.stdin, given or b""), daemon=True),
+                Thread(target=_hear, args=(process.stderr, complaint), daemon=True),
+            ]
+            for one in others:
+                one.start()
+            out = process.stdout.read(MAX_SAID + 1)
+            if len(out) > MAX_SAID:
+                reason = f"it says more than {MAX_SAID} bytes of its branches"
+                raise RemoteTooLarge(url=self.url, reason=reason)
+            process.wait()
+            for one in others:
+                one.join()
+        self.left()
+        return process.returncode, out, b"".join(complaint)
+
+    def _follow(self) -> bool:
+        """Take the address that the server redirects to, once; False: there is none to be taken.
+
+        Git follows nothing: it would take the user's credentials anywhere. What is on the same
+        host, as after a repository got another name, is taken for this time.
+        """
+        if self._is_led:
+            return False
+        self._is_led = True
+        from io import BytesIO
+
+        from registry.remotes.http import Client
+
+        asked, base = "/info/refs?service=git-upload-pack", self.url.rstrip("/")
+        bounds = replace(self.bounds, seconds=min(self.left(), 30.0))
+        try:
+            got = Client(base, bounds).get(base + asked, BytesIO(), MAX_SAID, {}).url
+        except RemoteProblem:
+            return False  # what git says of it is the better answer
+        found = urljoin(got, got.removesuffix(asked))
+        if not got.endswith(asked) or found == base:
+            return False
+        check_git_url(found, found)
+        before, after = urlsplit(base), urlsplit(found)
+        if (before.scheme, before.netloc) != (after.scheme, after.netloc):
+            reason = f"it has moved to another host: add {found} if that is right"
+            raise RemoteInvalid(url=self.url, reason=reason)
+        self.url = found
+        return True
+
+    def left(self) -> float:
+        """Return the seconds that are left. Raises `RemoteUnreachable` where there are none."""
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            self.has_failed = True
+            raise RemoteUnreachable(url=self.url, reason="it takes too long")
+        return left
+
+    @contextmanager
+    def running(
+        self, *arguments: str, at_home: bool = True, heard: bool = True
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """Start git, in a session of its own so that nothing below it asks or outlives it.
+
+        ``heard``: what it complains of is of interest; nobody reads it while it runs.
+        """
+        settings = (*self._settings, f"remote.origin.url={self.url}")
+        git = ["git", *(word for one in settings for word in ("-c", one))]
+        if at_home:
+            git.append(f"--git-dir={self.home}")
+        limits = str(self.bounds.bytes // _BLOCK), str(_MEMORY)
+        pipe = subprocess.PIPE
+        try:
+            process = subprocess.Popen(  # noqa: S603  # what is run is checked above
+                ["/bin/sh", "-c", _LIMITED, *limits, *git, *arguments],
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe if heard else subprocess.DEVNULL,
+                env=self._environment,
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise RemoteInvalid(
+                url=self.url, reason=f"git can't be run: {error.strerror}"
+            ) from error
+        end = Timer(max(self._deadline - time.monotonic(), 0), _kill, [process])
+        end.daemon = True
+        _running.add(process)
+        try:
+            end.start()
+            yield process
+        finally:
+            end.cancel()
+            if process.poll() is None:
+                _kill(process)
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream is not None:
+                    with suppress(OSError):
+                        stream.close()
+            process.wait()
+            _running.discard(process)
+
+    def _failure(self, code: int, said: str) -> Exception:
+        self.has_failed = True
+        lines = [_SILENT.sub("", line).strip() for line in said.splitlines()]
+        told = "; ".join(dict.fromkeys(one for one in lines if one and one not in _USUAL))[:500]
+        text = told.lower()
+        if code == 127 or "git: not found" in text:  # noqa: PLR2004  # of the shell
+            return RemoteInvalid(url=self.url, reason="git is not installed")
+        is_cut = text == "fetch-pack: invalid index-pack output"  # it was killed without a word
+        if is_cut or code in {-signal.SIGXFSZ, 128 + signal.SIGXFSZ} or "file too large" in text:
+            reason = f"it has more than {self.bounds.bytes} bytes"
+            return RemoteTooLarge(url=self.url, reason=reason)
+        if "dumb http transport" in text:
+            reason = "it lies on a plain web server, which gives out no part of a repository: "
+            return RemoteInvalid(url=self.url, reason=f"{reason}clone it, and sync the clone")
+        if "out of memory" in text:
+            return RemoteTooLarge(url=self.url, reason="git would need too much memory for it")
+        if any(sign in text for sign in _AWAY):
+            return RemoteUnreachable(url=self.url, reason=told)
+        return RemoteInvalid(url=self.url, reason=f"git says: {told or f'exit status {code}'}")
+
+
+_running: set[subprocess.Popen[bytes]] = set()
+
+
+def interrupt() -> None:
+    """End every git that this process waits for."""
+    for process in list(_running):
+        _kill(process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _tell(stream: IO[bytes], data: bytes) -> None:
+    with suppress(OSError, ValueError):  # it ended before it was told all
+        stream.write(data)
+        stream.close()
+
+
+def _hear(stream: IO[bytes], said: list[bytes]) -> None:
+    with suppress(OSError, ValueError):  # it was closed
+        said.append(stream.read(MAX_COMPLAINT))
+        while stream.read(1 << 16):
+            pass
+
+
+def _without_netrc() -> dict[str, str]:
+    """Return the variables that keep git from ``~/.netrc``, and at the user's own settings."""
+    home = os.path.expanduser("~")
+    settings = os.environ.get("GIT_CONFIG_GLOBAL", os.path.join(home, ".gitconfig"))
+    return {
+        "HOME": os.devnull,
+        "NETRC": os.devnull,
+        "GIT_CONFIG_GLOBAL": settings if os.path.exists(settings) else os.devnull,
+    }
+
+
+def _environment(schemes: str) -> dict[str, str]:
+    """Return the variables for git: how the user connects, and nothing that may ask."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name.startswith(_KEPT)
+    }
+    kept.pop("GIT_CONFIG_PARAMETERS", None)
+    ssh = kept.get("GIT_SSH_COMMAND") or (None if "GIT_SSH" in kept else _SSH)
+    if ssh is not None:
+        kept["GIT_SSH_COMMAND"] = ssh if "BatchMode" in ssh else f"{ssh} -oBatchMode=yes"
+    return kept | {
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "",
+        "SSH_ASKPASS": "",
+        "SSH_ASKPASS_REQUIRE": "never",
+        "GIT_ALLOW_PROTOCOL": schemes,
+        "GIT_LFS_SKIP_SMUDGE": "1",
+        "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+        "LC_ALL": "C",
+    }
+
+
+COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+SHA256: Final = 64
+"""Digits of a commit in a repository that names its objects so."""
+
+TAG: Final = "tag"
+BRANCH: Final = "branch"
+
+SEEN: Final = "refs/registry/seen"
+"""In our bare repository, by what was asked for: the commit that was read last."""
+
+MAX_LISTED: Final = 1_000_000
+"""Files of one commit that are listed."""
+
+LOOKED_BACK: Final = 50
+"""Commits among which the one before is looked for where times don't tell: clocks go wrong."""
+
+MAX_PACKS: Final = 50
+"""So many fetches, two packs each, and then all is fetched anew."""
+
+_DAY: Final = 86_400
+
+
+@dataclass(slots=True)
+class GitTree:
+    """What a commit holds; see `tree.Tree`."""
+
+    git: "Git"
+    version: str
+    made_at: int | None
+    files: Mapping[str, Blob]
+    notices: list[str] = field(default_factory=list)
+
+    def read(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """Fetch the blobs that are not here, all at once, and yield the bytes of each path."""
+        by_id: dict[str, list[str]] = {}
+        for path in paths:
+            by_id.setdefault(self.files[path].id, []).append(path)
+        if not by_id:
+            return
+        self.git.fetch_blobs(list(by_id))
+        self.git.check_size(list(by_id))
+        for found, data in self.git.blobs(list(by_id)):
+            for path in by_id[found]:
+                yield path, data
+
+
+@contextmanager
+def open_git(
+    url: str,
+    ref: str | None,
+    state: str,
+    known: str | None,
+    bounds: Bounds,
+    *,
+    part: str | None = None,
+    commit: str | None = None,
+) -> Iterator[GitTree | None]:
+    """Give what a repository holds at a ref (None: its default branch), or None: it is ``known``.
+
+    ``commit``: what the ref means now; None: the remote is asked. ``part``: the folder of it that
+    is of interest. ``state``: a folder of ours for the bare repository. Raises `RemoteProblem`,
+    `AddressInvalid`.
+    """
+    git = Git(url, os.path.join(state, "busy"), bounds)
+    commit = commit or git.find(ref)
+    if commit == known:
+        yield None
+        return
+    rest = os.path.join(state, "git")
+    git.begin(rest if known is not None else None, commit)
+    try:
+        seen = f"{SEEN}/{hashlib.sha256((ref or '').encode()).hexdigest()}"
+        before = git.at(seen) if known is not None else None
+        notices: list[str] = []
+        if not git.fetch(commit, before):
+            notices.append(f"its history was rewritten: {before} is no part of it any more")
+        files, made_at = git.listed(commit, notices, part)
+        yield GitTree(git, commit, made_at, files, notices)
+        git.run("update-ref", seen, commit)
+    finally:  # what was read last, and is refused now, is known all the same
+        git.end(rest)
+
+
+def is_changed(url: str, part: str, before: str, now: str, bounds: Bounds) -> bool:
+    """Tell whether a folder of a repository is another in one commit than in the one ``before``.
+
+    Where that can't be told, it counts as changed: a server need not give out what no branch has.
+    """
+    if not COMMIT.fullmatch(before) or not COMMIT.fullmatch(now):
+        return True
+    with tempfile.TemporaryDirectory(prefix="skill-registry-") as state, suppress(RemoteProblem):
+        git = Git(url, os.path.join(state, "git"), bounds)
+        git.begin(None, now)
+        git.fetch(before, None)
+        git.fetch(now, None)
+        was = git.folder_at(before, part)
+        return was is None or was != git.folder_at(now, part)
+    return True
+
+
+class Git(GitProgram):
+    """One bare repository of ours, and the remote that it is filled from."""
+
+    _partial = True
+
+    def stay_here(self) -> None:
+        """Reach no remote from now on."""
+        self._partial = False
+        self.forbid_network()
+
+    def find(self, ref: str | None) -> str:
+        """Return the commit that a ref means at the remote now: a tag before a branch."""
+        if ref is None:
+            commit = self._listed_refs("HEAD").get("HEAD")
+            if commit is None:
+                reason = "it is empty, or has no default branch: #NAME names one that there is"
+                raise RemoteInvalid(url=self.url, reason=reason)
+            return commit
+        return ref if COMMIT.fullmatch(ref) else next(iter(self.refs(ref).values()))
+
+    def refs(self, ref: str) -> dict[str, str]:
+        """Return the commits of the tag and the branch of a name, by kind; the tag comes first.
+
+        Raises `RemoteInvalid` if the remote has neither.
+        """
+        names = {f"refs/tags/{ref}^{{}}": TAG, f"refs/tags/{ref}": TAG, f"refs/heads/{ref}": BRANCH}
+        names[ref] = TAG if ref.startswith("refs/tags/") else BRANCH
+        listed = self._listed_refs(*names)
+        found: dict[str, str] = {}
+        for name, kind in names.items():
+            if name in listed:
+                found.setdefault(kind, listed[name])
+        if not found:
+            reason = f"it has no branch, tag or commit {ref}"
+            if re.fullmatch("[0-9a-f]{4,39}", ref):
+                reason += " (of a commit all digits are needed)"
+            raise RemoteInvalid(url=self.url, reason=reason)
+        return found
+
+    def _listed_refs(self, *names: str) -> dict[str, str]:
+        """Return the commits of those of these refs that the remote has; one round trip."""
+        said = self.run("ls-remote", "--quiet", "--", "origin", *names, at_home=False)
+        found: dict[str, str] = {}
+        for line in said.decode(errors="replace").split("\n"):
+            commit, _, name = line.partition("\t")
+            if name in names and COMMIT.fullmatch(commit):
+                found[name] = commit
+        return found
+
+    def begin(self, rest: str | None, commit: str) -> None:
+        """Take the bare repository from where it rests, else make a new one, for such commits.
+
+        Where it is in use it lies elsewhere: one that a killed process left is not gone on with,
+        since it may be locked, or hold half of a pack.
+        """
+        shutil.rmtree(self.home, ignore_errors=True)
+        if rest is not None:
+            with suppress(FileNotFoundError):
+                os.rename(rest, self.home)
+                return
+        os.makedirs(self.home, mode=0o700)
+        names = ["--object-format=sha256"] if len(commit) == SHA256 else []
+        self.run("init", "--quiet", "--bare", "--template=", *names, self.home, at_home=False)
+
+    def end(self, rest: str) -> None:
+        """Put the bare repository to rest, unless it is better made anew."""
+        shutil.rmtree(rest, ignore_errors=True)
+        if self._is_sound():
+            os.rename(self.home, rest)
+        else:
+            shutil.rmtree(self.home, ignore_errors=True)
+
+    def _is_sound(self) -> bool:
+        """Tell whether it has not grown too much; where git failed, whether it is whole, too."""
+        with suppress(OSError, RemoteProblem):
+            found = list(os.scandir(f"{self.home}/objects/pack"))  # with an index and more of each
+            packs = sum(one.name.endswith(".pack") for one in found)
+            size = sum(one.stat().st_size for one in found)
+            if packs <= 2 * MAX_PACKS and size <= self.bounds.bytes:
+                is_locked = self.has_failed and any(Path(self.home).rglob("*.lock"))
+                return not self.has_failed or (not is_locked and self.code("fsck") == 0)
+        return False
+
+    def at(self, name: str) -> str | None:
+        """Return the commit that a name in our repository stands for; None: there is none."""
+        code, out, _ = self._ended("rev-parse", "--quiet", "--verify", f"{name}^{{commit}}")
+        return out.decode().strip() if code == 0 else None
+
+    def folder_at(self, commit: str, part: str) -> str | None:
+        """Return the tree that a folder is in a commit that is here; None: there is none."""
+        code, out, _ = self._ended("rev-parse", "--quiet", "--verify", f"{commit}:{part}")
+        return out.decode().strip() if code == 0 else None
+
+    def fetch(self, commit: str, before: str | None) -> bool:
+        """Fetch a commit and its trees; False: ``before`` is not part of its history."""
+        refspec = f"+{commit}:refs/registry/new"
+        if before is None:
+            self._fetch("--depth=1", refspecs=[refspec])
+            return True
+        when = self.made_at(before)
+        try:
+            self._fetch(f"--shallow-since=@{when}", refspecs=[refspec])
+        except RemoteProblem:  # nothing in it is so new; what else it is, is told by the next
+            self._fetch(f"--depth={LOOKED_BACK}", refspecs=[refspec])
+        return self.code("merge-base", "--is-ancestor", before, commit) == 0
+
+    def _fetch(self, *options: str, refspecs: Sequence[str], settled: bool = True) -> None:
+        """Fetch objects; ``settled``: what is here already is told, so that it isn't sent again."""
+        said = self.run(
+            *() if settled else ("-c", "fetch.negotiationAlgorithm=noop"),
+            *("fetch", "--no-tags", "--no-progress", "--no-write-fetch-head", "--filter=blob:none"),
+            *("--no-recurse-submodules", *self.served, *options, "--stdin", "origin"),
+            given="".join(f"{one}\n" for one in refspecs).encode(),
+            errors=True,
+        )
+        if b"filtering not recognized" in said:
+            self._partial = False
+
+    def fetch_blobs(self, ids: Sequence[str]) -> None:
+        """Fetch blobs, all in one; those that are here already cost nothing."""
+        if self._partial:
+            self._fetch(refspecs=ids, settled=False)
+
+    def listed(
+        self, commit: str, notices: list[str], part: str | None = None
+    ) -> tuple[dict[str, Blob], int | None]:
+        """Return the plain files of a commit, and when it was made; of the rest say what it was.
+
+        ``part``: only those below this folder.
+        """
+        files: dict[str, Blob] = {}
+        paths = Paths()
+        left = SkippedFiles()
+        below = ["--", f"{part}/"] if part else []
+        listing = self._entries("ls-tree", "-r", "-z", "--full-tree", commit, *below)
+        for number, entry in enumerate(listing):
+            facts, _, raw = entry.partition(b"\t")
+            mode, _kind, found = facts.decode("ascii", "replace").split(" ", 2)
+            path = raw.decode("utf-8", "surrogateescape")
+            if mode not in {"100644", "100755", "100664"}:
+                left.add({"120000": "link", "160000": "submodule"}.get(mode, "strange file"), path)
+            elif paths.add(path) is not None:
+                left.add("unsafe path", path)
+            else:
+                files[path] = Blob(found, mode == "100755")
+            if number > MAX_LISTED:
+                raise RemoteTooLarge(url=self.url, reason=f"it has more than {MAX_LISTED} files")
+        notices += left.said()
+        made = self.made_at(commit)
+        return files, made if 0 < made < time.time() + _DAY else None
+
+    def made_at(self, commit: str) -> int:
+        """Return when a commit says it was made, in seconds since 1970.
+
+        It is not shown: git would compare its files with those before, which are not all here.
+        """
+        said = self.run("rev-list", "--max-count=1", "--timestamp", commit).split(b" ")[0]
+        return int(said) if said.isdigit() else 0
+
+    def check_size(self, ids: Sequence[str]) -> None:
+        """Raise `RemoteTooLarge` or `RemoteInvalid` unless blobs are all here and not too large."""
+        given = "".join(f"{one}\n" for one in ids).encode()
+        told = self.run("cat-file", "--batch-check=%(objecttype) %(objectsize)", given=given)
+        sizes = [line.removeprefix("blob ") for line in told.decode().splitlines()]
+        for one, size in zip(ids, sizes, strict=True):
+            if not size.isdecimal():
+                raise RemoteInvalid(url=self.url, reason=f"it lacks the object {one}")
+        if sum(map(int, sizes)) > self.bounds.bytes:
+            reason = f"its skills have more than {self.bounds.bytes} bytes"
+            raise RemoteTooLarge(url=self.url, reason=reason)
+
+    def blobs(self, ids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """Yield the bytes of blobs that are here. Raises `RemoteInvalid`, `RemoteUnreachable`."""
+        with self.running("cat-file", "--batch", heard=False) as process:
+            assert process.stdin is not None and process.stdout is not None  # noqa: PT018, S101
+            asking = threading.Thread(target=_ask, args=(process.stdin, ids), daemon=True)
+            asking.start()
+            for wanted in ids:
+                head = process.stdout.readline(200).split()
+                size = int(head[2]) if len(head) == 3 and head[1] == b"blob" else -1  # noqa: PLR2004
+                data = process.stdout.read(max(size, 0))
+                process.stdout.read(1)
+                if len(data) != size:
+                    self.has_failed = True
+                    self.left()
+                    raise RemoteInvalid(url=self.url, reason=f"it lacks the object {wanted}")
+                yield wanted, data
+
+    def _entries(self, *arguments: str) -> Iterator[bytes]:
+        """Yield what git lists, to its end. Raises `RemoteProblem` where that is not the end."""
+        room = self.bounds.bytes
+        with self.running(*arguments, heard=False) as process:
+            assert process.stdout is not None  # noqa: S101
+            rest = b""
+            while chunk := process.stdout.read(1 << 16):
+                room -= len(chunk)
+                if room < 0:
+                    reason = f"the names of its files have more than {self.bounds.bytes} bytes"
+                    raise RemoteTooLarge(url=self.url, reason=reason)
+                *whole, rest = (rest + chunk).split(b"\0")
+                yield from whole
+            process.wait()
+        self.left()
+        if process.returncode != 0 or rest:
+            self.has_failed = True
+            raise RemoteInvalid(url=self.url, reason="its list of files can't be read to the end")
+
+
+def _ask(stream: IO[bytes], ids: Sequence[str]) -> None:
+    with suppress(OSError):  # it ended before it was told all
+        for one in ids:
+            stream.write(f"{one}\n".encode())
+        stream.close()
+
+
+@contextmanager
+def open_commits(
+    url: str, state: str, bounds: Bounds, *, offline: bool
+) -> Iterator[Callable[[str | None, Collection[str]], GitTree]]:
+    """Give what returns the tree at a commit, or at what a ref (None: the default) means now.
+
+    What lies in the folders that it is given, too, is fetched all in one, to be read soon. The
+    trees can be read side by side. ``state``: a folder of ours for the bare repository.
+    ``offline``: the remote is asked for nothing. Both the function and the trees raise
+    `RemoteProblem`.
+    """
+    kept = _Kept(url, state, bounds, is_offline=offline)
+    try:
+        yield kept.tree
+    finally:
+        kept.rest()
+
+
+def has_commits(state: str) -> bool:
+    """Tell whether a repository is kept in this folder."""
+    return os.path.isdir(_at_rest(state))
+
+
+def _at_rest(state: str) -> str:
+    return os.path.join(state, "git")
+
+
+class _Kept(Git):
+    """A bare repository that is read where it rests until something has to be fetched into it.
+
+    So a process that is killed costs nothing of what is here, unless it was fetching.
+    """
+
+    def __init__(self, url: str, state: str, bounds: Bounds, *, is_offline: bool) -> None:
+        self._at_rest = _at_rest(state)
+        self._busy = os.path.join(state, "busy")
+        self._is_offline = is_offline
+        super().__init__(url, self._at_rest, bounds)
+        if is_offline:
+            self.stay_here()
+
+    def tree(self, ref: str | None, folders: Collection[str]) -> GitTree:
+        """Return what a commit holds, which is fetched where it is not here."""
+        commit = ref or ""
+        if not self._holds(commit):
+            if self._is_offline:
+                reason = "nothing of that version was fetched here before"
+                raise RemoteInvalid(url=self.url, reason=reason)
+            commit = self.find(ref)
+            if not self._holds(commit):
+                self._take(commit)
+                self.fetch(commit, None)
+                self.run("update-ref", f"{SEEN}/{commit}", commit)
+        notices: list[str] = []
+        files, made_at = self.listed(commit, notices)
+        soon = {files[path].id for one in folders for path in below(files, one).values()}
+        if soon and not self._is_offline:
+            with suppress(RemoteTooLarge):  # as a whole, not one by one
+                self.fetch_blobs(list(soon))
+        return GitTree(self, commit, made_at, files, notices)
+
+    def fetch_blobs(self, ids: Sequence[str]) -> None:
+        """Fetch blobs, all in one, unless they all are here: then nobody is asked."""
+        failed = self.has_failed
+        try:
+            self.check_size(ids)
+        except RemoteInvalid:  # as git has it that lacks one of them, which is no harm
+            if self._is_offline:
+                raise
+            self.has_failed = failed
+            self._take(ids[0])
+            super().fetch_blobs(ids)
+
+    def rest(self) -> None:
+        """Put the repository back to where it rests."""
+        if self.home == self._busy and os.path.isdir(self.home):
+            self.end(self._at_rest)
+
+    def _holds(self, commit: str) -> bool:
+        is_one = COMMIT.fullmatch(commit) is not None and os.path.isdir(self.home)
+        return is_one and self.at(commit) is not None
+
+    def _take(self, commit: str) -> None:
+        """Take it from where it rests, to fetch something into it."""
+        if self.home != self._busy:
+            self.home = self._busy
+            self.begin(self._at_rest, commit)

@@ -1,0 +1,456 @@
+"""Ask servers that nobody vouches for: bounded in bytes and time, led to no place of ours.
+
+Where a server redirects to, and what an index names, may not be a private address unless the first
+address was one of that kind: nobody outside makes this machine ask its own network. The address
+that is checked is the one that is connected to. User name and password of the first address, or
+those that ``~/.netrc`` has for its host, are sent to its host alone and shown nowhere.
+"""
+
+import base64
+import http.client
+import ipaddress
+import json
+import netrc
+import os
+import shlex
+import socket
+import ssl
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from email.utils import parsedate_to_datetime
+from functools import cached_property
+from io import BytesIO
+from stat import S_ISREG
+from threading import Event, Lock, Timer
+from typing import Any, BinaryIO, Final, NamedTuple
+from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from registry.errors import RemoteInvalid, RemoteRefused, RemoteTooLarge, RemoteUnreachable
+from registry.remotes.address import (
+    PORTS,
+    IPAddress,
+    host_of,
+    is_loopback,
+    origin_of,
+    place_of,
+    port_of,
+    redacted,
+    resolved,
+    split,
+    stranger_reason,
+)
+from registry.remotes.snapshot import Bounds
+from registry.settings import APPLICATION
+
+OTHERS: Final = 0o077
+"""Permission bits of the group and of all other users."""
+
+
+def reason_of(error: Exception) -> str | None:
+    """Return what went wrong on the way to a server, None where the server is to blame."""
+    match error:
+        case ssl.SSLCertVerificationError():
+            return f"its certificate can't be trusted: {error.verify_message}"
+        case TimeoutError():
+            return "it does not answer in time"
+        case ConnectionResetError() | http.client.IncompleteRead() | ssl.SSLEOFError():
+            return "the connection broke off"
+        case socket.gaierror():
+            return "no host of this name is known"
+        case OSError():
+            return error.strerror or str(error)
+        case _:
+            return None
+
+
+def login_of(parts: SplitResult) -> str | None:
+    """Return the value of the header that names the user of an address, if it names one."""
+    if parts.username is None:
+        return None
+    return _basic(unquote(parts.username), unquote(parts.password or ""))
+
+
+def login_at(parts: SplitResult) -> str | None:
+    """Return the value of the header for an address: by its own user, else by ``~/.netrc``.
+
+    ``NETRC`` names another file, as for curl. A file that can't be read is as if it were not there:
+    public addresses need none. Raises `RemoteInvalid` if it has a password for this host, and other
+    users can read or change the file.
+    """
+    own = login_of(parts)
+    if own is not None or parts.hostname is None:
+        return own
+    path = os.environ.get("NETRC") or os.path.expanduser("~/.netrc")
+    found = facts = None
+    with suppress(OSError, ValueError, netrc.NetrcParseError):
+        facts = os.stat(path)
+        found = netrc.netrc(path).hosts.get(parts.hostname) if S_ISREG(facts.st_mode) else None
+    if facts is None or found is None or not found[2]:
+        return None
+    if facts.st_mode & OTHERS or facts.st_uid != os.geteuid():
+        reason = f"{path} has its password, and other users can read or change that file"
+        command = f"chmod 600 {shlex.quote(path)}"
+        raise RemoteInvalid(url=redacted(parts.geturl()), reason=f"{reason}: {command}")
+    return _basic(found[0], found[2])
+
+
+def _basic(user: str, password: str) -> str:
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
+
+
+def tunnel(proxy: SplitResult, host: str, port: int, seconds: float) -> socket.socket:
+    """Connect to a host through a proxy. Raises OSError where it won't."""
+    connection = http.client.HTTPConnection(
+        proxy.hostname or "", proxy.port or PORTS["http"], timeout=seconds
+    )
+    login = login_of(proxy)
+    connection.set_tunnel(host, port, {"Proxy-Authorization": login} if login else {})
+    connection.connect()
+    return connection.sock
+
+
+def cut_off(held: list[socket.socket]) -> None:
+    """End a connection that another thread waits for; of TLS, without its words of farewell."""
+    with suppress(OSError):
+        socket.socket.shutdown(held[0], socket.SHUT_RDWR)
+
+
+TIMEOUT: Final = 15.0
+"""Seconds until a connection is made, and between two pieces of what it brings."""
+
+REDIRECTS: Final = 5
+
+ATTEMPTS: Final = 3
+"""How often a server is asked that says it is busy (as the `clawhub` client does)."""
+
+PAUSE: Final = 0.5
+"""Seconds until a busy server is asked again that does not say when, doubled each time."""
+
+JSON_BYTES: Final = 8 << 20
+"""Bytes of one JSON document: an index of 20,000 skills has fewer."""
+
+PACKED: Final = frozenset({"gzip", "x-gzip"})
+TAPES: Final = (".tar.gz", ".tgz")
+"""Names by which servers call an encoding what is how the file itself is packed."""
+
+CHUNK: Final = 1 << 16
+OK: Final = 200
+UNCHANGED: Final = 304
+CONDITIONS: Final = frozenset({"If-None-Match", "If-Modified-Since"})
+"""Headers of a request that a server may answer with `UNCHANGED`."""
+
+NOT_FOUND: Final = 404
+BUSY: Final = frozenset({429, 503})
+MOVED: Final = frozenset({301, 302, 303, 307, 308})
+SERVER_ERRORS: Final = 500
+
+
+class Answer(NamedTuple):
+    """A server's answer: ``url`` where it was found, ``status`` 200, or 304 if asked for."""
+
+    url: str
+    status: int
+    headers: http.client.HTTPMessage
+
+
+class Client:
+    """Asks for what belongs to one remote, within its bounds all together; for several threads.
+
+    Raises `RemoteUnreachable`, `RemoteRefused`, `RemoteInvalid`, `RemoteTooLarge`.
+    """
+
+    def __init__(self, url: str, bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._until = time.monotonic() + bounds.seconds
+        self._room = bounds.bytes
+        self._lock = Lock()
+        self._away: dict[tuple[str, int], RemoteUnreachable] = {}
+        self._first_place: str | None = "public" if bounds.public else None
+        self.url = resolved(url)
+        self._check_plain(split(url))
+        self._login = None if bounds.anonymous else login_at(split(url))
+
+    def json(self, url: str) -> tuple[Any, Answer]:
+        """Return a JSON document, and the answer that brought it."""
+        into = BytesIO()
+        answer = self.get(url, into, JSON_BYTES, {"Accept": "application/json"})
+        try:
+            return _json(into.getvalue().decode()), answer
+        except (ValueError, RecursionError):
+            raise RemoteInvalid(url=redacted(url), reason="it is not JSON") from None
+
+    def begins(self, url: str, size: int) -> bytes:
+        """Return the first ``size`` bytes of what lies at an address."""
+        into = BytesIO()
+        with suppress(RemoteTooLarge):
+            self.get(url, into, size, {}, cut=True)
+        return into.getvalue()
+
+    def get(
+        self,
+        url: str,
+        into: BinaryIO,
+        most: int,
+        headers: Mapping[str, str],
+        *,
+        cut: bool = False,
+    ) -> Answer:
+        """Write what lies at an address, at most ``most`` bytes, to ``into``.
+
+        ``cut``: write as much as is allowed before raising `RemoteTooLarge`.
+        """
+        redirects = busy = 0
+        while True:
+            with self._asked(url, headers) as response:
+                status = response.status
+                if status == OK:
+                    self._copy(response, into, most, url, cut=cut)
+                if status == OK or (status == UNCHANGED and not CONDITIONS.isdisjoint(headers)):
+                    return Answer(url, status, response.headers)
+            if status in MOVED:
+                redirects += 1
+                if redirects > REDIRECTS:
+                    reason = f"it redirects more than {REDIRECTS} times"
+                    raise RemoteInvalid(url=redacted(url), reason=reason)
+                url = resolved(url, response.headers.get("Location", ""))
+            elif status in BUSY and (busy := busy + 1) < ATTEMPTS:
+                self._wait(url, response.headers.get("Retry-After"), PAUSE * 2 ** (busy - 1))
+            elif status in BUSY or status >= SERVER_ERRORS:
+                reason = f"the server answers with HTTP status {status}"
+                raise RemoteUnreachable(url=redacted(url), reason=reason)
+            else:
+                raise RemoteRefused(url=redacted(url), status=status)
+
+    @staticmethod
+    def _check_plain(parts: SplitResult) -> None:
+        """Raise `RemoteInvalid` for plain http to another machine: others can read it."""
+        if parts.scheme == "http" and not is_loopback(parts.hostname):
+            reason = "plain http is only used on this machine: use https"
+            raise RemoteInvalid(url=redacted(parts.geturl()), reason=reason)
+
+    def _left(self) -> float:
+        return self._until - time.monotonic()
+
+    def _wait(self, url: str, said: str | None, seconds: float) -> None:
+        if said is not None:
+            with suppress(ValueError, OverflowError):
+                seconds = (
+                    float(said)
+                    if said.strip().isdecimal()
+                    else parsedate_to_datetime(said).timestamp() - time.time()
+                )
+        if seconds > self._left():
+            reason = f"the server is busy and asks to wait for {seconds:.0f} seconds"
+            raise RemoteUnreachable(url=redacted(url), reason=reason)
+        time.sleep(max(seconds, 0.0))
+
+    @contextmanager
+    def _asked(self, url: str, headers: Mapping[str, str]) -> Iterator[http.client.HTTPResponse]:
+        """Send a request; what is read of the answer is cut off when the time is up."""
+        parts = split(url)
+        self._check_plain(parts)
+        host, port = host_of(parts), port_of(parts)
+        own = {"Host": parts.netloc, "Accept-Encoding": "identity", "Connection": "close"}
+        own["User-Agent"] = APPLICATION
+        if self._login and origin_of(parts) == origin_of(split(self.url)):
+            own["Authorization"] = self._login
+        target = parts._replace(scheme="", netloc="").geturl()
+        if (away := self._away.get((host, port))) is not None:
+            raise RemoteUnreachable(url=redacted(url), reason=away.reason)
+        try:
+            with self._network(url):
+                proxy = self._proxy(parts)
+                if proxy is None:
+                    held = [self._connected(url, host, port)]
+                else:
+                    held = [tunnel(proxy, host, port, self._patience())]
+        except RemoteUnreachable as problem:
+            self._away[host, port] = problem  # an index may name it a thousand times
+            raise
+        late = Event()
+        timer = _cut_off_after(min(self._left(), self._bounds.patience), held, late)
+        try:
+            with self._network(url), _in_time(late):
+                if parts.scheme == "https":
+                    tls = self._tls
+                    held[0] = secured = tls.wrap_socket(
+                        held[0], server_hostname=host, do_handshake_on_connect=False
+                    )
+                    secured.do_handshake()
+                connection = http.client.HTTPConnection(host, port)
+                connection.sock = held[0]
+                connection.request("GET", target, headers={**headers, **own})
+                response = connection.getresponse()
+            timer.cancel()
+            timer = _cut_off_after(self._left(), held, late)
+            with response:
+                yield response
+        finally:
+            timer.cancel()
+            held[0].close()
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        return ssl.create_default_context()
+
+    def _patience(self) -> float:
+        return max(min(TIMEOUT, self._left()), 0.001)
+
+    def _proxy(self, parts: SplitResult) -> SplitResult | None:
+        """Return the proxy of the environment for an https address, if there is one.
+
+        The proxy resolves names itself, so only addresses in figures can be checked here.
+        """
+        said = getproxies().get("https")
+        if parts.scheme != "https" or not said or proxy_bypass(parts.netloc):
+            return None
+        try:
+            self._check(parts.geturl(), [ipaddress.ip_address(parts.hostname or "")])
+        except ValueError:
+            self._first_place = self._first_place or "public"
+        return urlsplit(said if "//" in said else f"//{said}")
+
+    def addresses(self) -> list[str]:
+        """Return those addresses of the host that may be asked; none if a proxy is asked.
+
+        Raises `RemoteInvalid`, `RemoteUnreachable`.
+        """
+        parts = split(self.url)
+        with self._network(self.url):
+            if self._proxy(parts) is not None:
+                return []
+            return [str(one) for one in self._found(self.url, host_of(parts), port_of(parts))]
+
+    def _found(self, url: str, host: str, port: int) -> list[IPAddress]:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        allowed = self._check(url, [ipaddress.ip_address(one[4][0]) for one in found])
+        if split(url).scheme == "http":
+            allowed = [address for address in allowed if place_of(address) == "loopback"]
+        return allowed
+
+    def _connected(self, url: str, host: str, port: int) -> socket.socket:
+        """Connect to the first address of a host that answers, and that may be asked."""
+        problem: OSError = OSError("there is no address of this host")
+        for address in self._found(url, host, port):
+            try:
+                return socket.create_connection((str(address), port), self._patience())
+            except OSError as error:
+                problem = error
+        raise problem
+
+    def _check(self, url: str, addresses: list[IPAddress]) -> list[IPAddress]:
+        """Return those of a host's addresses that may be asked. Raises `RemoteInvalid`."""
+        places = {address: place_of(address) for address in addresses}
+        if self._first_place is None:
+            allowed = [one for one in addresses if places[one] == "public"] or addresses
+            self._first_place = places[allowed[0]] if allowed else None
+        ours = {"public", self._first_place}
+        if self._first_place != "public":
+            ours.add("private")
+        allowed = [one for one in addresses if places[one] in ours or self._bounds.private]
+        if addresses and not allowed:
+            reason = f"it leads to a {places[addresses[0]]} address, which no server may name"
+            if self._bounds.public:
+                reason = stranger_reason(f"it leads to a {places[addresses[0]]} address", self.url)
+            raise RemoteInvalid(url=redacted(url), reason=reason)
+        return allowed
+
+    def _copy(
+        self,
+        response: http.client.HTTPResponse,
+        into: BinaryIO,
+        most: int,
+        url: str,
+        *,
+        cut: bool,
+    ) -> None:
+        encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+        if encoding != "identity" and not (encoding in PACKED and split(url).path.endswith(TAPES)):
+            reason = "it is sent in an encoding that was not asked for"
+            raise RemoteInvalid(url=redacted(url), reason=reason)
+        expected, size = response.length, 0
+        since, at_size = time.monotonic(), 0
+        if expected is not None and not cut:
+            self._check_size(url, expected, min(most, self._room))
+        while True:
+            with self._network(url):
+                chunk = response.read1(min(CHUNK, most + 1))
+            if not chunk:
+                self._check_time(url)  # or it ends because it was cut off
+                break
+            into.write(chunk[: most - size])
+            size += len(chunk)
+            self._check_size(url, size, most)
+            now = time.monotonic()
+            if now - since >= self._bounds.patience:
+                if size - at_size < self._bounds.slowest * (now - since):
+                    reason = f"it sends less than {self._bounds.slowest} bytes a second"
+                    raise RemoteUnreachable(url=redacted(url), reason=reason)
+                since, at_size = now, size
+            with self._lock:
+                self._room -= len(chunk)
+            if self._room < 0:
+                reason = f"all of it together has more than {self._bounds.bytes} bytes"
+                raise RemoteTooLarge(url=redacted(self.url), reason=reason)
+        if expected is not None and size != expected:
+            raise RemoteUnreachable(url=redacted(url), reason="the connection broke off")
+
+    @staticmethod
+    def _check_size(url: str, size: int, most: int) -> None:
+        if size > most:
+            reason = f"it has {size} bytes or more, and {max(most, 0)} are taken"
+            raise RemoteTooLarge(url=redacted(url), reason=reason)
+
+    @contextmanager
+    def _network(self, url: str) -> Iterator[None]:
+        """Say in our words what goes wrong between here and a server."""
+        self._check_time(url)
+        try:
+            yield
+        except (http.client.HTTPException, OSError, ValueError) as error:
+            self._check_time(url)
+            reason = reason_of(error)
+            if reason is not None:
+                raise RemoteUnreachable(url=redacted(url), reason=reason) from error
+            reason = "it does not answer in HTTP"
+            raise RemoteInvalid(url=redacted(url), reason=reason) from error
+
+    def _check_time(self, url: str) -> None:
+        if self._left() <= 0:
+            reason = f"it took more than {self._bounds.seconds:g} seconds"
+            raise RemoteUnreachable(url=redacted(url), reason=reason)
+
+
+def _json(text: str) -> Any:
+    """Parse JSON. Half of a surrogate pair, which no file or URL can hold, becomes a "?".
+
+    Raises ValueError, RecursionError.
+    """
+    found = json.loads(text)
+    if "\\ud" not in text.lower():
+        return found
+    return json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
+
+
+def _cut_off_after(seconds: float, held: list[socket.socket], late: Event) -> Timer:
+    """End a connection after some seconds, unless the timer is canceled."""
+
+    def end() -> None:
+        late.set()
+        cut_off(held)
+
+    timer = Timer(max(seconds, 0.0), end)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+@contextmanager
+def _in_time(late: Event) -> Iterator[None]:
+    """Raise TimeoutError for what fails because the connection was ended for being late."""
+    try:
+        yield
+    except (http.client.HTTPException, OSError, ValueError) as error:
+        raise (TimeoutError() if late.is_set() else error) from error

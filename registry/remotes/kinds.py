@@ -1,0 +1,217 @@
+"""The kinds of remotes, and what reads each; packages add others by entry points.
+
+An entry point of the group `GROUP`, named as the kind, is a function ``fetch(url, into, known)``.
+It writes the files of skills below ``into``, an empty folder (`pathlib.Path`), and returns the
+version that they are of, a text; where that is still ``known`` (None: nothing is), it returns None
+and writes nothing. Only kinds that the settings name (``source_kinds``) are loaded. What such a
+function writes is read as a stranger's: links are left out, paths are checked, all is bounded.
+"""
+
+import difflib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+from urllib.parse import unquote, urlsplit
+
+from registry.disk.files import digest, read_file
+from registry.errors import (
+    RegistryError,
+    RemoteInvalid,
+    RemoteProblem,
+    RemoteRefused,
+    RemoteTooLarge,
+    RemoteUnreachable,
+    SourceKindUnusable,
+)
+from registry.model import Remote
+from registry.remotes.address import ARCHIVES, check_file_host, redacted
+from registry.remotes.git import open_git
+from registry.remotes.snapshot import Blob, Bounds, Paths, Snapshot
+from registry.text import in_one_line
+
+GROUP: Final = "skill_registry.sources"
+
+
+MAX_REASON: Final = 500
+"""Characters that are shown of an error of a package."""
+
+Fetch: TypeAlias = Callable[[str, Path, str | None], str | None]
+
+
+def open_remote(
+    remote: Remote,
+    state: str,
+    known: str | None,
+    bounds: Bounds,
+    kinds: Sequence[str],
+    *,
+    commit: str | None = None,
+) -> AbstractContextManager[Snapshot | None]:
+    """Give what a remote holds now, or None: it is still ``known``.
+
+    ``state``: a folder of ours for what its kind keeps. ``kinds``: those that the settings name.
+    ``commit``: the commit of a git repository's pin, if that was asked before. Raises
+    `RemoteProblem`, `AddressInvalid`, `SourceKindUnusable`.
+    """
+    match remote.kind:
+        case "git":
+            url, ref, part = remote.url, remote.ref, remote.part
+            return open_git(url, ref, state, known, bounds, part=part, commit=commit)
+        case "archive":
+            from registry.remotes.archive import open_archive
+
+            return open_archive(_path_or_url(remote.url), state, known, bounds)
+        case "site":
+            from registry.remotes.site import open_site
+
+            return open_site(remote.url, state, known, bounds)
+        case "hub":
+            from registry.remotes.hub import open_hub
+
+            return open_hub(remote.url, state, known, bounds)
+        case kind:
+            return _open_added(load_kind(kind, kinds), remote.url, state, known, bounds)
+
+
+def _path_or_url(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme != "file":
+        return url
+    check_file_host(url, url)
+    return unquote(parts.path)
+
+
+def load_kind(name: str, kinds: Sequence[str]) -> Fetch:
+    """Load what reads a kind that a package adds. Raises `SourceKindUnusable`."""
+    from importlib.metadata import entry_points
+
+    if name not in kinds:
+        raise SourceKindUnusable(name=name, reason="the settings don't name it in source_kinds")
+    offered = {point.name: point for point in entry_points(group=GROUP)}
+    if name not in offered:
+        near = difflib.get_close_matches(name, offered, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise SourceKindUnusable(name=name, reason=f"no installed package offers it{hint}")
+    try:
+        fetch: Fetch = offered[name].load()
+    except Exception as error:  # whatever its package does when it is imported
+        raise SourceKindUnusable(name=name, reason=in_one_line(error)[:MAX_REASON]) from error
+    if not callable(fetch):
+        raise SourceKindUnusable(name=name, reason=f"{offered[name].value} is no function")
+    return fetch
+
+
+@dataclass(slots=True)
+class _Folder:
+    """What a function of a package wrote, as a `Snapshot`."""
+
+    version: str
+    files: dict[str, Blob]
+    notices: list[str]
+    root: Path
+    bounds: Bounds
+    made_at: int | None = None
+
+    def read(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """Yield the bytes of files as they are now."""
+        for path in paths:
+            yield path, read_file(str(self.root / path), self.bounds.artifact_bytes).data
+
+
+@contextmanager
+def _open_added(
+    fetch: Fetch, url: str, state: str, known: str | None, bounds: Bounds
+) -> Iterator[Snapshot | None]:
+    into = Path(tempfile.mkdtemp(dir=state))
+    try:
+        try:
+            version = fetch(url, into, known)
+        except (OSError, RegistryError) as error:
+            raise RemoteUnreachable(url=url, reason=in_one_line(error)[:MAX_REASON]) from error
+        except Exception as error:  # whatever a package does
+            raise RemoteInvalid(url=url, reason=in_one_line(error)[:MAX_REASON]) from error
+        if version is None and known is not None:
+            yield None
+            return
+        if not isinstance(version, str) or not version or not version.isprintable():
+            raise RemoteInvalid(url=url, reason="its kind named no version")
+        yield _written(into, version, url, bounds)
+    finally:
+        shutil.rmtree(into, ignore_errors=True)
+
+
+def _written(into: Path, version: str, url: str, bounds: Bounds) -> _Folder:
+    files: dict[str, Blob] = {}
+    notices, paths, room = [], Paths(), bounds.bytes
+    for holder, _folders, names in os.walk(into):
+        for name in sorted(names):
+            file = Path(holder, name)
+            path = file.relative_to(into).as_posix()
+            if file.is_symlink() or not file.is_file():
+                notices.append(f"{path!r} is no plain file, and was left out")
+            elif reason := paths.add(path):
+                notices.append(f"{path!r} is left out: it {reason}")
+            else:
+                facts = file.stat()
+                room -= facts.st_size
+                if room < 0 or len(files) >= bounds.files:
+                    reason = f"more than {bounds.bytes} bytes, or {bounds.files} files"
+                    raise RemoteTooLarge(url=url, reason=reason)
+                data = read_file(str(file), bounds.artifact_bytes).data
+                is_program = bool(facts.st_mode & 0o100)
+                files[path] = Blob(digest(data), is_program, facts.st_size)
+    return _Folder(version, files, notices, into, bounds)
+
+
+Kind: TypeAlias = Literal["archive", "site", "hub"]
+
+TAR_MAGIC: Final = 257
+"""Where a tar says that it is one (POSIX, ustar)."""
+
+
+def detect_kind(url: str, bounds: Bounds) -> Kind:
+    """Return what an http or https address is: an archive, a site with an index, or a hub.
+
+    Raises `RemoteInvalid`, which says what was tried; `RemoteRefused` where a server wants to
+    know who asks; `RemoteUnreachable`.
+    """
+    from registry.remotes.http import NOT_FOUND, Client
+    from registry.remotes.hub import SKILLS, find_base, page_of
+    from registry.remotes.site import NEW, WELL_KNOWN, find_index
+    from registry.remotes.unpacking import GZIP
+
+    def is_archive() -> bool:
+        start = client.begins(client.url, TAR_MAGIC + len("ustar"))
+        magics = ((0, GZIP), (0, b"PK\x03\x04"), (TAR_MAGIC, b"ustar"))
+        return any(start[at:].startswith(magic) for at, magic in magics)
+
+    client = Client(url, bounds)
+    if urlsplit(client.url).path.lower().endswith(ARCHIVES):
+        return "archive"
+    answers: dict[Kind, Callable[[], bool]] = {
+        "archive": is_archive,
+        "site": lambda: bool(find_index(client)),
+        "hub": lambda: bool(page_of(client, find_base(client), 1)),
+    }
+    refused: list[RemoteProblem] = []
+    for kind, answer in answers.items():
+        try:
+            if answer():
+                return kind
+        except RemoteInvalid:
+            continue
+        except RemoteRefused as problem:
+            if problem.status != NOT_FOUND:
+                refused.append(problem)
+    if refused:
+        raise refused[0]
+    reason = (
+        f"it is no archive, and there is neither an index of skills ({WELL_KNOWN}{NEW}) nor a "
+        f"list of them ({SKILLS})"
+    )
+    raise RemoteInvalid(url=redacted(client.url), reason=reason)

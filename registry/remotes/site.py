@@ -1,0 +1,211 @@
+"""A source that is a web site with an index of skills (discovery RFC 0.2.0, and its form 0.1.0)."""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote, urlsplit
+
+from registry.document.names import check_new_name
+from registry.errors import RemoteInvalid, RemoteProblem, RemoteRefused, RemoteTooLarge
+from registry.remotes.address import redacted, resolved
+from registry.remotes.artifacts import (
+    ArtifactCache,
+    Stored,
+    Wanted,
+    fetch_skills,
+    files_of,
+    made_at,
+    open_cache,
+    version_of,
+)
+from registry.remotes.http import NOT_FOUND, Answer, Client
+from registry.remotes.snapshot import Bounds, Notices, Paths, Snapshot
+from registry.remotes.unpacking import BadArchive
+from registry.text import quoted
+
+SCHEMA: Final = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
+"""What the newer form of an index says of itself; compared as a whole, never fetched."""
+DESCRIPTION: Final = 1024
+"""Characters that a description in the index may have (discovery RFC 0.2.0)."""
+
+WELL_KNOWN: Final = "/.well-known/"
+NEW: Final = "agent-skills/index.json"
+OLD: Final = "skills/index.json"
+
+_DIGEST: Final = re.compile(r"sha256:([0-9a-f]{64})")
+
+
+class Index(NamedTuple):
+    """An index of skills, and where it was found; ``skills`` are as the server wrote them."""
+
+    url: str
+    skills: list[Any]
+    has_digests: bool
+    made_at: int | None
+
+
+class _Entry(NamedTuple):
+    """A skill of the newer form: what it will be stored as, and the address of that."""
+
+    stored: Stored
+    digest: str
+    url: str
+
+
+@contextmanager
+def open_site(url: str, state: str, known: str | None, bounds: Bounds) -> Iterator[Snapshot | None]:
+    """Open the skills that a site offers, each in a folder of its name; None: as ``known``.
+
+    The version covers the names and the digests. Raises `RemoteProblem` and its subclasses,
+    OSError.
+    """
+    client = Client(url, bounds)
+    index = find_index(client)
+    if len(index.skills) > bounds.files:
+        reason = f"it lists {len(index.skills)} skills, and {bounds.files} are taken"
+        raise RemoteTooLarge(url=redacted(index.url), reason=reason)
+    notices = Notices()
+    with open_cache(state) as kept:
+        offers: dict[str, Stored] = {}
+        if index.has_digests:
+            entries = _entries(index, notices)
+            offers = {name: entry.stored for name, entry in entries.items()}
+            if version_of(offers) == known:
+                yield None
+                return
+            wanted = [
+                Wanted(name, partial(_bring, client, kept, entry, bounds))
+                for name, entry in entries.items()
+            ]
+        else:
+            wanted = list(_loose(client, kept, index, bounds, notices))
+        before = kept.noted("skills")
+        kept.keep_only(files_of([*before.values(), *offers.values()]))
+        gathered = fetch_skills(kept, wanted, before, known, bounds, notices, url=index.url)
+        yield gathered.tree(index.made_at)
+        kept.note({"skills": gathered.stored})
+        kept.keep_only(files_of(gathered.stored.values()))
+
+
+def find_index(client: Client) -> Index:
+    """Return the first index that a site has, below the address or at the host's root.
+
+    Raises `RemoteProblem`: of the first place that says more than that nothing is there.
+    """
+    problems: list[RemoteProblem] = []
+    for url in _places(client.url):
+        try:
+            return _index(url, *client.json(url))
+        except (RemoteRefused, RemoteInvalid) as problem:
+            problems.append(problem)
+    gone = [problem for problem in problems if getattr(problem, "status", 0) != NOT_FOUND]
+    raise (
+        gone[0]
+        if gone
+        else RemoteInvalid(
+            url=redacted(client.url), reason=f"there is no index of skills at {WELL_KNOWN}{NEW}"
+        )
+    )
+
+
+def _places(url: str) -> list[str]:
+    parts = urlsplit(url)
+    below = parts.path.partition(WELL_KNOWN)[0].rstrip("/")
+    paths = [f"{base}{WELL_KNOWN}{name}" for name in (NEW, OLD) for base in (below, "")]
+    return [parts._replace(path=path, query="").geturl() for path in dict.fromkeys(paths)]
+
+
+def _index(url: str, document: Any, answer: Answer) -> Index:
+    if not isinstance(document, dict) or not isinstance(document.get("skills"), list):
+        raise RemoteInvalid(url=redacted(url), reason="it is no index of skills")
+    schema = document.get("$schema")
+    if schema not in {None, SCHEMA} if isinstance(schema, str | None) else True:
+        said = quoted(schema)
+        raise RemoteInvalid(url=redacted(url), reason=f"it is an index of an unknown form, {said}")
+    return Index(answer.url, document["skills"], schema is not None, made_at(answer.headers))
+
+
+def _entries(index: Index, notices: Notices) -> dict[str, _Entry]:
+    """Return what an index offers by names; what breaks a rule is left out with a notice."""
+    found: dict[str, _Entry] = {}
+    for entry in index.skills:
+        name = _name(entry)
+        if name in found:
+            notices.refuse(name, "is there twice")
+            continue
+        try:
+            found[name] = _entry(entry, index.url)
+        except (BadArchive, RemoteInvalid) as problem:
+            notices.leave_out(name, str(problem))
+    return found
+
+
+def _name(entry: Any) -> str:
+    name = entry.get("name") if isinstance(entry, dict) else None
+    return name if isinstance(name, str) else "a skill without a name"
+
+
+def _entry(entry: Any, base: str) -> _Entry:
+    """Return what an entry says. Raises `BadArchive`, `RemoteInvalid` where it breaks a rule."""
+    if (reason := check_new_name(_name(entry))) is not None:
+        raise BadArchive(reason)
+    kind, description, url, digest = map(entry.get, ("type", "description", "url", "digest"))
+    if not isinstance(description, str) or not 0 < len(description) <= DESCRIPTION:
+        raise BadArchive(f"its description has not 1 to {DESCRIPTION} characters")
+    known = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
+    if known is None:
+        raise BadArchive("its digest is no SHA-256")
+    if not isinstance(url, str) or not url:
+        raise BadArchive("it has no address")
+    if kind not in ("archive", "skill-md"):
+        raise BadArchive(f"it is of an unknown type, {quoted(kind)}")
+    stored: Stored = known[1] if kind == "archive" else {"SKILL.md": known[1]}
+    return _Entry(stored, known[1], resolved(base, url))
+
+
+def _bring(client: Client, kept: ArtifactCache, entry: _Entry, bounds: Bounds) -> Stored:
+    if kept.has(entry.digest):
+        return entry.stored
+    if kept.download(client, entry.url, bounds.artifact_bytes) != entry.digest:
+        raise BadArchive("what lies at its address is not what its digest says")
+    return entry.stored
+
+
+def _loose(
+    client: Client, kept: ArtifactCache, index: Index, bounds: Bounds, notices: Notices
+) -> Iterator[Wanted]:
+    """Yield the skills of the older form, whose files lie beside the index, without digests."""
+    known = set()
+    for entry in index.skills:
+        name = _name(entry)
+        files = entry.get("files") if isinstance(entry, dict) else None
+        reason = "it is there twice" if name in known else check_new_name(name)
+        reason = reason or _why_not(files, bounds)
+        if reason is not None:
+            notices.leave_out(name, reason)
+            continue
+        known.add(name)
+        urls = {path: f"{quote(name)}/{quote(path)}" for path in files or ()}
+        yield Wanted(name, partial(_bring_files, client, kept, index.url, urls, bounds))
+
+
+def _why_not(files: Any, bounds: Bounds) -> str | None:
+    """Return why these can't be the files of a skill, or None."""
+    if not isinstance(files, list) or not all(isinstance(path, str) for path in files):
+        return "it lists no files"
+    if len(files) > bounds.artifact_files:
+        return f"it has more than {bounds.artifact_files} files"
+    paths = Paths()
+    refused = ((path, paths.add(path)) for path in files)
+    return next((f"{quoted(path)} {reason}" for path, reason in refused if reason), None)
+
+
+def _bring_files(
+    client: Client, kept: ArtifactCache, base: str, urls: Mapping[str, str], bounds: Bounds
+) -> Stored:
+    return {
+        path: kept.download(client, resolved(base, url), bounds.artifact_bytes)
+        for path, url in urls.items()
+    }

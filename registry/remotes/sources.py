@@ -1,0 +1,404 @@
+"""Remote sources: added, synced, changed, trusted and removed."""
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from difflib import get_close_matches
+from importlib import import_module
+from threading import Thread
+from typing import Any, Final, Unpack
+
+from registry.catalog.resolve import resolve
+from registry.core import Core
+from registry.db.read.sources import list_sources
+from registry.errors import (
+    PinMoved,
+    RegistryError,
+    RemoteInvalid,
+    ShorthandUnclear,
+    SkillNotFound,
+    SourceExists,
+    UsageProblem,
+)
+from registry.model import Remote, Scope, Source
+from registry.remotes.address import Address, meant, normalize_url
+from registry.remotes.snapshot import Bounds
+from registry.sync import source_changes
+from registry.sync import sources as folders
+from registry.sync.owned import check_ours, is_here, is_ours
+from registry.sync.planning import SyncOptions
+from registry.sync.report import Fetched, Progress, SyncReport, joined
+from registry.sync.run import sync as sync_folders
+from registry.text import name_key
+
+AT_ONCE: Final = 4
+"""Remotes that are asked at once."""
+
+ASK_SECONDS: Final = 30.0
+"""Within which a remote has to say whether it has something newer."""
+
+SCOPE: Final[Scope] = "community"
+"""Of a remote source unless told: what strangers write hides nothing of the user's own."""
+
+
+def sync(  # noqa: C901  # targets that are addresses, then batches
+    core: Core,
+    targets: Sequence[str] = (),
+    options: SyncOptions = SyncOptions(),  # noqa: B008  # a frozen value
+    *,
+    scope: Scope | None = None,
+    name: str | None = None,
+    wait: bool = False,
+    progress: Progress | None = None,
+) -> SyncReport:
+    """Fetch the remote ones among the targets (none: all sources), then sync; see `SkillRegistry`.
+
+    An address that is not a source yet becomes one. What can't be fetched stays as it is.
+    """
+    known = list_sources(core.reader, counted=False)
+    chosen: list[str] = []
+    fetched: dict[str, Fetched] = {}
+    told = progress or (lambda _doing, _done, _total: None)
+    addresses = [address_of(core, known, target) for target in targets]
+    for target, address in zip(targets, addresses, strict=True):
+        source = None if address is None else _same(known, address)
+        if address is None or source is not None:
+            chosen.append(target if source is None else source.name)
+            continue
+        if options.dry_run:
+            message = f"{target} is no source yet, and what lies elsewhere has to be fetched first"
+            raise UsageProblem(message=f"{message}: sync it without --dry-run")
+        told("fetching", 0, None)
+        try:
+            source, got = _add(core, address, name=name, scope=scope, priority=0)
+        except SourceExists:
+            known = list_sources(core.reader, counted=False)
+            source = _same(known, address)
+            if source is None:
+                raise
+        else:
+            fetched[source.path] = got
+            known, name = [*known, source], None
+        chosen.append(source.name)
+    remotes = [
+        one
+        for one in known
+        if one.remote is not None
+        and one.path not in fetched
+        and (one.name in chosen or one.path in chosen if targets else one.enabled)
+        and is_here(core, one.host, one.path)
+    ]
+
+    def stored(some: Sequence[str], **new: Any) -> SyncReport:
+        return sync_folders(
+            core, some, options, wait=wait, progress=progress, fetched=fetched, **new
+        )
+
+    if not remotes or options.dry_run:
+        return stored(chosen, scope=scope, name=name)
+    from registry.remotes.fetch import fetch_sources
+
+    report = None
+    late = {one.path: one.name for one in remotes}
+    with closing(fetch_sources(core, remotes, told, options)) as batches:
+        for batch in batches:
+            fetched.update(batch)
+            late = {path: name for path, name in late.items() if path not in batch}
+            if report is not None:
+                report = joined(report, stored(list(batch))) if batch else report
+            elif not late:
+                report = stored(chosen, scope=scope, name=name)
+            elif others := _without(core, known, chosen, late):
+                report = stored(others, scope=scope, name=name)
+    assert report is not None  # noqa: S101  # the last batch leaves nothing late
+    return report
+
+
+def _without(
+    core: Core, known: Sequence[Source], chosen: Sequence[str], late: Mapping[str, str]
+) -> list[str]:
+    """Return what is to be synced but for sources that are still fetched."""
+    targets = chosen or [one.path for one in known if one.enabled and is_ours(core, one)]
+    return [one for one in targets if one not in late and one not in late.values()]
+
+
+def add(core: Core, target: str, *, name: str | None, scope: Scope | None, priority: int) -> Source:
+    """Register a folder, or fetch a remote and register its checkout.
+
+    See `SkillRegistry.add_source`.
+    """
+    known = list_sources(core.reader, counted=False)
+    address = address_of(core, known, target)
+    if address is None:
+        return folders.add(core, target, name=name, scope=scope or "personal", priority=priority)
+    same = _same(known, address)
+    if same is not None:
+        raise SourceExists(name=same.name, path=same.path)
+    return _add(core, address, name=name, scope=scope, priority=priority)[0]
+
+
+class SourceChange(source_changes.Change, total=False):
+    """What of a source is to be different; see `SkillRegistry.update_source`."""
+
+    ref: str | None
+
+
+def update(
+    core: Core, name: str, ref: str | None = None, **change: Unpack[source_changes.Change]
+) -> Source:
+    """Change a source; see `SkillRegistry.update_source`.
+
+    ``ref``: its pin, which the remote is asked for; empty: none.
+    """
+    if unknown := change.keys() - source_changes.Change.__annotations__.keys():
+        told = ", ".join(["ref", *source_changes.Change.__annotations__])
+        raise UsageProblem(message=f"a source has no {min(unknown)} to change; there are: {told}")
+    source = folders.find(core, name)
+    if ref is not None:
+        from registry.db.write.access import record_audit
+        from registry.db.write.sources import record_remote
+        from registry.remotes.address import check_ref
+        from registry.remotes.checkout import Checkout, home_of
+        from registry.remotes.git import Git
+
+        if source.remote is None or source.remote.kind != "git":
+            raise UsageProblem(message=f"{source.name} is no git repository: it has no pin")
+        check_ref(ref or "HEAD", ref)
+        check_ours(core, source)
+        remote = replace(source.remote, ref=ref or None)
+        with Checkout.locked(home_of(source.path, source.name)) as checkout:
+            checkout.check_asked(source.remote, source.name, remote)
+            if ref:
+                Git(remote.url, "", Bounds(seconds=ASK_SECONDS)).find(ref)
+            # What of it is refused changes no pin.
+            changed = source_changes.update(core, source.name, **change)
+            pins = [source.remote.ref, remote.ref]
+            with core.writer.transaction() as connection:
+                record_remote(connection, source.id, remote)
+                record_audit(connection, "source changed", changed.name, pin=pins)
+                checkout.ask(remote)
+        return next(one for one in list_sources(core.reader) if one.id == source.id)
+    return source_changes.update(core, source.name, **change)
+
+
+def trust(
+    core: Core,
+    name: str,
+    *,
+    revoke: bool = False,
+    as_admin: bool = False,
+    shown: Collection[str | None] | None = None,
+) -> int:
+    """Trust the quarantined skills of a source; return how many there were.
+
+    ``shown``: trust only if these are their tree hashes. ``revoke``: instead quarantine the skills
+    with security errors. Raises `TrustOutdated`, and `UsageProblem` for a local folder.
+    """
+    from registry.db.write.sources import distrust_source, trust_source
+
+    source = folders.find(core, name)
+    check_ours(core, source, as_admin=as_admin)
+    if revoke and source.remote is None:
+        raise UsageProblem(message=f"{source.name} is your own: nothing of it is held back")
+    with core.writer.transaction() as connection:
+        if revoke:
+            return distrust_source(connection, source.id)
+        return trust_source(connection, source.id, shown)
+
+
+def remove(
+    core: Core, name: str, *, as_admin: bool = False, with_tombstones: bool = True
+) -> Source:
+    """Forget a source, and remove the checkout of a remote one.
+
+    ``with_tombstones``: its skills count as gone from now on; else as never seen.
+    """
+    source = source_changes.remove(core, name, as_admin=as_admin, with_tombstones=with_tombstones)
+    if source.remote is not None and is_here(core, source.host, source.path):
+        from registry.remotes.checkout import remove_checkout
+
+        # What is another user's, another source's or none of ours is left alone.
+        with suppress(RegistryError, OSError):
+            remove_checkout(source.path, source.remote, source.name)
+    return source
+
+
+def asked(core: Core, sources: Sequence[Source]) -> list[Source]:
+    """Ask the remotes of sources, several at once, whether they have something newer."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(AT_ONCE, "registry-ask") as pool:
+        answers = pool.map(lambda one: _behind(core, one), sources)
+        return [
+            one if one.remote is None else replace(one, remote=replace(one.remote, behind=answer))
+            for one, answer in zip(sources, answers, strict=True)
+        ]
+
+
+def _behind(core: Core, source: Source) -> bool | None:
+    """Tell whether the remote of a source has something newer; None: it has none, or is away.
+
+    A pin that moved counts as newer, and is a warning. An unexpected error is one, too.
+    """
+    if source.remote is None or not is_here(core, source.host, source.path):
+        return None
+    try:
+        return _is_behind(core, source, source.remote)
+    except PinMoved as moved:
+        core.warn(f"{source.name}: {moved}")
+        return True
+    except (RegistryError, OSError):
+        return None
+    except Exception as error:  # noqa: BLE001  # a server's answer must not hide other sources
+        from registry.remotes.fetch import internal, log
+
+        log.debug("Asking %s failed", source.name, exc_info=True)
+        core.warn(f"{source.name}: {internal(error)}")
+        return None
+
+
+def _is_behind(core: Core, source: Source, remote: Remote) -> bool:
+    """Tell whether the remote of a source has something newer. Raises `RegistryError`, OSError."""
+    from registry.remotes.checkout import Checkout, home_of
+    from registry.remotes.kinds import open_remote
+
+    kinds, bounds = core.settings.source_kinds, Bounds(seconds=ASK_SECONDS)
+    home = home_of(source.path, source.name)
+    if remote.kind == "git":
+        from registry.remotes.fetch import pin_now
+        from registry.remotes.git import Git, is_changed
+
+        checkout = Checkout(home)
+        is_ours = checkout.is_of(remote)
+        pin = pin_now(checkout, remote, source.name, bounds) if is_ours else None
+        now = Git(remote.url, "", bounds).find(remote.ref) if pin is None else pin.commit
+        before = remote.version
+        if before is None or before == now or remote.part is None:
+            return now != before
+        return is_changed(remote.url, remote.part, before, now, bounds)
+    with (
+        Checkout.locked(home) as checkout,
+        open_remote(remote, checkout.state, remote.version, bounds, kinds) as tree,
+    ):
+        return tree is not None
+
+
+def kind_of(address: Address, bounds: Bounds = Bounds()) -> str:  # noqa: B008  # a frozen value
+    """Return the kind of an address; for an http address the server is asked.
+
+    Raises `RemoteProblem`.
+    """
+    if address.kind != "web":
+        return address.kind
+    from registry.remotes.git import Git
+    from registry.remotes.kinds import detect_kind
+
+    try:
+        return detect_kind(address.url, bounds)
+    except RemoteInvalid:
+        try:
+            Git(address.url, "", bounds).find(None)
+        except RegistryError:
+            pass
+        else:
+            return "git"
+        raise
+
+
+def address_of(core: Core, known: Sequence[Source], target: str) -> Address | None:
+    """Return the address that a target means; None if it is a source or a folder of this machine.
+
+    ``owner/repo`` looks like ``source/skill``, so a typing error could install the skill of a
+    stranger. Unless one of the ``known`` sources has the repository, the shorthand is refused if it
+    names a skill, a deleted skill, or begins like the name of a source. Raises `SkillNotFound`,
+    `SkillAmbiguous`, `UsageProblem`, `AddressInvalid`.
+    """
+    if any(target in {one.name, one.path} for one in known):
+        return None
+    path = os.path.expanduser(target.replace("\0", "\ufffd"))
+    address = meant(core.settings, target)
+    if address is None or (os.path.isdir(path) and "://" not in target):
+        return None
+    if address.is_short and not _has_repository(known, address):
+        _check_shorthand(core, known, target)
+    return address
+
+
+def new_shorthand(core: Core, target: str) -> Address | None:
+    """Return the address of a shorthand that no source has yet; a user has to confirm it.
+
+    Raises as `address_of`.
+    """
+    known = list_sources(core.reader, counted=False)
+    address = address_of(core, known, target)
+    is_new = address is not None and address.is_short and not _has_repository(known, address)
+    return address if is_new else None
+
+
+def _has_repository(known: Sequence[Source], address: Address) -> bool:
+    urls = {normalize_url(one.remote.url) for one in known if one.remote is not None}
+    return normalize_url(address.url) in urls
+
+
+def _check_shorthand(core: Core, known: Sequence[Source], text: str) -> None:
+    """Raise an error if a shorthand may be a skill's handle; only visible sources are compared."""
+    explicit = f"github:{text}"
+    try:
+        skill = resolve(core.reader, text).skill
+    except SkillNotFound as error:
+        found = error
+    else:
+        message = f"{text} is a skill of the source {skill.source}. For a repository: {explicit}"
+        raise UsageProblem(message=message)
+    if type(found) is not SkillNotFound:  # a deleted skill
+        raise found
+    names = {name_key(one.name): one.name for one in known}
+    near = get_close_matches(name_key(text.partition("/")[0]), names, n=1)
+    if near:
+        raise ShorthandUnclear(text, found.similar, names[near[0]], explicit)
+
+
+def _same(known: Sequence[Source], address: Address) -> Source | None:
+    """Return the source that is a checkout of an address already."""
+    asked = address.ref, address.part, address.only
+    for one in known:
+        remote = one.remote
+        is_there = remote is not None and normalize_url(remote.url) == normalize_url(address.url)
+        if remote is not None and is_there and (remote.ref, remote.part, remote.only) == asked:
+            return one
+    return None
+
+
+def _add(
+    core: Core, address: Address, *, name: str | None, scope: Scope | None, priority: int
+) -> tuple[Source, Fetched]:
+    """Fetch an address into a new checkout, then register that: a failure leaves nothing."""
+    from registry.remotes.checkout import new_place, tree_of
+    from registry.remotes.fetch import fetch
+
+    kind = kind_of(address)
+    remote = Remote(kind, address.url, address.ref, address.part, address.only)
+    telling = address.host if kind in {"site", "hub"} else address.telling
+    # What stores it takes a quarter of a second to import: the remote takes its time, too.
+    Thread(target=import_module, args=("registry.sync.apply",)).start()
+    with new_place(telling) as (draft, home):
+        got = fetch(core, remote, draft, name or address.url)
+        os.rename(draft, home)
+        source = None
+        while source is None:
+            same = _same(list_sources(core.reader, counted=False), address)
+            if same is not None:  # which somebody added meanwhile
+                raise SourceExists(name=same.name, path=same.path)
+            # A name that nobody gave may be taken in this moment, too: there is another.
+            with suppress(*() if name else (SourceExists,)):
+                source = folders.add(
+                    core,
+                    tree_of(home),
+                    name=name,
+                    scope=scope or SCOPE,
+                    priority=priority,
+                    remote=got.remote,
+                    telling=telling,
+                )
+    return source, got

@@ -1,0 +1,238 @@
+"""Authentication: by token, by a browser's cookie, by a trusted proxy, or as the local user."""
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+
+from registry.errors import DatabaseProblem
+from registry.mcp.fairness import Network, caller, is_from
+from registry.remotes.address import is_loopback
+from registry.web.rendering import refused
+from registry.web.state import Visitor
+
+log = logging.getLogger(__name__)
+
+INVALID: Final = "That token is not known, or not valid any more."
+COOKIE: Final = "skill_registry"
+MAX_FORM: Final = 32 << 10
+"""Bytes of the form that signs in, with the address that was asked for."""
+
+MAX_PARAMETERS: Final = 100
+"""Parameters of one URL."""
+
+OPEN: Final = frozenset({"/healthz", "/robots.txt"})
+"""Paths that need no token, besides static files: they contain no data about skills."""
+
+STATIC: Final = "/static/"
+
+FORWARDED: Final = (
+    *("via", "forwarded", "x-forward", "x-real-", "x-original-", "x-proxy", "proxy-", "x-via"),
+    *("client-ip", "x-client-ip", "x-cluster-client-ip", "true-client-", "x-remote-", "remote-"),
+    *("cf-", "cdn-", "fastly-", "fly-", "x-amzn-", "x-amz-", "x-azure-", "x-arr-", "x-ms-client-"),
+    *("x-goog-", "x-cloud-trace-", "x-appengine-", "x-vercel-", "x-nf-", "akamai-", "x-akamai-"),
+    *("x-envoy-", "x-varnish", "x-auth-request-", "x-scheme", "x-url-scheme", "front-end-https"),
+    *("tailscale-", "ngrok-"),
+)
+"""Prefixes of headers that proxies, tunnels and content networks add to a request."""
+
+OLD_HTTP: Final = frozenset({"0.9", "1.0"})
+"""Versions of HTTP that browsers and agents no longer speak, and proxies still do."""
+
+SIGNING: Final = ("/login", "/logout")
+
+_OURS: Final = re.compile(r"/(?![/\\])[!-~]*")
+"""A path, and not what a browser takes for another host."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """A header in which a proxy at one of these addresses says who asks; and what they may see."""
+
+    header: str
+    networks: Sequence[Network]
+    personality: str | None = None
+
+
+class Auth:
+    """ASGI middleware that finds the visitor of each request, or refuses the request.
+
+    ``known`` returns the visitor of a token. If ``is_open``, a request from this machine needs no
+    token, unless it shows any sign of a proxy. ``sign_in`` makes the page that asks for a token.
+    ``secure``: browsers come over TLS.
+    """
+
+    look_again = 5.0
+    """Seconds after which it is asked again whether who listens may still do so."""
+
+    def __init__(
+        self,
+        app: Any,
+        *,
+        known: Callable[[str], Awaitable[Visitor | None]],
+        sign_in: Callable[[str, str], Response],
+        is_open: bool,
+        trusted: Trusted | None = None,
+        secure: bool = False,
+    ) -> None:
+        self._app = app
+        self._known = known
+        self._sign_in = sign_in
+        self._is_open = is_open and trusted is None
+        self._trusted = trusted
+        self._secure = secure
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request, or hand it on with its visitor."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        if scope["query_string"].count(b"&") >= MAX_PARAMETERS:
+            told = f"A URL may have {MAX_PARAMETERS} parameters at most"
+            await refused(request.headers, 400, told, {})(scope, receive, send)
+            return
+        try:
+            answer = await self._answer(request)
+        except DatabaseProblem as error:
+            log.warning("Who asks can't be told: %s", error)
+            told = "Who you are can't be told at the moment"  # nor what the database is called
+            answer = refused(request.headers, 503, told, {"cache-control": "no-store"})
+        if answer is not None:
+            await answer(scope, receive, send)
+        elif scope["path"] == "/mcp":
+            await self._while_let_in(request, send)
+        else:
+            await self._app(scope, receive, send)
+
+    async def _while_let_in(self, request: Request, send: Any) -> None:
+        """Pass a request on, and end the stream that it opened when its visitor loses access."""
+        visitor, is_open = request.scope["visitor"], False
+
+        async def noted(message: Any) -> None:
+            nonlocal is_open
+            is_open = message["type"] == "http.response.start" or message.get("more_body", False)
+            await send(message)
+
+        answering = asyncio.ensure_future(self._app(request.scope, request.receive, noted))
+        try:
+            while not (await asyncio.wait({answering}, timeout=self.look_again))[0]:
+                with suppress(DatabaseProblem):  # that is said to who asks next
+                    if is_open and await self._visitor(request) != visitor:
+                        answering.cancel()
+                        await asyncio.wait({answering})
+                        await send({"type": "http.response.body", "body": b""})
+                        return
+            await answering
+        finally:
+            answering.cancel()
+
+    async def _answer(self, request: Request) -> Response | None:
+        """Return the response to a request without access; None if its visitor has access."""
+        path, method = request.scope["path"], request.method
+        if path == "/login" and method == "POST":
+            return await self._signed_in(request)
+        if path == "/logout" and method == "POST":
+            left = RedirectResponse("/login", 303)
+            left.delete_cookie(COOKIE, httponly=True, samesite="lax", secure=self._secure)
+            return left
+        is_open = path in OPEN or path.startswith(STATIC)
+        visitor = None if is_open else await self._visitor(request)
+        request.scope["visitor"] = visitor
+        return None if is_open or visitor is not None else self._refusal(request)
+
+    async def _visitor(self, request: Request) -> Visitor | None:
+        headers = request.headers
+        given = [one.partition(" ") for one in headers.getlist("authorization")]
+        if any(scheme.lower() == "bearer" for scheme, _, _ in given):
+            return await self._of_token(given[0][2].strip()) if len(given) == 1 else None
+        peer = request.client.host if request.client else ""
+        if self._trusted is not None:
+            named = headers.getlist(self._trusted.header)
+            if len(named) == 1 and named[0] and is_from(peer, self._trusted.networks):
+                visitor = Visitor(named[0][:200], personality=self._trusted.personality)
+                caller().who = f"{visitor.name} at {caller().address}"
+                return visitor
+        token = _cookie(headers)
+        if token and (known := await self._of_token(token)) is not None:
+            return known
+        # A browser's Authorization header may be meant for a proxy, which passes it on.
+        if self._is_open and not given and is_loopback(peer) and not _is_forwarded(request):
+            return Visitor("local", is_local=True)
+        return None
+
+    async def _of_token(self, token: str) -> Visitor | None:
+        """Return the visitor of a token, and count the request as one of the token."""
+        visitor = await self._known(token)
+        if visitor is not None:
+            caller().who = f"token {visitor.name}"
+        return visitor
+
+    async def _signed_in(self, request: Request) -> Response:
+        """Give a browser a cookie for a token, which only a form of ours can send."""
+        body = b""
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MAX_FORM:
+                return self._sign_in("That is no token.", "/")
+        form = dict(parse_qsl(body.decode("utf-8", "replace")))
+        token, wanted = form.get("token", "").strip(), _ours(form.get("wanted", "/"))
+        if await self._known(token) is None:
+            return self._sign_in(INVALID, wanted)
+        entered = RedirectResponse(wanted, 303)
+        # A link on another site brings it along, nothing else does: pages only read.
+        entered.set_cookie(
+            COOKIE, token, httponly=True, samesite="lax", secure=self._secure, path="/"
+        )
+        return entered
+
+    def _refusal(self, request: Request) -> Response:
+        is_page = "text/html" in request.headers.get("accept", "")
+        if (
+            is_page
+            and request.method == "GET"
+            and not request.url.path.startswith(("/api/", "/mcp"))
+        ):
+            return self._sign_in("", _ours(_asked(request)))
+        told, how = "A token is needed.", "Bearer"
+        if request.headers.get("authorization", "").lower().startswith("bearer "):
+            told, how = INVALID, 'Bearer error="invalid_token"'
+        return PlainTextResponse(
+            f"{told}\n", 401, {"www-authenticate": how, "cache-control": "no-store"}
+        )
+
+
+def _is_forwarded(request: Request) -> bool:
+    """Tell whether a request has a sign of a proxy. Some proxies leave none."""
+    if request.scope.get("http_version") in OLD_HTTP:
+        return True
+    return any(name.lower().startswith(FORWARDED) for name in request.headers)
+
+
+def _asked(request: Request) -> str:
+    """Return the requested address, with the path still quoted."""
+    path, query = request.scope["raw_path"].decode("latin-1"), request.url.query
+    return f"{path}?{query}" if query else path
+
+
+def _ours(address: str) -> str:
+    """Return an address if it is a page of this server, else the start page."""
+    is_ours = _OURS.fullmatch(address) and not address.startswith(SIGNING)
+    return address if is_ours else "/"
+
+
+def _cookie(headers: Headers) -> str:
+    try:
+        jar = SimpleCookie(headers.get("cookie", ""))
+    except CookieError:
+        return ""
+    return jar[COOKIE].value if COOKIE in jar else ""

@@ -1,0 +1,224 @@
+"""A source that is pinned to a tag keeps that commit; a branch is followed, and is never a tag."""
+
+import json
+
+import pytest
+
+from registry.errors import PinMoved
+from tests.remotes.upstream import checkout_of, edit_json
+
+
+@pytest.fixture
+def tag(upstream):
+    """Let a tag of what is served be a commit, by default the newest: ``tag("v1")``."""
+
+    def put(name, commit="refs/heads/main", *options):
+        upstream.git("tag", "-f", *options, name, commit, at=upstream.bare)
+
+    return put
+
+
+@pytest.fixture
+def branch(upstream):
+    """Let a branch of what is served be a commit."""
+
+    def put(name, commit):
+        upstream.git("update-ref", f"refs/heads/{name}", commit, at=upstream.bare)
+
+    return put
+
+
+def newer(upstream):
+    """Publish a skill more on the branch main; return the commit."""
+    upstream.skill(f"skills/new-{upstream.commits}")
+    return upstream.commit()
+
+
+def commit_of(registry):
+    (source,) = registry.sources()
+    return source.remote.version
+
+
+def refused(registry, said):
+    """Sync, and see that the source keeps its commit, and why."""
+    before, skills = commit_of(registry), registry.list()
+    (report,) = registry.sync().sources
+    assert report.outcome == "refused"
+    assert said in report.message
+    assert commit_of(registry) == before
+    assert registry.list() == skills
+    assert not registry.sync().complete  # the next one is no other
+
+
+def test_a_tag_comes_before_a_branch_of_its_name(registry, upstream, tag, branch):
+    tagged = upstream.head()
+    tag("v1")
+    branch("v1", newer(upstream))
+    registry.sync(f"{upstream.url}#v1")
+    assert commit_of(registry) == tagged
+
+
+@pytest.mark.parametrize("options", [(), ("-a", "-m", "signed")])
+def test_a_tag_that_moved_is_not_followed_until_it_is_pinned_again(
+    registry, upstream, tag, options
+):
+    tagged = upstream.head()
+    tag("v1", "refs/heads/main", *options)
+    registry.sync(f"{upstream.url}#v1")
+    moved = newer(upstream)
+    tag("v1", "refs/heads/main", *options)
+    refused(registry, f"the tag v1 moved from {tagged[:12]} to {moved[:12]}")
+    registry.update_source("team", ref="v1")
+    assert registry.sync().complete
+    assert commit_of(registry) == moved
+    newest = newer(upstream)
+    tag("v1", "refs/heads/main", *options)
+    refused(registry, f"the tag v1 moved from {moved[:12]} to {newest[:12]}")
+
+
+def test_a_tag_that_moved_back_is_fine(registry, upstream, tag):
+    first = upstream.head()
+    tag("v1")
+    registry.sync(f"{upstream.url}#v1")
+    newer(upstream)
+    tag("v1")
+    refused(registry, "the tag v1 moved")
+    tag("v1", first)
+    assert registry.sync().complete
+
+
+def test_nor_is_it_followed_when_all_is_read_again(registry, upstream, tag):
+    tag("v1")
+    registry.sync(f"{upstream.url}#v1")
+    before = commit_of(registry)
+    newer(upstream)
+    tag("v1")
+    (report,) = registry.sync(verify=True).sources
+    assert report.outcome == "refused"
+    (checkout_of(registry) / "manifest.json").unlink()  # as of a fetch that was cut off
+    (report,) = registry.sync().sources
+    assert report.outcome == "refused"
+    assert commit_of(registry) == before
+
+
+def test_a_branch_is_followed_and_no_tag_takes_its_place(registry, upstream, tag):
+    registry.sync(f"{upstream.url}#main")
+    first = upstream.head()
+    moved = newer(upstream)
+    tag("main", first)
+    assert registry.sync().complete
+    assert commit_of(registry) == moved
+    upstream.git("symbolic-ref", "HEAD", "refs/heads/other", at=upstream.bare)
+    upstream.git("update-ref", "-d", "refs/heads/main", at=upstream.bare)
+    refused(registry, "the branch main is gone, and a tag has its name")
+
+
+def test_a_tag_that_is_gone_is_no_branch_of_its_name(registry, upstream, tag, branch):
+    tag("v1")
+    registry.sync(f"{upstream.url}#v1")
+    branch("v1", newer(upstream))
+    upstream.git("tag", "-d", "v1", at=upstream.bare)
+    refused(registry, "the tag v1 is gone, and a branch has its name")
+
+
+class TestOlderCheckout:
+    """A checkout that was made before it was remembered what a pin is."""
+
+    @pytest.fixture
+    def old(self, registry, upstream):
+        def forget(ref):
+            registry.sync(f"{upstream.url}#{ref}")
+            file = checkout_of(registry) / "asked.json"
+            asked = json.loads(file.read_text())
+            assert asked.pop("pin")
+            file.write_text(json.dumps(asked))
+
+        return forget
+
+    def test_its_tag_is_not_followed_either(self, registry, upstream, tag, old):
+        tag("v1")
+        old("v1")
+        newer(upstream)
+        tag("v1")
+        refused(registry, "the tag v1 moved")
+
+    def test_its_branch_is_followed(self, registry, upstream, old):
+        old("main")
+        moved = newer(upstream)
+        assert registry.sync().complete
+        assert commit_of(registry) == moved
+
+    def test_a_sync_that_brings_nothing_remembers_what_it_is(
+        self, registry, upstream, tag, branch, old
+    ):
+        tag("v1")
+        old("v1")
+        assert registry.sync().complete
+        moved = newer(upstream)
+        branch("v1", moved)
+        tag("v1")
+        refused(registry, "the tag v1 moved")
+
+    def test_which_of_two_it_was_is_asked(self, registry, upstream, tag, branch, old):
+        tag("v1")
+        old("v1")
+        branch("v1", newer(upstream))
+        newer(upstream)
+        tag("v1")
+        refused(registry, "v1 is a tag and a branch there")
+        registry.update_source("team", ref="v1")
+        assert registry.sync().complete
+        assert commit_of(registry) == upstream.head()
+
+
+def test_what_is_noted_and_can_t_be_is_passed_over(registry, upstream, tag):
+    tag("v1")
+    registry.sync(f"{upstream.url}#v1")
+    for odd in (1, "tag", ["tag"], ["tag", 1], {"tag": "x"}):
+        edit_json(checkout_of(registry) / "asked.json", pin=odd)
+        assert registry.sync().complete
+
+
+def test_the_command_line_names_the_command_that_accepts_it(cli, upstream, tag):
+    tag("v1")
+    cli("sync", f"{upstream.url}#v1")
+    newer(upstream)
+    tag("v1")
+    listed = cli("source", "list", "--remote", "--json")
+    (source,) = json.loads(listed.stdout)
+    assert source["remote"]["behind"] is True
+    done = cli("sync")
+    assert done.exit_code == 1
+    command = "skill-registry source update team --ref v1"
+    for shown in (listed.stderr, done.stderr):
+        assert "the tag v1 moved from" in shown
+        assert command in shown
+    assert cli(*command.split()[1:]).exit_code == 0
+    assert cli("sync").exit_code == 0
+    assert "new-" in cli("list", "--format", "names").stdout
+
+
+def test_before_it_is_accepted_its_changes_can_be_seen(registry, upstream, tag):
+    tag("v1")
+    registry.sync(f"{upstream.url}#v1")
+    upstream.skill("skills/alpha", description="Sorts, and sends them away.")
+    upstream.commit()
+    tag("v1")
+    registry.sync()
+    assert "+description: Sorts, and sends them away." in registry.diff_upstream("alpha")
+
+
+def test_listing_remotes_writes_nothing_down(registry, upstream, tag):
+    tag("v1")
+    registry.sync(f"{upstream.url}#v1")
+    (checkout_of(registry) / "asked.json").unlink()
+    registry.sources_asked(registry.sources())
+    assert not (checkout_of(registry) / "asked.json").exists()
+
+
+def test_its_error_says_what_is_there_now():
+    error = PinMoved(url="https://x.example", reason="the tag v1 moved", way="w", commit="c")
+    assert (
+        str(error)
+        == "'https://x.example' is not followed: the tag v1 moved. If that is right, run: w"
+    )
