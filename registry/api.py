@@ -1,4 +1,4 @@
-"""`SkillRegistry`: the facade. Every operation is one method, and nothing else is here."""
+"""`SkillRegistry`: the facade, with one method for each operation."""
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 # Operations are imported by the methods that need them: a listing needs few of them.
 
 MAX_NUMBER: Final = 1 << 63
-"""Numbers that are as large can't be stored."""
+"""Numbers from this on can't be stored."""
 
 C = TypeVar("C")
 
@@ -137,9 +137,9 @@ class SkillRegistry:
         """Open the registry at a path or URL; None: the platform's default.
 
         A URL is ``sqlite:///PATH`` or ``postgresql+psycopg://…``. An older file is upgraded (a copy
-        is kept), a server only with ``upgrade``; what writes first makes one. What a dead process
-        left unfinished is ended. Of projects the skills of those are seen that hold ``workdir``, by
-        default the process's. Raises `DatabaseProblem` and its subclasses.
+        is kept), a server only with ``upgrade``. The first write creates a missing database.
+        Unfinished changes of dead processes are completed. Skills of a project are visible if its
+        folder contains ``workdir``, by default the current one. Raises `DatabaseProblem`.
         """
         settings = settings or load_settings(None)
         registry = cls(Core.open(path_or_url, settings, workdir, upgrade=upgrade))
@@ -153,14 +153,14 @@ class SkillRegistry:
         return registry
 
     def seen_from(self, *folders: str) -> Self:
-        """Return this registry as who works in these folders sees it; this one is what is closed.
+        """Return this registry as seen from these folders; closing this one closes both.
 
-        Where skills of two projects have one name, that of the first folder's is seen.
+        If skills of two projects have the same name, that of the first folder's is visible.
         """
         return type(self)(self.core.seen_from(*folders))
 
     def close(self) -> None:
-        """Write down what was counted, and close all connections; nothing can be asked then."""
+        """Store usage counts and close all connections."""
         self.core.close()
 
     def __enter__(self) -> Self:
@@ -176,7 +176,7 @@ class SkillRegistry:
 
     @property
     def path(self) -> str:
-        """The database as it is shown: a file, or an address without its password."""
+        """The path of the database file, or the address of the server without its password."""
         return self.core.backend.path
 
     # What there is
@@ -193,7 +193,7 @@ class SkillRegistry:
     ) -> Page[Skill]:
         """Return a page of skills: by name, or newest first by ``created`` or ``updated``.
 
-        What is ``wanted`` is given as `Filters` or as its values: ``list(tags=["office"])``.
+        Give `Filters`, or their fields as keywords: ``list(tags=["office"])``.
         """
         self.core.warn_if_empty()
         return listed(
@@ -208,15 +208,15 @@ class SkillRegistry:
         reverse: bool = False,
         **wanted: Unpack[FilterArguments],
     ) -> Iterator[Skill]:
-        """Yield what `list` returns, some hundred at a time: each as it is by then, none twice.
+        """Yield the skills of `list` in their current state, read some hundred at a time.
 
-        A skill that is renamed meanwhile (or changed, in an order by time) may come again or not.
+        A skill that is renamed meanwhile (or changed, if sorted by time) may be repeated or missed.
         """
         self.core.warn_if_empty()
         return iterate(self.core, filters, wanted, sort=sort, reverse=reverse)
 
     def left_out(self, filters: Filters | None = None) -> int:
-        """Return how many skills more `list` would have, were they not of projects elsewhere."""
+        """Return how many skills `list` leaves out because they belong to other projects."""
         return listing.count_in_other_projects(self.core.reader, chosen(self.core, filters, {}))
 
     def search(
@@ -238,7 +238,7 @@ class SkillRegistry:
         return searched(self.core, asked, filters, wanted, limit=limit, offset=offset)
 
     def copies(self, name: str | None = None) -> "Sequence[Copies]":
-        """Return names that lie in several places, and texts that several names nearly have.
+        """Return names that are in several places, and near-duplicates under several names.
 
         Raises `SkillNotFound`, `SkillAmbiguous`.
         """
@@ -265,7 +265,7 @@ class SkillRegistry:
         return read_text(self.core, CurrentSkill.of(self.core, name))
 
     def read_bytes(self, name: str) -> bytes:
-        """Return the bytes of a skill's SKILL.md, whether they can be understood or not."""
+        """Return the bytes of a skill's SKILL.md, also of an invalid one."""
         from registry.catalog.reading import CurrentSkill, read_bytes
 
         return read_bytes(self.core, CurrentSkill.of(self.core, name))
@@ -281,11 +281,11 @@ class SkillRegistry:
         return read_file(self.core, CurrentSkill.of(self.core, name), path)
 
     def resolve(self, name: str) -> Skill:
-        """Return the listing's view of the skill that a name or ref means, from the database."""
+        """Return the stored skill that a name or ref means, as listings have it."""
         return self._stored(name).skill
 
     def links(self, name: str) -> "Sequence[LinkTo]":
-        """Return the links in this machine's sources by which a skill is found, too, by path.
+        """Return the links to a skill in this machine's sources, by path.
 
         Raises `SkillNotFound`, `SkillAmbiguous`.
         """
@@ -310,7 +310,7 @@ class SkillRegistry:
         personality: str | None = None,
         **wanted: Unpack[FilterArguments],
     ) -> "Sequence[Placed]":
-        """Say where a skill stands for a query, and what it lacks. Raises as `why`, `search`."""
+        """Return a skill's rank for a query and the words it lacks; raises as `why`, `search`."""
         from registry.catalog.search.explain import placed
 
         return placed(self.core, subject, query, filters, wanted, personality)
@@ -321,7 +321,7 @@ class SkillRegistry:
         filters: Filters | None = None,
         **wanted: Unpack[FilterArguments],
     ) -> "Evaluation":
-        """Ask the prompts that skills ship, and say how often each is found. Raises as `get`."""
+        """Search with the prompts that skills ship; return how often each is found."""
         from registry.catalog.evals.run import evaluate
 
         return evaluate(self.core, names, filters, wanted)
@@ -331,8 +331,8 @@ class SkillRegistry:
     ) -> "Sequence[Checked]":
         """Check folders, or registered skills by name, ref or source; without targets all.
 
-        ``select``: only findings of these codes, ``ignore``: none of these; ``link-`` means all
-        that begin with it. Raises `SkillNotFound`, `FolderMissing`, `SourceInvalid`,
+        ``select``: only findings of these codes, ``ignore``: none of these; ``link-`` is a
+        prefix of codes. Raises `SkillNotFound`, `FolderMissing`, `SourceInvalid`,
         `SourceElsewhere`, `FindingUnknown`.
         """
         from registry.catalog.check import check
@@ -342,15 +342,15 @@ class SkillRegistry:
     def fixes(
         self, targets: Sequence[str] = (), *, select: Sequence[str] = (), ignore: Sequence[str] = ()
     ) -> "Sequence[Fix]":
-        """Return what can be mended without judgement, and change nothing. Raises as `check`."""
+        """Return the fixes that need no judgement, without making them. Raises as `check`."""
         from registry.changes.fix import fixes
 
         return fixes(self.core, targets, select=select, ignore=ignore)
 
     def fix(self, one: "Fix") -> None:
-        """Mend a SKILL.md as `fixes` said; every other byte stays. `restore_revision` undoes it.
+        """Apply a fix from `fixes`; every other byte stays. `restore_revision` undoes it.
 
-        Raises `SkillChangedOnDisk` where the file is another by now, and as `update`.
+        Raises `SkillChangedOnDisk` if the file has changed since, and as `update`.
         """
         from registry.changes.fix import apply
 
@@ -369,11 +369,11 @@ class SkillRegistry:
         return listing.categories(self.core.reader)
 
     def stats(self) -> summary.Stats:
-        """Say what the registry holds, how big and how fresh it is."""
+        """Return counts, sizes and times of the registry."""
         return summary.stats(self.core.reader)
 
     def browse(self, personality: str | None = None, source: str | None = None) -> "Browse":
-        """Return what people browse. Raises `PersonalityNotFound`, `SourceNotFound`."""
+        """Return a view for browsing. Raises `PersonalityNotFound`, `SourceNotFound`."""
         from registry.catalog.browse import Browse
 
         return Browse(self.core, personality, source)
@@ -435,11 +435,11 @@ class SkillRegistry:
         force: bool = False,
         copies: bool = False,
     ) -> SkillDetail:
-        """Change what is given and leave every other byte as it was; a file of None is removed.
+        """Change the given fields and leave every other byte unchanged; a file of None is removed.
 
-        ``copies``: the skill's copies on this machine are changed, too, all or none. Raises
-        `SkillChangedOnDisk` where the SKILL.md is not ``if_hash`` (by default: what the last sync
-        saw) unless ``force``, and what `get` and `create` raise.
+        ``copies``: also change the skill's copies on this machine, all or none. Raises
+        `SkillChangedOnDisk` if the SKILL.md isn't ``if_hash`` (by default: that of the last sync),
+        unless ``force``, and as `get` and `create`.
         """
         from registry.changes.update import update_skill
 
@@ -458,7 +458,7 @@ class SkillRegistry:
         )
 
     def rename(self, name: str, new_name: str, *, if_hash: str | None = None) -> SkillDetail:
-        """Give a skill another name: in its SKILL.md, and as its folder's. History stays.
+        """Rename a skill in its SKILL.md and on disk; its history stays.
 
         Copies of the skill keep their name. Raises `InvalidName`, `SkillExists`,
         `SkillChangedOnDisk`, `ChangeRefused`, and as `get`.
@@ -477,10 +477,10 @@ class SkillRegistry:
         return delete(self.core, stored, if_hash=if_hash, force=force, copies=_every(copies))
 
     def restore(self, name: str, *, source: str | None = None) -> SkillDetail:
-        """Bring back what was deleted last under a name, trash id, or source/folder.
+        """Restore the last deleted skill of a name, trash id, or source/folder.
 
-        What was removed by hand, or with its source, is written back as the database kept it, into
-        ``source``, by default that it was in. Raises `NotInTrash`, `SkillExists`, `NotAllKept`,
+        A skill that was removed by hand, or with its source, is written from the database into
+        ``source``, by default its former source. Raises `NotInTrash`, `SkillExists`, `NotAllKept`,
         `SourceUnclear`.
         """
         from registry.changes.back import bring_back
@@ -501,7 +501,7 @@ class SkillRegistry:
         return empty_trash(self.core, chosen)
 
     def finish_changes(self) -> int:
-        """Finish or undo what dead processes left unfinished, as opening does; return how much."""
+        """Finish or undo changes of dead processes, as `open` does; return their number."""
         from registry.changes.opening import recover_all
 
         return recover_all(self.core)
@@ -509,7 +509,7 @@ class SkillRegistry:
     # What skills were like
 
     def history(self, name: str) -> "Sequence[Revision]":
-        """Return the contents that a skill had, the newest first; of one that is gone, too.
+        """Return the revisions of a skill, also of a removed one, the newest first.
 
         Raises as `get`.
         """
@@ -523,11 +523,11 @@ class SkillRegistry:
         return self._history(name).read(number, path)
 
     def diff(self, name: str, old: int | None = None, new: int | None = None) -> str:
-        """Return what is different between two revisions; see `History.diff`."""
+        """Return the diff between two revisions; see `History.diff`."""
         return self._history(name).diff(old, new)
 
     def restore_revision(self, name: str, number: int, *, copies: bool = False) -> SkillDetail:
-        """Make a skill what it was, as one change; see `History.restore`, for copies `update`."""
+        """Restore a revision of a skill; see `History.restore`, and `update` for ``copies``."""
         from registry.changes.create import told
 
         return told(self.core, self._history(name).restore(number, copies=_every(copies)))
@@ -540,7 +540,7 @@ class SkillRegistry:
     def prune(
         self, *, keep: int = 20, before: str | None = None, as_admin: bool = False
     ) -> tuple[int, int]:
-        """Forget revisions beyond the newest ``keep`` of each skill; see `changes.prune.prune`."""
+        """Remove all but the newest ``keep`` revisions of each skill; see `changes.prune.prune`."""
         from registry.changes.prune import prune
 
         return prune(self.core, keep=keep, before=before, as_admin=as_admin)
@@ -550,9 +550,9 @@ class SkillRegistry:
     def pull(
         self, skills: Sequence[Skill], to: str, *, force: bool = False, agents: Sequence[str] = ()
     ) -> "Sequence[InstallResult]":
-        """Put skills into folders of their names below ``to``; see `exchange.pull.pull`.
+        """Install skills into folders of their names below ``to``.
 
-        ``agents``: into the folders of these below ``to``, which is a project.
+        ``agents``: into the folders of these agents below ``to``, which is a project.
         """
         from registry.install.pull import pull
         from registry.install.targets import InstallOptions, Target
@@ -562,14 +562,14 @@ class SkillRegistry:
         )
 
     def update_pulled(self, to: str) -> "Sequence[InstallResult]":
-        """Bring up to date what was pulled into a folder; see `exchange.pull.update`."""
+        """Update all skills that were installed into a folder."""
         from registry.install.pull import update
         from registry.install.targets import Target
 
         return update(self.core, Target.folder(to))
 
     def remove_pulled(self, to: str, names: Sequence[str]) -> "Sequence[InstallResult]":
-        """Remove what was pulled into a folder under these names; see `exchange.pull.remove`."""
+        """Remove the installed skills of these names from a folder."""
         from registry.install.pull import folders_of, remove
         from registry.install.targets import Target
 
@@ -578,20 +578,20 @@ class SkillRegistry:
     def check_pulled(
         self, to: str, skills: Sequence[Skill] | None = None
     ) -> "Sequence[InstallResult]":
-        """Say how pulled skills differ from these (None: all that were pulled) as they are now."""
+        """Compare installed skills with these skills (None: with all that were installed)."""
         from registry.install.pull import check
         from registry.install.targets import Target
 
         return check(self.core, skills, Target.folder(to))
 
     def export(self, skills: Sequence[Skill], to: str) -> "Export":
-        """Publish skills for discovery below ``to``; see `exchange.export.export`."""
+        """Write the discovery index and artifacts of skills below ``to``."""
         from registry.install.export import export
 
         return export(self.core, skills, to)
 
     def is_address(self, name: str) -> bool:
-        """Tell whether a name is an address that skills are fetched from, and nothing known."""
+        """Tell whether a name is a remote address, and not that of a known skill or source."""
         from registry.remotes.offered import is_address
 
         return is_address(self.core, name)
@@ -605,7 +605,7 @@ class SkillRegistry:
         dry_run: bool = False,
         choose: "Choose | None" = None,
     ) -> Sequence[Skill]:
-        """Make a source of an address, and return skills of it; see `remote.offered.skills_at`."""
+        """Register an address as a source, and return the chosen skills of it."""
         from registry.remotes.offered import skills_at
 
         return skills_at(
@@ -613,7 +613,7 @@ class SkillRegistry:
         )
 
     def diff_upstream(self, name: str) -> str:
-        """Return how a skill differs from what it comes from; see `upstream.diff_upstream`."""
+        """Return the diff between a skill and its remote original."""
         from registry.install.upstream import diff_upstream
 
         return diff_upstream(self.core, name)
@@ -621,7 +621,7 @@ class SkillRegistry:
     def import_archive(
         self, path: str, *, source: str | None = None, name: str | None = None
     ) -> SkillDetail:
-        """Create the skill that an archive holds; see `exchange.archives.import_archive`."""
+        """Create the skill of an archive."""
         from registry.install.imports import import_archive
 
         return import_archive(self.core, path, source=source, name=name)
@@ -636,7 +636,7 @@ class SkillRegistry:
         name: str | None = None,
         trust: bool = False,
     ) -> Sequence[SkillDetail]:
-        """Create the skills of an archive or an address; see `exchange.bringing.import_skills`."""
+        """Create copies of the skills of an archive or an address."""
         from registry.install.imports import import_skills
 
         return import_skills(
@@ -657,9 +657,9 @@ class SkillRegistry:
     ) -> "Toolset":
         """Return a toolset: ``native``, ``basic``, ``miniclaw``, ``ethos`` or ``wave``.
 
-        It shows the skills of one source, scope or personality, where that is given, and of those
-        projects that hold ``workdir``, by default the registry's. ``read_only``: it changes
-        nothing. Raises `ToolsetNotFound`, `SourceUnclear`, `SourceNotFound`, `PersonalityNotFound`.
+        It is limited to a source, a scope or a personality, if given, and to the projects that
+        contain ``workdir``, by default the registry's. ``read_only``: no tools that change.
+        Raises `ToolsetNotFound`, `SourceUnclear`, `SourceNotFound`, `PersonalityNotFound`.
         """
         from registry.toolsets.base import Context
         from registry.toolsets.open import open_toolset
@@ -675,7 +675,7 @@ class SkillRegistry:
         style: "Style" = "xml",
         max_chars: int | None = None,
     ) -> "PromptText":
-        """Return the catalogue for a system prompt, as XML or Markdown, within a budget.
+        """Return the catalogue for a system prompt, as XML or Markdown, within ``max_chars``.
 
         Raises `PersonalityNotFound`.
         """
@@ -693,7 +693,7 @@ class SkillRegistry:
         return decided(self.core, personality)
 
     def seen_by(self, personality: str, filters: Filters | None = None) -> Filters:
-        """Return filters, for `list` and `search`, of only what a personality sees now.
+        """Return filters for `list` and `search`, limited to what a personality sees now.
 
         Raises `PersonalityNotFound`.
         """
@@ -721,9 +721,9 @@ class SkillRegistry:
         scope: Scope | None = None,
         priority: int = 0,
     ) -> Source:
-        """Register a folder, or fetch what lies elsewhere and register our checkout of it.
+        """Register a folder, or fetch a remote address and register its checkout.
 
-        The scope of a folder is personal unless given, that of a remote source community. Raises
+        The default scope of a folder is personal, that of a remote source community. Raises
         `SourceInvalid`, `SourceExists`, `AddressInvalid`, `RemoteProblem`.
         """
         from registry.remotes.sources import add
@@ -762,15 +762,15 @@ class SkillRegistry:
         return trust(self.core, name, revoke=revoke, as_admin=as_admin, shown=shown)
 
     def sources_asked(self, sources: Sequence[Source]) -> Sequence[Source]:
-        """Return sources with what their remotes say by now: whether they are ``behind``."""
+        """Ask the remotes of sources whether the sources are ``behind``."""
         from registry.remotes.sources import asked
 
         return asked(self.core, sources)
 
     def adopt_source(self, name: str, *, as_admin: bool = False) -> Source:
-        """Sync and change here a source that was added elsewhere under this host's name.
+        """Adopt a source that was added elsewhere under this host's name, to sync it here.
 
-        Only on a server: a file needs none. ``as_admin``: another role's becomes one's own. Raises
+        Only needed on a server. ``as_admin``: also take the source of another role. Raises
         `SourceNotFound`, `SourceElsewhere`, `SourceNotYours`, `AdminNeeded`.
         """
         from registry.sync.source_changes import adopt
@@ -805,8 +805,8 @@ class SkillRegistry:
     ) -> "SyncReport":
         """Bring the database in line with the sources (all, or the targets: names or folders).
 
-        What remote sources hold is fetched first. A folder or an address that is not a source yet
-        becomes one. Raises `SourceNotFound`, `SourceInvalid`, `SourceExists` under another name,
+        Remote sources are fetched first. A new folder or address becomes a source.
+        Raises `SourceNotFound`, `SourceInvalid`, `SourceExists` under another name,
         `AddressInvalid`, `RemoteProblem` of a new one, `SyncRunning` unless ``wait``.
         """
         from registry.install.history import interrupted_targets
@@ -823,7 +823,7 @@ class SkillRegistry:
         )
 
     def watch(self, on_change: "Callable[[SyncReport], object]") -> "Watching":
-        """Sync whenever something changes, in a thread, and tell ``on_change`` what did each time.
+        """Sync in a thread whenever something changes, and call ``on_change`` with each report.
 
         It ends with its ``with`` block, which raises what ``on_change`` raised. See `Watching`.
         """
@@ -834,21 +834,21 @@ class SkillRegistry:
     # The database itself
 
     def tokens(self) -> "Tokens":
-        """Return the tokens with which others enter the web catalogue; see `changes.tokens`."""
+        """Return the tokens for the web catalogue; see `changes.tokens`."""
         from registry.changes.tokens import Tokens
 
         return Tokens(self.core)
 
     def create_database(self) -> None:
-        """Create or upgrade the database, which the first operation that writes does, too."""
+        """Create or upgrade the database, as the first write does."""
         self.core.create_database()
 
     def database_info(self) -> "DatabaseInfo":
-        """Say what the database is like."""
+        """Return facts about the database."""
         return self.core.backend.info()
 
     def check_database(self, *, contents: bool = True) -> Sequence[str]:
-        """Return what is wrong: damage, changes not ours to finish; else unfit ``contents``."""
+        """Return damage and foreign unfinished changes; if none, ``contents`` with wrong hashes."""
         from registry.changes.pending import foreign
         from registry.db.read.corruption import find_corruption, hash_mismatches
 

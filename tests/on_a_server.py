@@ -50,7 +50,7 @@ ALIKE = {
     "web/test_browser.py": "what a browser makes of a page",
     "web/test_clawhub.py": "the words of another registry's clients",
     "web/test_command.py": "how the program begins and ends",
-    "web/test_door.py": "who is let in",
+    "web/test_auth.py": "who is let in",
     "web/test_hostile.py": "how a page says what it was given",
     "web/test_looks.py": "what a browser shows of a page",
     "web/test_matrix.py": "which face a token opens",

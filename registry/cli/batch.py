@@ -1,4 +1,4 @@
-"""Change several skills at once, and report what became of their copies."""
+"""Change several skills at once, and report their copies."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,11 +21,11 @@ T = TypeVar("T")
 def each(
     session: Session, names: Sequence[str], do: Callable[[str], T], *, copies: bool = False
 ) -> tuple[list[T], bool]:
-    """Return what ``do`` made of each skill, and whether all went well.
+    """Call ``do`` with each skill; return the results, and whether all calls succeeded.
 
-    ``copies``: it does so to the skill's copies, too, so of several that are named one will do.
-    With several, what fails is told on stderr and the rest goes on. Raises what resolving the names
-    and, of a single skill, what ``do`` raises.
+    All names must resolve before the first call. ``copies``: ``do`` also changes copies, so it is
+    called with one of them. Of several skills an error is printed on stderr and the rest goes on;
+    of a single one it is raised.
     """
     registry = session.registry
     handles = [options.named(registry, name) for name in names]
@@ -41,10 +41,10 @@ def each(
 
 
 def each_of(session: Session, known: Sequence[K], do: Callable[[K], T]) -> tuple[list[T], bool]:
-    """Return what ``do`` made of each of these, which are right, and whether all went well.
+    """Call ``do`` with each item; return the results, and whether all calls succeeded.
 
-    With several, what fails is told on stderr and the rest goes on. Raises what ``do`` raises of a
-    single one, and `DatabaseProblem`.
+    Of several items an error is printed on stderr and the rest goes on; of a single one, and if it
+    is a `DatabaseProblem`, it is raised.
     """
     if len(known) == 1:
         return [do(known[0])], True
@@ -72,9 +72,9 @@ copies_option: Final = click.option(
 def report_copies(
     session: Session, handle: str, verb: Literal["changes", "deletes"], *, copies: bool | None
 ) -> Iterator[None]:
-    """Say on stderr which copies of a skill the change in the block left, and which it changed.
+    """Report on stderr which copies of a skill the block changed, and which it left.
 
-    ``copies``: whether it was to change them; None: it can't.
+    ``copies``: whether the user asked to change copies; None if the command can't.
     """
     console, reader = session.console, session.registry.core.reader
     try:
@@ -110,6 +110,6 @@ def _count(refs: tuple[str, ...], one: str, several: str) -> str:
 
 
 def some_refs(refs: Sequence[str]) -> str:
-    """Return refs as one text, of many the first."""
+    """Join refs, at most `MAX_NAMED`."""
     shown = ", ".join(map(escape.line, refs[:MAX_NAMED]))
     return shown + (f" and {len(refs) - MAX_NAMED:,} more" if len(refs) > MAX_NAMED else "")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from registry.db.read.listing import Facet
 
 MAX_CANDIDATES: Final = 200
-"""Candidates offered at most."""
+"""Maximum number of candidates."""
 
 Completer = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
 

@@ -42,6 +42,6 @@ def _place(path: str, line: int | None) -> str:
 
 
 def tell_security(console: Console, ref: str, found: "Diagnostic | SecurityFinding") -> None:
-    """Say on stderr what was found about security in a skill from elsewhere."""
+    """Print a security finding of a remote skill on stderr."""
     said = f"{ref}: {found.severity} {found.code}: {found.message}"
     console.note(escape.prose(said), formatting.SEVERITY_STYLES[found.severity])

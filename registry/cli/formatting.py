@@ -27,13 +27,13 @@ _UNITS: Final = (
     (3600, 3600, "hour"),
     (_MINUTE, _MINUTE, "minute"),
 )
-"""From which age on a unit is used, and how long it is."""
+"""Units of age: from how many seconds on, their length in seconds, their name."""
 
 _STEP: Final = 1000
 _TENTHS_BELOW: Final = 100
 
 COMMIT: Final = 10
-"""Digits of a commit that are shown: enough to find it."""
+"""Number of digits of a commit that are shown."""
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:
@@ -58,7 +58,7 @@ def size(number: int) -> str:
 
 
 def moment(stamp: str | None, *, local: bool = False) -> str:
-    """Return a timestamp to the minute, in UTC or in the time zone of who looks at it."""
+    """Return a timestamp to the minute, in UTC or in local time."""
     if not stamp:
         return "never"
     if local and (seconds := _seconds(stamp)) is not None:
@@ -67,9 +67,9 @@ def moment(stamp: str | None, *, local: bool = False) -> str:
 
 
 def ago(stamp: str, now: float) -> str:
-    """Return how long before ``now``, in seconds since 1970, a timestamp was; else the timestamp.
+    """Return how long before ``now`` (seconds since 1970) a timestamp was.
 
-    What is none, or is yet to come, stays as it is.
+    A time in the future, and any other text, is returned unchanged.
     """
     seconds = _seconds(stamp)
     if seconds is None or seconds > now + _MINUTE:
@@ -102,7 +102,7 @@ def commit(version: str) -> str:
 
 
 def address(url: str, ref: str | None, part: str | None = None, only: Sequence[str] = ()) -> str:
-    """Return where something remote is, with the folder, what it is pinned to and its skills."""
+    """Return a remote address with its folder, ref and skills."""
     place = f"{url.rstrip('/')}/{part}" if part else url
     return "".join([place, f"#{ref}" if ref else "", *(f"@{one}" for one in only)])
 

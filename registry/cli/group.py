@@ -1,4 +1,4 @@
-"""Commands that end their help with examples, take the session, and take the global options too."""
+"""Command classes: examples at the end of the help, the session, global options after the name."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -25,9 +25,9 @@ class _WithExamples(click.Command):
 
 
 class Command(_WithExamples):
-    """A command whose help ends with examples, and that takes the global options too.
+    """A command with examples in its help, which also takes the global options.
 
-    ``starts_new``: it makes a database, or does without one.
+    ``starts_new``: the command needs no existing database.
     """
 
     def __init__(self, *args: Any, starts_new: bool = False, **settings: Any) -> None:
@@ -36,16 +36,16 @@ class Command(_WithExamples):
         add_global_options(self, hidden=True)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command, which may have to find a database."""
+        """Run the command."""
         ctx.ensure_object(Session).starts_new = self.starts_new
         return super().invoke(ctx)
 
 
 class Listing(click.Group):
-    """A group that lists its commands with the whole first sentence of their help."""
+    """A group that lists its commands with the complete first sentence of their help."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what Click would cut to a line."""
+        """List the commands; Click would cut their help to one line."""
         del ctx
         with formatter.section("Commands"):
             whole = ((name, one.get_short_help_str(1000)) for name, one in self.commands.items())
@@ -70,7 +70,7 @@ class Group(_WithExamples, Listing):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that is called, or say which one is near."""
+        """Find the called command by name or alias, or suggest a similar one."""
         known = self.list_commands(ctx)
         if args[0] not in known:
             from registry.cli.aliases import ALIASES
@@ -94,7 +94,7 @@ class Group(_WithExamples, Listing):
 def session_command(
     *examples: str, group: click.Group | None = None, **settings: Any
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Make a command, of ``group`` if given, of a function that takes the session."""
+    """Turn a function that takes the session into a command, in ``group`` if given."""
 
     def make(function: Callable[..., None]) -> click.Command:
         name = function.__name__.rstrip("_")
@@ -118,7 +118,7 @@ def session_command(
 
 
 def add_global_options(command: click.Command, *, hidden: bool) -> None:
-    """Let a command take the global options; after the command's name they work as before it."""
+    """Add the global options to a command, so that they also work after its name."""
     shared: dict[str, Any] = {"expose_value": False, "callback": _remember, "hidden": hidden}
 
     def variable(name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What to do next about an error, in the words of the command line."""
+"""Hints: which command helps after an error."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -98,7 +98,7 @@ def _installed_copy(arguments: Sequence[str]) -> str:
 
 
 def _for_all_projects(error: errors.RegistryError, arguments: Sequence[str]) -> str:
-    """Return the same command with --global, if what it missed was pulled for all projects."""
+    """Return the same command with --global, if the skill was installed for all projects."""
     from registry.install.lockfile import NAME, read_lock
     from registry.install.pull import folders_of
     from registry.install.targets import Target
@@ -230,9 +230,9 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
 
 
 def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
-    """Return what helps, empty where the error's own sentence is enough.
+    """Return the hint for an error; empty if its message is enough.
 
-    ``arguments``: what was typed, for a command that is the same but for an option.
+    ``arguments``: the command line, for hints that repeat it with another option.
     """
     if isinstance(error, errors.LockMissing | errors.NotPulled):
         if told := _for_all_projects(error, arguments):
@@ -255,10 +255,9 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
 
 
 def unsynced(registry: "SkillRegistry", name: str) -> str:
-    """Return why a skill's folder on disk, which ``name`` may mean, is not known by that name.
+    """Explain why a skill folder that ``name`` may mean isn't found by that name.
 
-    That it is a link to a skill is said, too. Empty where there is no such folder. Raises as
-    `SkillRegistry.why`.
+    Empty if there is no such folder. Raises as `SkillRegistry.why`.
     """
     for path in _places(registry, name):
         if not any(os.path.lexists(os.path.join(path, document)) for document in DOCUMENT_NAMES):
@@ -274,10 +273,7 @@ def unsynced(registry: "SkillRegistry", name: str) -> str:
 
 
 def trashed(registry: "SkillRegistry", name: str) -> str:
-    """Say that the trash holds a skill of which the database, which may be younger, knows nothing.
-
-    Empty where it does not.
-    """
+    """Tell how to restore a skill that is in the trash but not in the database; else empty."""
     for one in registry.trash():
         if name in {one.name, f"{one.source}/{one.folder}"}:
             how = f"'skill-registry restore {one.id}' brings it back."
@@ -286,7 +282,7 @@ def trashed(registry: "SkillRegistry", name: str) -> str:
 
 
 def _places(registry: "SkillRegistry", name: str) -> Iterator[str]:
-    """Yield the folders that a name may mean: a path, or one in a source of this machine."""
+    """Yield the folders that a name may mean: a path, or a folder in a source of this machine."""
     yield os.path.abspath(os.path.expanduser(name))
     for source in registry.own_sources():
         yield os.path.normpath(os.path.join(source.path, name))

@@ -1,4 +1,4 @@
-"""What is said of pulled skills beside the table: why, what was lost, what can be done."""
+"""Messages about installed skills: why, what was lost, what the user can do."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -32,9 +32,9 @@ def explain(
     *,
     again: str,
 ) -> None:
-    """Say on stderr why something was left alone, what was lost, and what can be done about it.
+    """Print on stderr why skills were left alone, what was lost, and what helps.
 
-    ``again``: the command that brings what was pulled there up to date.
+    ``again``: the command that updates the installed skills.
     """
     from registry.install.lockfile import read_lock
     from registry.install.plan import EQUAL
@@ -70,7 +70,7 @@ def explain(
 
 
 def tell_origins(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:
-    """Print for each installed skill its source, or its address and commit; then where else it is.
+    """Print for each installed skill its source, or its address and commit; then further folders.
 
     A name that looks like the name of another skill gets a warning.
     """
@@ -96,7 +96,7 @@ def tell_origins(session: Session, target: "Target", done: "Sequence[InstallResu
 
 
 def _elsewhere(target: "Target", locked: "Mapping[str, Locked]", folders: Sequence[str]) -> str:
-    """Name the folders that skills were put into beside the one in the table."""
+    """Name the folders that skills were installed into beside the one in the table."""
     named: dict[str, dict[str, None]] = {}
     for folder in folders:
         if folder in locked:
@@ -117,7 +117,7 @@ def _origin(entry: "Locked") -> str:
 
 
 def _way_out(session: Session, ref: str) -> str:
-    """Return what helps where a skill waits to be trusted; else nothing."""
+    """Return how to trust a skill, if it is quarantined; else empty."""
     from registry.catalog.resolve import resolve
     from registry.cli.hints import hint
 
@@ -128,10 +128,7 @@ def _way_out(session: Session, ref: str) -> str:
 
 
 def tell_pulled(session: Session, since: str) -> None:
-    """Say of what was pulled since a time, as UTC text, that it stays, and what takes it back.
-
-    Nothing is said of where a pull is written down: `undo` comes to that one.
-    """
+    """Print how to remove skills installed since a time (UTC) that `undo` doesn't know."""
     from registry.install.history import remembered_pulls
     from registry.install.lockfile import pulled_at
     from registry.install.targets import Target
@@ -174,7 +171,7 @@ def tell_fetched(session: Session, target: "Target", done: "Sequence[InstallResu
 
 
 def tell_strange(session: Session, target: "Target") -> None:
-    """Say of which addresses of the lock it can't be told what they have by now."""
+    """Print the addresses of the lock whose current version is unknown."""
     from registry.install.provenance import strange_addresses
 
     for address in strange_addresses(session.registry.core, target):

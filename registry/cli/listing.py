@@ -1,4 +1,4 @@
-"""Print listings: a list of columns makes the table, the lines in a pipe and the names."""
+"""Print listings: columns define the table, the plain lines in a pipe and the names."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FIRST_SHARE: Final = 0.45
-"""Share of the first column on a terminal that is too narrow for everything."""
+"""Share of the first column on a terminal that is too narrow for all columns."""
 MAX_PROSE: Final = 1200
 """Characters of a text considered for a table: no terminal shows more on a line."""
 
@@ -79,7 +79,7 @@ MIN_READABLE: Final = 8
 
 @dataclass(slots=True)
 class _Strip:
-    """A column with its width, whether anything is in it, and the texts it is judged by."""
+    """A column of a table with its width and, if ``when`` needs them, its texts."""
 
     column: Column[Any]
     width: int = 0
@@ -87,7 +87,7 @@ class _Strip:
     texts: set[str] = field(default_factory=set)
 
     def measure(self, cells: Iterable[str]) -> None:
-        """Take note of some of its cells."""
+        """Update the width with some cells."""
         for cell in cells:
             if cell:
                 self.filled = True
@@ -161,7 +161,7 @@ def _choose(strips: list[_Strip], width: int) -> list[_Strip]:
 
 
 def _squeeze(strips: list[_Strip], flexible: _Strip | None, width: int) -> list[_Strip]:
-    """Shorten the first column; if that is not enough, show it alone."""
+    """Shorten the first column; if that is not enough, show only that one."""
     first = strips[0]
     room = width - (_taken(strips, flexible) - first.width)
     share = min(first.width, max(MIN_READABLE, int(room * FIRST_SHARE)))
@@ -243,7 +243,7 @@ def _plain_lines(columns: Sequence[Column[T]], items: Iterable[T]) -> Iterator[s
 
 
 def skill_line(done: str, skill: Skill) -> list[str]:
-    """Return the line that a command prints about a skill it changed."""
+    """Return the lines about a skill that a command changed."""
     return [f"{done} {escape.line(skill.ref)}: {escape.line(skill.path)}"]
 
 
@@ -259,7 +259,7 @@ def draw_facts(console: Console, facts: Iterable[tuple[str, str]]) -> Iterator[s
 
 
 def tell_left_out(session: "Session", chosen: Filters, does: str) -> None:
-    """Say on stderr how many skills of projects elsewhere are left out.
+    """Print on stderr how many skills of other projects are left out.
 
     ``does``: what ``--all`` does with them.
     """
@@ -273,7 +273,7 @@ def tell_left_out(session: "Session", chosen: Filters, does: str) -> None:
 def tell_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool) -> None:
     """Explain on stderr why nothing is listed and what to do next.
 
-    ``narrowed``: something other than the filters was asked for, too.
+    ``narrowed``: the request has limits beside the filters.
     """
     note, registry = session.console.note, session.registry
     sources = registry.sources()
@@ -309,12 +309,12 @@ def tell_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool) -
 
 
 def _hidden(registry: "SkillRegistry", chosen: Filters) -> int:
-    """Count the skills that ``chosen`` leaves out though they are seen from here."""
+    """Count the visible skills that only ``all`` would add to ``chosen``."""
     return registry.list(replace(chosen, all=True), limit=1).total - registry.left_out(chosen)
 
 
 def _unknown(registry: "SkillRegistry", chosen: Filters) -> Iterator[str]:
-    """Yield what no skill has of that which was asked for, and what comes near."""
+    """Yield the filter values that no skill has, with similar ones."""
     from difflib import get_close_matches
 
     for what, wanted, facets in (

@@ -1,4 +1,4 @@
-"""Render the Markdown of skills for a terminal, so that nothing in it can hide or steer."""
+"""Render untrusted Markdown for a terminal."""
 
 from collections.abc import Iterable, Iterator
 from io import StringIO
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 MAX_RENDERED: Final = 100_000
-"""Characters of a longer text, which is shown as it is: rendering takes its time."""
+"""Maximum number of characters that are rendered; longer texts are shown as plain text."""
 
 LEXERS: Final = frozenset("bash console diff html javascript json python sh sql toml yaml".split())
-"""Languages of code that is coloured. Others, which a skill may name, are not worth the trust."""
+"""Languages of code that is coloured."""
 
 
 def render(console: Console, text: str, width: int) -> Iterator[str]:

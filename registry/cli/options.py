@@ -195,10 +195,9 @@ def filters(session: Session, given: dict[str, Any]) -> Filters:
 
 
 def named(registry: "SkillRegistry", given: str) -> str:
-    """Return the handle of the skill that ``given`` means: a name, a ref, or the path of a folder.
+    """Return the handle of the skill that a name, a ref or the path of a folder means.
 
-    A path of no skill that is known comes back as it is, to be refused like a name. Raises
-    `FolderMissing` for a path that leads nowhere.
+    An unknown path is returned unchanged, to be refused like a name. Raises `FolderMissing`.
     """
     from registry.errors import FolderMissing, SkillNotFound
     from registry.text import is_path
@@ -272,13 +271,13 @@ def target_of(to: str | None, *, is_global: bool) -> "Target":
 
 
 def tell_project(session: Session, target: "Target", to: str | None = None) -> None:
-    """Say which project a command is about, unless it is about all, or the folder ``to``."""
+    """Print the project of a command, unless it is about all projects or the folder ``to``."""
     if to is None and not target.is_global:
         session.console.note(f"Project: {escape.line(target.path)}", "dim")
 
 
 def agents_of(names: Sequence[str]) -> list[str]:
-    """Return the ids of the agents that are meant. Raises `AgentNotFound`."""
+    """Return the ids of the named agents. Raises `AgentNotFound`."""
     from registry.disk.agents import find_agent, installed_agents
 
     found: list[str] = []

@@ -41,7 +41,7 @@ class SyncProgress:
                 self._bar.stop()
 
     def __call__(self, doing: str, done: int, total: int | None) -> None:
-        """Update the bar; what takes long is shown though nothing more is said of it."""
+        """Update the bar; a step that takes long is drawn by a timer."""
         with self._lock:
             if not self._watched:
                 return
@@ -83,9 +83,9 @@ class SyncProgress:
 
 @contextmanager
 def waiting(console: Console, doing: str) -> Iterator[Callable[[], None]]:
-    """Say what is being done while it takes longer than `PATIENCE`, on a terminal only.
+    """Show a spinner on a terminal if the block takes longer than `PATIENCE`.
 
-    Yields a function that ends this at once, to be called before a prompt.
+    Yields a function that ends the spinner, to be called before a prompt.
     """
     if not console.err_is_terminal:
         yield lambda: None

@@ -1,4 +1,4 @@
-"""Ask the user to confirm: the one prompt of all commands."""
+"""Prompts: confirm, or choose from a list."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ def confirm(session: Session, question: str, *, yes: bool) -> None:
 
 
 def choose(session: Session, lines: Sequence[str]) -> list[int]:
-    """Ask on a terminal which of some ``lines`` of escaped text are meant; return their places."""
+    """Ask on a terminal which ``lines`` (escaped text) to take; return their places."""
     session.console.flush()
     for number, line in enumerate(lines, 1):
         session.console.note(f"{number:>{len(str(len(lines)))}}  {line}")
@@ -35,7 +35,7 @@ def choose(session: Session, lines: Sequence[str]) -> list[int]:
 
 
 def places(text: str, count: int) -> list[int]:
-    """Return the places, from 0, that numbers from 1, ranges of them, or ``all`` mean.
+    """Parse numbers from 1, ranges of them, or ``all``, into places from 0.
 
     Raises click.BadParameter.
     """
@@ -60,7 +60,7 @@ def is_terminal(session: Session) -> bool:
 
 
 def confirm_addresses(session: Session, targets: Iterable[str], *, yes: bool) -> None:
-    """Show the full address of each ``owner/repo`` that is not a source yet, and ask for it.
+    """Show the full address of each new ``owner/repo``, and ask before it is fetched.
 
     Raises as `registry.remotes.sources.address_of`.
     """

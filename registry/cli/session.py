@@ -1,4 +1,4 @@
-"""What one run of the program works with: its streams, its options, its registry."""
+"""The session of one run: its streams, its options, its registry."""
 
 import os
 import sys
@@ -27,7 +27,7 @@ T = TypeVar("T")
 DEFAULT_WIDTH: Final = 80
 
 LINES_AT_ONCE: Final = 100
-"""Lines of output that are held before they are written."""
+"""Number of lines that are written at once."""
 
 _CODES: Final[Mapping[str, str]] = {
     "bold": "1",
@@ -41,7 +41,7 @@ _CODES: Final[Mapping[str, str]] = {
 
 
 class Console:
-    """The streams of one run. No character can make it fail, whatever the streams' encoding."""
+    """The output streams of one run; they escape characters that their encoding lacks."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self.out: TextIO = sys.stdout or _nowhere()
@@ -105,7 +105,7 @@ class Console:
             some = list(islice(rest, LINES_AT_ONCE))
 
     def page(self, lines: Iterable[str]) -> None:
-        """Write lines to stdout, on a terminal by its pager where they are more than it has."""
+        """Write lines to stdout, with a pager if they exceed the terminal's height."""
         shown = list(lines)
         height = self.height if self.is_terminal and _is_terminal(sys.stdin) else None
         if height is None or len(shown) < height:
@@ -155,7 +155,7 @@ class Console:
 
 
 def batches(items: Iterable[T]) -> Iterator[list[T]]:
-    """Yield items so many at a time as lines are held."""
+    """Yield items in lists of `LINES_AT_ONCE`."""
     rest = iter(items)
     while some := list(islice(rest, LINES_AT_ONCE)):
         yield some
@@ -209,10 +209,10 @@ class Session:
 
     @cached_property
     def registry(self) -> "SkillRegistry":
-        """The registry that the global options mean. Raises `RegistryError`.
+        """The registry of the global options. Raises `RegistryError`.
 
-        A file that was named and is not there is a slip, unless the command ``starts_new`` ones.
-        The default file that is not there yet is an empty registry.
+        A named file must exist unless the command ``starts_new`` ones. If the default file doesn't
+        exist, the registry is empty.
         """
         from registry.api import SkillRegistry
 
@@ -254,7 +254,7 @@ class Session:
 
     @property
     def as_json(self) -> bool:
-        """Whether JSON was asked for, as one value."""
+        """Whether the format is JSON."""
         return self.style == "json"
 
     def answer(self, value: object, lines: Iterable[str]) -> None:
@@ -268,7 +268,7 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the registry, if it was opened; it opens again when it is needed again."""
+        """Close the registry, if it was opened; the next use opens it again."""
         self._ending.close()
         if "registry" in self.__dict__:
             self.__dict__.pop("registry").close()

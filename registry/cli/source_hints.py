@@ -1,4 +1,4 @@
-"""Say of a new source what its place means: inside another one, around it, in a checkout."""
+"""Messages about the place of a new source: inside another source, around it, in a checkout."""
 
 import os
 import shlex
@@ -9,7 +9,7 @@ from registry.cli.session import Session
 
 
 def tell_nesting(session: Session, targets: Iterable[str]) -> None:
-    """Write to stderr which skills another source has in folders that become sources now."""
+    """Print on stderr which skills of other sources the new sources contain."""
     from registry.sync.sources import nesting
 
     registry = session.registry
@@ -35,7 +35,7 @@ def tell_nesting(session: Session, targets: Iterable[str]) -> None:
 
 
 def tell_project(session: Session, targets: Iterable[str], before: Collection[str]) -> None:
-    """Write to stderr which new sources, not ``before`` by their paths, look like a project's."""
+    """Print on stderr which new sources, not in ``before``, look like those of a project."""
     from registry.sync.places import project_of, resolved
 
     known = {one.path: one.name for one in session.registry.own_sources()}
@@ -60,10 +60,7 @@ def tell_project(session: Session, targets: Iterable[str], before: Collection[st
 
 
 def _agent_folders(path: str, known: Container[str]) -> list[str]:
-    """Return the folders in a checkout where agents look for its skills, and no source is.
-
-    Links to one folder count once.
-    """
+    """Return the skill folders of agents in a checkout that are not sources, each once."""
     from registry.disk.agents import project_folders
 
     if not os.path.lexists(os.path.join(path, ".git")):

@@ -3,22 +3,23 @@
 Digests and manifests are the registry's; what a client reads is what is on disk now.
 """
 
+import json
 import logging
 import mimetypes
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from registry.catalog.reading import CurrentSkill, read_bytes, read_file
 from registry.catalog.resolve import resolve
 from registry.db.read.listing import Filters, Manifest, list_skills, manifests
 from registry.db.read.skills import StoredSkill, files
+from registry.disk.paths import ROOT
 from registry.document.names import check_new_name
-from registry.document.verbatim import front_matter_json
+from registry.document.verbatim import front_matter_json, scalar_texts
 from registry.errors import RegistryError
-from registry.mcp.strict import strict_front_matter
-from registry.mcp.uris import base, targets
 from registry.model import DOCUMENT_NAMES
+from registry.text import shorten
 from registry.toolsets.view import View
 
 log = logging.getLogger(__name__)
@@ -202,7 +203,7 @@ class SkillResources:
 
 
 def _obstacle(skill: Manifest, front_matter: Json | None) -> str | None:
-    """Say why the extension can't carry a skill: clients check what it promises."""
+    """Return why a skill can't be in `skills/list`; None if it can."""
     if len(skill.files) > MAX_FILES:
         return f"it has {len(skill.files)} files, {MAX_FILES} are allowed"
     if sum(file.size for file in skill.files) > MAX_BYTES:
@@ -258,3 +259,98 @@ def _start(cursor: str | None) -> int:
     if start < 0:
         raise ValueError(cursor)
     return start
+
+
+SCHEME: Final = "skill://"
+ASIDE: Final = "@"
+MAX_SEGMENTS: Final = 64
+
+
+class Target(NamedTuple):
+    """What a URI may mean: the file ``path`` of the skill ``name`` in ``folder`` of ``source``."""
+
+    source: str
+    folder: str
+    name: str
+    path: str
+
+
+def base(source: str, folder: str, name: str) -> str:
+    """Return the URI of a skill's folder, with a slash behind it."""
+    segments = [] if folder == ROOT else folder.split("/")
+    if not segments or segments[-1] != name:
+        segments += [ASIDE, name]
+    return SCHEME + "/".join(quote(part, safe="") for part in (source, *segments)) + "/"
+
+
+def targets(uri: str) -> list[Target]:
+    """Return what ``uri`` may mean, the deepest folder first; nothing if it is not such a URI."""
+    if not uri.startswith(SCHEME) or "?" in uri or "#" in uri:
+        return []
+    source, *segments = [unquote(part) for part in uri.removeprefix(SCHEME).split("/")]
+    if len(segments) > MAX_SEGMENTS:
+        return []
+    found = []
+    for end in range(len(segments) - 1, -1, -1):
+        folder = "/".join(segments[:end]) or ROOT
+        rest = segments[end:]
+        if len(rest) > 2 and rest[0] == ASIDE:  # noqa: PLR2004  # the mark, the name, a path
+            found.append(Target(source, folder, rest[1], "/".join(rest[2:])))
+        if end:
+            found.append(Target(source, folder, segments[end - 1], "/".join(rest)))
+    return found
+
+
+MAX_DESCRIPTION: Final = 1024
+MAX_COMPATIBILITY: Final = 500
+
+
+def strict_front_matter(front_matter: Json, text: str, description: str) -> Json:
+    """Return front matter by the rules of the specification's six fields; others stay as they are.
+
+    What is not text becomes the text it is in the document, or its JSON; null is left out; a long
+    description or ``compatibility`` is cut at a word. ``text`` is the document, ``description``
+    what the registry has for it, where the front matter itself has none. The name is not looked at.
+    """
+    done = {key: value for key, value in front_matter.items() if key not in _FIELDS}
+    given = front_matter.get("description")
+    said = given if isinstance(given, str) and given.strip() else description
+    done["description"] = cut(said, MAX_DESCRIPTION)
+    for key in ("license", "compatibility", "allowed-tools"):
+        value = front_matter.get(key)
+        if isinstance(value, list) and all(isinstance(one, str) for one in value):
+            value = " ".join(value)
+        if value not in (None, ""):
+            done[key] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if "compatibility" in done:
+        done["compatibility"] = cut(done["compatibility"], MAX_COMPATIBILITY)
+    metadata = front_matter.get("metadata")
+    if isinstance(metadata, dict):
+        done["metadata"] = _texts(metadata, text)
+    # In the order of the document, as far as it has them.
+    return {key: done[key] for key in [*front_matter, *done] if key in done}
+
+
+def cut(text: str, limit: int) -> str:
+    """Return ``text`` in at most ``limit`` UTF-16 units, as JavaScript counts, cut at a word."""
+    units = text.encode("utf-16-le", "surrogatepass")
+    if len(units) <= 2 * limit:
+        return text
+    return shorten(text, len(units[: 2 * limit].decode("utf-16-le", "ignore")), whole_words=True)
+
+
+_FIELDS: Final = frozenset(("description", "license", "compatibility", "allowed-tools", "metadata"))
+
+
+def _texts(metadata: Json, text: str) -> dict[str, str]:
+    """Return ``metadata`` as texts: a number as the document has it, a list or map as JSON."""
+    if all(isinstance(value, str) for value in metadata.values()):
+        return metadata
+    written = scalar_texts(text).get("metadata")
+    texts = written if isinstance(written, dict) else {}
+    found = {}
+    for key, value in metadata.items():
+        plain = value if isinstance(value, str) else texts.get(key)
+        if value is not None:
+            found[key] = plain if isinstance(plain, str) else json.dumps(value, ensure_ascii=False)
+    return found

@@ -3,35 +3,35 @@
 One server speaks both generations of the protocol: 2026-07-28, and the handshake of before.
 """
 
+import asyncio
 import base64
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from urllib.parse import unquote, urlsplit
 
 import anyio
 import mcp_types as types
-from mcp.server.lowlevel import Server
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ToolsListChanged,
+)
 from mcp.shared.exceptions import MCPError
 
 from registry import __version__
 from registry.db.audit_context import audit_context
 from registry.errors import DatabaseProblem, UsageProblem
-from registry.mcp.extension import SkillsExtension, paged
-from registry.mcp.notices import (
-    MAX_SUBSCRIPTIONS,
-    Notices,
-    ResourcesListChanged,
-    ResourceUpdated,
-    ToolsListChanged,
-)
-from registry.mcp.protocol import BothGenerations, advertise, failure, guarded, no_resource
+from registry.mcp.fairness import FairThreads, Unsent
 from registry.mcp.resources import MAX_COMPLETIONS, TEMPLATE, SkillResources
-from registry.mcp.roots import Roots
-from registry.mcp.turns import Turns, Unsent
 from registry.sync.watch import Changes, Watcher
 from registry.toolsets.base import Context, Toolset, shown
 from registry.toolsets.schemas import Json, is_error
@@ -40,9 +40,295 @@ from registry.toolsets.view import View
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
 
+
 log = logging.getLogger(__name__)
 
+MAX_SUBSCRIPTIONS: Final = 1000
+"""Resources that one session, or one stream, is told of."""
+
+NOTICE_SECONDS: Final = 5.0
+"""Seconds after which a client that does not read must not hold up the others."""
+
+
+class Notices:
+    """Collects events from any thread and sends notices of them from the event loop.
+
+    Clients of 2026-07-28 listen on a subscription stream, which the SDK's bus feeds; sessions of
+    older clients get a notice each.
+    """
+
+    def __init__(self) -> None:
+        self._bus = InMemorySubscriptionBus()
+        self.listen = ListenHandler(self._bus)
+        self._sessions: dict[int, tuple[Any, set[str]]] = {}
+        self._waiting: dict[Any, None] = {}
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._wake: asyncio.Event | None = None
+
+    def publish(self, *events: Any) -> None:
+        """Send events soon; the same event several times is one. Any thread may call this."""
+        with self._lock:
+            self._waiting.update(dict.fromkeys(events))
+            loop, wake = self._loop, self._wake
+        if loop is not None and wake is not None:
+            with suppress(RuntimeError):  # the loop was closed meanwhile
+                loop.call_soon_threadsafe(wake.set)
+
+    async def run(self, *, task_status: Any = anyio.TASK_STATUS_IGNORED) -> None:
+        """Send until cancelled."""
+        with self._lock:
+            self._loop, self._wake = asyncio.get_running_loop(), asyncio.Event()
+        wake = self._wake
+        task_status.started()
+        try:
+            while True:
+                await wake.wait()
+                wake.clear()
+                with self._lock:
+                    events, self._waiting = list(self._waiting), {}
+                for event in events:
+                    await self._bus.publish(event)
+                async with anyio.create_task_group() as sending:
+                    for session, uris in list(self._sessions.values()):
+                        sending.start_soon(_send, session, frozenset(uris), events)
+        finally:
+            with self._lock:
+                self._loop = self._wake = None
+
+    def subscriptions(self, context: Any) -> set[str]:
+        """Return the URIs that the session of this request wants to hear of, to be changed."""
+        connection = context.session._connection  # noqa: SLF001  # the SDK has no public name
+        key = id(connection)
+        if key not in self._sessions:
+            self._sessions[key] = (context.session, set())
+            connection.exit_stack.callback(self._sessions.pop, key, None)
+        return self._sessions[key][1]
+
+    async def on_initialized(self, context: Any, _params: types.NotificationParams | None) -> None:
+        """Remember the session of an older client."""
+        self.subscriptions(context)
+
+
+async def _send(session: Any, uris: frozenset[str], events: list[Any]) -> None:
+    with anyio.move_on_after(NOTICE_SECONDS):
+        for event in events:
+            try:
+                if isinstance(event, ToolsListChanged):
+                    await session.send_tool_list_changed()
+                elif isinstance(event, ResourcesListChanged):
+                    await session.send_resource_list_changed()
+                elif isinstance(event, ResourceUpdated) and event.uri in uris:
+                    await session.send_resource_updated(event.uri)
+            except Exception:  # a client that left must not end the others' notices
+                log.debug("a notice was not delivered", exc_info=True)
+
+
 T = TypeVar("T")
+
+SKILLS: Final = "io.modelcontextprotocol/skills"
+"""The extension for skills (SEP-2640)."""
+
+SETTINGS: Final = {"directoryRead": True}
+"""How it is declared."""
+
+
+class BothGenerations(Server[Any]):
+    """A server that announces changing lists also to clients of the handshake."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        *rest: Any,
+        **named: Any,
+    ) -> Any:
+        """Return the options of a session."""
+        options = notification_options or NotificationOptions(
+            tools_changed=True, resources_changed=True
+        )
+        return super().create_initialization_options(options, *rest, **named)
+
+
+Handler = Callable[[Any, Any], Awaitable[T]]
+
+
+def guarded(handler: Handler[T]) -> Handler[T]:
+    """Log an unexpected error and hide its text, which may contain paths, from the client."""
+
+    async def safe(context: Any, params: Any) -> T:
+        try:
+            return await handler(context, params)
+        except MCPError:
+            raise
+        except Exception:
+            log.exception("a request failed")
+            message = "Internal error; the server's log has it"
+            raise MCPError(types.INTERNAL_ERROR, message) from None
+
+    return safe
+
+
+async def advertise(context: Any, following: Callable[[Any], Awaitable[Any]]) -> Any:
+    """Declare the extension to clients of the handshake; the SDK leaves it out of their schemas."""
+    result = await following(context)
+    if context.method == "initialize" and isinstance(result, dict):
+        result["capabilities"].setdefault("extensions", {})[SKILLS] = SETTINGS
+    return result
+
+
+def no_resource(uri: str, kind: str = "resource") -> MCPError:
+    """Return the protocol's error for a URI at which nothing is served."""
+    return MCPError(types.INVALID_PARAMS, f"There is no {kind} {shown(uri)}", {"uri": uri})
+
+
+def failure(text: str) -> types.CallToolResult:
+    """Return the error of a call that no toolset answered."""
+    return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
+
+
+ROOTS_SECONDS: Final = 5.0
+"""Seconds in which a client has to name its roots."""
+
+MAX_ROOTS: Final = 100
+
+
+class Roots:
+    """The folders that the client of a server works in; ``look`` gets them before the first answer.
+
+    Without ``asked`` the client is not asked, and ``look`` not called.
+    """
+
+    def __init__(self, look: Callable[[Sequence[str]], Awaitable[None]], *, asked: bool) -> None:
+        self._look = look
+        self._asked = asked
+        self._known = not asked
+        self._asking = anyio.Lock()
+
+    def first(self, handler: Handler[T]) -> Handler[T]:
+        """Wrap a handler so that it first asks for the client's roots."""
+
+        async def answer(context: Any, params: Any) -> T:
+            async with self._asking:
+                if not self._known:
+                    self._known = True
+                    await self._look(await roots_of(context.session))
+            return await handler(context, params)
+
+        return guarded(answer)
+
+    def forget(self) -> bool:
+        """Ask again before the next answer; return whether the client is asked at all."""
+        self._known = not self._asked
+        return self._asked
+
+
+async def roots_of(session: Any) -> list[str]:
+    """Return the folders that a client names as its roots.
+
+    Clients of the handshake are asked; since 2026-07-28 the protocol has no roots.
+    """
+    capabilities = session.client_capabilities
+    if capabilities is None or capabilities.roots is None:
+        return []
+    try:
+        answer = await session.send_request(
+            types.ListRootsRequest(),
+            types.ListRootsResult,
+            request_read_timeout_seconds=ROOTS_SECONDS,
+        )
+    except Exception:  # whatever a client does, it is served
+        log.info("the client did not name its roots", exc_info=True)
+        return []
+    return folders([str(root.uri) for root in answer.roots])
+
+
+def folders(uris: Sequence[str]) -> list[str]:
+    """Return the folders of this machine among a client's roots."""
+    found = []
+    for uri in uris[:MAX_ROOTS]:
+        try:
+            scheme, host, path, *_ = urlsplit(uri)
+        except ValueError:
+            continue
+        path = unquote(path)
+        if scheme == "file" and host in {"", "localhost"} and path[:1] == "/" and "\0" not in path:
+            found.append(path)
+    return found
+
+
+FRESH: Final = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+"""What the extension requires of each result; the disk may change at any time."""
+
+Run = Callable[..., Awaitable[Any]]
+
+
+class SkillParams(types.RequestParams):
+    """What `skills/get` is asked with."""
+
+    uri: str
+
+
+class DirectoryParams(types.PaginatedRequestParams):
+    """What `resources/directory/read` is asked with."""
+
+    uri: str
+
+
+class SkillsExtension:
+    """Answers the extension's requests; ``run`` runs what blocks, ``resources`` are those seen."""
+
+    def __init__(self, run: Run, resources: Callable[[], SkillResources]) -> None:
+        self._run = run
+        self._resources = resources
+
+    def add_to(self, server: Server[Any], first: Callable[[Handler[Any]], Handler[Any]]) -> None:
+        """Declare the extension; ``first`` is what is done before any request is answered."""
+        server.extensions[SKILLS] = SETTINGS
+        for method, params, handler in (
+            ("skills/list", types.PaginatedRequestParams, self._list),
+            ("skills/get", SkillParams, self._get),
+            ("resources/directory/read", DirectoryParams, self._directory),
+        ):
+            server.add_request_handler(method, params, first(handler))
+
+    async def _list(self, _context: Any, params: types.PaginatedRequestParams | None) -> Json:
+        found, cursor = await paged(self._run, self._resources().skills, params)
+        return _page("skills", found, cursor)
+
+    async def _get(self, _context: Any, params: SkillParams) -> Json:
+        found = await self._run(self._resources().skill, params.uri)
+        if found is None:
+            raise no_resource(params.uri, "skill")
+        return {"skill": found, **FRESH}
+
+    async def _directory(self, _context: Any, params: DirectoryParams) -> Json:
+        found = await self._run(self._resources().directory, params.uri)
+        if found is None:
+            raise no_resource(params.uri, "directory")
+        children, cursor = await paged(self._run, found.page, params)
+        return _page("resources", children, cursor)
+
+
+async def paged(
+    run: Run,
+    work: Callable[[str | None], tuple[list[Json], str | None]],
+    params: types.PaginatedRequestParams | None,
+) -> tuple[list[Json], str | None]:
+    """Return the page that a request asks for, and the cursor of the next.
+
+    Raises `MCPError` for a cursor that ``work`` takes for none of ours (ValueError).
+    """
+    cursor = None if params is None else params.cursor
+    try:
+        found: tuple[list[Json], str | None] = await run(work, cursor)
+    except ValueError:
+        raise MCPError(types.INVALID_PARAMS, f"Unknown cursor {shown(cursor)}") from None
+    return found
+
+
+def _page(key: str, found: list[Json], cursor: str | None) -> Json:
+    return {key: found, **({} if cursor is None else {"nextCursor": cursor}), **FRESH}
+
 
 WORKERS: Final = 3
 """Threads that answer: each keeps a connection to the database, and more only wait for another."""
@@ -86,7 +372,7 @@ class SkillServer:
         self._roots = Roots(partial(self._run, self._look_from), asked=serving.roots)
         self._watcher: Watcher | None = None
         self._look_from(())
-        self._turns = Turns(WORKERS, "tool", unsent)
+        self._turns = FairThreads(WORKERS, "tool", unsent)
 
     @property
     def unsent(self) -> Unsent:
@@ -94,7 +380,7 @@ class SkillServer:
         return self._turns.unsent
 
     def _look_from(self, roots: Sequence[str]) -> None:
-        """Serve what is seen from a client's roots, or without any from where this was started."""
+        """Serve the skills visible from the client's roots, by default from ``workdir``."""
         serving, registry = self._serving, self._registry
         if roots or serving.workdir is not None:
             registry = registry.seen_from(*(roots or [str(serving.workdir)]))
@@ -137,7 +423,7 @@ class SkillServer:
         return server
 
     def close(self) -> None:
-        """Write down what was counted, and give back the database; for an end in a hurry."""
+        """Store usage counts and close the database, for a quick exit."""
         self._registry.close()
 
     def _assign(self) -> dict[str, Toolset]:
@@ -175,7 +461,7 @@ class SkillServer:
                 tasks.cancel_scope.cancel()
 
     def tell(self, changes: Changes) -> None:
-        """Send notices of what changed; only the toolset wave describes the skills themselves."""
+        """Send notices of changes; only the descriptions of the toolset wave list skills."""
         events: list[Any] = []
         if "wave" in self._serving.toolsets:
             events.append(ToolsListChanged())
@@ -323,6 +609,6 @@ class SkillServer:
 
 
 def _client(context: Any) -> str | None:
-    """Return what a client calls itself, if it does."""
+    """Return the name and version that a client sends."""
     said = context.session.client_params
     return None if said is None else f"{said.client_info.name} {said.client_info.version}".strip()

@@ -39,7 +39,7 @@ class Context:
 
 
 MAX_SHOWN: Final = 200
-"""Characters of what a model sent that an answer repeats."""
+"""Maximum length of a model's text that an answer repeats, in characters."""
 
 
 def parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
@@ -68,7 +68,7 @@ def one_line(text: str) -> str:
 
 
 MAX_PROBLEM: Final = 300
-"""Characters of a problem's description, which repeats what was sent."""
+"""Maximum length of a problem's description, in characters."""
 
 
 class Arguments:
@@ -120,7 +120,7 @@ def _unknown(error: "ValidationError") -> str:
 class Toolset(ABC):
     """A named set of tools that honours one contract: a subclass for each.
 
-    What is returned belongs to the caller, who may change it.
+    Results are the caller's own: changing them has no effect on the toolset.
     """
 
     name: ClassVar[str]
@@ -142,13 +142,10 @@ class Toolset(ABC):
         return [described(tool, style, strict=strict) for tool in self._current()]
 
     def call(self, tool: str, arguments: Any) -> Json:
-        """Run one tool and return what its contract says, errors included: nothing is raised.
+        """Run one tool and return its result or the contract's error; raises nothing.
 
-        ``arguments`` may be anything a model sends, also an object as JSON text; a blank text or
-        null is an empty object, and null for an argument that is not required is as good as leaving
-        it out. A wrong type, text that is not JSON, a missing key, an unknown one where the
-        contract has no room for it, and a tool that is not offered are answered with the contract's
-        own error.
+        ``arguments`` may be any JSON value, also JSON text. A blank text and null mean an empty
+        object; null for an optional argument means that it is missing.
         """
         offered = self._tools.get(str(tool))
         if offered is None:
@@ -158,10 +155,9 @@ class Toolset(ABC):
             return self._run(offered.name, given(offered.parameters, {} if sent is None else sent))
 
     async def acall(self, tool: str, arguments: Any) -> Json:
-        """Run one tool as `call` does, in a thread, so that the event loop goes on meanwhile.
+        """Run one tool as `call` does, in a thread.
 
-        A task that is cancelled waits no longer, but the call runs to its end: a change is made
-        whole or not at all.
+        If the task is cancelled, the call still runs to its end.
         """
         import asyncio
 

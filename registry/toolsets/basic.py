@@ -1,8 +1,7 @@
 """The toolset `basic` (docs/contracts.md).
 
-It shows one folder of skills as it is on disk: its folders are the skills, whatever is in them.
-Folders that only hold folders of skills are not listed. Skills that hide themselves from models, or
-that the personality does not see, are neither listed nor read.
+It shows one source as it is on disk: each of its folders is a skill, unless it only holds folders
+of skills. Skills that are hidden from models, or from the personality, are neither listed nor read.
 """
 
 import os
@@ -73,7 +72,7 @@ class BasicToolset(Toolset):
             return {"error": str(error)}
 
     def _current_source(self) -> Source:
-        """Return the source as it is registered now; one that was removed shows nothing."""
+        """Return the source as registered now; a removed source counts as disabled."""
         known = list_sources(self._core.reader, counted=False)
         gone = replace(self._source, enabled=False)
         return next((one for one in known if one.id == self._source.id), gone)
@@ -99,9 +98,9 @@ class BasicToolset(Toolset):
         return {"skills": listed}
 
     def _is_new(self, source: Source, name: str, stored: Collection[str]) -> bool:
-        """Tell whether a folder that no sync has stored is shown.
+        """Tell whether to list a folder that no sync has stored.
 
-        One that only holds folders of skills is not.
+        A folder that only holds folders of skills isn't listed.
         """
         try:
             answer, folder = self._look(source, name)
@@ -131,7 +130,7 @@ class BasicToolset(Toolset):
             return {"error": f"Permission denied reading SKILL.MD for skill '{name}'"}
 
     def _read(self, source: Source, name: str) -> Json:
-        """Read a skill as `_look` does, and count that."""
+        """Read a skill as `_look` does, and count the use."""
         answer, folder = self._look(source, name)
         if "documentation" in answer:
             self._core.usage.read(source.name, folder)
@@ -187,7 +186,7 @@ class BasicToolset(Toolset):
             return {"error": f"Error reading SKILL.MD: {error}"}
 
     def _admits(self, source: Source, answer: Json, folder: str) -> bool:
-        """Tell whether what was read in a folder may be shown, by what it says of itself now."""
+        """Tell whether the current document of a folder may be shown."""
         text = answer.get("documentation", "")
         known = skills.by_place(self._core.reader, source.id, folder)
         if text and source.remote is not None and not self._is_trusted(known):
@@ -201,7 +200,7 @@ class BasicToolset(Toolset):
         return self._view.admits(source, document)
 
     def _is_trusted(self, known: StoredSkill | None) -> bool:
-        """Tell whether a skill of others, as it is now, was looked through and is not held back."""
+        """Tell whether the current files of a remote skill are synced and not quarantined."""
         if known is None:
             return False
         current = CurrentSkill.of_stored(self._core, known)
@@ -222,13 +221,13 @@ def folders_in(root: str) -> dict[str, str]:
 
 
 def linked(root: str, name: str) -> str | None:
-    """Return the folder of a source that the link ``name`` in it leads to; None: to none of it."""
+    """Return the folder of a source that a link in it leads to; None if it leads elsewhere."""
     link = follow(os.path.join(root, name), root, (root,))
     return os.path.relpath(link.target, root) if link.leads is Leads.INSIDE else None
 
 
 def is_valid(name: str) -> bool:
-    """Tell whether the contract takes ``name`` for a skill's ("validate_skill_name")."""
+    """Tell whether the contract accepts ``name`` ("validate_skill_name")."""
     return bool(name) and "/" not in name and "\\" not in name and ".." not in name
 
 
@@ -260,7 +259,7 @@ def too_large(name: str) -> Json:
 
 
 def understood(data: bytes, name: str) -> Json:
-    """Return a document's text, or that it is none."""
+    """Return the text of a document, or the contract's error if it isn't UTF-8."""
     try:
         # As the contract reads it: any line end is a "\n".
         documentation = data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")

@@ -45,10 +45,10 @@ TOOLS: Final = (
 
 
 class EthosToolset(Toolset):
-    """What one personality sees of the registry; without one, all that is visible.
+    """The skills that one personality sees; without one, all visible skills.
 
-    A personality has only those of the tools that are in its ``toolset``. Raises
-    `PersonalityNotFound` where the settings don't know it, and `SourceNotFound`.
+    A personality gets only the tools in its ``toolset``. Raises `PersonalityNotFound` and
+    `SourceNotFound`.
     """
 
     name = "ethos"
@@ -102,8 +102,7 @@ class EthosToolset(Toolset):
 def list_text(skills: Sequence[Skill], limit: int = LIST_CHARS) -> str:
     """Return the list of skills, at most ``limit`` characters.
 
-    Where that is too little, descriptions are shortened first, and names dropped last: see `fit`.
-    The text says so.
+    If they don't fit, descriptions are shortened, then names dropped (see `fit`), with a note.
     """
     if not skills:
         return NONE_AVAILABLE
@@ -131,7 +130,7 @@ def _rest(missing: int, total: int, limit: int, longest: int) -> str:
 
 
 def view_text(body: str, location: str, limit: int = VIEW_CHARS) -> str:
-    """Return a body of at most ``limit`` characters, cut after a line where it is longer."""
+    """Return a body of at most ``limit`` characters, cut after a line."""
     if len(body) <= limit:
         return body
     lines = body.count("\n") + 1

@@ -1,4 +1,4 @@
-"""Lists of skills that a model gets within so many characters, one skill a line."""
+"""Fit lists of skills for a model into a number of characters, one skill a line."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, Protocol, TypeVar
@@ -7,17 +7,17 @@ from registry.model import SCOPES, Scope
 from registry.text import shorten
 
 MIN_DESCRIPTION: Final = 20
-"""Characters of a description: where there is not even room for so many, all are left out."""
+"""Minimum length of shortened descriptions; if there is less room, all are left out."""
 
 MAX_DESCRIPTION: Final = 1024
-"""No description takes more, so that none is at the cost of the others (Agent Skills)."""
+"""Maximum length of a description, in characters (Agent Skills specification)."""
 
 
 _RANKS: Final = {scope: rank for rank, scope in enumerate(SCOPES)}
 
 
 class HasScope(Protocol):
-    """A skill in whatever form; the scope is its source's."""
+    """Anything with a scope."""
 
     @property
     def scope(self) -> Scope:
@@ -28,14 +28,14 @@ T = TypeVar("T", bound=HasScope)
 
 
 class Line(NamedTuple):
-    """A skill in a list: ``head`` is what stands before the colon and the description."""
+    """A skill in a list: ``head`` precedes the colon and the description."""
 
     head: str
     description: str
     scope: Scope
 
     def text(self, longest: int | None = None) -> str:
-        """Return the line; ``longest``: the characters of the description, 0 for none at all."""
+        """Return the line; ``longest``: the maximum length of the description, 0 for none."""
         if longest == 0:
             return self.head
         description = self.description
@@ -45,13 +45,13 @@ class Line(NamedTuple):
 
 
 SHORTEST: Final = len("- **a**\n")
-"""Characters that the line of a skill takes at the least."""
+"""Minimum length of a skill's line, in characters."""
 
 
 class Fitted(NamedTuple):
     """The lines that fit, in their order.
 
-    ``longest`` is what their descriptions were shortened to, 0 where they were left out.
+    ``longest``: the maximum length of a description; 0 if all were left out.
     """
 
     lines: list[str]
@@ -59,10 +59,9 @@ class Fitted(NamedTuple):
 
 
 def strongest(skills: Sequence[T], limit: int) -> Sequence[T]:
-    """Return as many skills as can possibly be listed in ``limit`` characters, in their order.
+    """Return the first skills of the strongest scopes, as many as ``limit`` characters can hold.
 
-    They are those of the strongest scopes, and of one scope the first: to `fit` it makes no
-    difference that it gets no others, however many there are.
+    `fit` would drop all others.
     """
     most = limit // SHORTEST + 1
     return (
@@ -73,10 +72,10 @@ def strongest(skills: Sequence[T], limit: int) -> Sequence[T]:
 
 
 def fit(lines: Sequence[Line], room: int) -> Fitted:
-    """Make as many lines as fit ``room`` characters, each with the end of its line.
+    """Make lines that fit into ``room`` characters, line ends included.
 
-    Descriptions are shortened first, all to the same length; then they are left out; then skills
-    are, those of the weakest scopes first, and of one scope the last.
+    First, descriptions are shortened to a common length; then they are left out; then skills are
+    dropped, weakest scopes and last skills first.
     """
     bare = sum(len(line.head) + 1 for line in lines)
     longest = _longest([len(line.description) for line in lines], room - bare - 2 * len(lines))
@@ -96,7 +95,7 @@ def _by_scope(skills: Sequence[HasScope]) -> list[int]:
 
 
 def _longest(lengths: Iterable[int], room: int) -> int:
-    """Return the length to which texts may grow for all to fit ``room`` together."""
+    """Return the common maximum length with which all texts fit into ``room``."""
     ordered = sorted(lengths)
     for index, length in enumerate(ordered):
         share = room // (len(ordered) - index)

@@ -43,13 +43,13 @@ MESSAGES: Final[Mapping[str, str]] = {
     "BuiltInSkillDeletion": "Cannot delete built-in skill '{name}'",
     "InvalidSchema": "Invalid parameter schema: {msg}",
 }
-"""The variants of `SkillError` and what they display."""
+"""The variants of `SkillError` with their messages."""
 
 
 NO_WORKSPACE: Final = "The user has to choose one, or register the folder above."
 
 MAX_MESSAGE: Final = 900
-"""Characters of a message, which may repeat what a model sent."""
+"""Maximum length of a message, in characters."""
 
 
 class SkillError(Exception):
@@ -64,7 +64,7 @@ class SkillError(Exception):
 def creating(name: str, path: str, error: RegistryError | OSError, *, known: bool) -> SkillError:
     """Return the contract's error for why ``path`` could not be created.
 
-    ``known``: there is a skill of the name, not only a folder on disk.
+    ``known``: the name is a skill's, not only that of a folder on disk.
     """
     if isinstance(error, SkillExists):
         return SkillError("NameConflict" if known else "SkillAlreadyExists", name=name)
@@ -81,9 +81,9 @@ def failure(
     error: RegistryError | OSError,
     path: str = "",
 ) -> SkillError:
-    """Return the contract's error, usually ``type``, for a skill that was not read or deleted.
+    """Return the contract's error, usually ``type``, for a failed read or deletion.
 
-    ``path`` is what could not be, where the error itself does not tell.
+    ``path`` is used if the error itself has none.
     """
     if isinstance(error, RegistryError):
         found = _unfound(name, error)
@@ -96,7 +96,7 @@ def failure(
 
 
 def _unfound(name: str, error: RegistryError) -> SkillError | None:
-    """Return the error of a name that means no skill here, or several; None for any other."""
+    """Return the error of an unknown or ambiguous name; None for other errors."""
     if isinstance(error, SkillAmbiguous):
         refs = ", ".join(error.facts["refs"])
         reason = f"several skills have it, choose one of {refs}"
@@ -110,7 +110,7 @@ def _unfound(name: str, error: RegistryError) -> SkillError | None:
 
 
 def _reason(error: RegistryError | OSError) -> str:
-    """Return why, in one line; the path is told beside it."""
+    """Return the reason of an error in one line."""
     if isinstance(error, SourceUnclear) and error.facts["known"]:
         return one_line(f"{error} {NO_WORKSPACE}")
     if isinstance(error, OSError):
@@ -309,7 +309,7 @@ def _check(tool: str, arguments: Any) -> None:
 
 
 def _parameters(given: Sequence[Json]) -> list[Parameter]:
-    """Return the parameters; what the contract's schema leaves open has its usual value."""
+    """Return the parameters, with defaults for missing keys."""
     found: dict[str, Parameter] = {}
     for number, entry in enumerate(given, 1):
         name = str(entry.get("name", "")).strip()

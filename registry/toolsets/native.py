@@ -71,7 +71,7 @@ def texts(about: str) -> Json:
 
 
 def flag(about: str) -> Json:
-    """Return the schema of a choice that is not made unless it is said."""
+    """Return the schema of a boolean that is false by default."""
     return {**BOOLEAN, "default": False, "description": about}
 
 
@@ -123,7 +123,7 @@ def object_with(properties: Json) -> Json:
 
 
 def answer(properties: Json) -> Json:
-    """Return the schema of an answer: these properties, or an error alone."""
+    """Return the schema of an answer: these properties, or only an error."""
     return {
         "type": "object",
         "properties": {**properties, "error": object_with({"code": STRING, "message": STRING})},
@@ -137,8 +137,7 @@ LISTED: Final[Json] = {
     "properties": {"ref": STRING, "name": STRING, "description": STRING},
     "required": ["ref", "name", "description"],
 }
-"""One skill of a page. Clients check each answer: all keys of all skills would cost them more than
-the answer took."""
+"""One skill of a page. Its schema is small, as clients validate each answer."""
 
 _PAGE: Final[Json] = {
     "skills": {"type": "array", "items": LISTED},
@@ -481,7 +480,7 @@ class NativeToolset(Toolset):
         return {**page, "confidence": found.confidence, "note": note}
 
     def _nothing(self) -> str:
-        """Say why a search found nothing."""
+        """Return why a search found nothing."""
         if not registered(self._core.reader)[1]:
             return "The registry is empty: no folder is registered. The user has to register one."
         if not list_skills(self._core.reader, self._filters({}), limit=1).total:
@@ -563,7 +562,7 @@ class NativeToolset(Toolset):
     def _copies(
         self, stored: StoredSkill, *, chosen: bool
     ) -> tuple[list[StoredSkill], "Which | None"]:
-        """Return the copies of a skill that may be spoken of here, and which are ``chosen``."""
+        """Return the copies of a skill in this view, and which to change if ``chosen``."""
         found = self._view.admitted(copies_of(self._core.reader, stored))
         places = {one.place for one in found}
         return found, (lambda one: one.place in places) if chosen else None
@@ -612,9 +611,9 @@ class NativeToolset(Toolset):
         return self._view.filters(Filters(**chosen))
 
     def _home(self, source: str | None) -> str | None:
-        """Return the source to write to: the one that is named, or the only one seen here, if any.
+        """Return the source to write to: the named one, or the only one in this view, if any.
 
-        Raises `SourceNotFound`, `SourceUnclear`, which name no source that is not seen here.
+        Raises `SourceNotFound` and `SourceUnclear`, which list only sources in this view.
         """
         if source is not None:
             return self._named(source)
@@ -639,7 +638,7 @@ class NativeToolset(Toolset):
         return [source.name for source in self._view.sources()]
 
     def _own(self) -> list[str]:
-        """Return the names of the sources seen here that this machine has, and that are enabled."""
+        """Return the names of this machine's enabled sources in this view."""
         sources = self._view.sources()
         return [one.name for one in sources if one.enabled and one.host == self._core.host]
 
@@ -684,7 +683,7 @@ def _page(skills: Sequence[Json], total: int, offset: int) -> Json:
 
 
 def _fitting(found: Found) -> str | None:
-    """Say where probably nothing fits."""
+    """Return a note if the hits probably don't fit; else None."""
     if found.confidence >= FITS:
         return None
     named = f" None of the best names {Fact(found.missing):or}." if found.missing else ""
@@ -696,7 +695,7 @@ def _next(end: int, total: int) -> int | None:
 
 
 def _for_models(error: RegistryError) -> str:
-    """Return an error's sentence, and which tool helps."""
+    """Return an error's message, with the tool that helps."""
     hint = _HINTS.get(type(error), "")
     if type(error) is SkillNotFound and not error.facts["similar"]:
         hint = "search_skills finds skills by what they do."

@@ -1,4 +1,4 @@
-"""All toolsets by name, each in a module of its own, imported when it is asked for."""
+"""All toolsets by name; the module of each is imported when needed."""
 
 import difflib
 from collections.abc import Callable, Sequence
@@ -11,14 +11,13 @@ from registry.toolsets.schemas import Tool
 TOOLSETS: Final = ("native", "basic", "miniclaw", "ethos", "wave")
 
 Definition: TypeAlias = tuple[Callable[[Context], Toolset], Sequence[Tool]]
-"""What makes a toolset, and its tools without a registry, so without a list of its skills."""
+"""The class of a toolset, and its tools without the list of skills."""
 
 
 def open_toolset(name: str, context: Context) -> Toolset:
-    """Return a toolset for what the context is limited to.
+    """Return a toolset within the limits of the context.
 
-    Raises `ToolsetNotFound`, and what the toolset needs: `SourceUnclear`, `SourceNotFound`,
-    `PersonalityNotFound`.
+    Raises `ToolsetNotFound`, `SourceUnclear`, `SourceNotFound`, `PersonalityNotFound`.
     """
     make, _ = _definition(name)
     return make(context)

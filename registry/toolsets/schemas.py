@@ -1,9 +1,8 @@
-"""Tools as frameworks take them, and the arguments that come back.
+"""Tool schemas for frameworks, and the arguments that models send for them.
 
-Each framework takes a part of JSON Schema of its own, and refuses a tool, or all of them, for the
-rest. The rules are those of the APIs' public documents, and of what their converters were seen to
-refuse: OpenAI, "Structured Outputs", "Supported schemas"; Anthropic, "Strict tool use"; Google,
-`Schema` of the Gemini API.
+Each API accepts another subset of JSON Schema and refuses tools that use more. The rules are from
+the APIs' documents: OpenAI, "Structured Outputs", "Supported schemas"; Anthropic, "Strict tool
+use"; Google, `Schema` of the Gemini API.
 """
 
 import json
@@ -54,19 +53,18 @@ Style: TypeAlias = Literal["openai", "anthropic", "mcp", "gemini"]
 STYLES: Final[tuple[str, ...]] = get_args(Style)
 
 PAIR: Final = ("path", "content")
-"""The keys of one entry where an object with any keys is written as a list."""
+"""The keys of an entry if an object with arbitrary keys is written as a list."""
 
 
 _OTHERS: Final = ("additionalProperties",)
 
 
 def described(tool: Tool, style: str, *, strict: bool = False) -> Json:
-    """Return a tool as the APIs of OpenAI, Anthropic or Gemini, or MCP's tools/list, have it.
+    """Return a tool for the API of OpenAI, Anthropic or Gemini, or for MCP's tools/list.
 
-    ``strict`` is the shape that the strict modes of OpenAI and Anthropic take: all properties are
-    required and those that may be left out may be null, objects have no other properties, and an
-    object with any keys (``files``) is a list of ``{"path", "content"}``, which `Toolset.call`
-    takes as well. Gemini has no such mode. Raises `UsageProblem` for an unknown style.
+    ``strict``: the shape for the strict modes of OpenAI and Anthropic. All properties are required,
+    optional ones may be null, objects are closed, and an object with arbitrary keys (``files``) is
+    a list of ``{"path", "content"}``. Raises `UsageProblem` for an unknown style.
     """
     if style not in STYLES:
         known = ", ".join(STYLES)
@@ -101,7 +99,7 @@ def described(tool: Tool, style: str, *, strict: bool = False) -> Json:
 
 
 def own(tool: Tool) -> Tool:
-    """Return a tool whose schemas nobody else has."""
+    """Return a tool with copies of its schemas."""
     return replace(
         tool,
         parameters=deepcopy(tool.parameters),
@@ -111,11 +109,10 @@ def own(tool: Tool) -> Tool:
 
 
 def plain_schema(schema: Json, *, closed: bool = False) -> Json:
-    """Return what every converter takes: one type a value, nothing said of other properties.
+    """Return a schema that every converter accepts: one type a value, no ``additionalProperties``.
 
-    Google's refuses all tools of a server for one ``additionalProperties``, and those that make
-    classes of schemas fail on a list of types. `Toolset.call` refuses other properties all the
-    same. ``closed``: ``"additionalProperties": false`` stays, as OpenAI's API takes it.
+    `Toolset.call` refuses unknown properties all the same. ``closed``: keep
+    ``"additionalProperties": false``, which OpenAI's API accepts.
     """
     left_out = () if closed and schema.get("additionalProperties") is False else _OTHERS
     done = {key: deepcopy(schema[key]) for key in schema if key not in left_out}
@@ -128,9 +125,9 @@ def plain_schema(schema: Json, *, closed: bool = False) -> Json:
 
 
 def strict_schema(schema: Json, *, optional: bool = False) -> Json:
-    """Return the shape for strict modes; ``optional``: the value may be left out, by null.
+    """Return the schema for strict modes; ``optional``: the value may be null.
 
-    Bounds and defaults, which not all of them take, are told in the description.
+    Bounds and defaults move into the description.
     """
     schema = _as_pairs(schema)
     told = _told(schema, bounds=True)
@@ -153,7 +150,7 @@ def strict_schema(schema: Json, *, optional: bool = False) -> Json:
 
 
 def gemini_schema(schema: Json, *, optional: bool = False) -> Json:
-    """Return the shape that Gemini's function declarations take: a part of OpenAPI's."""
+    """Return the schema for Gemini's function declarations, a subset of OpenAPI's."""
     schema = _as_pairs(schema)
     kept = ("enum", "minimum", "maximum")
     done: Json = {key: deepcopy(schema[key]) for key in kept if key in schema}
@@ -173,11 +170,9 @@ def gemini_schema(schema: Json, *, optional: bool = False) -> Json:
 
 
 def given(schema: Json, sent: Any) -> Any:
-    """Return what was sent as the tool's own schema has it: nulls left out, pairs as an object.
+    """Convert arguments of strict modes: drop null for optional ones, turn pairs into objects.
 
-    Strict modes, and frameworks that fill in every parameter, send null for what is not given. It
-    is left out where the schema knows a property and does not require it. What fits no schema stays
-    as it is.
+    Values that fit no schema stay unchanged.
     """
     if isinstance(sent, list):
         if "items" in schema:
@@ -194,7 +189,7 @@ def given(schema: Json, sent: Any) -> Any:
 
 
 def is_error(answer: Any) -> bool:
-    """Tell whether an answer, of whichever contract, is an error."""
+    """Tell whether an answer of any toolset is an error."""
     return bool(answer.get("error")) or answer.get("success") is False or answer.get("ok") is False
 
 
@@ -208,7 +203,7 @@ def _type(schema: Json) -> Json:
 
 
 def _told(schema: Json, *, bounds: bool) -> Json:
-    """Return the description, with what the shape itself can't say."""
+    """Return the description, with bounds and default that the shape can't express."""
     text = schema.get("description", "")
     notes = [
         f"{word}: {json.dumps(schema[key])}"
@@ -220,7 +215,7 @@ def _told(schema: Json, *, bounds: bool) -> Json:
 
 
 def _is_map(schema: Json) -> bool:
-    """Tell whether an object has any keys, and values of one schema."""
+    """Tell whether a schema is of an object with arbitrary keys."""
     return "properties" not in schema and isinstance(schema.get("additionalProperties"), dict)
 
 
@@ -234,7 +229,7 @@ def _as_pairs(schema: Json) -> Json:
 
 
 def _from_pairs(sent: list[Any]) -> Any:
-    """Return the object that a list of pairs stands for; unchanged where it stands for none."""
+    """Convert a list of pairs into an object; return other lists unchanged."""
     key, value = PAIR
     if not all(isinstance(one, Mapping) and set(one) == set(PAIR) for one in sent):
         return sent

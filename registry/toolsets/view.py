@@ -1,7 +1,4 @@
-"""What a toolset may show: the skills that models see, those of a personality, a source, a project.
-
-What is listed here is what is found here: one answer for all tools.
-"""
+"""The skills that a toolset may show, limited to a personality, a source, a scope and projects."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -50,8 +47,8 @@ T = TypeVar("T", bound=Any)
 class View:
     """The part of a registry that one toolset shows.
 
-    ``explains``: errors say which rule hides a skill from the personality. That is for the user of
-    this machine: a model or a narrowed token learns of no hidden skill.
+    ``explains``: errors name the rule that hides a skill. Only the local user gets them; a model or
+    a limited token must not learn of hidden skills.
 
     Raises `PersonalityNotFound` and `SourceNotFound` when it is made.
     """
@@ -69,7 +66,7 @@ class View:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all that is stored may be spoken of: there are neither limits nor projects."""
+        """Whether the view has neither limits nor projects, so that errors may name any skill."""
         return self._is_unlimited and not self.core.reader.visibility.knows_projects
 
     @property
@@ -77,7 +74,7 @@ class View:
         return self._limits.is_whole
 
     def offers(self) -> list[Offer]:
-        """Return what is seen, by name, as a list for models has it."""
+        """Return the visible skills by name, with the fields of a list for models."""
         if self._is_unlimited:
             return listing.offers(self.core.reader)
         return [
@@ -86,10 +83,7 @@ class View:
         ]
 
     def some_offers(self, first: Sequence[str], most: int) -> tuple[list[Offer], int]:
-        """Return at most ``most`` of `offers`, those with a ref of ``first`` first, and the total.
-
-        Costs the same among however many skills, where nothing narrows the view.
-        """
+        """Return at most ``most`` of `offers`, refs in ``first`` first, and the total."""
         if self._is_unlimited:
             return listing.some_offers(self.core.reader, first, most)
         offers = self.offers()
@@ -98,7 +92,7 @@ class View:
         return chosen[:most], len(offers)
 
     def skills(self, name: str | None = None) -> list[Skill]:
-        """Return the skills (of one ``name``, if given) that are seen, by name."""
+        """Return the visible skills (of one ``name``, if given), by name."""
         if self._is_unlimited and name is None:
             return list(list_skills(self.core.reader, Filters(offered=True)))
         if self._is_unlimited:
@@ -109,11 +103,11 @@ class View:
         return list(seen.localized_all(list_skills(self.core.reader, Filters(ids=ids))))
 
     def refs(self) -> Mapping[str, str] | None:
-        """Return the refs in this view by those from everywhere; None: nothing narrows it."""
+        """Return the refs in this view by global refs; None if the view has no limits."""
         return None if self._is_unlimited else self._seen.by_ref
 
     def listed(self) -> frozenset[tuple[str, str]] | None:
-        """Return the places that a narrowed view lists; None: nothing narrows it."""
+        """Return the places of the listed skills; None if the view has no limits."""
         return None if self._is_unlimited else self._seen.listed_places
 
     def localized(self, skill: S) -> S:
@@ -129,7 +123,7 @@ class View:
         return found if self._is_unlimited else self._seen.localized_hits(found)
 
     def renamed(self, some: Iterable[T]) -> Sequence[T]:
-        """Return values that have the ref of a skill with the ref that it has in this view."""
+        """Return values with the refs that their skills have in this view."""
         return tuple(some) if self._is_unlimited else self._seen.renamed(some)
 
     @property
@@ -137,7 +131,7 @@ class View:
         return seen(self.core.reader, self._limits, self._environ, anew=True)
 
     def sources(self) -> list[Source]:
-        """Return the sources whose skills may be seen, the strongest first, not counted."""
+        """Return the visible sources, the strongest first, without counts."""
         visibility, found = (
             self.core.reader.visibility,
             list_sources(self.core.reader, counted=False),
@@ -158,7 +152,7 @@ class View:
         return seen is None or source.scope in {"project", "team"} or source.name in seen
 
     def filters(self, wanted: Filters) -> Filters:
-        """Return ``wanted``, of what is seen here."""
+        """Return ``wanted``, limited to this view."""
         if self._is_unlimited:
             return replace(wanted, offered=True)
         seen = self._seen
@@ -166,11 +160,10 @@ class View:
         return replace(wanted, ids=seen.every if wanted.all else ids, offered=True)
 
     def find(self, handle: str) -> SkillDetail:
-        """Return what a name or ref means here, as it is on disk now.
+        """Return the skill that a name or ref means in this view, as it is on disk now.
 
-        A name that means something else, or several things, to the whole registry may still mean
-        just one of the skills seen here. Raises `SkillNotFound`, `SkillAmbiguous`, `SkillInvalid`,
-        `SkillNotVisible`, and what `SkillRegistry.get` raises.
+        Raises `SkillNotFound`, `SkillAmbiguous`, `SkillInvalid`, `SkillNotVisible`, and as
+        `SkillRegistry.get`.
         """
         return self.localized(current_detail(self.core, self.locate(handle)))
 
@@ -183,11 +176,10 @@ class View:
         return shown_now(self.core, handle, found, self._personality, self._environ)
 
     def resolve(self, handle: str, *, broken: bool = False) -> StoredSkill:
-        """Return what a name or ref means here, as the database knows it; raises as `find`.
+        """Return the stored skill that a name or ref means, for changes; raises as `find`.
 
-        For changes: they are refused where the disk is not what the database knows. ``broken``:
-        what can't be used will do, unless it hides itself or a personality would have a say, which
-        can't be known of it.
+        ``broken``: also return an unusable skill, unless it is hidden or a personality limits the
+        view.
         """
         try:
             if not self._is_unlimited:
@@ -203,7 +195,7 @@ class View:
             return stored
 
     def admitted(self, some: Sequence[StoredSkill]) -> list[StoredSkill]:
-        """Return those of some copies that would be seen here, were they not copies."""
+        """Return the copies that this view would show if they were not copies."""
         sources = {source.id for source in self.sources()} if some else set()
         return [
             one
@@ -212,16 +204,16 @@ class View:
         ]
 
     def broken(self) -> list[StoredSkill]:
-        """Return the skills that can't be used, of what is shown here, by ref."""
+        """Return the unusable skills in this view, by ref."""
         found = stored_skills.broken(self.core.reader)
         ours = (one for one in found if self._is_ours(one))
         return [one._replace(skill=self.localized(one.skill)) for one in ours]
 
     def in_folder(self, name: str) -> CurrentSkill | None:
-        """Return the skill in a folder of this name right below a source, whatever it is called.
+        """Return the skill in a top-level folder of this name, whatever the skill's name is.
 
-        Raises `SkillInvalid` for one that can't be used, `SkillNotVisible` for one that hides
-        itself from models. None: there is none, or none that may be spoken of here.
+        None if this view has no such folder. Raises `SkillInvalid` for an unusable skill,
+        `SkillNotVisible` for one that is hidden from models.
         """
         for source in self.sources():
             stored = stored_skills.by_place(self.core.reader, source.id, name)
@@ -240,9 +232,8 @@ class View:
     def folders(self, source: Source) -> dict[str, bool]:
         """Return the stored folders of a source, and whether each is shown.
 
-        None is shown below a folder that is not. Skills that other sources hide count: it is this
-        source that is shown. So do broken ones and folders without any, where no personality has a
-        say, which can't be known of them.
+        A folder below a hidden one is hidden. Skills that other sources shadow are shown, and so
+        are unusable ones unless a personality limits the view.
         """
         hidden = stored_skills.folders(self.core.reader, source.id)
         shown = {folder for folder, is_hidden in hidden.items() if not is_hidden}
@@ -254,13 +245,13 @@ class View:
         }
 
     def shows_folder(self, source: Source, stored: StoredSkill) -> bool:
-        """Tell whether the skill in a folder of a source is shown, as `folders` does."""
+        """Tell whether `folders` shows a folder of a source."""
         if not self.shows(source) or stored.hidden or stored.quarantined:
             return False
         return self._personality is None or stored.folder in self._folders_seen(source)
 
     def admits(self, source: Source, document: Document) -> bool:
-        """Tell whether a skill file that was read in a source is shown, as `folders` does."""
+        """Tell whether a document that was read in a source may be shown."""
         if not self.shows(source) or (self._personality is not None and not document.usable):
             return False
         return decide_document(document, source, self._personality, self._environ).visible
@@ -270,7 +261,7 @@ class View:
         return {skill.folder for _, skill, choice in found if choice.visible}
 
     def _stored(self, handle: str) -> StoredSkill:
-        """Return what a handle means among the skills of the view, listed or not."""
+        """Return the stored skill that a handle means in this view, listed or not."""
         if self._is_unlimited:
             return resolve(self.core.reader, handle)
         seen = self._seen
@@ -280,7 +271,7 @@ class View:
         return found
 
     def _located(self, handle: str, look: Callable[[StoredSkill], CurrentSkill]) -> CurrentSkill:
-        """Return what a handle means in a narrowed view; errors mention no other skills."""
+        """Return what a handle means in a limited view; errors mention no other skills."""
         try:
             stored = self._stored(handle)
         except SkillNotFound:
@@ -310,7 +301,7 @@ class View:
     def _copy_here(
         self, stored: StoredSkill, look: Callable[[StoredSkill], CurrentSkill]
     ) -> CurrentSkill | None:
-        """Return a copy in this view of a skill whose folder is gone; None: it has none."""
+        """Return a copy, in this view, of a skill whose folder is gone; None if it has none."""
         for version in self._seen.copies_of(stored.id):
             copy = self._seen.stored(self.core.reader, version)
             if copy is not None and is_here(self.core, copy.host, copy.root):
@@ -319,17 +310,14 @@ class View:
         return None
 
     def _gone(self, handle: str) -> SkillNotFound | None:
-        """Return the error of a skill that is gone from a source of a narrowed view.
-
-        No one can tell what a personality would have seen of it.
-        """
+        """Return the error of a skill that is gone from this view; None with a personality."""
         if self._personality is not None or not is_storable(handle):
             return None
         gone = latest_tombstone(self.core.reader, handle, {one.name for one in self.sources()})
         return None if gone is None else lost(handle, gone)
 
     def _rule_against(self, handle: str) -> SkillNotVisible | None:
-        """Return which rule hides a skill from the personality, if this view may say that."""
+        """Return the error with the rule that hides a skill, if this view ``explains``."""
         if not self._explains:
             return None
         reader = self.core.reader
@@ -368,7 +356,7 @@ class View:
         raise problem
 
     def near(self, handle: str) -> list[str]:
-        """Return refs of skills seen here whose names look like ``handle``, the nearest first."""
+        """Return refs of visible skills with names similar to ``handle``, the nearest first."""
         if not self._is_unlimited:
             return self._seen.near(handle)
         near = similar(self.core.reader, handle)
@@ -381,12 +369,12 @@ class View:
         return self._seen.lists(stored)
 
     def _stands_in(self, stored: StoredSkill) -> bool:
-        """Tell whether a skill is a copy of one that is seen here, and gone from its own place."""
+        """Tell whether a skill is a copy of a visible one."""
         copies = same_files_as(self.core.reader, stored) if self.admitted([stored]) else []
         return any(map(self._sees, copies))
 
     def _may_tell(self, handle: str, error: RegistryError) -> bool:
-        """Tell whether an error about a skill is about one that may be known of here."""
+        """Tell whether this view may show an error about a skill."""
         if self.is_whole or isinstance(error, SkillNotFound | SkillAmbiguous):
             return True
         try:
@@ -396,10 +384,7 @@ class View:
         return self._is_ours(stored)
 
     def _may_tell_gone(self, gone: SkillGone) -> bool:
-        """Tell whether a skill that is gone is one that may be known of here.
-
-        What a personality would have seen of it nobody can tell any more.
-        """
+        """Tell whether this view may show that a skill is gone; never with a personality."""
         if self.is_whole:
             return True
         sources = {source.name for source in self.sources()}
@@ -413,19 +398,19 @@ class View:
         return self._source in {None, skill.source} and self._scope in {None, skill.scope}
 
     def _is_ours(self, stored: StoredSkill) -> bool:
-        """Tell whether a skill, usable or not, may be spoken of: no other team's or project's."""
+        """Tell whether a skill, usable or not, belongs to this view's team, project and limits."""
         skill = stored.skill
         theirs = self._is_other_teams(skill.scope, skill.source)
         return stored.within == 1 and self._is_within(skill) and not theirs
 
     def shows(self, source: Source) -> bool:
-        """Tell whether anything of a source may be shown."""
+        """Tell whether a source is visible."""
         if not source.enabled or self._scope not in {None, source.scope}:
             return False
         return self.core.reader.visibility.shows(source.id, source.scope)
 
     def _refusal(self, handle: str, stored: StoredSkill) -> RegistryError:
-        """Say why a skill that exists is not shown, as far as this view may know of it."""
+        """Return why an existing skill is not shown, as far as this view may tell."""
         skill = stored.skill
         if not self._is_ours(stored):
             return SkillNotFound(handle, self.near(handle))

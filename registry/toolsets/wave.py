@@ -41,20 +41,19 @@ SkillErrorType: TypeAlias = Literal[
 ]
 
 MALFORMED: Final = ("front-matter-", "yaml-")
-"""What the codes of all findings about the front matter's syntax begin with."""
+"""Prefixes of the codes of findings about the front matter's syntax."""
 
 BROKEN: Final = ("front-matter-not-", "yaml-")
-"""What the codes of those begin with that may have lost a part of the front matter."""
+"""Prefixes of the codes of findings that may have lost a part of the front matter."""
 
 NO_FIX: Final = "Correct the SKILL.md"
 
 
 @dataclass(frozen=True, slots=True)
 class SkillErrorDetails:
-    """An error as the contract has it; the suggestions of a validation error are steps to fix it.
+    """An error of the contract; the suggestions of a validation error are the steps to fix it.
 
-    ``creatable``: the error of a skill that does not exist lists those there are, and says how to
-    create it.
+    ``creatable``: the skill doesn't exist; the text lists available ones, and how to create it.
     """
 
     type: SkillErrorType
@@ -81,19 +80,19 @@ class SkillErrorDetails:
 
 
 def not_found(name: str, message: str, near: Sequence[str]) -> SkillErrorDetails:
-    """Return the error of a name that nothing, or more than one skill, is found by."""
+    """Return the error of an unknown or ambiguous name."""
     suggestions = tuple(f"Did you mean '{ref}'?" for ref in near)
     return SkillErrorDetails("skill_not_found", shown(name), message, suggestions, creatable=True)
 
 
 def not_available(name: str) -> SkillErrorDetails:
-    """Return the error of a skill that keeps itself from models."""
+    """Return the error of a skill that is hidden from models."""
     message = f"Skill '{shown(name)}' is not available for model invocation."
     return SkillErrorDetails("skill_inaccessible", shown(name), message)
 
 
 def invalid(name: str, problems: Sequence[Diagnostic]) -> SkillErrorDetails:
-    """Return the error of a skill that was read and can't be used, with all its fixes."""
+    """Return the error of an invalid skill, with all its fixes."""
     errors = [problem for problem in problems if problem.severity == "error"] or list(problems)
     if any(problem.code == "description-missing" for problem in errors):
         # Broken front matter may be why: it is repaired as far as it can be read, with a warning.
@@ -110,9 +109,9 @@ def invalid(name: str, problems: Sequence[Diagnostic]) -> SkillErrorDetails:
 
 
 def misnamed(name: str, ref: str, findings: Sequence[Diagnostic]) -> SkillErrorDetails:
-    """Return the error of a skill in the folder ``name`` that has to be asked for as ``ref``.
+    """Return the error of a skill in the folder ``name`` whose ref is ``ref``.
 
-    Broken front matter may be why; it is told then.
+    Findings about broken front matter, which may be the cause, are part of the text.
     """
     ref = one_line(shown(ref))
     broken = [one for one in findings if one.code.startswith(MALFORMED)]
@@ -126,7 +125,7 @@ def misnamed(name: str, ref: str, findings: Sequence[Diagnostic]) -> SkillErrorD
 
 
 def describe(name: str, error: Exception) -> SkillErrorDetails:
-    """Return the error for what went wrong while a skill was read."""
+    """Return the contract's error for a failed read."""
     subject = shown(name)
     if isinstance(error, SkillInvalid):
         return invalid(name, error.facts["problems"])
@@ -153,12 +152,12 @@ _KEPT: Final = ".wave/skills"
 
 NAME: Final = re.compile(r"[a-z0-9-]+")
 MAX_CHARS: Final = 1024
-"""Characters of a description ("SKILL.md Contract")."""
+"""Maximum length of a description, in characters ("SKILL.md Contract")."""
 
 
 @dataclass(frozen=True, slots=True)
 class SkillMetadata:
-    """What a list of skills has of each; ``skill_path`` is the skill's folder."""
+    """A skill in a list; ``skill_path`` is the skill's folder."""
 
     name: str
     description: str
@@ -333,13 +332,13 @@ DESCRIPTION: Final = "Invoke skills based on available skill metadata. Skills: "
 NONE_AVAILABLE: Final = "No skills are currently available."
 
 BRIEF: Final = 100
-"""Characters of a description in the short result."""
+"""Maximum length of a description in the short result, in characters."""
 
 MAX_LISTED: Final = 50
-"""Skills that an error lists: those with near names first, then by name."""
+"""Maximum number of skills that an error lists: similar names first, then by name."""
 
 KEPT_FROM_MODELS: Final = ("hidden", "held")
-"""Rules by which a skill is not shown to any model, though it is there."""
+"""Rules that hide a skill from all models."""
 
 _PARAMETERS: Final[Json] = {
     **schema(

@@ -1,4 +1,4 @@
-"""Where things are in the catalogue: URLs of skills, files and the rest; and back to refs."""
+"""URLs of the catalogue's pages, and refs from URLs."""
 
 from typing import Final
 from urllib.parse import quote, urlencode
@@ -43,7 +43,7 @@ def raw(ref: str, path: str) -> str:
 
 
 def history(ref: str, **query: str | int) -> str:
-    """Return the address of what a skill was like."""
+    """Return the address of a skill's history."""
     return f"/history/{of_ref(ref)}" + (f"?{_query(**query)}" if query else "")
 
 
@@ -58,7 +58,7 @@ def facet(name: str, value: str) -> str:
 
 
 def as_json(path: str, query: str = "") -> str:
-    """Return where the facts of a page are, as JSON."""
+    """Return the address of a page's JSON."""
     kind, slash, ref = path[1:].partition("/")
     base = f"/{kind or 'index'}{slash}{_quoted(ref)}"
     return f"{base}{JSON}" + (f"?{query}" if query else "")

@@ -1,12 +1,14 @@
-"""From what is asked to an answer: HTML or JSON, compressed, with what lets a client keep it."""
+"""Turn page contents into responses: HTML or JSON, compressed, with ETags."""
 
 import gzip
 import hashlib
 import json
 import logging
+import os
+import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 from urllib.parse import unquote
 
@@ -15,14 +17,65 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from registry import errors
+from registry.catalog.why import Explanation
 from registry.core import UNEXPECTED
 from registry.errors import RegistryError
+from registry.model import Source
 from registry.model.values import record
 from registry.text import utc_now
-from registry.web import addresses, outside
+from registry.web import addresses
 from registry.web.addresses import JSON
-from registry.web.desk import Desk, Edition, Visitor
-from registry.web.rendering import render
+from registry.web.rendering import is_place, render
+from registry.web.state import AppState, Edition, Visitor
+
+PLACES: Final = frozenset({"path", "location", "url"})
+"""Keys of JSON that may hold a place of this machine. Paths below a skill's folder are relative."""
+
+STRANGE: Final = frozenset({"front_matter"})
+"""Keys whose values the author of a skill wrote."""
+
+
+def without_places(value: Any) -> Any:
+    """Return a value as JSON in which the places of this machine are null."""
+    value = record(value)
+    if isinstance(value, list | tuple):
+        return [without_places(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: None
+        if key in PLACES and is_place(one)
+        else one
+        if key in STRANGE
+        else without_places(one)
+        for key, one in value.items()
+    }
+
+
+def public_explanation(found: Explanation, sources: Sequence[Source]) -> Explanation:
+    """Return an explanation whose reasons name sources in the place of their folders."""
+
+    def named(text: str) -> str:
+        for source in sorted(sources, key=lambda one: -len(one.path)):
+            text = text.replace(source.path, source.name)
+        return text
+
+    reasons = [
+        replace(one, message=named(one.message), fix=one.fix and named(one.fix))
+        for one in found.reasons
+        if one.code != "project"  # which names the folder of the project
+    ]
+    return replace(found, reasons=tuple(reasons))
+
+
+def public_sentence(error: RegistryError) -> str:
+    """Return what an error says, with the names of files in the place of their absolute paths."""
+    text = str(error).partition("\n")[0]
+    for fact in error.facts.values():
+        if isinstance(fact, str) and os.path.isabs(fact):
+            text = text.replace(fact, posixpath.basename(fact))
+    return text
+
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +114,7 @@ TITLES: Final = {300: "Which one?", 404: "Not found", 503: "Not now"}
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PageContent:
     """What a page says: a template with its ``facts``, or the same as JSON (``record``).
 
     Only what was asked for is made.
@@ -78,10 +131,10 @@ class Told:
 class Visit:
     """One request by one visitor; ``path`` has no ``.json``.
 
-    `kept` holds for an ``edition``; None where the database could not be asked for it.
+    `cached` holds for an ``edition``; None where the database could not be asked for it.
     """
 
-    desk: Desk
+    state: AppState
     request: Request
     visitor: Visitor
     edition: Edition | None
@@ -91,24 +144,24 @@ class Visit:
     @property
     def look(self) -> Any:
         """What the visitor sees; a `Browse`."""
-        return self.desk.look(self.visitor)
+        return self.state.look(self.visitor)
 
     @property
     def base(self) -> str:
         """The address by which the visitor knows this server, without a slash at its end."""
-        return self.desk.base or str(self.request.base_url).rstrip("/")
+        return self.state.base or str(self.request.base_url).rstrip("/")
 
-    def kept(self, what: object, load: Callable[[], Any], *, of_use: bool = False) -> Any:
+    def cached(self, what: object, load: Callable[[], Any], *, of_use: bool = False) -> Any:
         """Return what was worked out for visitors who see the same, until skills or sources change.
 
         ``of_use``: until anything in the database does.
         """
         edition = self.edition and (self.edition.instant if of_use else self.edition.skills)
         limits = self.visitor.personality, self.visitor.source
-        return self.desk.facts.of((edition, limits, what), load)
+        return self.state.facts.get_or_make((edition, limits, what), load)
 
 
-Handler = Callable[[Visit], Told | Response]
+Handler = Callable[[Visit], PageContent | Response]
 
 
 def visit_of(request: Request, edition: Edition | None = None) -> Visit:
@@ -118,7 +171,7 @@ def visit_of(request: Request, edition: Edition | None = None) -> Visit:
     as_json = request.scope["raw_path"].endswith(JSON.encode())
     path = path.removesuffix(JSON) if as_json else path
     visitor: Visitor = request.scope["visitor"]
-    return Visit(request.app.state.desk, request, visitor, edition, path, as_json)
+    return Visit(request.app.state.catalogue, request, visitor, edition, path, as_json)
 
 
 def page(
@@ -134,25 +187,25 @@ def page(
     """
 
     async def endpoint(request: Request) -> Response:
-        desk = cast("Desk", request.app.state.desk)
+        state = cast("AppState", request.app.state.catalogue)
         try:
-            now = await desk.edition()
+            now = await state.edition()
         except RegistryError as error:
             visit = visit_of(request)
-            return await desk.run(_sent, visit, refusal(error, visit), None)
+            return await state.run(_sent, visit, refusal(error, visit), None)
         visit = visit_of(request, now)
         if of_disk:
-            return await desk.run(_answer, handler, visit, None)
+            return await state.run(_answer, handler, visit, None)
         named = _named(now.instant if of_use else now.skills, visit)
         tag = None if of_use or visit.visitor.is_narrowed else named
         if tag is not None and is_known(request, tag):
             return Response(status_code=304, headers=_kept_by_client(tag))
         key = named, takes_gzip(request)
-        answer = desk.answers.get(key)
+        answer = state.answers.get(key)
         if answer is None:
-            answer = await desk.run(_answer, handler, visit, tag)
+            answer = await state.run(_answer, handler, visit, tag)
             if answer.status_code == OK:
-                desk.answers.keep(key, answer)
+                state.answers.put(key, answer)
         elif tag is None and is_known(request, _tag_of(answer)):
             return Response(status_code=304, headers=_kept_by_client(_tag_of(answer)))
         return answer
@@ -175,13 +228,13 @@ def _answer(handler: Handler, visit: Visit, tag: str | None) -> Response:
     return told
 
 
-def refusal(error: Exception, visit: Visit) -> Told:
+def refusal(error: Exception, visit: Visit) -> PageContent:
     """Return the page of an error: its own sentence, and where to go from there.
 
     Raises the error again if it is a fault of this program, and not of the stored data.
     """
     if not isinstance(error, RegistryError):
-        found = visit.desk.registry.core.damage()
+        found = visit.state.registry.core.damage()
         if found is None:
             raise error
         error = found
@@ -190,7 +243,7 @@ def refusal(error: Exception, visit: Visit) -> Told:
     near = [*error.facts.get("refs", ()), *error.facts.get("similar", ())]
     message = str(error).partition("\n")[0]
     if not visit.visitor.is_local:
-        message = outside.sentence(error)
+        message = public_sentence(error)
         if isinstance(error, errors.DatabaseProblem):
             log.warning("%s", error)
             message = "The database can't be used at the moment; the server's log says why."
@@ -238,8 +291,8 @@ def _shorter(request: Request) -> Response | None:
     return RedirectResponse(f"{path}?{query}" if query else path)
 
 
-def _refused(code: str, message: str, status: int, choices: Sequence[str] = ()) -> Told:
-    return Told(
+def _refused(code: str, message: str, status: int, choices: Sequence[str] = ()) -> PageContent:
+    return PageContent(
         "error.html",
         lambda: {
             "title": TITLES.get(status, "Not done"),
@@ -256,15 +309,15 @@ def status_of(error: RegistryError) -> int:
     return next(status for kind, status in STATUS.items() if isinstance(error, kind))
 
 
-def _sent(visit: Visit, told: Told, tag: str | None) -> Response:
+def _sent(visit: Visit, told: PageContent, tag: str | None) -> Response:
     if visit.as_json:
         facts = told.record()
-        facts = facts if visit.visitor.is_local else outside.without_places(facts)
+        facts = facts if visit.visitor.is_local else without_places(facts)
         body, kind = as_json(facts), "application/json"
     else:
         surroundings = {
             "visitor": visit.visitor,
-            "has_many": len(visit.desk.registry.settings.personalities),
+            "has_many": len(visit.state.registry.settings.personalities),
             "here": visit.path,
             "json_url": addresses.as_json(visit.path, visit.request.url.query),
         }

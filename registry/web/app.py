@@ -1,45 +1,99 @@
-"""The catalogue as an ASGI application: which path is answered by what."""
+"""The catalogue as an ASGI application, and how it is served at an address."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Final
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from importlib.util import find_spec
+from ipaddress import ip_network
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from registry.web import clawhub, feed, history, openapi, overview, raw, skill, start, well_known
+from registry.errors import NotFound, UsageProblem
+from registry.mcp.fairness import FairRequests
+from registry.mcp.http import Bounds, RequestFilter, allowed_hosts, run_app
+from registry.remotes.address import is_loopback
+from registry.web import clawhub, openapi, pages, skill_pages, well_known
 from registry.web.answers import failed, page
-from registry.web.desk import Desk, Visitor
-from registry.web.mcp_door import McpDoor
-from registry.web.rendering import STATIC, static
+from registry.web.auth import Auth, Trusted
+from registry.web.mcp import McpMount
+from registry.web.rendering import STATIC, refused, sign_in, static
+from registry.web.state import AppState, Visitor
+
+if TYPE_CHECKING:
+    from registry.api import SkillRegistry
+
+
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""Of our own pages: scripts and styles are files of ours, and none stand in a page."""
+
+ALWAYS: Final = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+class Headers:
+    """An ASGI application around another that adds these headers, unless an answer has its own."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def adding(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in ALWAYS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._app(scope, receive, adding)
+
 
 FOREVER: Final = "public, max-age=31536000, immutable"
 
 
-def build(desk: Desk, mcp: McpDoor | None = None) -> Starlette:
+def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
     """Return the catalogue's application; each request needs a ``visitor`` in its scope."""
     app = Starlette(
         routes=[
-            *both("/", "/index.json", page(start.start)),
+            *both("/", "/index.json", page(pages.start)),
             Route("/skills", _all_skills),
-            Route("/skills.json", start.every_skill),
-            Route("/skills/{ref:path}", page(skill.skill, of_disk=True)),
-            Route("/files/{ref:path}", page(skill.file, of_disk=True)),
-            Route("/history/{ref:path}", page(history.history, of_disk=True)),
-            Route("/copies/{ref:path}", page(skill.near)),
-            *both("/why", "/why.json", page(skill.why, of_disk=True)),
-            *both("/sources", "/sources.json", page(overview.sources, of_use=True)),
-            *both("/findings", "/findings.json", page(overview.findings)),
-            *both("/changes", "/changes.json", page(overview.changes)),
-            *both("/stats", "/stats.json", page(overview.stats, of_use=True)),
-            *both("/personalities", "/personalities.json", page(overview.personalities)),
-            Route("/personalities/{name:path}", page(overview.personality)),
-            Route("/changes.atom", page(feed.feed)),
-            Route("/raw/{ref:path}", page(raw.raw, of_disk=True)),
-            Route("/download/{ref:path}", page(raw.download, of_disk=True)),
+            Route("/skills.json", pages.every_skill),
+            Route("/skills/{ref:path}", page(skill_pages.skill, of_disk=True)),
+            Route("/files/{ref:path}", page(skill_pages.file, of_disk=True)),
+            Route("/history/{ref:path}", page(skill_pages.history, of_disk=True)),
+            Route("/copies/{ref:path}", page(skill_pages.near)),
+            *both("/why", "/why.json", page(skill_pages.why, of_disk=True)),
+            *both("/sources", "/sources.json", page(pages.sources, of_use=True)),
+            *both("/findings", "/findings.json", page(pages.findings)),
+            *both("/changes", "/changes.json", page(pages.changes)),
+            *both("/stats", "/stats.json", page(pages.stats, of_use=True)),
+            *both("/personalities", "/personalities.json", page(pages.personalities)),
+            Route("/personalities/{name:path}", page(pages.personality)),
+            Route("/changes.atom", page(pages.feed)),
+            Route("/raw/{ref:path}", page(skill_pages.raw, of_disk=True)),
+            Route("/download/{ref:path}", page(skill_pages.download, of_disk=True)),
             Route("/static/{name}", _static),
             Route("/artifacts/{ref:path}", page(well_known.fetch, of_disk=True)),
             Route(well_known.END, well_known.index),
@@ -50,14 +104,14 @@ def build(desk: Desk, mcp: McpDoor | None = None) -> Starlette:
             Route("/robots.txt", _robots),
             *([] if mcp is None else [Route("/mcp", mcp, methods=None)]),
         ],
-        lifespan=_closing(desk, mcp),
+        lifespan=_closing(state, mcp),
         exception_handlers={
             404: failed("page_not_found", "There is nothing at this address."),
             500: failed("failed", "This failed for a reason of its own; the server's log has it."),
         },
     )
     app.router.redirect_slashes = False  # see `failed`
-    app.state.desk = desk
+    app.state.catalogue = state
     return app
 
 
@@ -106,7 +160,9 @@ async def _robots(_request: Request) -> Response:
     return PlainTextResponse("User-agent: *\nDisallow: /\n")
 
 
-def _closing(desk: Desk, mcp: McpDoor | None) -> Callable[[Any], AbstractAsyncContextManager[None]]:
+def _closing(
+    state: AppState, mcp: McpMount | None
+) -> Callable[[Any], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_app: Any) -> AsyncIterator[None]:
         try:
@@ -117,6 +173,141 @@ def _closing(desk: Desk, mcp: McpDoor | None) -> Callable[[Any], AbstractAsyncCo
         finally:
             if mcp is not None:
                 await mcp.close()
-            desk.close()
+            state.close()
 
     return lifespan
+
+
+LOOPBACK: Final = (ip_network("127.0.0.0/8"), ip_network("::1"))
+"""Where a proxy is expected if others use a URL of its own."""
+
+TURN: Final = 0.001
+"""Seconds after which a thread that works gives way: those that only pass something on wait for
+each of several at every step, and by Python's own 5 ms a page that is ready took a third of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where it is served. ``public``: the URL by which others know it; ``tls``: (certificate, key).
+
+    ``public`` is that of a proxy, or of a name of this machine.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    public: str | None = None
+    tls: tuple[str, str] | None = None
+
+    @property
+    def url(self) -> str:
+        """The URL to open."""
+        return self.public or self.own
+
+    @property
+    def own(self) -> str:
+        """The URL at which it listens, which a proxy forwards requests to."""
+        host = f"[{self.host.strip('[]')}]" if ":" in self.host else self.host
+        return f"{'https' if self.tls else 'http'}://{host}:{self.port}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests from this machine need no token: nothing says that others are served."""
+        public = urlsplit(self.public or "http://localhost").hostname or ""
+        return is_loopback(self.host) and is_loopback(public)
+
+    @property
+    def hosts(self) -> Sequence[str] | None:
+        """What the Host header of a request may say; None: anything."""
+        own = allowed_hosts(self.host, self.port)
+        if own is None:
+            return None
+        usual = {80: False, 443: True}.get(self.port) is bool(self.tls)
+        bare = [one.rpartition(":")[0] for one in own] if usual else []
+        return [*own, *bare, *([urlsplit(self.public).netloc] if self.public else [])]
+
+
+def guarded(
+    state: AppState, address: Address, mcp: McpMount | None, trusted: Trusted | None = None
+) -> Headers:
+    """Return the whole application: what turns strangers away, and all that stands behind it."""
+    tokens = state.registry.tokens()
+    if mcp is not None:
+        mcp.unsent = state.turns.unsent
+
+    def visitor(shown: str) -> Visitor | None:
+        token = tokens.known(shown)
+        if token is None:
+            return None
+        try:
+            state.registry.browse(token.personality, token.source)
+        except NotFound:  # it was renamed, or went; what else there is is no answer
+            return None
+        return Visitor(token.name, token.personality, token.source, token.write)
+
+    async def known(shown: str) -> Visitor | None:
+        return await state.run(visitor, shown)
+
+    door = Auth(
+        build(state, mcp),
+        known=known,
+        sign_in=sign_in,
+        is_open=address.is_open,
+        trusted=trusted,
+        secure=address.url.startswith("https:"),
+    )
+    origins = [address.public] if address.public else []
+    guard = RequestFilter(door, hosts=address.hosts, origins=origins, refuse=refused)
+    proxies = trusted.networks if trusted else () if address.is_open else LOOPBACK
+    return Headers(FairRequests(guard, state.turns.unsent, proxies))
+
+
+def serve(
+    registry: "SkillRegistry",
+    address: Address,
+    *,
+    trusted: Trusted | None = None,
+    watch: bool = True,
+    on_start: Callable[[], object] = lambda: None,
+) -> None:
+    """Serve until a signal ends it.
+
+    Raises `UsageProblem` for an address that can't be had, or that others reach while there is
+    neither a token nor a proxy that says who asks, and `PersonalityNotFound`.
+    """
+    if trusted is not None:
+        registry.browse(trusted.personality)
+    if registry.core.reader.empty:
+        registry.create_database()  # what others fill later is seen then
+    tokens = registry.tokens()
+    if not is_loopback(address.host) and trusted is None and not tokens.list():
+        message = (
+            f"{address.host} can be reached from other machines: make a token first "
+            "(skill-registry token create NAME --read), or serve 127.0.0.1."
+        )
+        raise UsageProblem(message=message)
+    if address.tls is not None:
+        for path in address.tls:
+            if not os.access(path, os.R_OK):
+                raise UsageProblem(message=f"{path} can't be read")
+    sys.setswitchinterval(TURN)
+    bounds = Bounds()
+    state = AppState(registry, address.public)
+    mcp = McpMount(registry, bounds, watch=watch) if find_spec("mcp") else None  # an extra
+    tls: dict[str, Any] = {}
+    if address.tls is not None:
+        tls = {"ssl_certfile": address.tls[0], "ssl_keyfile": address.tls[1]}
+    with registry.watch(_ignored) if watch and mcp is None else nullcontext():
+        run_app(
+            guarded(state, address, mcp, trusted),
+            address.host,
+            address.port,
+            bounds=bounds,
+            on_start=on_start,
+            on_stop=(lambda: None) if mcp is None else mcp.stop_listening,
+            proxy_headers=False,
+            **tls,
+        )
+
+
+def _ignored(_report: object) -> None:
+    """Pages are made when they are asked for; nobody is told."""

@@ -1,8 +1,12 @@
-"""What ClawHub's clients ask, to the letter of ``contracts/clawhub-api.md`` (read side)."""
+"""Answer ClawHub's clients (docs/http.md): the read side of their API, version 1."""
 
+import hashlib
+import mimetypes
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -15,12 +19,150 @@ from registry.db.read.skills import Sort
 from registry.errors import ContentMissing, NotFound, RegistryError, UsageProblem
 from registry.install.content import Entry, content_of
 from registry.install.export import zipped
-from registry.web import clawhub_shapes as shapes
+from registry.model import SkillFile
+from registry.web import addresses
 from registry.web.answers import Visit, as_json, compressed, refusal, visit_of
-from registry.web.asked import number_of
-from registry.web.desk import Desk
-from registry.web.fingerprint import fingerprint
-from registry.web.raw import sent
+from registry.web.query_params import number_of
+from registry.web.skill_pages import sent
+from registry.web.state import AppState
+
+DOCUMENT: Final = "SKILL.md"
+"""What clients know the document by, whatever it is called here."""
+
+
+F = TypeVar("F", Entry, SkillFile)
+
+
+def offered_files(kept: Kept) -> list[SkillFile]:
+    """Return the files of a content as clients get them."""
+    return renamed(kept.revision.files, kept.revision.document)
+
+
+def renamed(files: Sequence[F], document: str | None) -> list[F]:
+    """Return files with the document under the name that all clients know."""
+    return [replace(one, path=DOCUMENT) if one.path == document else one for one in files]
+
+
+def choices_json(base: str, slug: str, found: Sequence[Offered]) -> dict[str, Any]:
+    """Return the answer where several owners have a skill of this slug."""
+    return {
+        "code": "AMBIGUOUS_SKILL_SLUG",
+        "message": f"Several owners have a skill {slug}; choose one.",
+        "slug": slug,
+        "matches": [
+            {
+                "ownerHandle": one.owner,
+                "slug": one.slug,
+                "ref": f"@{one.owner}/{one.slug}",
+                "url": f"{base}{addresses.skill(one.stored.skill.ref)}",
+            }
+            for one in found
+        ],
+    }
+
+
+def item_json(one: Offered) -> dict[str, Any]:
+    """Return a skill as listings have it."""
+    skill = one.stored.skill
+    return {
+        "slug": one.slug,
+        "displayName": skill.name,
+        "summary": skill.description,
+        "topics": list(skill.tags),
+        "tags": tags_json(one),
+        "stats": {},
+        "createdAt": _ms(skill.created_at),
+        "updatedAt": _ms(skill.updated_at),
+        "latestVersion": {
+            "version": one.version,
+            "createdAt": _ms(skill.updated_at),
+            "changelog": "",
+        },
+        "ownerHandle": one.owner,
+    }
+
+
+def summary_json(one: Offered) -> dict[str, Any]:
+    """Return a skill as a search has it, without its score."""
+    skill = one.stored.skill
+    return {
+        "slug": one.slug,
+        "displayName": skill.name,
+        "summary": skill.description,
+        "version": one.version,
+        "updatedAt": _ms(skill.updated_at),
+        "ownerHandle": one.owner,
+        "owner": owner_json(one),
+    }
+
+
+def owner_json(one: Offered) -> dict[str, Any]:
+    """Return who has a skill: its source."""
+    return {"handle": one.owner, "displayName": one.stored.skill.source}
+
+
+def tags_json(one: Offered) -> dict[str, str]:
+    """Return the map from tags to versions; what the skill calls its version is one of them."""
+    declared = one.stored.skill.version
+    tags = {"latest": one.version}
+    return {**tags, f"declared-{declared}": one.version} if declared else tags
+
+
+def version_json(kept: Kept) -> dict[str, Any]:
+    """Return a content as lists of versions have it."""
+    return {"version": kept.version, "createdAt": _ms(kept.seen_at), "changelog": ""}
+
+
+def file_json(one: SkillFile) -> dict[str, Any]:
+    """Return a file as a version has it."""
+    kind = mimetypes.guess_type(one.path)[0] or "application/octet-stream"
+    hashed = (one.hash or "").removeprefix("sha256:")
+    return {"path": one.path, "size": one.size, "sha256": hashed, "contentType": kind}
+
+
+def _ms(time: str) -> int:
+    """Return a time as milliseconds since 1970; 0 for what is none, in a stranger's database."""
+    try:
+        return int(datetime.fromisoformat(time).timestamp() * 1000)
+    except ValueError:
+        return 0
+
+
+_ORDER: Final = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz"
+_WEIGHTS: Final = {character: weight for weight, character in enumerate(_ORDER)}
+
+_IGNORING: Final = frozenset({".gitignore", ".clawhubignore", ".clawdhubignore"})
+
+
+def fingerprint(files: Sequence[SkillFile]) -> str | None:
+    """Return the fingerprint of files; None: it can't be known here.
+
+    That is so of names beyond ASCII, whose order is that of a language's rules, and where a file
+    says which others do not count.
+    """
+    lines = []
+    for file in files:
+        if file.path in _IGNORING or file.hash is None:
+            return None
+        parts = file.path.split("/")
+        if any(part.startswith(".") or part == "node_modules" for part in parts):
+            continue
+        if not (file.path.isascii() and file.path.isprintable()):
+            return None
+        lines.append((file.path, file.hash.removeprefix("sha256:")))
+    lines.sort(key=lambda line: locale_key(line[0]))
+    text = "\n".join(f"{path}:{hashed}" for path, hashed in lines)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def locale_key(path: str) -> tuple[list[int], list[bool]]:
+    """Return the key by which JavaScript's ``localeCompare`` orders printable ASCII.
+
+    By the weights of all characters; where these are equal, small letters come before capitals.
+    """
+    weights = [_WEIGHTS[character] for character in path.lower()]
+    return weights, [character.isupper() for character in path]
+
 
 MOST: Final = 200
 USUAL: Final = 25
@@ -40,7 +182,7 @@ class _Refused(Exception):
 
 
 class _Ambiguous(Exception):
-    """Several owners have a skill of this slug."""
+    """Several sources have a skill with this slug."""
 
     def __init__(self, slug: str, found: Sequence[Offered]) -> None:
         super().__init__(slug)
@@ -55,8 +197,8 @@ def endpoint(handler: Handler) -> Callable[[Request], Any]:
     """Return an endpoint of Starlette; errors are plain text, a sentence each."""
 
     async def answer(request: Request) -> Response:
-        desk: Desk = request.app.state.desk
-        return await desk.run(_answer, handler, visit_of(request))
+        state: AppState = request.app.state.catalogue
+        return await state.run(_answer, handler, visit_of(request))
 
     return answer
 
@@ -67,7 +209,7 @@ def _answer(handler: Handler, visit: Visit) -> Response:
     except _Refused as refused:
         return _plain(refused.status, refused.text)
     except _Ambiguous as ambiguous:
-        told = shapes.choices(visit.base, ambiguous.slug, ambiguous.found)
+        told = choices_json(visit.base, ambiguous.slug, ambiguous.found)
         return _json(visit, told, 409)
     except NotFound:
         return _plain(404, "Skill not found")
@@ -95,7 +237,7 @@ def search(visit: Visit) -> dict[str, Any]:
         found = list(zip(hub.offered(visit.look, places), scores, strict=True))
     else:
         found = []
-    return {"results": [{**shapes.summary(one), "score": score} for one, score in found]}
+    return {"results": [{**summary_json(one), "score": score} for one, score in found]}
 
 
 def skills(visit: Visit) -> dict[str, Any]:
@@ -112,7 +254,7 @@ def skills(visit: Visit) -> dict[str, Any]:
         offset=offset,
     )
     return {
-        "items": [shapes.item(one) for one in found],
+        "items": [item_json(one) for one in found],
         "nextCursor": str(offset + limit) if has_more else None,
     }
 
@@ -120,24 +262,24 @@ def skills(visit: Visit) -> dict[str, Any]:
 def skill(visit: Visit) -> dict[str, Any]:
     """Answer ``/skills/{slug}``."""
     one = _found(visit)
-    item = shapes.item(one)
+    item = item_json(one)
     latest = item.pop("latestVersion")
-    return {"skill": item, "latestVersion": latest, "owner": shapes.owner(one), "metadata": None}
+    return {"skill": item, "latestVersion": latest, "owner": owner_json(one), "metadata": None}
 
 
 def versions(visit: Visit) -> dict[str, Any]:
     """Answer ``/skills/{slug}/versions``."""
     found = hub.contents(visit.look, _found(visit))[: _limit(visit, USUAL)]
-    return {"items": [shapes.version(each) for each in found], "nextCursor": None}
+    return {"items": [version_json(each) for each in found], "nextCursor": None}
 
 
 def version(visit: Visit) -> dict[str, Any]:
     """Answer ``/skills/{slug}/versions/{version}``."""
     one = _found(visit)
     wanted = _content(visit, one, visit.request.path_params["version"])
-    files = [shapes.file(file) for file in shapes.offered_files(wanted)]
+    files = [file_json(file) for file in offered_files(wanted)]
     named = {"slug": one.slug, "displayName": one.stored.skill.name}
-    return {"version": {**shapes.version(wanted), "files": files}, "skill": named}
+    return {"version": {**version_json(wanted), "files": files}, "skill": named}
 
 
 def file(visit: Visit) -> Response:
@@ -146,7 +288,7 @@ def file(visit: Visit) -> Response:
     wanted = _chosen(visit, one)
     path = visit.request.query_params.get("path", "")
     document = wanted.revision.document
-    stored = document if path == shapes.DOCUMENT and document is not None else path
+    stored = document if path == DOCUMENT and document is not None else path
     listed = next((each for each in wanted.revision.files if each.path == stored), None)
     if listed is None:
         raise _Refused(404, "File not found")
@@ -164,13 +306,13 @@ def download(visit: Visit) -> Response:
     one = _of(visit, visit.request.query_params.get("slug", ""))
     wanted = _chosen(visit, one)
     if wanted.revision.current:
-        entries = content_of(visit.desk.registry.core, one.stored.skill)
+        entries = content_of(visit.state.registry.core, one.stored.skill)
     else:
         entries = [
             Entry(each.path, _read(visit, one, wanted, each.path), each.executable)
             for each in wanted.revision.files
         ]
-    data = zipped(shapes.renamed(entries, wanted.revision.document))
+    data = zipped(renamed(entries, wanted.revision.document))
     return sent(visit, data, "application/zip", f"{one.slug}.zip", shown=False)
 
 
@@ -183,7 +325,7 @@ def resolve(visit: Visit) -> dict[str, Any]:
         (
             {"version": each.version}
             for each in hub.contents(visit.look, one)
-            if hashed and fingerprint(shapes.offered_files(each)) == hashed
+            if hashed and fingerprint(offered_files(each)) == hashed
         ),
         None,
     )
@@ -191,7 +333,7 @@ def resolve(visit: Visit) -> dict[str, Any]:
 
 
 def telemetry(_visit: Visit) -> dict[str, Any]:
-    """Take note of nothing."""
+    """Accept telemetry, and store nothing."""
     return {"ok": True}
 
 
@@ -217,7 +359,7 @@ def _chosen(visit: Visit, one: Offered) -> Kept:
     wanted = query.get("version") or None
     tag = query.get("tag") or None
     if wanted is None and tag is not None:
-        wanted = shapes.tags(one).get(tag)
+        wanted = tags_json(one).get(tag)
         if wanted is None:
             raise _Refused(404, "Tag not found")
     return _content(visit, one, wanted or one.version)
@@ -232,7 +374,7 @@ def _content(visit: Visit, one: Offered, wanted: str) -> Kept:
 
 def _read(visit: Visit, one: Offered, kept: Kept, path: str) -> bytes:
     """Return the bytes of a file of a content, from wherever they are to be had."""
-    registry, place = visit.desk.registry, one.stored.place
+    registry, place = visit.state.registry, one.stored.place
     try:
         return registry.read_revision(place, kept.revision.number, path)
     except ContentMissing:

@@ -1,22 +1,102 @@
-"""Markdown of strangers as HTML that can do nothing: no script, no style, no form, no frame.
-
-markdown-it makes HTML of it and nh3 lets through what is listed here. What leads elsewhere is
-rewritten by one function, whichever way it was written down.
-"""
+"""Untrusted Markdown and code as safe HTML: no script, no style, no form."""
 
 import posixpath
 import re
+import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
-from typing import Final
+from html import escape
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from pygments import highlight
+from pygments.formatters.html import HtmlFormatter
+from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
+from pygments.token import STANDARD_TYPES
+from pygments.util import ClassNotFound
 
 from registry.web import addresses
-from registry.web.highlight import CLASSES, highlighted
+
+PIECE: Final = 4000
+"""Characters that are looked at together. A stranger chooses the text, and to some of them a lexer
+takes the square of their length."""
+
+HIGHLIGHT_SECONDS: Final = 0.3
+"""Seconds, after which the rest of a text stays as it is: nothing else is answered meanwhile."""
+
+LANGUAGES: Final = frozenset(
+    "bash css go html ini javascript json python rust sql toml typescript xml yaml".split()
+)
+"""Languages that are highlighted: those whose lexers were tried with what is written to be slow."""
+
+_PREFIX: Final = "p-"
+CLASSES: Final = {_PREFIX + name for name in STANDARD_TYPES.values() if name}
+"""The classes that highlighted text may have."""
+
+
+def highlighted(text: str, *, language: str = "", name: str = "") -> str:
+    """Return a text as HTML, in a language by its name, or as what a file is called says."""
+    lexer = _lexer(language.strip()[:40], name)
+    if lexer is None:
+        return escape(text)
+    end = time.monotonic() + HIGHLIGHT_SECONDS
+    parts = []
+    for piece in _pieces(text):
+        if len(piece) > PIECE or time.monotonic() > end:
+            parts.append(escape(piece))
+        else:
+            # The formatter ends each line, also one that was not ended.
+            marked = str(highlight(piece, lexer, _formatter()))
+            parts.append(marked if piece.endswith("\n") else marked.removesuffix("\n"))
+    return "".join(parts)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield a text in pieces of whole lines."""
+    piece: list[str] = []
+    size = 0
+    for line in text.splitlines(keepends=True):
+        if piece and size + len(line) > PIECE:
+            yield "".join(piece)
+            piece, size = [], 0
+        piece.append(line)
+        size += len(line)
+    yield "".join(piece)
+
+
+def lines(text: str, name: str) -> list[str]:
+    """Return the lines of a file as HTML, highlighted."""
+    marked = highlighted(text, name=name)
+    # The formatter closes at a line's end the spans that go over several.
+    return marked.removesuffix("\n").split("\n")
+
+
+def numbered(text: str, name: str) -> str:
+    """Return a file as HTML, each line an element that can be linked to."""
+    marked = enumerate(lines(text, name), 1)
+    return "".join(f'<span class="l" id="L{place}">{line}</span>' for place, line in marked)
+
+
+def _lexer(language: str, name: str) -> Any:
+    try:
+        if language:
+            found = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+        elif name:
+            found = get_lexer_for_filename(name, stripnl=False, ensurenl=False)
+        else:
+            return None
+    except ClassNotFound:
+        return None
+    return found if LANGUAGES & set(found.aliases) else None
+
+
+@cache
+def _formatter() -> Any:
+    return HtmlFormatter(classprefix=_PREFIX, nowrap=True)
+
 
 MOST: Final = 100_000
 """Characters that are rendered: three times as many as 99 of 100 real documents have. What is
@@ -46,7 +126,7 @@ _SCHEMES: Final = {"http", "https", "mailto"}
 _IMAGES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg")
 _HEADING_ID: Final = re.compile(r"[^\w]+")
 PREFIX: Final = "md-"
-"""How ids begin that a document gives itself, so that they are never those of the page."""
+"""Prefix of ids in documents, so that they differ from those of the page."""
 
 
 def rendered(text: str, ref: str, files: Collection[str], folder: str = "") -> str | None:
@@ -91,7 +171,7 @@ def _fence(code: str, language: str, _attributes: str) -> str:
 
 
 def _number_headings(tokens: Sequence[Token]) -> None:
-    """Let headings begin below the page's own, skip no level, and have ids to be linked to."""
+    """Put headings below the page's own, without gaps between levels, and with ids."""
     level, taken = 2, Counter[str]()
     for place, token in enumerate(tokens):
         if token.type not in {"heading_open", "heading_close"}:
@@ -126,7 +206,7 @@ def _clean(dirty: str, rewrite: Callable[[str, str, str], str | None]) -> str:
 
 
 class _Rewriting:
-    """Says where an attribute of a document leads in the catalogue; None: nowhere."""
+    """Rewrites attributes so that links lead into the catalogue; None removes an attribute."""
 
     def __init__(self, ref: str, files: Collection[str], folder: str) -> None:
         self._ref = ref

@@ -1,4 +1,4 @@
-"""The JSON that is answered, described as OpenAPI 3.1."""
+"""The OpenAPI 3.1 description of the JSON pages."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -12,7 +12,7 @@ from registry.catalog.search.find import MAX_QUERIES
 from registry.db.read.skills import SORTS
 from registry.model import SCOPES, STATUSES, SearchHit, Skill, SkillDetail
 from registry.web.answers import as_json, compressed
-from registry.web.asked import MAX_PAGE
+from registry.web.query_params import MAX_PAGE
 
 _TEXTS: Final = {"type": "array", "items": {"type": "string"}}
 
@@ -81,7 +81,7 @@ PATHS: Final[Sequence[tuple[str, str, Parameters]]] = (
         (("rule", {"type": "string"}, "Decided by this rule."), _PAGE),
     ),
 )
-"""What is answered as JSON: the path, what it is, and its query."""
+"""All JSON pages: path, description, query parameters."""
 
 
 async def openapi(request: Request) -> Response:
@@ -92,7 +92,7 @@ async def openapi(request: Request) -> Response:
 
 @cache
 def described() -> dict[str, Any]:
-    """Return what is answered, as OpenAPI has it."""
+    """Return the OpenAPI document."""
     return {
         "openapi": "3.1.0",
         "info": {"title": "Skill registry", "version": __version__},

@@ -1,4 +1,4 @@
-"""Templates: what they are given beside the facts, and how a skill's words are shown."""
+"""Templates and static files: what they are given beside the facts, and error pages."""
 
 import hashlib
 import re
@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse, Response
 
 from registry import __version__
 from registry.web import addresses
-from registry.web.outside import is_place
 
 STATIC: Final = {
     "catalogue.css": "text/css; charset=utf-8",
@@ -25,6 +26,11 @@ _WORD: Final = re.compile(r"\w+")
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 
 
+def is_place(text: object) -> bool:
+    """Tell whether a text is a place of this machine: an absolute path, or a ``file:`` URL."""
+    return isinstance(text, str) and (text.startswith(("/", "~", "\\", "file:")) or ":\\" in text)
+
+
 def render(template: str, facts: Mapping[str, Any]) -> str:
     """Return a page as HTML."""
     return environment().get_template(template).render(**facts)
@@ -32,7 +38,7 @@ def render(template: str, facts: Mapping[str, Any]) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return the templates, which escape all that they are given."""
+    """Return the template environment; it escapes all values."""
     made = Environment(
         loader=PackageLoader("registry.web", "templates"),
         autoescape=True,
@@ -55,7 +61,7 @@ def static(name: str) -> bytes:
 
 @cache
 def static_url(name: str) -> str:
-    """Return the address of a static file, another one when it is another file."""
+    """Return the address of a static file, with a hash of its content."""
     return f"/static/{name}?v={hashlib.sha256(static(name)).hexdigest()[:12]}"
 
 
@@ -76,12 +82,12 @@ def size(count: int) -> str:
 
 
 def number(count: int) -> str:
-    """Return a number with its thousands told apart."""
+    """Return a number with thousands separators."""
     return f"{count:,}"
 
 
 def isolated(text: object) -> Markup:
-    """Return a stranger's words so that their direction stays within them."""
+    """Return untrusted text in a ``bdi``, which isolates its direction."""
     return Markup(f"<bdi>{escape(text)}</bdi>")  # noqa: S704
 
 
@@ -96,3 +102,26 @@ def marked(text: str, query: str) -> Markup:
             parts.append(f"{escape(text[end : found.start()])}<mark>{escape(found[0])}</mark>")
             end = found.end()
     return Markup("".join([*parts, escape(text[end:])]))  # noqa: S704
+
+
+HTML = "text/html"
+
+
+def sign_in(problem: str, wanted: str) -> Response:
+    """Return the page that asks for a token.
+
+    ``problem`` is what was wrong with the last try, ``wanted`` the address to go on to.
+    """
+    facts = {"problem": problem, "wanted": wanted}
+    return _page("sign_in.html", facts, 401, {"cache-control": "no-store"})
+
+
+def refused(asked: Headers, status: int, text: str, headers: Mapping[str, str]) -> Response:
+    """Return the response to a request that `RequestFilter` refuses."""
+    if HTML in asked.get("accept", ""):
+        return _page("refused.html", {"problem": text}, status, headers)
+    return PlainTextResponse(f"{text}.\n", status, headers)
+
+
+def _page(name: str, facts: Mapping[str, Any], status: int, headers: Mapping[str, str]) -> Response:
+    return Response(render(name, facts), status, headers, media_type=f"{HTML}; charset=utf-8")

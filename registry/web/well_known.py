@@ -1,7 +1,6 @@
-"""Skills for discovery (RFC 0.2.0): an index of all, and small ones of a skill, a source, a tag.
+"""Agent Skills discovery (RFC 0.2.0): an index of all skills, of a skill, of a source, of a tag.
 
-Contracts: ``contracts/marketplaces.md``, ``contracts/skills-cli.md``. A client reads every artifact
-of an index, so that for a large catalogue only the small ones are of use.
+A client reads every artifact of an index, so for a large catalogue only small indexes are useful.
 """
 
 import json
@@ -23,30 +22,30 @@ from registry.model import Skill
 from registry.remotes.site import SCHEMA
 from registry.web import addresses
 from registry.web.answers import Visit, refusal, visit_of
-from registry.web.clawhub_shapes import DOCUMENT, renamed
-from registry.web.raw import sent
+from registry.web.clawhub import DOCUMENT, renamed
+from registry.web.skill_pages import sent
 
 END: Final = f"/{FOLDER}/{INDEX}"
 MAX_DESCRIPTION: Final = 1024
 STEP: Final = 20
-"""Entries that are worked out at once."""
+"""Entries made in one step."""
 
 
 async def index(request: Request) -> Response:
     """Answer the index of all skills, or of those that the path names; written as it is made."""
     visit = visit_of(request)
-    desk = visit.desk
+    state = visit.state
     try:
-        skills = await desk.run(_meant, visit)
+        skills = await state.run(_meant, visit)
     except (RegistryError, *UNEXPECTED) as error:
-        problem = await desk.run(refusal, error, visit)
+        problem = await state.run(refusal, error, visit)
         message = problem.record()["error"]["message"]
         return PlainTextResponse(f"{message}\n", problem.status, {"cache-control": "no-store"})
 
     async def write() -> AsyncIterator[bytes]:
         yield f'{{"$schema": {json.dumps(SCHEMA)}, "skills": ['.encode()
         mark = b"\n"
-        while (some := await desk.run(_entries, visit, skills)) is not None:
+        while (some := await state.run(_entries, visit, skills)) is not None:
             for entry in some:
                 yield mark + json.dumps(entry, ensure_ascii=True).encode()
                 mark = b",\n"
@@ -71,7 +70,7 @@ def fetch(visit: Visit) -> Response:
 
 def entries_of(visit: Visit, skill: Skill, document: str | None) -> list[Entry]:
     """Return the files of a skill, the document under the name that all clients know."""
-    return renamed(content_of(visit.desk.registry.core, skill), document)
+    return renamed(content_of(visit.state.registry.core, skill), document)
 
 
 def artifact(entries: list[Entry]) -> bytes:
@@ -86,7 +85,7 @@ def _meant(visit: Visit) -> Iterator[Skill]:
     """
     path: str = visit.request.scope["path"]
     name = path.removeprefix("/s/").removesuffix(END) if path.startswith("/s/") else None
-    registry, look = visit.desk.registry, visit.look
+    registry, look = visit.state.registry, visit.look
     if name is None:
         return _told_apart(visit, look.filters(Filters()))
     try:
@@ -102,8 +101,8 @@ def _meant(visit: Visit) -> Iterator[Skill]:
 
 
 def _told_apart(visit: Visit, filters: Filters) -> Iterator[Skill]:
-    """Return the skills whose name no other has: of several a client would take the first."""
-    registry, look = visit.desk.registry, visit.look
+    """Return the skills with unique names: of several a client would take the first."""
+    registry, look = visit.state.registry, visit.look
     times = Counter(one.name for one in registry.iter(filters))
     return (look.localized(one) for one in registry.iter(filters) if times[one.name] == 1)
 
@@ -134,7 +133,7 @@ def _entry(visit: Visit, skill: Skill) -> dict[str, Any] | None:
             kind, name, hashed = "skill-md", DOCUMENT, skill.content_hash
         else:
             kind, name = "archive", "skill.tar.gz"
-            hashed = visit.desk.digests.of(
+            hashed = visit.state.digests.get_or_make(
                 (skill.tree_hash, stored.document),
                 lambda: digest(artifact(entries_of(visit, skill, stored.document))),
             )

@@ -15,9 +15,8 @@ def with_few_files() -> None:
 def serve(arguments: list[str]) -> None:
     """Serve at a port within bounds: what both are is in ``arguments``."""
     from registry.api import SkillRegistry
-    from registry.mcp.bounds import Bounds
+    from registry.mcp.http import Bounds, serve_http
     from registry.mcp.server import Serving, SkillServer
-    from registry.mcp.transports import serve_http
     from registry.settings import Settings
 
     port, bounds = arguments

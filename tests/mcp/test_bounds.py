@@ -14,8 +14,8 @@ import pytest
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
-from registry.mcp import notices
-from registry.mcp.bounds import Bounds, Places
+from registry.mcp.http import Admission, Bounds
+from registry.mcp.server import MAX_SUBSCRIPTIONS
 from tests import program
 from tests.mcp.bounded import serve, with_few_files
 from tests.mcp.test_http import INITIALIZE, ask
@@ -188,7 +188,7 @@ def test_a_session_that_nobody_uses_ends(within):
 
 
 def test_of_several_addresses_the_one_that_holds_most_gives_way():
-    places = Places(4, 3)
+    places = Admission(4, 3)
     assert [places.enter(name, "many") for name in ("a", "b", "c")] == [None] * 3
     assert places.enter("d", "many") == "a"  # no more than three of one
     assert places.enter("x", "one") is None
@@ -215,7 +215,7 @@ def test_only_what_is_served_can_be_subscribed_to(talk, library, transport):
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_no_stream_listens_for_what_is_not_served_or_for_too_much(talk, library, transport):
     served = "skill://mine/skill-0/SKILL.md"
-    too_many = [served] * (notices.MAX_SUBSCRIPTIONS + 1)
+    too_many = [served] * (MAX_SUBSCRIPTIONS + 1)
 
     async def listen(client: Client, uris):
         async with client.listen(resource_subscriptions=uris):

@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from registry.errors import UsageProblem
-from registry.mcp.guard import MAX_BYTES, Guard, allowed_hosts
-from registry.mcp.transports import serve_http
+from registry.mcp.http import MAX_BYTES, RequestFilter, allowed_hosts, serve_http
 from registry.remotes.address import is_loopback
 from tests import program
 from tests.conftest import hearing_interrupts
@@ -162,7 +161,7 @@ class TestGuard:
         await send({"type": "http.response.start", "status": 200, "headers": []})
 
     def guard(self, **settings):
-        return Guard(self.app, **{"hosts": allowed_hosts("127.0.0.1", 1), **settings})
+        return RequestFilter(self.app, **{"hosts": allowed_hosts("127.0.0.1", 1), **settings})
 
     def test_too_many_requests_have_to_wait(self):
         guard = self.guard(rate=0.001, burst=3)

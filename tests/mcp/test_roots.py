@@ -3,7 +3,7 @@
 import mcp_types as types
 import pytest
 
-from registry.mcp.roots import folders
+from registry.mcp.server import folders
 from tests.conftest import write_skill
 from tests.mcp.conftest import until_told
 from tests.mcp.test_notices import heard

@@ -9,8 +9,7 @@ import sqlite3
 
 import pytest
 
-from registry.mcp.resources import SkillResources
-from registry.mcp.strict import cut
+from registry.mcp.resources import SkillResources, cut
 from registry.settings import Settings
 from registry.toolsets.base import Context
 from registry.toolsets.view import View

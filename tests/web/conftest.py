@@ -20,10 +20,10 @@ pytest.importorskip("jinja2", reason="the extra web is not installed")
 
 import uvicorn
 
-from registry.mcp.bounds import Bounds, bounded
-from registry.web.desk import Desk
-from registry.web.mcp_door import McpDoor
-from registry.web.serve import Address, guarded
+from registry.mcp.http import Bounds, bounded
+from registry.web.app import Address, guarded
+from registry.web.mcp import McpMount
+from registry.web.state import AppState
 from tests.conftest import OLD, write_skill
 
 LETTER = "# Letters\n\n" + "".join(
@@ -134,9 +134,9 @@ class Page(HTMLParser):
 class Site:
     """A catalogue that is served."""
 
-    def __init__(self, port, desk=None):
+    def __init__(self, port, state=None):
         self.port = port
-        self.desk = desk
+        self.state = state
         self.base = f"http://127.0.0.1:{port}"
 
     def ask(self, path, method="GET", body=None, query=None, address="127.0.0.1", **headers):
@@ -169,9 +169,9 @@ def serving(
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         port = listening.getsockname()[1]
-        desk = Desk(registry, public)
-        door = McpDoor(registry, bounds, watch=watch) if mcp else None
-        app = guarded(desk, Address(host, port, public), door, trusted)
+        state = AppState(registry, public)
+        door = McpMount(registry, bounds, watch=watch) if mcp else None
+        app = guarded(state, Address(host, port, public), door, trusted)
         config = uvicorn.Config(
             app,
             log_config=None,
@@ -193,7 +193,7 @@ def serving(
         thread.start()
         assert begun.wait(30)
         try:
-            yield Site(port, desk)
+            yield Site(port, state)
         finally:
             if door is not None:
                 door.stop_listening()

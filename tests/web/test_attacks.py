@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 from markupsafe import Markup
 
-from registry.web import addresses, answers, headers, markdown
+from registry.web import addresses, answers, app, markdown
 from registry.web.rendering import environment
 from tests.web import attacks
 from tests.web.conftest import serving
@@ -172,14 +172,14 @@ def large_pages(registry):
 def test_it_would_be_noticed_if_something_ran(
     registry, root, settled, watched, monkeypatch, is_stopped
 ):
-    """Without the cleaning; what browsers are told (headers.py) then stops it, or nothing does."""
+    """Without the cleaning; what browsers are told (Headers in app.py) then stops it, or nothing does."""
     for number in range(0, SKILLS, SKILLS // 5):
         attacks.write(root, number)
     registry.sync(str(root), name="mine")
     monkeypatch.setattr(markdown, "_clean", lambda dirty, _rewrite: dirty)
     monkeypatch.setitem(environment().filters, "isolated", Markup)
     if not is_stopped:
-        monkeypatch.setitem(headers.ALWAYS, "content-security-policy", "")
+        monkeypatch.setitem(app.ALWAYS, "content-security-policy", "")
     with serving(registry) as site, watched(site) as sentinel:
         for one in registry.list(all=True):
             with_links_elsewhere = addresses.skill(one.ref)

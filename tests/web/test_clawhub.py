@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.web.fingerprint import locale_key
+from registry.web.clawhub import locale_key
 from tests.conftest import REPOSITORY, write_skill
 from tests.web.conftest import serving
 

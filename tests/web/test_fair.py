@@ -11,11 +11,11 @@ from urllib.parse import urlencode
 
 import pytest
 
-from registry.mcp import turns
-from registry.mcp.bounds import Bounds
-from registry.web import diffs, history, markdown
-from registry.web.desk import WORKERS
-from registry.web.door import Trusted
+from registry.mcp import fairness
+from registry.mcp.http import Bounds
+from registry.web import markdown, skill_pages
+from registry.web.auth import Trusted
+from registry.web.state import WORKERS
 from tests.conftest import write_skill
 from tests.web.conftest import serving
 
@@ -27,6 +27,7 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 @pytest.fixture
 def stuck(monkeypatch):
     """Let every comparison of two contents wait; count those that have begun."""
+    real = skill_pages.compare
 
     class Stuck:
         begun, times, go_on = threading.Semaphore(0), 0, threading.Event()
@@ -35,10 +36,10 @@ def stuck(monkeypatch):
             self.times += 1
             self.begun.release()
             assert self.go_on.wait(60)
-            return diffs.compare(*arguments)
+            return real(*arguments)
 
     made = Stuck()
-    monkeypatch.setattr(history, "compare", made.compare)
+    monkeypatch.setattr(skill_pages, "compare", made.compare)
     yield made
     made.go_on.set()
 
@@ -112,13 +113,13 @@ def test_work_under_way_stops_when_its_client_has_gone(registry, changed, monkey
         begun.set()
         try:
             while True:
-                turns.keep_on()
+                fairness.check_client()
                 time.sleep(0.001)
-        except turns.ClientGone:
+        except fairness.ClientGone:
             ended.set()
             raise
 
-    monkeypatch.setattr(history, "compare", endless)
+    monkeypatch.setattr(skill_pages, "compare", endless)
     with serving(registry) as site:
         asked = send(site, "/history/sums")
         assert begun.wait(30)
@@ -176,7 +177,7 @@ def test_a_slow_client_gets_all_of_a_long_download(registry, large, root):
 
 def test_a_client_that_takes_nothing_is_ended(registry, large):
     with serving(registry, bounds=Bounds(part_seconds=0.3)) as site, ExitStack() as stack:
-        unsent = site.desk.turns.unsent
+        unsent = site.state.turns.unsent
         stuck = [
             stack.enter_context(send(site, "/raw/large?path=data.bin", size=8192)) for _ in range(3)
         ]
@@ -202,11 +203,11 @@ def got_of(connection):
 def test_bytes_that_wait_for_one_client_are_bounded_and_others_are_answered(
     registry, large, monkeypatch
 ):
-    monkeypatch.setattr(turns, "UNSENT_TO_ONE", 4_000_000)
+    monkeypatch.setattr(fairness, "UNSENT_TO_ONE", 4_000_000)
     # And the answers that are being made, or just were; 60 MB without a bound.
     most = 4_000_000 + 2 * WORKERS * 2_000_000 + 2_000_000
     with serving(registry) as site, ExitStack() as stack:
-        unsent = site.desk.turns.unsent
+        unsent = site.state.turns.unsent
         asked = [
             stack.enter_context(send(site, "/raw/large?path=data.bin", size=8192))
             for _ in range(30)
@@ -233,14 +234,14 @@ def test_a_page_compares_no_more_than_it_can_show(registry, root):
     with serving(registry) as site:
         found = site.get("/history/many.json").json["diffs"]
         notes = [one["note"] for one in found]
-        assert (notes[0], notes[-1]) == ("", diffs.NO_ROOM)
-        assert sum(len(one["rows"]) for one in found) <= diffs.ROWS * 2
+        assert (notes[0], notes[-1]) == ("", skill_pages.NO_ROOM)
+        assert sum(len(one["rows"]) for one in found) <= skill_pages.ROWS * 2
         assert len(site.get("/history/many").body) < 4_000_000
 
 
 def test_texts_that_take_long_to_compare_are_given_up(monkeypatch):
-    monkeypatch.setattr(diffs, "SECONDS", 0.0)
-    assert diffs.compare("x", b"a\nb\n", b"b\na\n").note == diffs.NO_ROOM
+    monkeypatch.setattr(skill_pages, "SECONDS", 0.0)
+    assert skill_pages.compare("x", b"a\nb\n", b"b\na\n").note == skill_pages.NO_ROOM
 
 
 def test_a_document_whose_html_would_be_far_larger_than_itself_is_not_rendered():

@@ -5,7 +5,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from registry.web.highlight import lines as lines_of
+from registry.web.markdown import lines as lines_of
 from registry.web.markdown import rendered
 from tests.conftest import write_skill
 from tests.web.conftest import commands, serving

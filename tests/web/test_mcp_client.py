@@ -8,7 +8,7 @@ import pytest
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from registry.web.door import Door
+from registry.web.auth import Auth
 from tests.mcp.conftest import until_told
 from tests.program import INITIALIZE
 from tests.web.conftest import serving
@@ -61,7 +61,7 @@ def test_whoever_listens_is_told_whatever_the_token_is_for(registry, library, sk
 
 
 def test_a_stream_ends_with_its_token(registry, library, monkeypatch):
-    monkeypatch.setattr(Door, "look_again", 0.1)
+    monkeypatch.setattr(Auth, "look_again", 0.1)
     tokens = registry.tokens()
     token, shown = tokens.create("agent")
     headers = {

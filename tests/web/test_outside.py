@@ -7,7 +7,7 @@ import pytest
 
 from registry.db.read.listing import MAX_TAGS
 from registry.errors import UsageProblem
-from registry.web.door import MAX_PARAMETERS
+from registry.web.auth import MAX_PARAMETERS
 from registry.web.openapi import PATHS
 from tests.web.conftest import serving
 

@@ -163,7 +163,7 @@ def rename(session: Session, /, *, name: str, new_name: str, if_hash: str | None
 
 
 def _edited(tags: Sequence[str], added: Sequence[str], removed: Sequence[str]) -> list[str]:
-    """Return the tags with some more and some less, compared as they are stored."""
+    """Return the tags after additions and removals, compared in stored form."""
     gone = set(map(tag_key, removed))
     return list(dict.fromkeys(tag for tag in (*tags, *map(tag_key, added)) if tag not in gone))
 

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 BELOW: Final = 7
-"""Lines of a terminal kept for the head of the table, what is said below it, and the prompt."""
+"""Lines of a terminal kept for the table's header, the messages below it, and the prompt."""
 
 FEWEST: Final = 5
 """Rows of the table, and lines of findings, on the smallest of terminals."""
 
 
 Group: TypeAlias = tuple[bool, bool, int]
-"""How grave a finding is, the gravest first: not minor, about security, its severity."""
+"""Sort key of a finding: not minor, about security, severity."""
 
 
 class Told(NamedTuple):
@@ -44,7 +44,7 @@ class Told(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where it was found: path, and line if there is one."""
+        """Path and line of the finding."""
         one = self.finding
         path = f"{self.skill.path.rstrip('/')}/{one.path}" if one.path else self.skill.path
         return f"{path}:{one.line}" if one.line else path
@@ -59,10 +59,9 @@ class Tally:
 
 
 class Findings:
-    """The findings of all skills in the order in which they matter, which are never held.
+    """The findings of all skills by gravity, without holding them in memory.
 
-    That is security first, then errors, warnings and what is minor; in each by skill and place, as
-    the skills come, and their findings.
+    Security comes first, then errors, warnings and minor ones; within a group by skill and place.
     """
 
     def __init__(self, checked: "Sequence[Checked]") -> None:
@@ -86,7 +85,7 @@ class Findings:
         """Each code with its number, in the order of the findings, the most frequent first."""
 
     def told(self, *, minor: bool) -> Iterator[Told]:
-        """Yield the findings, those that are ``minor`` only if they are asked for."""
+        """Yield the findings; minor ones only if ``minor``."""
         for group, bit in sorted(self._groups.items()):
             if group[0] and not minor:
                 continue
@@ -111,10 +110,9 @@ def lines(told: Iterable[Told]) -> Iterator[str]:
 
 
 def report(console: Console, findings: Findings, *, minor: bool, room: int | None) -> Iterator[str]:
-    """Yield the findings, grouped by skill, and a table of the codes of all.
+    """Yield the findings, grouped by skill, and a table of all codes.
 
-    ``minor``: yield those that are minor, too. ``room``: lines that are to be enough for all of it;
-    None: as many as it takes.
+    ``minor``: also yield minor findings. ``room``: the maximum of lines; None: no limit.
     """
     tallies = findings.tallies
     if not tallies:
@@ -141,7 +139,7 @@ def report(console: Console, findings: Findings, *, minor: bool, room: int | Non
 
 
 def _paragraphs(console: Console, told: Iterable[Told], *, fitted: bool) -> Iterator[list[str]]:
-    """Yield the lines of each finding, of the first of a skill with the skill's name above.
+    """Yield the lines of each finding, with a heading for each skill.
 
     ``fitted``: the name and its path take one line.
     """
@@ -183,9 +181,9 @@ def mend(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Print the diffs, on a terminal ask, and mend; exit with 1 where a file can't be changed.
+    """Print the diffs, ask on a terminal, and fix; exit with 1 if a file can't be changed.
 
-    With the format ``json`` what is mended is printed as objects that hold the diffs.
+    The format ``json`` prints objects that hold the diffs.
     """
     console, registry = session.console, session.registry
     with waiting(console, "checking"):
@@ -233,7 +231,7 @@ def _painted(console: Console, found: "Sequence[Fix]") -> Iterator[str]:
 
 
 def _code(text: str) -> str:
-    """Take a code of findings, or the beginning of several, which ends with a hyphen."""
+    """Parse a code of findings, or a prefix of codes, which ends with a hyphen."""
     from registry.catalog.codes import codes_of
 
     try:
@@ -345,7 +343,7 @@ def command(
 def _show(
     session: Session, checked: "Sequence[Checked]", findings: Findings, *, whole: bool
 ) -> None:
-    """Print the findings; ``whole``: the minor ones, too, and more than a terminal has room for."""
+    """Print the findings; ``whole``: also minor ones, and more than fits a terminal."""
     console = session.console
     minor = whole or session.verbose
     if session.style in {"json", "jsonl"}:

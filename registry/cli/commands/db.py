@@ -91,7 +91,7 @@ def check(session: Session) -> None:
 
 
 def _tell_open(session: Session) -> None:
-    """Warn of what other users may write: the data folder, a database file, the folder it is in."""
+    """Warn if other users may write to the data folder, a database file or its folder."""
     from registry.disk.private import open_to_others
     from registry.settings import data_folder
 
@@ -341,7 +341,7 @@ def grants(session: Session) -> None:
 def _give(
     session: Session, role: str, statements: Sequence[str], *, yes: bool, printed: bool
 ) -> None:
-    """Carry out what changes rights, once it was agreed to; or print the SQL of it."""
+    """Change rights after a confirmation, or print the SQL."""
     if printed:
         session.console.write(f"{escape.line(one)};" for one in statements)
         return
@@ -380,7 +380,7 @@ def _sees(granted: "RoleRights") -> str:
 
 
 def _sees_more(before: "RoleRights | None", after: "RoleRights | None") -> bool:
-    """Tell whether a role that saw something sees more."""
+    """Tell whether a change lets a role see more."""
     if before is None or before.teams is None or after is None:
         return False
     return after.teams is None or not set(after.teams) <= set(before.teams)

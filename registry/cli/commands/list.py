@@ -50,11 +50,11 @@ BY_CREATION: Final = tuple(
     else column
     for column in COLUMNS
 )
-"""What is sorted by is shown."""
+"""Columns of a list sorted by creation, which shows that time."""
 
 
 class _Counted(Iterable[Skill]):
-    """Skills, and how ``many`` they were when somebody went through them last."""
+    """Skills, counted while they are iterated."""
 
     def __init__(self, skills: Iterable[Skill]) -> None:
         self.many = 0

@@ -24,12 +24,12 @@ SERVER: Final = "skills"
 
 
 class Unclear(ValueError):
-    """A file that can't be edited safely: the message says why."""
+    """A file that can't be edited safely; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Where a client looks for servers: for the user (below the home folder), and in a project.
+    """The configuration files of a client: the user's (below the home folder), and a project's.
 
     ``table`` is the key that holds them; ``typed``: an entry says that it speaks over stdio.
     """
@@ -124,7 +124,7 @@ class _Span(NamedTuple):
 
 
 class _Object(NamedTuple):
-    """A JSON object in a text: where it begins, where its members' values are, and how it is set.
+    """A JSON object in a text: its place, the places of its members' values, its indentation.
 
     ``indent``: of its members; None where it stands on one line.
     """
@@ -312,7 +312,7 @@ def _show(console: Console, path: str, before: str, after: str) -> None:
 
 
 def _write(path: str, before: str | None, after: str, *, project: bool) -> str | None:
-    """Replace a file in one step, as open as it was, and return its copy.
+    """Replace a file atomically, with its permissions, and return the path of its copy.
 
     Raises OSError, and `Unclear` where somebody changed the file meanwhile.
     """
@@ -342,7 +342,7 @@ def _compare(path: str, before: str | None, *, project: bool) -> None:
 
 
 def _keep(path: str, text: str, mode: int) -> str:
-    """Write a copy beside a file, over nothing that is there; return its path."""
+    """Write a copy beside a file without overwriting anything; return its path."""
     number = 0
     while True:
         copy = f"{path}.bak{number or ''}"
@@ -373,7 +373,7 @@ def _address(text: str) -> tuple[str, int]:
 
 
 class Serving(Command, Listing):
-    """Serves when it is called alone; what sets it up is a command below it."""
+    """A group that serves if it is called without a command."""
 
 
 @click.group(
@@ -437,8 +437,9 @@ def mcp(
     level = logging.INFO if session.verbose else logging.WARNING
     logging.basicConfig(level=level, stream=console.err, format="%(levelname)s: %(message)s")
     try:
+        from registry.mcp.http import serve_http
         from registry.mcp.server import Serving, SkillServer
-        from registry.mcp.transports import serve_http, serve_stdio
+        from registry.mcp.stdio import serve_stdio
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types", "anyio", "uvicorn"}:
             raise
@@ -474,7 +475,7 @@ def mcp(
 
 
 def _tell_if_empty(session: Session) -> None:
-    """Print that there is no database yet: else a client only sees that nothing is found."""
+    """Print that there is no database yet; else a client only sees empty results."""
     if session.registry.core.reader.empty:
         session.console.note(
             f"No database at {escape.line(session.registry.path)}, so there are no skills. "

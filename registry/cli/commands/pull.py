@@ -55,7 +55,7 @@ choosing_options: Final = options.stack(
 
 
 def confirm_names(session: Session, names: Sequence[str], *, yes: bool) -> None:
-    """Ask for each shorthand among the names of skills; see `confirm_addresses`."""
+    """Confirm each new ``owner/repo`` among the names; see `confirm_addresses`."""
     confirm_addresses(session, filter(session.registry.is_address, names), yes=yes)
 
 
@@ -266,7 +266,7 @@ def _check_usage(
     is_global: bool,
     mode: str | None,
 ) -> None:
-    """Raise UsageError for options that mean nothing together."""
+    """Raise UsageError for options that can't be combined."""
     chooses = any(given[way] for way in ("names", "tags", "every", "personality"))
     problem = None
     if to is not None and (agent or is_global or mode):
@@ -297,7 +297,7 @@ def _done(
     is_named: bool,
     may_ask: bool,
 ) -> "Sequence[InstallResult]":
-    """Do what was asked for, and return what became of each skill."""
+    """Do the requested action, and return the result for each skill."""
     from registry.install import pull as pulling
 
     core, names = session.registry.core, given["names"]
@@ -397,7 +397,7 @@ OFFERED: Final[Sequence[Column["OfferedSkill"]]] = (
 
 
 def _state(one: "InstallResult") -> str:
-    """Return a state for people; in JSON these two are ``edited`` and ``unchanged``."""
+    """Return a state in words for people; JSON has others."""
     from registry.install.plan import ADOPTED, EQUAL
 
     return {EQUAL: "not ours", ADOPTED: "adopted"}.get(one.reason or "", one.state)
@@ -411,7 +411,7 @@ COLUMNS: Final[Sequence[Column["InstallResult"]]] = (
 
 
 def _shown(place: str) -> str:
-    """Return the path of a place of all projects, short in the home folder."""
+    """Return the path of a global folder, with ``~`` for the home folder."""
     path, home = expand(place) or "", os.path.expanduser("~")
     return path.replace(home, "~", 1) if path.startswith(f"{home}/") else path
 

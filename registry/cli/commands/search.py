@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 def draw_placed(console: Console, placed: "Iterable[Placed]") -> Iterator[str]:
-    """Yield paragraphs about each skill: its place, its words, what comes before, what to write."""
+    """Yield paragraphs about each skill: its rank, its words, better hits, missing words."""
     for index, one in enumerate(placed):
         if index:
             yield ""
@@ -106,7 +106,7 @@ PLACED: Final[Sequence[Column["Placed"]]] = (
 SNIPPET_INDENT: Final = "    "
 MAX_HITS: Final = 20
 BELOW: Final = 3
-"""Lines below the hits on a screen: their number, and where the next command is typed."""
+"""Lines of a terminal kept below the hits: the summary and the prompt."""
 AROUND: Final = 40
 BEFORE: Final = 20
 """Characters of a description before a match: more than those are cut to these on a terminal."""
@@ -170,7 +170,7 @@ def search(session: Session, /, *, query: tuple[str, ...], limit: int | None, **
 
 
 def _queries(given: Sequence[str]) -> list[str]:
-    """Return what was typed as one query; where an argument has spaces, each is its own."""
+    """Return the arguments as one query; if one has spaces, each is a query of its own."""
     if len(given) > 1 and any(len(one.split()) > 1 for one in given):
         return [one for one in given if one.strip()]
     whole = " ".join(given)
@@ -186,7 +186,7 @@ def draw_hits(
     """
 
     def light(text: str, style: Style | None = None) -> str:
-        """Paint a text, and what was searched for in it apart."""
+        """Paint a text, and its matches in another style."""
         if wanted is None:
             return console.style(text, style)
         end, parts = 0, []
@@ -218,13 +218,13 @@ def draw_hits(
 
 
 def _match(hit: SearchHit, wanted: re.Pattern[str] | None) -> str:
-    """Return the description where it holds what was searched for, else the place that does."""
+    """Return the description if it contains the match, else the snippet."""
     is_told = wanted is not None and wanted.search(hit.description)
     return hit.description if is_told or not hit.snippet else hit.snippet
 
 
 def _is_the_same(one: str, other: str) -> bool:
-    """Tell whether of two texts that may be cut one begins as the other."""
+    """Tell whether one of two texts, which may be cut, starts with the other."""
     one, other = one.rstrip(".\u2026"), other.rstrip(".\u2026")
     return one.startswith(other) or other.startswith(one)
 
@@ -340,7 +340,7 @@ EVERY: Final = 100
 
 
 class _Failed(NamedTuple):
-    """A prompt that failed, and whose it is."""
+    """A failed prompt and its skill."""
 
     ref: str
     answer: "Answer"

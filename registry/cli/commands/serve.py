@@ -22,7 +22,7 @@ EXTRA: Final = frozenset(
 )
 
 _PUBLIC: Final = re.compile(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
-"""What pages link to begins at the root of their server."""
+"""Public URLs have no path: links of pages start at the root of the server."""
 
 
 PUBLISHED: Final = (
@@ -105,8 +105,8 @@ def serve(
         raise click.UsageError(told)
     console = session.console
     try:
-        from registry.web.door import Trusted
-        from registry.web.serve import Address, serve
+        from registry.web.app import Address, serve
+        from registry.web.auth import Trusted
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in EXTRA:
             raise

@@ -287,7 +287,7 @@ def diff(session: Session, *, name: str, old: int | None, new: int | None, upstr
 
 
 def _where(gone: "Tombstone", asked: str) -> str:
-    """Say where a skill was that is gone, and how it comes back by what was ``asked`` for."""
+    """Tell where a removed skill was, and how to restore it by the name ``asked``."""
     name = quoted(gone.name)
     place = f" It was in {quoted(gone.place)}." if gone.place else ""
     if gone.trash is not None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def place_of(source: Source) -> str:
-    """Return where a source lies, escaped: of a remote one, its address."""
+    """Return the path of a source, or its address if it is remote, escaped."""
     remote = source.remote
     return escape.line(source.path if remote is None else _address(remote))
 
@@ -59,7 +59,7 @@ def columns_of(sources: Sequence[Source]) -> Sequence[Column[Source]]:
 
 
 def asked_columns(sources: Sequence[Source], here: Collection[int]) -> Sequence[Column[Source]]:
-    """Return the columns where the remotes of these sources were asked."""
+    """Return the columns of a list that asked the remotes."""
     columns = columns_of(sources)
     return [
         *columns[:REMOTE_AT],
@@ -92,10 +92,10 @@ SOURCES: Final[Sequence[Column[Source]]] = (
 )
 
 OWNER_AT: Final = 5
-"""After which columns it is told whose they are."""
+"""Index of the first column about owners."""
 
 REMOTE_AT: Final = 2
-"""After which columns it is told what the remotes said."""
+"""Index of the first column about remotes."""
 
 DISCOVERED: Final[Sequence[Column["Discovered"]]] = (
     Column("FOLDER", lambda one: one.path, max_width=1000, cut="start"),
@@ -106,7 +106,7 @@ DISCOVERED: Final[Sequence[Column["Discovered"]]] = (
 
 
 def of_others(sources: Sequence[Source]) -> str:
-    """Say that sources under this host's name belong to other roles, and what an admin does."""
+    """Tell that sources of this host belong to other roles, and what an admin can do."""
     names = [escape.line(one.name) for one in sources]
     owners = escape.line(formatting.listed(sorted({one.owner or "" for one in sources})))
     return (

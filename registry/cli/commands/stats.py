@@ -201,7 +201,7 @@ def _draw(console: Console, found: "Sequence[Copies]", elsewhere: Collection[str
 
 
 def _mark(one: "Copies", skill: Skill) -> str:
-    """Return how the files of a skill compare with those listed above it; empty: nothing to say."""
+    """Return how the files of a skill compare with those listed above it."""
     if one.relation == "identical":
         return ""
     if skill is one.skills[0]:

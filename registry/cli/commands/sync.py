@@ -119,7 +119,7 @@ def _fail_for_want_of_sources(session: Session) -> NoReturn:
 
 
 def _tell_remotes(console: Console, report: "SyncReport", before: Collection[str]) -> None:
-    """Say which remote sources are new, not being ``before``, and which a dry run did not ask."""
+    """Print which remote sources are new, not in ``before``, and which a dry run did not ask."""
     remotes = [(one.name, one.path, one.remote) for one in report.sources if one.remote is not None]
     for name, path, remote in remotes:
         if path not in before:
@@ -131,7 +131,7 @@ def _tell_remotes(console: Console, report: "SyncReport", before: Collection[str
 
 
 def _tell_empty(console: Console, report: "SyncReport", before: Collection[str]) -> None:
-    """Print which new sources, not being ``before``, hold no skills."""
+    """Print which new sources, not in ``before``, hold no skills."""
     for part in () if report.dry_run else report.sources:
         if part.path not in before and part.outcome == "ok" and not part.skills:
             console.note(
@@ -269,7 +269,7 @@ def _tell_links(session: Session, report: "SyncReport") -> None:
 
 
 def _tell_suspicious(session: Session, report: "SyncReport") -> None:
-    """Show what was found in skills from elsewhere that are new, or that wait to be trusted."""
+    """Print the security findings of new or quarantined remote skills."""
     from registry.db.read.findings import security_findings
 
     remotes = [part for part in report.sources if part.remote is not None]

@@ -129,7 +129,7 @@ def restore(
 def _restored(
     session: Session, names: Sequence[str], source: str | None, *, copies: bool
 ) -> tuple[list["SkillDetail"], bool]:
-    """Return what came back of these, checked all before the first, and whether that is all."""
+    """Restore skills after all were checked; return them, and whether all came back."""
     from registry.changes import back
     from registry.changes.create import told
 
@@ -158,7 +158,7 @@ def list_(session: Session) -> None:
 
 
 def _tell_foreign(session: Session) -> None:
-    """Say what lies in the trash and is not listed, since this user did not delete it here."""
+    """Print which folders in the trash aren't listed, as this user did not delete them here."""
     from registry.changes.trashed import foreign_trash
 
     if left := foreign_trash(session.registry.core):

@@ -37,7 +37,7 @@ _TYPED = {
     ("restore", "update"): "restore --revision",
     ("import", "create"): "import",
 }
-"""By a command and what it did to a skill, what was typed, where that is not the same."""
+"""The typed command, by command and kind of change, if it differs from the kind."""
 
 _FATES = {
     "removed": "is removed from",

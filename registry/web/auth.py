@@ -1,4 +1,4 @@
-"""Who is let in: the user of this machine, a token, a browser that showed one, a proxy's word."""
+"""Authentication: by token, by a browser's cookie, by a trusted proxy, or as the local user."""
 
 import asyncio
 import logging
@@ -15,10 +15,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from registry.errors import DatabaseProblem
-from registry.mcp.turns import Network, asking, is_from
+from registry.mcp.fairness import Network, caller, is_from
 from registry.remotes.address import is_loopback
-from registry.web.bare import refused
-from registry.web.desk import Visitor
+from registry.web.rendering import refused
+from registry.web.state import Visitor
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ MAX_PARAMETERS: Final = 100
 """Parameters of one URL."""
 
 OPEN: Final = frozenset({"/healthz", "/robots.txt"})
-"""Paths that need no token, besides static files: they say nothing about any skill."""
+"""Paths that need no token, besides static files: they contain no data about skills."""
 
 STATIC: Final = "/static/"
 
@@ -43,7 +43,7 @@ FORWARDED: Final = (
     *("x-envoy-", "x-varnish", "x-auth-request-", "x-scheme", "x-url-scheme", "front-end-https"),
     *("tailscale-", "ngrok-"),
 )
-"""How the names of headers begin that proxies, tunnels and content networks add to a request."""
+"""Prefixes of headers that proxies, tunnels and content networks add to a request."""
 
 OLD_HTTP: Final = frozenset({"0.9", "1.0"})
 """Versions of HTTP that browsers and agents no longer speak, and proxies still do."""
@@ -63,8 +63,8 @@ class Trusted:
     personality: str | None = None
 
 
-class Door:
-    """An ASGI application around another that finds out who asks, or turns them away.
+class Auth:
+    """ASGI middleware that finds the visitor of each request, or refuses the request.
 
     ``known`` returns the visitor of a token. If ``is_open``, a request from this machine needs no
     token, unless it shows any sign of a proxy. ``sign_in`` makes the page that asks for a token.
@@ -115,7 +115,7 @@ class Door:
             await self._app(scope, receive, send)
 
     async def _while_let_in(self, request: Request, send: Any) -> None:
-        """Hand a request on, and end a stream that it opened when its visitor is let in no more."""
+        """Pass a request on, and end the stream that it opened when its visitor loses access."""
         visitor, is_open = request.scope["visitor"], False
 
         async def noted(message: Any) -> None:
@@ -137,7 +137,7 @@ class Door:
             answering.cancel()
 
     async def _answer(self, request: Request) -> Response | None:
-        """Return what a request is answered with here; None: its visitor is let in."""
+        """Return the response to a request without access; None if its visitor has access."""
         path, method = request.scope["path"], request.method
         if path == "/login" and method == "POST":
             return await self._signed_in(request)
@@ -160,7 +160,7 @@ class Door:
             named = headers.getlist(self._trusted.header)
             if len(named) == 1 and named[0] and is_from(peer, self._trusted.networks):
                 visitor = Visitor(named[0][:200], personality=self._trusted.personality)
-                asking().who = f"{visitor.name} at {asking().address}"
+                caller().who = f"{visitor.name} at {caller().address}"
                 return visitor
         token = _cookie(headers)
         if token and (known := await self._of_token(token)) is not None:
@@ -171,14 +171,14 @@ class Door:
         return None
 
     async def _of_token(self, token: str) -> Visitor | None:
-        """Return the visitor of a token. From then on the request counts as one of the token."""
+        """Return the visitor of a token, and count the request as one of the token."""
         visitor = await self._known(token)
         if visitor is not None:
-            asking().who = f"token {visitor.name}"
+            caller().who = f"token {visitor.name}"
         return visitor
 
     async def _signed_in(self, request: Request) -> Response:
-        """Give a browser a cookie for a token; only a form of ours can send one (`Guard`)."""
+        """Give a browser a cookie for a token, which only a form of ours can send."""
         body = b""
         async for chunk in request.stream():
             body += chunk
@@ -212,20 +212,20 @@ class Door:
 
 
 def _is_forwarded(request: Request) -> bool:
-    """Tell whether a request shows a sign of a proxy. A proxy may leave none."""
+    """Tell whether a request has a sign of a proxy. Some proxies leave none."""
     if request.scope.get("http_version") in OLD_HTTP:
         return True
     return any(name.lower().startswith(FORWARDED) for name in request.headers)
 
 
 def _asked(request: Request) -> str:
-    """Return what was asked for as it was written: a path that was quoted stays so."""
+    """Return the requested address, with the path still quoted."""
     path, query = request.scope["raw_path"].decode("latin-1"), request.url.query
     return f"{path}?{query}" if query else path
 
 
 def _ours(address: str) -> str:
-    """Return an address if it is one of a page here, else that of the first page."""
+    """Return an address if it is a page of this server, else the start page."""
     is_ours = _OURS.fullmatch(address) and not address.startswith(SIGNING)
     return address if is_ours else "/"
 

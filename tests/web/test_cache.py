@@ -3,32 +3,31 @@
 import threading
 
 from registry.web import markdown
-from registry.web.desk import WORKERS
-from registry.web.kept import Kept
+from registry.web.state import WORKERS, Cache
 from tests.conftest import write_skill
 from tests.web.conftest import serving
 
 
 def test_what_was_used_last_is_kept_and_no_more_than_may_be():
-    kept = Kept(64, len)
-    kept.keep("a", "1234")
+    kept = Cache(64, len)
+    kept.put("a", "1234")
     for number in range(15):
-        kept.keep(number, "1234")
+        kept.put(number, "1234")
         assert kept.get("a") == "1234"
-    kept.keep("b", "1234")
+    kept.put("b", "1234")
     assert kept.get(0) is None
     assert (kept.get("a"), kept.get(1), kept.get("b")) == ("1234", "1234", "1234")
-    kept.keep("much", "12345")
+    kept.put("much", "12345")
     assert kept.get("much") is None
-    kept.keep("a", "")
-    kept.keep("c", "1234")
+    kept.put("a", "")
+    kept.put("c", "1234")
     assert kept.get(1) == "1234"
 
 
 def test_what_is_kept_is_worked_out_once():
-    kept, made = Kept(16), []
+    kept, made = Cache(16), []
     for _ in range(3):
-        assert kept.of("a", lambda: made.append(1)) is None
+        assert kept.get_or_make("a", lambda: made.append(1)) is None
     assert made == [1]
 
 

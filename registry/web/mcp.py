@@ -1,23 +1,23 @@
-"""`/mcp` of the catalogue: one MCP server for all visitors who see and may do the same."""
+"""`/mcp` of the catalogue: one MCP server for each combination of visible skills and rights."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from registry.web.desk import Visitor
+from registry.web.state import Visitor
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
-    from registry.mcp.bounds import Bounds
+    from registry.mcp.fairness import Unsent
+    from registry.mcp.http import Bounds
     from registry.mcp.server import SkillServer
-    from registry.mcp.turns import Unsent
     from registry.sync.watch import Changes
 
 Limits = tuple[str | None, str | None, bool]
 
 
-class McpDoor:
-    """An ASGI application that hands a request to the server of its visitor, made when needed.
+class McpMount:
+    """ASGI application that passes a request to the MCP server of its visitor, made when needed.
 
     Who has no token that allows it changes nothing. ``watch``: the folders are followed by file
     events, for all of them by one server.
@@ -49,9 +49,8 @@ class McpDoor:
         return app
 
     async def _begin(self, visitor: Visitor) -> Any:
+        from registry.mcp.http import Sessions, http_app
         from registry.mcp.server import Serving, SkillServer
-        from registry.mcp.sessions import Sessions
-        from registry.mcp.transports import http_app
 
         limits = {
             "personality": visitor.personality,
@@ -81,12 +80,12 @@ class McpDoor:
         return Sessions(app, self._bounds)
 
     def _tell(self, changes: "Changes") -> None:
-        """Tell the clients of all servers what the one that watches has seen."""
+        """Send changes, which one server watches for, to the clients of all."""
         for server in self._servers:
             server.tell(changes)
 
     def stop_listening(self) -> None:
-        """End the streams of clients that listen, which would not end by themselves."""
+        """End the streams of listening clients."""
         for server in self._servers:
             server.notices.listen.close()
 

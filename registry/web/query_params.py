@@ -1,4 +1,4 @@
-"""What a person asks the start page: a value that is a URL, and the filters that it means."""
+"""The query parameters of the start page, as a value with its URL and filters."""
 
 import calendar
 import re
@@ -27,7 +27,7 @@ _SINGLE: Final = ("kind", "category", "source", "scope", "status", "created", "u
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PageQuery:
     """The state of the start page. ``created`` and ``updated`` are months, as ``2026-11``."""
 
     queries: tuple[str, ...] = ()
@@ -46,8 +46,8 @@ class Asked:
     page: int = 1
 
     @classmethod
-    def of(cls, given: QueryParams) -> "Asked":
-        """Return what a query string asks. Raises `UsageProblem` for what can't be asked."""
+    def of(cls, given: QueryParams) -> "PageQuery":
+        """Parse a query string. Raises `UsageProblem`."""
         for key in (*_SINGLE, "sort", "reverse", "all", "limit", "page"):
             _check_once(given, key)
         single: dict[str, Any] = {key: given.get(key) or None for key in _SINGLE}
@@ -95,7 +95,7 @@ class Asked:
 
     @property
     def chosen(self) -> Iterator[tuple[str, str, str]]:
-        """What narrows it: the facet, the value, and the URL without it.
+        """The active filters: facet, value, and the URL without it.
 
         The queries, too, where they are more than the one that stands in the form.
         """
@@ -122,7 +122,7 @@ class Asked:
         return self.url(**{facet: value})
 
     def hidden_fields(self) -> list[tuple[str, str]]:
-        """Return what a form around the query has to send along: what is typed stands alone."""
+        """Return the parameters that a form must send beside the query."""
         return [pair for pair in replace(self, page=1).pairs() if pair[0] != "q"]
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -154,7 +154,7 @@ def number_of(given: QueryParams, key: str) -> int | None:
 
 
 def _flag(given: QueryParams, key: str) -> bool:
-    """Return whether something is asked for; what is neither would be taken for a no unnoticed."""
+    """Parse a flag; raise `UsageProblem` for anything but 1, 0, true and false."""
     text = given.get(key, "").lower()
     if text not in _FLAGS:
         raise UsageProblem(message=f"{key} must be 1 or 0, not {text!r:.60}")
@@ -166,7 +166,7 @@ def _each(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def _check_once(given: QueryParams, key: str) -> None:
-    """Raise `UsageProblem` for several values of what takes one."""
+    """Raise `UsageProblem` if a parameter is given several times."""
     if len(several := _each(given.getlist(key))) > 1:
         told = " and as ".join(f"{one!r:.60}" for one in several[:2])
         raise UsageProblem(message=f"give {key} once, not as {told}")

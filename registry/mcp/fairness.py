@@ -1,4 +1,4 @@
-"""Fair turns: whose request works next, and how many bytes wait to be sent.
+"""Fair use of threads: which client's request runs next, and how many bytes wait to be sent.
 
 Requests are counted by their token, or else by their address. Each of them in turn gets a thread,
 so that a burst of one client delays the next request of another by one job at most.
@@ -6,7 +6,7 @@ so that a burst of one client delays the next request of another by one job at m
 
 import asyncio
 import ipaddress
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -14,6 +14,7 @@ from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
+from weakref import WeakValueDictionary
 
 T = TypeVar("T")
 
@@ -32,8 +33,8 @@ App = Callable[[Scope, Any, Any], Any]
 
 
 @dataclass(slots=True)
-class Asking:
-    """Whose request this is: ``who`` names a token or an address; empty: no request at all."""
+class Caller:
+    """The client of a request: ``who`` names its token or address; empty outside of requests."""
 
     who: str = ""
     address: str = ""
@@ -44,17 +45,17 @@ class ClientGone(Exception):
     """The client has closed its connection, so no answer is needed."""
 
 
-_asking: ContextVar[Asking] = ContextVar("asking")
+_asking: ContextVar[Caller] = ContextVar("asking")
 
 
-def asking() -> Asking:
-    """Return whose request the current task, or thread, works for."""
-    return _asking.get(None) or Asking()
+def caller() -> Caller:
+    """Return the client that the current task or thread works for."""
+    return _asking.get(None) or Caller()
 
 
-def keep_on() -> None:
+def check_client() -> None:
     """Raise `ClientGone` if the client of this work has gone. Long work calls it now and then."""
-    if asking().is_gone:
+    if caller().is_gone:
         raise ClientGone
 
 
@@ -63,7 +64,7 @@ class Unsent:
 
     def __init__(self) -> None:
         self._of: Counter[str] = Counter()
-        self.on_less: list[Callable[[], None]] = []
+        self._less = asyncio.Event()
 
     @property
     def total(self) -> int:
@@ -71,12 +72,18 @@ class Unsent:
         return self._of.total()
 
     def is_much(self, who: str) -> bool:
-        """Return whether a client has to take some of its answers first.
+        """Tell whether a client must read some of its answers before its next request runs.
 
         A client for which nothing waits is never held up by the others.
         """
         mine = self._of[who]
         return mine >= UNSENT_TO_ONE or (mine > 0 and self.total >= UNSENT)
+
+    async def room(self, who: str) -> None:
+        """Wait until a client has read enough of its answers."""
+        while self.is_much(who):
+            self._less.clear()
+            await self._less.wait()
 
     @contextmanager
     def of(self, who: str, size: int) -> Iterator[None]:
@@ -88,83 +95,55 @@ class Unsent:
             self._of[who] -= size
             if not self._of[who]:
                 del self._of[who]
-            for tell in self.on_less:
-                tell()
+            self._less.set()
 
 
-class Turns:
-    """Threads that clients use in turn: as many as one client may have, and one for the others."""
+class FairThreads:
+    """A thread pool in which one client can use ``of_one`` threads; one more is for the others.
+
+    A client's further requests wait for its own to end before they queue for a thread, so
+    waiting clients alternate.
+    """
 
     def __init__(self, of_one: int, name: str, unsent: Unsent | None = None) -> None:
         self._pool = ThreadPoolExecutor(of_one + 1, thread_name_prefix=name)
-        self._free = of_one + 1
+        self._free = asyncio.Semaphore(of_one + 1)
         self._of_one = of_one
-        self._running: Counter[str] = Counter()
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._clients: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self.unsent = unsent or Unsent()
-        self.unsent.on_less.append(self._go_on)
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
         """Call a function in a thread, when it is this client's turn."""
-        who, loop = asking().who, asyncio.get_running_loop()
-        await self._turn(who)
+        who, loop = caller().who, asyncio.get_running_loop()
+        own = self._clients.setdefault(who, asyncio.Semaphore(self._of_one))
+        await own.acquire()
+        try:
+            await self.unsent.room(who)
+            await self._free.acquire()
+        except BaseException:
+            own.release()
+            raise
+
+        def end() -> None:
+            own.release()
+            self._free.release()
+
         try:
             job = self._pool.submit(copy_context().run, partial(work, *arguments))
         except RuntimeError:  # the server ends
-            self._end(who)
+            end()
             raise ClientGone from None
         # If the client goes, the thread still works until it notices: its turn is not over.
-        job.add_done_callback(lambda _: loop.call_soon_threadsafe(self._end, who))
+        job.add_done_callback(lambda _: loop.call_soon_threadsafe(end))
         return await asyncio.wrap_future(job)
 
     def close(self) -> None:
         """End the threads."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    async def _turn(self, who: str) -> None:
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(who, deque()).append(turn)
-        self._go_on()
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self._end(who)
-            else:
-                with suppress(KeyError, ValueError):
-                    self._waiting[who].remove(turn)
-            raise
 
-    def _end(self, who: str) -> None:
-        self._free += 1
-        self._running[who] -= 1
-        if not self._running[who]:
-            del self._running[who]
-        self._go_on()
-
-    def _go_on(self) -> None:
-        """Give free threads to clients that wait, each of which then goes to the end."""
-        for who in list(self._waiting):
-            turns = self._waiting[who]
-            while turns and turns[0].done():
-                turns.popleft()  # it was cancelled
-            if not turns:
-                del self._waiting[who]
-            elif self._may(who):
-                self._waiting[who] = self._waiting.pop(who)
-                self._free -= 1
-                self._running[who] += 1
-                turns.popleft().set_result(None)
-        if self._free and any(self._may(who) for who, turns in self._waiting.items() if turns):
-            self._go_on()
-
-    def _may(self, who: str) -> bool:
-        is_fair = self._running[who] < self._of_one
-        return self._free > 0 and is_fair and not self.unsent.is_much(who)
-
-
-class Fair:
-    """An ASGI application around another that tells `Turns` whose each request is.
+class FairRequests:
+    """ASGI middleware that tells `FairThreads` which client sends each request.
 
     Behind one of the ``proxies`` it is the address that the proxy forwards. Answers are sent part
     by part, as the client takes them. When the client of a page goes, the work for it ends; the SDK
@@ -177,12 +156,12 @@ class Fair:
         self._proxies = proxies
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
-        """Hand a request on."""
+        """Pass a request on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         address = self._address(scope)
-        mine = Asking(address, address)
+        mine = Caller(address, address)
 
         async def in_parts(message: Scope) -> None:
             body = message.get("body", b"")
@@ -204,7 +183,7 @@ class Fair:
         finally:
             _asking.reset(before)
 
-    async def _until_gone(self, mine: Asking, scope: Scope, receive: Any, send: Any) -> None:
+    async def _until_gone(self, mine: Caller, scope: Scope, receive: Any, send: Any) -> None:
         answering = asyncio.ensure_future(self._app(scope, _never, send))
 
         async def watch() -> None:
@@ -239,7 +218,7 @@ class Fair:
 
 
 async def _never() -> Scope:
-    """Wait until the task is cancelled: its request has no body, and `Fair` sees the end itself."""
+    """Wait until the task is cancelled; the request has no body."""
     await asyncio.Event().wait()
     return {"type": "http.disconnect"}
 

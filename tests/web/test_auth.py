@@ -8,11 +8,11 @@ from urllib.parse import urlencode
 import pytest
 
 from registry import SkillRegistry
-from registry.mcp.guard import MAX_BYTES
+from registry.mcp.http import MAX_BYTES
 from registry.settings import GlobalIngest, Personality, Settings
-from registry.web.door import COOKIE, Trusted
+from registry.web.app import Address
+from registry.web.auth import COOKIE, Trusted
 from registry.web.openapi import PATHS
-from registry.web.serve import Address
 from tests.web.conftest import serving
 
 PROXY = Trusted("X-User", [ipaddress.ip_network("127.0.0.0/8")])

@@ -1,0 +1,508 @@
+"""Serve clients over HTTP within limits: Host, Origin, token, rate, connections, sessions."""
+
+import asyncio
+import hmac
+import ipaddress
+import json
+import resource
+import signal
+import socket
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from types import FrameType, MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
+
+import anyio
+import h11
+import uvicorn
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+from registry.errors import UsageProblem
+from registry.mcp.fairness import PART, App, FairRequests, Scope, caller
+from registry.remotes.address import is_loopback
+
+if TYPE_CHECKING:
+    from registry.mcp.server import SkillServer
+
+
+SPARE_FILES: Final = 200
+"""Files that a process has open besides its connections: databases, folders it watches, and those
+that were accepted and not yet counted."""
+
+H = TypeVar("H")
+
+
+def _connections() -> int:
+    """Return the maximum of open connections that the limit of open files allows."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = 1000
+    return most if soft == resource.RLIM_INFINITY else max(16, min(most, soft - SPARE_FILES))
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Limits for clients: numbers in all and of one address, and times in seconds.
+
+    ``request_seconds``: from a connection's beginning, or the answer before, to a whole request;
+    ``part_seconds``: to take `PART` bytes of an answer; ``session_seconds``: how long a session
+    lasts that no request uses.
+    """
+
+    connections: int = field(default_factory=_connections)
+    of_one_address: int = 500
+    sessions: int = 1000
+    request_seconds: float = 30.0
+    part_seconds: float = 30.0
+    session_seconds: float = 1800.0
+
+
+class Admission(Generic[H]):
+    """LRU admission with limits per address; active clients are evicted last."""
+
+    def __init__(self, most: int, of_one: int) -> None:
+        self._most, self._of_one = most, of_one
+        self._held: dict[H, str] = {}
+        self._busy: Counter[H] = Counter()
+
+    def enter(self, holder: H, address: str) -> H | None:
+        """Admit a holder. Return the holder that is evicted for it, if any."""
+        if holder in self._held:
+            return None
+        numbers, gone = Counter(self._held.values()), None
+        if numbers[address] >= self._of_one:
+            gone = self._oldest(address)
+        elif len(self._held) >= self._most:
+            gone = self._oldest(numbers.most_common(1)[0][0])
+        if gone is not None:
+            self.leave(gone)
+        self._held[holder] = address
+        return gone
+
+    def use(self, holder: H, times: int = 1) -> None:
+        """Record that a holder becomes active, or idle if ``times`` is -1."""
+        if holder in self._held:
+            self._busy[holder] += times
+            self._held[holder] = self._held.pop(holder)
+
+    def rest(self, holder: H) -> None:
+        """Record that a holder becomes idle."""
+        self.use(holder, -1)
+
+    def leave(self, holder: H) -> None:
+        """Give a place back."""
+        self._held.pop(holder, None)
+        self._busy.pop(holder, None)
+
+    def __contains__(self, holder: object) -> bool:
+        return holder in self._held
+
+    def _oldest(self, address: str) -> H:
+        own = [holder for holder, its in self._held.items() if its == address]
+        return next((holder for holder in own if self._busy[holder] <= 0), own[0])
+
+
+class BoundedProtocol(H11Protocol):
+    """A connection that ends if a request or an answer is too slow, or if others need its place."""
+
+    bounds: ClassVar[Bounds]
+    places: "ClassVar[Admission[BoundedProtocol]]"
+
+    _timer: asyncio.TimerHandle | None = None
+    _is_asking = False
+
+    def connection_made(self, transport: Any) -> None:
+        """Admit a connection; too many evict an idle one."""
+        super().connection_made(transport)
+        # So that `pause_writing` and `resume_writing` follow what the client takes.
+        transport.set_write_buffer_limits(PART)
+        if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+            with suppress(OSError):
+                transport.get_extra_info("socket").setsockopt(
+                    socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, PART
+                )
+        gone = self.places.enter(self, self.client[0] if self.client else "")
+        if gone is not None:
+            gone.transport.abort()
+        self._end_after(self.bounds.request_seconds)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Give the place back."""
+        self._end_after(None)
+        self.places.leave(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take in a part of a request."""
+        super().data_received(data)
+        self._look()
+
+    def on_response_complete(self) -> None:
+        """Start the timeout for the next request, which includes reading this answer."""
+        if self._is_asking:
+            self._is_asking = False
+            self.places.rest(self)
+        self._end_after(self.bounds.request_seconds)
+        super().on_response_complete()
+        self._look()
+
+    def pause_writing(self) -> None:
+        """Start the timeout for the client to read what was sent."""
+        super().pause_writing()
+        self._end_after(self.bounds.part_seconds)
+
+    def resume_writing(self) -> None:
+        """Stop the timeout: the client has read most of it."""
+        super().resume_writing()
+        if not self.transport.is_closing():
+            self._end_after(None if self._is_asking else self.bounds.request_seconds)
+
+    def _look(self) -> None:
+        """Stop the timeout when a request is complete."""
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is None or cycle.response_complete or self._is_asking:
+            return
+        if self.conn.their_state is not h11.SEND_BODY:
+            self._is_asking = True
+            self._end_after(None)
+            self.places.use(self)
+
+    def _end_after(self, seconds: float | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if seconds is None else self.loop.call_later(seconds, self._abort)
+
+    def _abort(self) -> None:
+        self.transport.abort()
+
+
+def bounded(bounds: Bounds) -> type[H11Protocol]:
+    """Return a protocol of uvicorn whose connections share these bounds."""
+    places: Admission[Any] = Admission(bounds.connections, bounds.of_one_address)
+    return type("Bounded", (BoundedProtocol,), {"bounds": bounds, "places": places})
+
+
+MAX_BYTES: Final = 4 << 20
+"""Of one request's body; the largest is a skill that is created with its files."""
+
+RATE: Final = 500.0
+BURST: Final = 2000.0
+"""Requests a second, and at once, from one address."""
+
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
+
+MAX_PEERS: Final = 4096
+
+DRAIN_SECONDS: Final = 5.0
+"""Seconds for the rest of a refused request to come."""
+
+Refusing = Callable[[Headers, int, str, Mapping[str, str]], Response]
+
+
+def allowed_hosts(host: str, port: int) -> list[str] | None:
+    """Return what the Host header of a request to this address may say; None: anything.
+
+    An address that stands for all of a machine's has no name of its own. It needs a token, which
+    no web page can know, so that rebinding a name to it gains nothing.
+    """
+    with suppress(ValueError):
+        if ipaddress.ip_address(host.strip("[]")).is_unspecified:
+            return None
+    if is_loopback(host):
+        return [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
+    bare = host.strip("[]")
+    return [f"[{bare}]:{port}" if ":" in bare else f"{bare}:{port}"]
+
+
+def _error(_asked: Headers, status: int, text: str, headers: Mapping[str, str]) -> Response:
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": text}}
+    return Response(json.dumps(error), status, headers, media_type="application/json")
+
+
+class RequestFilter:
+    """ASGI middleware that refuses foreign hosts and origins, wrong tokens and floods.
+
+    ``hosts``: what `allowed_hosts` returns; a web page may only ask the host it came from, or come
+    from one of ``origins``, as which a proxy shows it.
+    ``token``: what clients have to send as a bearer token, compared in constant time. ``refuse``
+    makes the answer of who is turned away: of what was asked, a status, a sentence and headers.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        hosts: Iterable[str] | None,
+        origins: Iterable[str] = (),
+        token: str | None = None,
+        rate: float = RATE,
+        burst: float = BURST,
+        refuse: Refusing = _error,
+    ) -> None:
+        self._app = app
+        self._hosts = None if hosts is None else {host.lower() for host in hosts}
+        self._origins = {origin.lower() for origin in origins}
+        self._token = None if token is None else token.encode()
+        self._rate, self._burst = rate, burst
+        self._refuse = refuse
+        self._peers: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
+        """Answer a request, or pass it on."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            refusal = self._refusal(scope)
+            if refusal is None:
+                await self._app(scope, receive, send)
+            else:
+                await _drain(receive)
+                await refusal(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or (self._hosts is not None and hosts[0].lower() not in self._hosts):
+            return self._refused(headers, 421, "This host name is not served")
+        own = {scheme + hosts[0].lower() for scheme in ("http://", "https://")}
+        if not self._origins.union(own).issuperset(map(str.lower, headers.getlist("origin"))):
+            return self._refused(headers, 403, "This origin is not allowed")
+        wait = self._wait(caller().who or (scope.get("client") or ("",))[0])
+        if wait:
+            later = {"retry-after": str(int(wait + 1))}
+            return self._refused(headers, 429, "Too many requests", later)
+        given = headers.getlist("authorization")
+        if not self._is_known(given):
+            told, how = "A bearer token is required", "Bearer"
+            if any(one.lower().startswith("bearer ") for one in given):
+                told, how = "The token is not valid", 'Bearer error="invalid_token"'
+            return self._refused(headers, 401, told, {"www-authenticate": how})
+        length = headers.get("content-length", "0")
+        # The SDK bounds bodies that come in chunks.
+        if not length.isdecimal() or int(length) > MAX_BYTES:
+            return self._refused(headers, 413, "The request is too large")
+        return None
+
+    def _refused(
+        self, asked: Headers, status: int, text: str, more: Mapping[str, str] = _NONE
+    ) -> Response:
+        return self._refuse(asked, status, text, {"connection": "close", **more})
+
+    def _wait(self, peer: str) -> float:
+        """Return the seconds that an address must wait before its next request."""
+        now = time.monotonic()
+        level, then = self._peers.pop(peer, (self._burst, now))
+        level = min(self._burst, level + (now - then) * self._rate)
+        wait = 0.0 if level >= 1 else (1 - level) / self._rate
+        self._peers[peer] = (level if wait else level - 1, now)
+        while len(self._peers) > MAX_PEERS:
+            self._peers.popitem(last=False)
+        return wait
+
+    def _is_known(self, given: list[str]) -> bool:
+        if self._token is None:
+            return True
+        scheme, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+        same = hmac.compare_digest(token.encode("latin-1").strip(), self._token)
+        return same and scheme.lower() == "bearer"
+
+
+async def _drain(receive: Any) -> None:
+    """Read the body of a refused request: an answer before its end resets the connection."""
+    left = MAX_BYTES
+    with anyio.move_on_after(DRAIN_SECONDS):
+        while left > 0:
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if not message.get("more_body"):
+                return
+
+
+NOT_FOUND: Final = 404
+BAD_REQUEST: Final = 400
+"""The lowest status of a request that failed."""
+
+SESSION: Final = b"mcp-session-id"
+
+
+class Sessions:
+    """ASGI middleware that ends the oldest idle session when a new one needs its place.
+
+    The SDK would refuse new sessions until an old one has been idle for long.
+    """
+
+    def __init__(self, app: App, bounds: Bounds) -> None:
+        self._app = app
+        self._places: Admission[bytes] = Admission(bounds.sessions, bounds.sessions)
+
+    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
+        """Pass a request on, and record the session that it uses or creates."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        known = next((value for name, value in scope["headers"] if name == SESSION), None)
+        is_end = scope["method"] == "DELETE"
+        gone: list[bytes] = []
+
+        async def noting(message: Scope) -> None:
+            if message["type"] == "http.response.start":
+                made = next((value for name, value in message["headers"] if name == SESSION), None)
+                if known is not None and (message["status"] == NOT_FOUND or is_end):
+                    self._places.leave(known)
+                elif known is None and made is not None and message["status"] < BAD_REQUEST:
+                    left = self._places.enter(made, caller().who)
+                    gone.extend([] if left is None else [left])
+            await send(message)
+
+        used = known if known is not None and known in self._places else None
+        if used is not None:
+            self._places.use(used)
+        try:
+            await self._app(scope, receive, noting)
+        finally:
+            if used is not None:
+                self._places.rest(used)
+            for session in gone:
+                await self._end(scope, session)
+
+    async def _end(self, scope: Scope, session: bytes) -> None:
+        """End a session as its own client would."""
+        version = [pair for pair in scope["headers"] if pair[0] in {b"host", b"authorization"}]
+        headers = [*version, (SESSION, session), (b"content-length", b"0")]
+        asked = {**scope, "method": "DELETE", "headers": headers}
+
+        async def receive() -> Scope:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def ignore(_message: Scope) -> None:
+            pass
+
+        with suppress(Exception):  # it ended by itself meanwhile
+            await self._app(asked, receive, ignore)
+
+
+BACKLOG: Final = 100
+"""Connections that are accepted at once, before any of them is counted."""
+
+MAX_HEADERS: Final = 32 << 10
+"""Bytes of a request before its body."""
+
+GRACE: Final = 3
+"""Seconds that requests under way have when the server is stopped."""
+
+
+def run_app(
+    app: Any,
+    host: str,
+    port: int,
+    *,
+    bounds: Bounds,
+    on_start: Callable[[], object] = lambda: None,
+    on_stop: Callable[[], object] = lambda: None,
+    **settings: Any,
+) -> None:
+    """Serve an application; ``settings`` are more of uvicorn's.
+
+    ``on_stop`` is called before requests under way are waited for. Raises `UsageProblem` for an
+    address that can't be had.
+    """
+
+    class Uvicorn(uvicorn.Server):
+        """Ends the streams of listening clients before it waits for them."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if self.started:
+                on_start()
+
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            on_stop()
+            super().handle_exit(sig, frame)
+
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            """Catch signals; uvicorn's own would raise them again when all is done."""
+            before = {
+                each: signal.signal(each, self.handle_exit)
+                for each in (signal.SIGINT, signal.SIGTERM)
+            }
+            try:
+                yield
+            finally:
+                for each, handler in before.items():
+                    signal.signal(each, handler)
+
+    config = uvicorn.Config(
+        app,
+        host=host.strip("[]"),
+        port=port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        lifespan="on",
+        ws="none",
+        timeout_graceful_shutdown=GRACE,
+        http=bounded(bounds),
+        h11_max_incomplete_event_size=MAX_HEADERS,
+        backlog=BACKLOG,
+        **settings,
+    )
+    running = Uvicorn(config)
+    with suppress(SystemExit):  # how it ends when it could not begin
+        running.run()
+    if not running.started:
+        message = f"{host}:{port} can't be served: it is in use, or not an address of this machine."
+        raise UsageProblem(message=message)
+
+
+def serve_http(
+    server: "SkillServer",
+    host: str,
+    port: int,
+    token: str | None,
+    on_start: Callable[[], None] = lambda: None,
+    bounds: Bounds | None = None,
+) -> None:
+    """Serve clients at an address, within bounds, until a signal ends it.
+
+    Raises `UsageProblem` for an address that others reach too, without a token, and for one that
+    can't be had.
+    """
+    if not is_loopback(host) and not token:
+        message = (
+            f"{host} can be reached from other machines: set a token in SKILL_REGISTRY_TOKEN, "
+            "which clients send as a bearer token, or serve 127.0.0.1."
+        )
+        raise UsageProblem(message=message)
+    bounds = bounds or Bounds()
+    app = Sessions(http_app(server, bounds), bounds)
+    guarded = RequestFilter(app, hosts=allowed_hosts(host, port), token=token)
+    stop = server.notices.listen.close
+    run_app(
+        FairRequests(guarded, server.unsent),
+        host,
+        port,
+        bounds=bounds,
+        on_start=on_start,
+        on_stop=stop,
+    )
+
+
+def http_app(server: "SkillServer", bounds: Bounds) -> Any:
+    """Return the SDK's application, with ``/mcp`` its only path."""
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    return server.build().streamable_http_app(
+        json_response=True,
+        max_request_body_size=MAX_BYTES,
+        # Whoever was idle for longest leaves for a new one; what is being opened comes on top.
+        max_sessions=bounds.sessions + bounds.connections,
+        session_idle_timeout=bounds.session_seconds,
+        # The guard has done it, also for addresses that the SDK knows no hosts of.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+    )

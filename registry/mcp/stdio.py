@@ -1,0 +1,59 @@
+"""Serve the client at the other end of stdin and stdout."""
+
+import os
+import select
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+import anyio
+
+if TYPE_CHECKING:
+    from registry.mcp.server import SkillServer
+
+
+def serve_stdio(server: "SkillServer") -> None:
+    """Serve the client at the other end of stdin and stdout.
+
+    It ends when the client hangs up, when nobody reads the answers any more, or by a signal.
+    """
+    anyio.run(_stdio, server)
+
+
+async def _stdio(server: "SkillServer") -> None:
+    from mcp.server.stdio import stdio_server
+
+    built = server.build()
+    answers = os.dup(sys.stdout.fileno())  # the SDK points stdout elsewhere while it serves
+
+    def leave() -> None:
+        server.close()
+        # The SDK reads stdin in a thread that nothing but the client can wake.
+        os._exit(0)
+
+    async with anyio.create_task_group() as tasks:
+
+        async def serve() -> None:
+            try:
+                async with stdio_server() as (incoming, outgoing):
+                    await built.run(incoming, outgoing, built.create_initialization_options())
+            except* ConnectionError:  # an answer that nobody reads
+                leave()
+            tasks.cancel_scope.cancel()
+
+        async def watch() -> None:
+            await anyio.to_thread.run_sync(_until_unread, answers, abandon_on_cancel=True)
+            leave()
+
+        tasks.start_soon(serve)
+        tasks.start_soon(watch)
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for _ in signals:
+                leave()
+
+
+def _until_unread(descriptor: int) -> None:
+    """Return when nobody reads what is written to a pipe, a socket or a terminal."""
+    gone = select.poll()
+    gone.register(descriptor, 0)  # that it is at its end is told unasked
+    gone.poll()

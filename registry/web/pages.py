@@ -1,0 +1,391 @@
+"""The pages over all skills: start, sources, findings, changes, statistics, personalities."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import date, timedelta
+from itertools import groupby, islice
+from typing import Any, Final
+from xml.etree import ElementTree as ET
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from registry.catalog.search.fit import FITS
+from registry.core import UNEXPECTED
+from registry.db.read.history import Change
+from registry.db.read.listing import MOST, Facet, Facets, Filters
+from registry.db.read.summary import Stats
+from registry.errors import FindingUnknown, PersonalityNotFound, RegistryError, UsageProblem
+from registry.model import Source
+from registry.model.values import record
+from registry.text import utc_now
+from registry.web import addresses, charts
+from registry.web.answers import PageContent, Visit, compressed, refusal, visit_of, without_places
+from registry.web.query_params import PAGE, PageQuery, number_of
+
+FACETS: Final = (
+    ("tag", "Tags", "tags"),
+    ("kind", "Kinds", "kinds"),
+    ("category", "Categories", "categories"),
+    ("source", "Sources", "sources"),
+    ("scope", "Scopes", "scopes"),
+    ("status", "Status", "statuses"),
+)
+SHOWN: Final = 12
+"""Values of a facet that stand there at once; the others are unfolded."""
+
+PAGED: Final = ("q", "limit", "page")
+"""Parameters that only /index.json takes."""
+
+STREAMED: Final = 500
+"""Skills that are written at once."""
+
+
+def start(visit: Visit) -> PageContent:
+    """Show the skills that match the query, and facets to narrow it."""
+    asked = PageQuery.of(visit.request.query_params)
+    look, filters = visit.look, asked.filters
+    # What is kept must not grow with what is asked.
+    kept = visit.cached if asked.limit <= PAGE else _made
+    if asked.queries:
+        found = kept(
+            ("search", asked),
+            lambda: look.search(asked.queries, filters, limit=asked.limit, offset=asked.offset),
+        )
+    else:
+        found = kept(
+            ("list", asked),
+            lambda: look.page(
+                filters,
+                sort=asked.sort,
+                reverse=asked.reverse,
+                limit=asked.limit,
+                offset=asked.offset,
+            ),
+        )
+    counts: Facets = visit.cached(
+        ("facets", asked.queries, filters), lambda: look.facets(asked.queries, filters)
+    )
+    broken = visit.cached(("broken",), lambda: _broken(visit))
+    # Each skill has one status: what is counted by it need not be counted again.
+    total = found.total if asked.queries else sum(one.count for one in counts.statuses)
+    pages = -(-total // asked.limit)
+    said: dict[str, Any] = {"total": total, "page": asked.page, "pages": pages}
+    if asked.queries:
+        said |= {"confidence": found.confidence, "missing": list(found.missing)}
+    return PageContent(
+        "start.html",
+        lambda: {
+            "title": ", ".join(asked.queries) or "Skills",
+            "asked": asked,
+            "found": found,
+            "total": total,
+            "missing": found.missing if asked.queries else (),
+            "fits": not asked.queries or found.confidence >= FITS,
+            "pages": pages,
+            "facets": list(_facets(counts, asked)),
+            "months": [
+                (key, title, charts.months(getattr(counts, key)), getattr(asked, key))
+                for key, title in (("updated", "Last changed"), ("created", "Made"))
+            ],
+            "shown": SHOWN,
+            "broken": broken,
+        },
+        lambda: said | {"skills": [one.to_dict() for one in found], "facets": record(counts)},
+    )
+
+
+def _facets(counts: Facets, asked: PageQuery) -> Iterator[tuple[str, str, list[Facet], bool, Any]]:
+    """Yield each facet: key, title, further values, whether there are more, active value."""
+    for key, title, name in FACETS:
+        values: Sequence[Facet] = getattr(counts, name)
+        # Of tags several can be chosen; those that are narrow no further.
+        further = [one for one in values if key != "tag" or one.value not in asked.tags]
+        yield key, title, further, len(values) == MOST, getattr(asked, key, None)
+
+
+def _made(_what: object, load: Callable[[], Any]) -> Any:
+    return load()
+
+
+def _broken(visit: Visit) -> int:
+    filters = visit.look.filters(Filters(status="invalid"))
+    return visit.state.registry.list(filters, limit=0).total
+
+
+async def every_skill(request: Request) -> Response:
+    """Stream all skills that fit what is asked, as a JSON array."""
+    state = request.app.state.catalogue
+    visit = visit_of(request)
+    try:
+        asked = PageQuery.of(request.query_params)
+        if any(request.query_params.get(one) for one in PAGED):
+            message = f"this is the whole listing: {', '.join(PAGED)} are asked of /index.json"
+            raise UsageProblem(message=message)
+        filters = await state.run(visit.look.filters, asked.filters)
+        found = state.registry.iter(filters, sort=asked.sort, reverse=asked.reverse)
+        skills = map(visit.look.localized, found)
+        first = await state.run(_some, visit, skills)
+    except (RegistryError, *UNEXPECTED) as error:
+        told = await state.run(refusal, error, visit)
+        body = json.dumps(told.record()).encode()
+        return Response(body, told.status, media_type="application/json")
+
+    async def write() -> Any:
+        yield b"["
+        part, mark = first, b""
+        while part:
+            yield mark + part
+            mark = b",\n"
+            part = await state.run(_some, visit, skills)
+        yield b"]\n"
+
+    headers = {"cache-control": "private, no-cache"}
+    return StreamingResponse(write(), media_type="application/json", headers=headers)
+
+
+def _some(visit: Visit, skills: Iterator[Any]) -> bytes:
+    """Return the next skills as JSON, without the brackets of their array; empty at the end."""
+    facts = (one.to_dict() for one in islice(skills, STREAMED))
+    shown = facts if visit.visitor.is_local else map(without_places, facts)
+    lines = [json.dumps(one) for one in shown]
+    return ",\n".join(lines).encode()
+
+
+ROWS_PER_PAGE: Final = 50
+CHANGES: Final = 200
+MAX_DAYS: Final = 3660
+READ: Final = 20
+"""Skills of which it is said how often they were read."""
+
+
+def sources(visit: Visit) -> PageContent:
+    """List the sources."""
+    found = _sources(visit)
+    told = [one.to_dict() for one in found]
+    if not visit.visitor.is_local:
+        for one in told:
+            del one["path"]
+    has_remote = any(one.remote for one in found)
+    facts = {"title": "Sources", "sources": found, "has_remote": has_remote}
+    return PageContent("sources.html", lambda: facts, lambda: {"sources": told})
+
+
+def _sources(visit: Visit) -> Sequence[Source]:
+    found: Sequence[Source] = visit.cached(("sources",), visit.look.sources, of_use=True)
+    return found
+
+
+def findings(visit: Visit) -> PageContent:
+    """Count all findings by code, or list those of one."""
+    counts = visit.cached(("counts",), visit.look.counts)
+    code = visit.request.query_params.get("code") or None
+    page = number_of(visit.request.query_params, "page") or 1
+    facts: dict[str, Any] = {"title": "Findings", "counts": counts, "code": code, "page": page}
+    if code is None:
+        return PageContent("findings.html", lambda: facts, lambda: {"counts": record(counts)})
+    known = [one for one in counts if one.code == code]
+    if not known:
+        similar = sorted({one.code for one in counts})[:READ]
+        raise FindingUnknown(name=code, similar=(), known=similar)
+    total = sum(one.findings for one in known)
+    offset = min((page - 1) * ROWS_PER_PAGE, 1_000_000)
+    found = visit.cached(
+        ("findings", code, page),
+        lambda: visit.look.findings(code, limit=ROWS_PER_PAGE, offset=offset),
+    )
+    pages = -(-total // ROWS_PER_PAGE)
+    facts |= {"title": f"Findings: {code}", "total": total, "found": found, "pages": pages}
+    said = {"code": code, "total": total, "page": page, "pages": pages}
+    return PageContent("finding.html", lambda: facts, lambda: said | {"findings": record(found)})
+
+
+def changes(visit: Visit) -> PageContent:
+    """List recent changes by day."""
+    days = number_of(visit.request.query_params, "days")
+    found = recent(visit, days)
+    is_cut = len(found) == CHANGES
+    by_day = [
+        (day, _gathered(list(some))) for day, some in groupby(found, key=lambda one: one.at[:10])
+    ]
+    return PageContent(
+        "changes.html",
+        lambda: {
+            "title": "Changes",
+            "days": by_day,
+            "asked_days": days,
+            "is_cut": is_cut,
+        },
+        lambda: {"changes": record(found), "more": is_cut},
+    )
+
+
+def recent(visit: Visit, days: int | None) -> list[Change]:
+    """Return the last changes, of so many days. Raises `UsageProblem`."""
+    since = None
+    if days is not None:
+        if days > MAX_DAYS:
+            raise UsageProblem(message=f"days is a number up to {MAX_DAYS}")
+        begin = date.fromisoformat(utc_now()[:10]) - timedelta(days=days - 1)
+        since = f"{begin.isoformat()}T00:00:00Z"
+    return list(visit.look.recent(limit=CHANGES, since=since))
+
+
+def _gathered(some: list[Change]) -> list[tuple[str, list[Change]]]:
+    """Group the changes of a day by kind."""
+    order = ("added", "changed", "removed")
+    kinds = [(kind, [one for one in some if one.kind == kind]) for kind in order]
+    return [(kind, found) for kind, found in kinds if found]
+
+
+def stats(visit: Visit) -> PageContent:
+    """Show statistics and charts."""
+    look = visit.look
+    counts: Facets = visit.cached(("facets", (), Filters()), lambda: look.facets((), Filters()))
+    sizes = visit.cached(("sizes",), look.sizes)
+    read = visit.cached(("read",), lambda: look.most_read(READ), of_use=True)
+    unread = visit.cached(("unread",), look.count_unread, of_use=True)
+    total = sum(one.skills for one in sizes)
+    totals = _totals(visit) if look.is_whole else None
+    tables = [
+        ("Sources", "source", counts.sources),
+        ("Tags", "tag", counts.tags[:READ]),
+        ("Kinds", "kind", counts.kinds[:READ]),
+        ("Categories", "category", counts.categories[:READ]),
+        ("Scopes", "scope", counts.scopes),
+    ]
+    return PageContent(
+        "stats.html",
+        lambda: {
+            "title": "Statistics",
+            "total": total,
+            "stats": totals,
+            "growth": charts.growth(counts.created),
+            "months": charts.months(counts.updated),
+            "tables": [(title, key, values) for title, key, values in tables if values],
+            "sizes": sizes,
+            "read": read,
+            "unread": unread,
+        },
+        lambda: {
+            "total": total,
+            "facets": record(counts),
+            "sizes": record(sizes),
+            "most_read": record(read),
+            "never_read": unread,
+            "stats": record(totals),
+        },
+    )
+
+
+def _totals(visit: Visit) -> Stats:
+    """Return all counts, without the time of the last sync."""
+    counted: Stats = visit.cached(("stats",), visit.state.registry.stats)
+    synced = sorted(one.last_sync_at for one in _sources(visit) if one.last_sync_at)
+    oldest, newest = (synced[0], synced[-1]) if synced else (None, None)
+    return replace(counted, oldest_sync=oldest, newest_sync=newest)
+
+
+def personalities(visit: Visit) -> PageContent:
+    """List the personalities of the settings; limited visitors see none."""
+    known = _known(visit)
+    told = [
+        {
+            "name": one.name,
+            "team": one.team,
+            "toolset": sorted(one.toolset),
+            "mode": one.global_ingest.mode,
+        }
+        for one in known.values()
+    ]
+    facts = {"title": "Personalities", "personalities": told}
+    return PageContent("personalities.html", lambda: facts, lambda: {"personalities": told})
+
+
+def personality(visit: Visit) -> PageContent:
+    """List the skills that a personality sees, and how many each rule decides."""
+    name = visit.path.removeprefix("/personalities/")
+    known = _known(visit)
+    if name not in known:
+        raise PersonalityNotFound(name=name, similar=(), known=sorted(known))
+    page = number_of(visit.request.query_params, "page") or 1
+    rule = visit.request.query_params.get("rule") or None
+    # Two numbers a rule are kept, not a decision a skill.
+    rules = visit.cached(("rules", name), lambda: _rules(visit, name))
+    offset = min((page - 1) * ROWS_PER_PAGE, 1_000_000)
+    found = visit.cached(("decided", name, rule, page), lambda: _decided(visit, name, rule, offset))
+    total = sum(one["skills"] for one in rules if rule is None or one["rule"] == rule)
+    pages = -(-total // ROWS_PER_PAGE)
+    facts = {
+        "title": f"What {name} sees",
+        "name": name,
+        "rules": rules,
+        "rule": rule,
+        "found": found,
+        "page": page,
+        "pages": pages,
+    }
+    said = {"name": name, "rules": rules, "page": page, "pages": pages, "skills": found}
+    return PageContent("personality.html", lambda: facts, lambda: said)
+
+
+def _known(visit: Visit) -> dict[str, Any]:
+    """Return the personalities; none for a limited visitor."""
+    return dict(visit.state.registry.settings.personalities) if visit.look.is_whole else {}
+
+
+def _rules(visit: Visit, name: str) -> list[dict[str, Any]]:
+    decided = visit.state.registry.decisions(name)
+    counted = Counter((choice.visible, choice.rule) for _, choice in decided)
+    return [
+        {"rule": rule, "sees": sees, "skills": count}
+        for (sees, rule), count in sorted(counted.items(), key=lambda pair: -pair[1])
+    ]
+
+
+def _decided(visit: Visit, name: str, rule: str | None, offset: int) -> list[dict[str, Any]]:
+    found = [
+        {"ref": skill.ref, "name": skill.name, "sees": choice.visible, "reason": choice.reason}
+        for skill, choice in visit.state.registry.decisions(name)
+        if rule is None or choice.rule == rule
+    ]
+    return found[offset : offset + ROWS_PER_PAGE]
+
+
+ATOM = "http://www.w3.org/2005/Atom"
+_NOT_IN_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(55296, 57344), 65534, 65535))
+
+
+def feed(visit: Visit) -> Response:
+    """Return the last changes as a feed."""
+    found = recent(visit, None)
+    root = ET.Element("feed", {"xmlns": ATOM})
+    _add(root, "title", "Skills: what changed")
+    _add(root, "id", f"{visit.base}/changes")
+    ET.SubElement(root, "link", {"href": f"{visit.base}/changes"})
+    ET.SubElement(root, "link", {"rel": "self", "href": f"{visit.base}/changes.atom"})
+    _add(root, "updated", found[0].at if found else "1970-01-01T00:00:00Z")
+    author = ET.SubElement(root, "author")
+    _add(author, "name", "Skill registry")
+    for change in found:
+        root.append(_entry(visit, change))
+    body = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return compressed(visit.request, body, "application/atom+xml; charset=utf-8", {})
+
+
+def _entry(visit: Visit, change: Change) -> ET.Element:
+    entry = ET.Element("entry")
+    _add(entry, "title", f"{change.name}: {change.kind}")
+    # Of one skill each content is new once, and it goes at a time.
+    _add(entry, "id", f"urn:skill-registry:{change.uid}:{change.revision or change.at}")
+    _add(entry, "updated", change.at)
+    path = addresses.history(change.ref) if change.kind != "added" else addresses.skill(change.ref)
+    ET.SubElement(entry, "link", {"href": f"{visit.base}{path}"})
+    _add(entry, "summary", change.description or change.ref)
+    return entry
+
+
+def _add(parent: ET.Element, tag: str, text: str) -> None:
+    ET.SubElement(parent, tag).text = text.translate(_NOT_IN_XML)

@@ -1,0 +1,548 @@
+"""The pages of one skill: what it says, its files, bytes, history, findings and copies."""
+
+import difflib
+import json
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from shlex import quote
+from time import thread_time
+from typing import Any, Final, Literal
+from urllib.parse import quote as url_quote
+
+from starlette.responses import Response
+
+from registry.catalog.reading import CurrentSkill, read_bytes, read_file
+from registry.db.read.history import Revision
+from registry.db.read.skills import StoredSkill
+from registry.disk.agents import agents
+from registry.disk.files import digest
+from registry.errors import (
+    ContentMissing,
+    FileNotFoundInSkill,
+    FileTooLarge,
+    RegistryError,
+    RevisionNotFound,
+    SkillMissing,
+    SkillNotFound,
+)
+from registry.install.content import content_of
+from registry.install.export import zipped
+from registry.mcp.fairness import check_client
+from registry.model import SkillDetail, Value
+from registry.model.values import record
+from registry.web import addresses, markdown
+from registry.web.answers import (
+    PageContent,
+    Visit,
+    is_known,
+    public_explanation,
+    refusal,
+)
+from registry.web.markdown import numbered
+from registry.web.query_params import number_of
+from registry.web.rendering import is_place
+
+LINES: Final = 3000
+"""Lines of a file that are compared; of twice as many it takes more than twice as long."""
+
+BYTES: Final = 2 << 20
+"""Bytes of files that one page compares, of both sides together."""
+
+ROWS: Final = 10_000
+"""Rows that one page shows."""
+
+SECONDS: Final = 1.0
+"""Processor time that one page takes to compare."""
+
+NO_ROOM: Final = "This page is full. To compare this file, run: skill-registry diff"
+
+AROUND: Final = 3
+"""Lines that are the same and stand before and after what is different."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row(Value):
+    """One line of both sides; None: that side has none. Of a ``gap``, how many were ``skipped``."""
+
+    kind: Literal["same", "changed", "gap"]
+    old_line: int | None = None
+    old: str | None = None
+    new_line: int | None = None
+    new: str | None = None
+    skipped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FileDiff(Value):
+    """What is different in a file; ``note`` says why there are no rows, where there are none."""
+
+    path: str
+    rows: tuple[Row, ...]
+    note: str = ""
+
+
+class NoRoom(Exception):
+    """The limits of a page are reached."""
+
+
+class Room:
+    """What one page may still compare: bytes, rows, and seconds of processor time."""
+
+    def __init__(self) -> None:
+        self._bytes = BYTES
+        self._rows = ROWS
+        self._end = thread_time() + SECONDS
+
+    def take(self, *, size: int = 0, rows: int = 0) -> None:
+        """Use some of it. Raises `NoRoom`, and `ClientGone` if the visitor has left."""
+        check_client()
+        self._bytes -= size
+        self._rows -= rows
+        if min(self._bytes, self._rows) < 0 or thread_time() > self._end:
+            raise NoRoom
+
+
+class _Matcher(difflib.SequenceMatcher[str]):
+    """A matcher that checks the limits at each step, as some texts take minutes."""
+
+    room: Room
+
+    def find_longest_match(self, *where: Any, **named: Any) -> difflib.Match:
+        """Take one step."""
+        self.room.take()
+        return super().find_longest_match(*where, **named)
+
+
+def compare(path: str, old: bytes | None, new: bytes | None, room: Room | None = None) -> FileDiff:
+    """Compare two contents of a file; None: there was none."""
+    try:
+        was, now = [(data or b"").decode().splitlines() for data in (old, new)]
+    except UnicodeDecodeError:
+        return FileDiff(path, (), "It is no text, and has changed.")
+    if max(len(was), len(now)) > LINES:
+        return FileDiff(path, (), "It is too long to be compared here: 'skill-registry diff' can.")
+    note = "" if was != now else "Only how its lines end has changed."
+    try:
+        return FileDiff(path, tuple(_rows(was, now, room or Room())), note)
+    except NoRoom:
+        return FileDiff(path, (), NO_ROOM)
+
+
+def _rows(was: Sequence[str], now: Sequence[str], room: Room) -> Iterator[Row]:
+    matcher = _Matcher(None, was, now)
+    matcher.room = room
+    done = 0
+    for group in matcher.get_grouped_opcodes(AROUND):
+        if skipped := group[0][1] - done:
+            yield Row("gap", skipped=skipped)
+        for tag, i1, i2, j1, j2 in group:
+            room.take(rows=max(i2 - i1, j2 - j1))
+            pairs = zip_longest(range(i1, i2), range(j1, j2))
+            for left, right in pairs:
+                yield Row(
+                    "same" if tag == "equal" else "changed",
+                    None if left is None else left + 1,
+                    None if left is None else was[left],
+                    None if right is None else right + 1,
+                    None if right is None else now[right],
+                )
+        done = group[-1][2]
+    if done and (skipped := len(was) - done):
+        yield Row("gap", skipped=skipped)
+
+
+SHOWN_FILES: Final = 200
+"""Files that are listed on a page; all are in its JSON."""
+
+SHOWN_COPIES: Final = 200
+"""Skills of a group that are looked at, the newest."""
+
+SHOWN_TEXT: Final = 400_000
+"""Characters of a file that are shown on a page; all are in its raw view."""
+
+SHOWN_LINES: Final = 20_000
+"""Lines of a file that are shown on a page."""
+
+IMAGE_ENDINGS: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+MARKDOWN: Final = (".md", ".markdown")
+
+AGENTS: Final = "claude-code codex cursor gemini-cli github-copilot opencode".split()
+"""Agents with an install command on the page; ``pull`` knows many more."""
+
+
+def ref_in(visit: Visit, prefix: str) -> str:
+    """Return the ref that a path asks for behind a prefix."""
+    return addresses.ref_of(visit.path.removeprefix(prefix))
+
+
+def located(visit: Visit, prefix: str) -> StoredSkill:
+    """Return the skill that a path asks for; raises as `Browse.locate`."""
+    stored: StoredSkill = visit.look.locate(ref_in(visit, prefix))
+    return stored
+
+
+def skill(visit: Visit) -> PageContent:
+    """Show one skill."""
+    look = visit.look
+    current = look.current(located(visit, "/skills/"))
+    stored, detail = current.stored, look.detail(current)
+    (why,) = _explained(visit, [look.why(stored)])
+    usage = look.usage_of(stored)
+    origin = getattr(detail, "origin", None)
+    if origin is not None and not visit.visitor.is_local and is_place(origin.url):
+        origin = None
+    revisions = visit.state.registry.history(stored.place)
+    is_offered = detail.status in {"ok", "warning"} and not stored.quarantined
+    install = list(install_lines(detail.ref, visit.base)) if is_offered else []
+    return PageContent(
+        "skill.html",
+        lambda: {
+            "title": detail.name,
+            "skill": detail,
+            "copies": detail.copies,
+            "body": None if detail.body is None else as_html(visit, detail.body, detail),
+            "front": list(front_matter(detail.front_matter)),
+            "files": detail.files[:SHOWN_FILES],
+            "more_files": len(detail.files) - SHOWN_FILES,
+            "bytes": sum(file.size for file in detail.files),
+            "findings": detail.diagnostics,
+            "reasons": why.reasons,
+            "listed": why.listed,
+            "usage": usage,
+            "origin": record(origin),
+            "revisions": revisions,
+            "is_offered": is_offered,
+            "install": install,
+            "mcp": mcp_snippet(visit.base),
+        },
+        lambda: {
+            **detail.to_dict(),
+            "origin": record(origin),
+            "listed": why.listed,
+            "reasons": record(why.reasons),
+            "usage": record(usage),
+            "install": install,
+            "revisions": [
+                {"number": one.number, "seen_at": one.seen_at, "tree_hash": one.tree_hash}
+                for one in revisions
+            ],
+        },
+    )
+
+
+def _explained(visit: Visit, found: Sequence[Any]) -> Sequence[Any]:
+    if visit.visitor.is_local:
+        return found
+    sources = visit.state.registry.sources()
+    return [public_explanation(one, sources) for one in found]
+
+
+def as_html(visit: Visit, text: str, detail: SkillDetail, folder: str = "") -> str | None:
+    """Return Markdown of a skill as safe HTML; as `markdown.rendered`, and kept."""
+    paths = sorted(file.path for file in detail.files)
+    key = _digest("md", detail.ref, folder, *paths, text)
+    return visit.state.texts.get_or_make(
+        key, lambda: markdown.rendered(text, detail.ref, paths, folder)
+    )
+
+
+def _digest(*texts: str) -> str:
+    return digest("\0".join(texts).encode("utf-8", "surrogatepass"))
+
+
+def front_matter(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the keys of a front matter with their values as text."""
+    for key, value in given.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        yield str(key), text
+
+
+def install_lines(ref: str, base: str) -> Iterator[Mapping[str, str]]:
+    """Yield the names of some agents, each with the command that installs a skill for it.
+
+    Yields nothing if the ref has characters that a terminal interprets.
+    """
+    if ref.isprintable():
+        name = f"-- {quote(ref)}" if ref.startswith("-") else quote(ref)
+        for agent in AGENTS:
+            known = agents()[agent]
+            command = f"skill-registry pull --global --agent {agent} {name}"
+            yield {"agent": known.name, "command": command}
+        command = f"npx skills add {base}/s/{addresses.of_ref(ref)}"
+        yield {"agent": "The skills CLI", "command": command}
+
+
+def mcp_snippet(base: str) -> str:
+    """Return what an MCP client's configuration says of this server."""
+    entry = {"mcpServers": {"skills": {"type": "http", "url": f"{base}/mcp"}}}
+    return json.dumps(entry, indent=2)
+
+
+def file(visit: Visit) -> PageContent:
+    """Show a file of a skill."""
+    current = visit.look.current(located(visit, "/files/"))
+    path = visit.request.query_params.get("path", "")
+    detail = visit.look.detail(current)
+    listed = next((one for one in detail.files if one.path == path), None)
+    if listed is None:
+        raise FileNotFoundInSkill(name=detail.ref, path=path)
+    data = bytes_of(visit, current, detail, path)
+    try:
+        text: str | None = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = None
+    if text is not None and ("\0" in text or len(text) > SHOWN_TEXT):
+        text = None
+    return PageContent(
+        "file.html",
+        lambda: {
+            "title": f"{path} · {detail.name}",
+            "skill": detail,
+            "file": listed,
+            "is_image": path.lower().endswith(IMAGE_ENDINGS),
+            **_shown(visit, detail, path, text),
+        },
+        lambda: {**record(listed), "ref": detail.ref, "text": text},
+    )
+
+
+def _shown(visit: Visit, detail: SkillDetail, path: str, text: str | None) -> dict[str, str | None]:
+    """Return the text of a file as HTML: its ``source``, and if it is Markdown ``rendered``."""
+    if text is None or text.count("\n") > SHOWN_LINES:
+        return {"source": None, "rendered": None}
+    folder, _, name = path.rpartition("/")
+    is_rendered = name.lower().endswith(MARKDOWN) and path not in _documents(detail)
+    return {
+        "source": visit.state.texts.get_or_make(
+            _digest("lines", name, text), lambda: numbered(text, name)
+        ),
+        "rendered": as_html(visit, text, detail, folder) if is_rendered else None,
+    }
+
+
+def bytes_of(visit: Visit, current: CurrentSkill, detail: SkillDetail, path: str) -> bytes:
+    """Return the bytes of a file that a skill lists; raises as `SkillRegistry.read_file`."""
+    registry, place = visit.state.registry, current.stored.place
+    if path in _documents(detail):
+        return read_bytes(registry.core, current)
+    try:
+        return read_file(registry.core, current, path)
+    except FileTooLarge:  # to be read at once by a model; the database may have it all the same
+        now = next((one.number for one in registry.history(place) if one.current), None)
+        if now is None:
+            raise
+        return registry.read_revision(place, now, path)
+
+
+def _documents(detail: SkillDetail) -> Sequence[str]:
+    return [detail.location.removeprefix(f"{detail.path}/")]
+
+
+def near(visit: Visit) -> PageContent:
+    """List copies and near-duplicates of a skill."""
+    stored = located(visit, "/copies/")
+    groups = visit.cached(("copies", stored.place), lambda: _copies(visit, stored))
+    return PageContent(
+        "copies.html",
+        lambda: {
+            "title": f"Copies of {stored.skill.name}",
+            "skill": stored.skill,
+            "groups": groups,
+        },
+        lambda: {"ref": stored.skill.ref, "copies": record(groups)},
+    )
+
+
+def _copies(visit: Visit, stored: StoredSkill) -> list[Any]:
+    found = visit.look.copies(stored)
+    return [replace(group, skills=group.skills[:SHOWN_COPIES]) for group in found]
+
+
+def why(visit: Visit) -> PageContent:
+    """Explain why a skill is, or isn't, listed; only the local user may ask about folders."""
+    subject = visit.request.query_params.get("q", "")[:4096]
+    personality = visit.request.query_params.get("personality") or None
+    registry, visitor = visit.state.registry, visit.visitor
+    found: Sequence[Any] = ()
+    problem = None
+    if subject:
+        try:
+            if visitor.is_local:
+                found = registry.why(subject, personality)
+            else:
+                found = _explained(visit, visit.look.explain(subject, personality))
+        except RegistryError as error:
+            problem = str(refusal(error, visit).record()["error"]["message"])
+    return PageContent(
+        "why.html",
+        lambda: {
+            "title": "Why is it not shown?",
+            "subject": subject,
+            "found": found,
+            "problem": problem,
+            "personality": personality,
+            "personalities": sorted(registry.settings.personalities) if visit.look.is_whole else (),
+        },
+        lambda: {"subject": subject, "explanations": record(list(found)), "problem": problem},
+    )
+
+
+FILES: Final = 50
+"""Files that are compared on a page."""
+
+
+def history(visit: Visit) -> PageContent:
+    """Show the revisions of a skill, also of a removed one if all is visible, and compare two."""
+    ref = ref_in(visit, "/history/")
+    try:
+        skill = visit.look.locate(ref).skill
+        handle, named = f"{skill.source}/{skill.folder}", {"name": skill.name, "ref": skill.ref}
+    except (SkillMissing, SkillNotFound):
+        if not visit.look.is_whole:
+            raise
+        handle, named = ref, {"name": ref, "ref": ref}
+    revisions = visit.state.registry.history(handle)
+    query = visit.request.query_params
+    new = number_of(query, "new") or next(
+        (one.number for one in revisions if one.current),
+        revisions[0].number if revisions else None,
+    )
+    older = (one.number for one in revisions if new is not None and one.number < new)
+    old = number_of(query, "old") or next(older, None)
+    diffs = []
+    if old is not None:
+        pair = [_revision(named["ref"], revisions, number) for number in (old, new)]
+        diffs = list(_diffs(visit, handle, *pair))
+    return PageContent(
+        "history.html",
+        lambda: {
+            "title": f"History of {named['name']}",
+            "skill": named,
+            "revisions": revisions,
+            "old": old,
+            "new": new,
+            "diffs": diffs,
+        },
+        lambda: {
+            **named,
+            "revisions": record(list(revisions)),
+            "old": old,
+            "new": new,
+            "diffs": record(diffs),
+        },
+    )
+
+
+def _revision(ref: str, revisions: Sequence[Revision], number: int | None) -> Revision:
+    for one in revisions:
+        if one.number == number:
+            return one
+    raise RevisionNotFound(name=ref, number=number, known=[one.number for one in revisions])
+
+
+def _diffs(visit: Visit, handle: str, old: Revision, new: Revision) -> Iterator[FileDiff]:
+    was, now = ({file.path: file for file in one.files} for one in (old, new))
+    changed = [
+        path
+        for path in sorted(was | now)
+        if path not in was or path not in now or was[path].hash != now[path].hash
+    ]
+    room = Room()
+    for path in changed[:FILES]:
+        try:
+            room.take()
+            before = _content_of(visit, handle, old, path) if path in was else None
+            after = _content_of(visit, handle, new, path) if path in now else None
+            room.take(size=len(before or b"") + len(after or b""))
+        except (ContentMissing, FileTooLarge) as error:
+            yield FileDiff(path, (), str(error))
+            continue
+        except NoRoom:
+            yield FileDiff(path, (), NO_ROOM)
+            continue
+        yield compare(path, before, after, room)
+    if len(changed) > FILES:
+        yield FileDiff(f"{len(changed) - FILES} more files", (), "They have changed, too.")
+
+
+def _content_of(visit: Visit, handle: str, of: Revision, path: str) -> bytes:
+    return visit.state.registry.read_revision(handle, of.number, path)
+
+
+POLICY: Final = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
+"""Content security policy of untrusted files: no origin, no loading, no scripts."""
+
+OCTETS: Final = "application/octet-stream"
+
+IMAGES: Final = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".avif": "image/avif",
+    ".svg": "image/svg+xml",
+}
+RUN: Final = frozenset(
+    ".htm .html .js .mht .mhtml .mjs .pdf .shtml .svg .svgz .swf .wasm .xht .xhtml .xml "
+    ".xsl".split()
+)
+"""Suffixes of files that a browser might execute; it saves them instead of showing them."""
+
+
+def raw(visit: Visit) -> Response:
+    """Send a file of a skill."""
+    current = visit.look.current(located(visit, "/raw/"))
+    path = visit.request.query_params.get("path", "")
+    detail = visit.look.detail(current)
+    if all(file.path != path for file in detail.files):
+        raise FileNotFoundInSkill(name=detail.ref, path=path)
+    data = bytes_of(visit, current, detail, path)
+    ending = posixpath.splitext(path)[1].lower()
+    kind = IMAGES.get(ending) or ("text/plain; charset=utf-8" if _is_text(data) else OCTETS)
+    shown = ending not in RUN and kind != OCTETS
+    return sent(visit, data, kind, posixpath.basename(path), shown=shown)
+
+
+def download(visit: Visit) -> Response:
+    """Send a skill as an archive, in a folder of its name."""
+    path = visit.request.scope["path"].removesuffix(".skill")
+    ref = path.removeprefix("/download/")
+    stored = visit.look.locate(f"{ref}." if ref.endswith("/") else ref)
+    entries = content_of(visit.state.registry.core, stored.skill)
+    folder = posixpath.basename(stored.skill.name.rstrip("/")) or "skill"
+    data = zipped(entries, "skill" if folder in {".", ".."} else folder)
+    return sent(visit, data, "application/zip", f"{folder}.skill", shown=False)
+
+
+def sent(
+    visit: Visit,
+    data: bytes,
+    kind: str,
+    name: str,
+    *,
+    shown: bool,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Return untrusted bytes as a response that no browser executes."""
+    tag = digest(data).removeprefix("sha256:")
+    given = {
+        "content-security-policy": POLICY,
+        "content-disposition": f"{'inline' if shown else 'attachment'}; filename*=UTF-8''"
+        + url_quote(name, safe="", errors="replace"),
+        "cache-control": "private, no-cache",
+        "etag": f'"{tag}"',
+        **(headers or {}),
+    }
+    if is_known(visit.request, tag):
+        return Response(status_code=304, headers=given)
+    return Response(data, headers={**given, "content-type": kind})
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return "\0" not in data.decode()
+    except UnicodeDecodeError:
+        return False

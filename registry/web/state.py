@@ -1,0 +1,166 @@
+"""The state of the web application: one registry, threads, caches of answers."""
+
+import asyncio
+import hashlib
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from starlette.responses import Response
+
+from registry.mcp.fairness import FairThreads
+
+if TYPE_CHECKING:
+    from registry.api import SkillRegistry
+    from registry.catalog.browse import Browse
+
+
+T = TypeVar("T")
+
+
+class Cache(Generic[T]):
+    """A bounded LRU cache; safe for many threads.
+
+    ``most`` is how much all of them may weigh together; each weighs 1 unless told. What weighs more
+    than a sixteenth of that is not kept.
+    """
+
+    def __init__(self, most: int, weigh: Callable[[T], int] = lambda _: 1) -> None:
+        self._most = most
+        self._weigh = weigh
+        self._values: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
+        self._weight = 0
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> T | None:
+        """Return the cached value of a key."""
+        held = self._held(key)
+        return None if held is None else held[0]
+
+    def put(self, key: Hashable, value: T) -> None:
+        """Store a value, and evict the least recently used ones."""
+        weight = self._weigh(value)
+        if weight * 16 > self._most:
+            return
+        with self._lock:
+            _, before = self._values.pop(key, (None, 0))
+            self._values[key] = value, weight
+            self._weight += weight - before
+            while self._weight > self._most:
+                _, (_, gone) = self._values.popitem(last=False)
+                self._weight -= gone
+
+    def get_or_make(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the cached value of a key, or make and cache it."""
+        held = self._held(key)
+        if held is not None:
+            return held[0]
+        made = make()
+        self.put(key, made)
+        return made
+
+    def _held(self, key: Hashable) -> tuple[T, int] | None:
+        """Return a value and its weight; the value itself may be None."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
+
+
+WORKERS: Final = 4
+"""Threads that answer: each keeps a connection to the database, and more only wait for another."""
+
+FACTS: Final = 256
+"""Number of cached results of queries. No result grows with the number of skills."""
+
+ANSWERS: Final = 16 << 20
+"""Maximum size of all cached responses, in bytes."""
+
+TEXTS: Final = 16 << 20
+"""Maximum size of all cached HTML of skill files, in characters."""
+
+DIGESTS: Final = 10_000
+"""Number of cached digests of archives: a skill with several files must be packed to get one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """The sender of a request.
+
+    ``personality`` and ``source`` limit what is visible; ``write`` allows changes.
+    ``is_local``: the user of this machine, who may be told of its folders.
+    """
+
+    name: str
+    personality: str | None = None
+    source: str | None = None
+    write: bool = False
+    is_local: bool = False
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether the visitor sees less than all."""
+        return self.personality is not None or self.source is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """Database version: ``skills`` changes with skills or sources, ``instant`` with any write."""
+
+    skills: str
+    instant: str
+
+
+class AppState:
+    """One registry for all visitors of a server.
+
+    ``base`` is the address by which it is known, such as ``http://127.0.0.1:8765``; None: by
+    whatever address was asked.
+    """
+
+    def __init__(self, registry: "SkillRegistry", base: str | None = None) -> None:
+        self.registry = registry
+        self.base = base
+        self.turns = FairThreads(WORKERS, "page")
+        # What a connection says of a change means something only beside what it said before.
+        self._clock = ThreadPoolExecutor(1, thread_name_prefix="version")
+        self._begun = secrets.token_hex(4)
+        self._edition: Edition | None = None
+        self._looks: dict[tuple[str | None, str | None], Browse] = {}
+        self.facts: Cache[Any] = Cache(FACTS)
+        self.answers: Cache[Response] = Cache(ANSWERS, lambda answer: len(answer.body))
+        self.texts: Cache[str | None] = Cache(TEXTS, lambda text: len(text or ""))
+        self.digests: Cache[str] = Cache(DIGESTS)
+
+    async def run(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Call a function that reads the database or the disk in a thread, in fair turns."""
+        return await self.turns.run(work, *arguments)
+
+    async def edition(self) -> Edition:
+        """Return the current version of the database, which only this server process knows."""
+        return await asyncio.get_running_loop().run_in_executor(self._clock, self._read_edition)
+
+    def _read_edition(self) -> Edition:
+        """Return the version of the database; hash its state only if something was written."""
+        browse = self.registry.browse()
+        instant = f"{self._begun}-{browse.version}"
+        if self._edition is None or self._edition.instant != instant:
+            state = hashlib.sha256(browse.state.encode("utf-8", "replace")).hexdigest()
+            self._edition = Edition(f"{self._begun}-{state}", instant)
+        return self._edition
+
+    def look(self, visitor: Visitor) -> "Browse":
+        """Return the visitor's view of the registry. Raises as `SkillRegistry.browse`."""
+        limits = visitor.personality, visitor.source
+        if limits not in self._looks:
+            self._looks[limits] = self.registry.browse(*limits)
+        return self._looks[limits]
+
+    def close(self) -> None:
+        """End the threads."""
+        self.turns.close()
+        self._clock.shutdown(wait=True, cancel_futures=True)
