@@ -1,15 +1,17 @@
 """Where a change happens, and the lock under which it does."""
 
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final, Self
 
 from registry.changes.signed import Seal
-from registry.changes.state import StateFolder
+from registry.changes.state import StateFolder, open_place
 from registry.core import Core
+from registry.db.read.journal import JournalEntry
 from registry.db.read.sources import list_sources
 from registry.disk.beneath import Folder
+from registry.disk.swap import Swap
 from registry.errors import ChangeRefused, RegistryError, RootMissing
 from registry.model import Source
 from registry.sync.owned import check_ours, check_writable, is_here
@@ -73,3 +75,14 @@ class ChangeContext:
 def refusal(path: str, error: OSError) -> RegistryError:
     """Return the error for a disk that refused before anything was published."""
     return ChangeRefused(path=path, reason=error.strerror or str(error))
+
+
+@contextmanager
+def open_swap(context: ChangeContext, entry: JournalEntry) -> Iterator[Swap]:
+    """Open the folders that a change moves something between."""
+    area, number, tree = entry.staged.split("/")
+    home = {"ops": context.state.ops, "trash": context.state.trash}[area]
+    with ExitStack() as stack:
+        live = open_place(stack, context.root, entry.target)
+        staged = open_place(stack, home, f"{number}/{tree}")
+        yield Swap(live, staged, entry.base, entry.new)

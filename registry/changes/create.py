@@ -8,11 +8,11 @@ from registry.catalog.reading import check_path, detail
 from registry.changes.context import ChangeContext
 from registry.changes.locking import under_lock
 from registry.changes.protocol import carry_out, new_entry, new_operation
-from registry.changes.state import TREE
 from registry.core import Core
 from registry.db.read.skills import StoredSkill, folder_of_name
-from registry.disk.atomic import Place, digest_of, exists, make_folder, sync_tree, write_below
+from registry.disk.atomic import Place, exists
 from registry.disk.paths import join
+from registry.disk.swap import TREE, stage_files
 from registry.document.names import check_new_name
 from registry.document.render import render_document
 from registry.errors import InvalidName, RegistryError, SkillExists, SkillNotFound, UsageProblem
@@ -87,11 +87,8 @@ def create_files(
             raise SkillExists(name=name, path=join(source.path, folder))
         with new_operation(context) as (number, operation):
             staged = Place(operation, TREE)
-            with make_folder(staged) as tree:
-                for path, data in files.items():
-                    write_below(tree, path, data, 0o755 if path in executable else 0o644)
-            sync_tree(staged)
-            facts = {"new": digest_of(staged), "uid": uid, "created_at": created_at}
+            new = stage_files(staged, {path: (files[path], path in executable) for path in files})
+            facts = {"new": new, "uid": uid, "created_at": created_at}
             entry = new_entry(context, number, "create", folder, **facts)
         return carry_out(context, entry, name)
 

@@ -7,12 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import unified_diff
 from stat import S_ISREG
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from registry.catalog.check import check
 from registry.catalog.checked import Checked
 from registry.catalog.codes import chooser
-from registry.changes.protocol import swap
 from registry.changes.update import update_files
 from registry.core import Core
 from registry.db.read.skills import StoredSkill, by_place
@@ -20,6 +19,7 @@ from registry.disk.atomic import Place, sync_folder, write_file
 from registry.disk.beneath import Folder
 from registry.disk.files import digest, open_home, read_below
 from registry.disk.paths import is_below, join
+from registry.disk.swap import OLD, put_in_place
 from registry.disk.walk import Walk
 from registry.document.frontmatter import LINE
 from registry.document.mend import MENDABLE, Wanted, mend
@@ -27,9 +27,6 @@ from registry.errors import ChangeRefused, RegistryError, SkillChangedOnDisk
 from registry.model import Value
 from registry.sync.sources import own_sources
 from registry.text import escaped
-
-OLD: Final = ".old"
-"""Behind the name of what was displaced, where the system knows no exchange."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +142,9 @@ def _replace(core: Core, fix: Fix, home: Folder) -> None:
     staged = Place(home, f".{fix.document}.{secrets.token_hex(8)}")
     write_file(staged, fix.data, facts.st_mode & 0o777)
     try:
-        displaced = swap(staged, live, staged.name + OLD)
+        displaced = put_in_place(staged, live)
         if _hash(core, displaced) != fix.base:
-            swap(displaced, live, displaced.name + OLD)
+            put_in_place(displaced, live)
             raise SkillChangedOnDisk(name=fix.name, path=fix.path)
         sync_folder(home)
     finally:

@@ -10,13 +10,14 @@ from dataclasses import fields
 from typing import get_args
 
 from registry.changes.signed import Seal
-from registry.changes.state import NUMBER, RECORD, TREE, StateFolder, open_if_there
+from registry.changes.state import NUMBER, RECORD, StateFolder, open_if_there
 from registry.core import Core
 from registry.db.read import journal
 from registry.db.read.journal import JournalEntry, Kind
 from registry.db.read.sources import list_sources
 from registry.disk.atomic import Place
 from registry.disk.paths import ROOT, is_safe_relative
+from registry.disk.swap import TREE
 from registry.errors import DatabaseProblem, RegistryError
 from registry.model import Source
 from registry.sync.sources import own_sources

@@ -7,25 +7,22 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Final
 
-from registry.changes.context import ChangeContext
-from registry.changes.moves import Ends, ends
+from registry.changes.context import ChangeContext, open_swap
 from registry.changes.recovery import Change, finish_all
-from registry.changes.state import OLD, OWNER, RECORD, TREE, new_numbers
+from registry.changes.state import OWNER, RECORD, new_numbers
 from registry.db.read.journal import JournalEntry, Kind
 from registry.db.read.skills import StoredSkill
 from registry.db.write.journal import add_entry
 from registry.disk.atomic import (
-    ExchangeUnsupported,
     Place,
     digest_of,
-    exchange,
     make_folder,
     make_folders,
-    rename_new,
     sync_folder,
 )
 from registry.disk.beneath import Folder
 from registry.disk.paths import join
+from registry.disk.swap import TREE, Swap
 from registry.errors import (
     ChangePending,
     ChangeRefused,
@@ -107,8 +104,8 @@ def carry_out(context: ChangeContext, entry: JournalEntry, name: str) -> StoredS
     with context.core.writer.transaction(quiet=True) as connection:
         add_entry(connection, entry)
     try:
-        with ends(context, entry) as at:
-            publish(entry, at, name)
+        with open_swap(context, entry) as swap:
+            publish(entry, swap, name)
     except BaseException as error:
         roll_forward_or_back([(context, entry)])
         if isinstance(error, OSError) and error.errno != errno.EXDEV and _is_done(context, entry):
@@ -140,8 +137,8 @@ def carry_out_together(changes: Sequence[Change], names: Sequence[str]) -> list[
         raise
     for (context, entry), name in zip(changes, names, strict=True):
         try:
-            with ends(context, entry) as at:
-                publish(entry, at, name)
+            with open_swap(context, entry) as swap:
+                publish(entry, swap, name)
         except BaseException as error:
             roll_forward_or_back(changes, back=True)
             if isinstance(error, OSError):
@@ -169,50 +166,29 @@ def _refused(context: ChangeContext, entry: JournalEntry, error: OSError) -> Exc
 def _is_done(context: ChangeContext, entry: JournalEntry) -> bool:
     """Tell whether the disk shows the change made, after its end was recorded."""
     try:
-        with ends(context, entry) as at:
-            return (None if at.live is None else digest_of(at.live)) == entry.new
+        with open_swap(context, entry) as swap:
+            return swap.is_done()
     except OSError:
         return True  # better a warning too many than "nothing was changed"
 
 
-def publish(entry: JournalEntry, at: Ends, name: str) -> None:
+def publish(entry: JournalEntry, swap: Swap, name: str) -> None:
     """Do the rename that is the commit point, and verify what it displaced."""
     path = join(entry.root, entry.target)
-    if at.live is None or at.staged is None:
+    if swap.live is None or swap.staged is None:
         # Where it was a moment ago there is nothing now, or a link.
         raise SkillChangedOnDisk(name=name, path=path)
-    displaced = at.staged
-    if entry.creates:
-        try:
-            rename_new(at.staged, at.live)
-        except FileExistsError:
-            raise SkillExists(name=name, path=path) from None
-    elif entry.deletes:
-        rename_new(at.live, at.staged)
-    else:
-        displaced = swap(at.staged, at.live, OLD)
-    if not entry.creates and digest_of(displaced) != entry.base:
+    try:
+        displaced = swap.publish()
+    except FileExistsError:
+        if not swap.creates:
+            raise
+        raise SkillExists(name=name, path=path) from None
+    if displaced is not None and digest_of(displaced) != entry.base:
         # An edit slipped in between the comparison and the rename: recovery gives it back.
         raise SkillChangedOnDisk(name=name, path=path)
-    # A name is on the disk where it is now before it is gone from where it was.
-    places = (at.staged, at.live) if entry.deletes else (at.live, at.staged)
-    for place in places:
+    for place in swap.in_order:
         sync_folder(place.folder)
-
-
-def swap(new: Place, live: Place, old: str) -> Place:
-    """Put what is new in the place of what is live, and return where that is now.
-
-    Beside the new, under its name, or under ``old`` where the system knows no exchange.
-    """
-    try:
-        exchange(new, live)
-    except ExchangeUnsupported:
-        displaced = Place(new.folder, old)
-        rename_new(live, displaced)
-        rename_new(new, live)
-        return displaced
-    return new
 
 
 def roll_forward_or_back(

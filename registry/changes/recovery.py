@@ -14,11 +14,10 @@ from typing import TypeAlias
 
 from sqlalchemy import Connection
 
-from registry.changes.context import ChangeContext
+from registry.changes.context import ChangeContext, open_swap
 from registry.changes.made import made_change
-from registry.changes.moves import Ends, ends, go_on, is_swapped_at_once, take_back
 from registry.changes.pending import recorded, signed_entry
-from registry.changes.state import META, NEW, OLD, OWNER, RECORD, TREE, open_if_there
+from registry.changes.state import META, OWNER, RECORD, open_if_there
 from registry.db.audit_context import audit_context
 from registry.db.read.history import stored_hashes
 from registry.db.read.journal import JournalEntry
@@ -29,14 +28,13 @@ from registry.db.write.skills import LiveVersion, delete_version, load_current, 
 from registry.db.write.statements import InTransaction
 from registry.disk.atomic import (
     Place,
-    digest_of,
-    exchange,
     is_gone,
     remove_tree,
     rename_new,
     sync_folder,
 )
 from registry.disk.paths import join
+from registry.disk.swap import TREE, Swap, unknown_in
 from registry.disk.walk import Walk
 from registry.errors import SkillInaccessible
 from registry.sync.folder import Previous, Reading, make_version, read_folder
@@ -45,9 +43,6 @@ from registry.sync.recent import Recent
 from registry.text import utc_now, utc_text
 
 Change: TypeAlias = tuple[ChangeContext, JournalEntry]
-
-Leftover: TypeAlias = tuple[Place, frozenset[str | None]]
-"""What may be removed, and the digests that it must have for that."""
 
 
 def recover(context: ChangeContext) -> int:
@@ -79,18 +74,21 @@ def finish_all(
     an edit made by hand.
     """
     with ExitStack() as stack:
-        left: list[tuple[ChangeContext, Leftover]] = []
+        swaps: list[Swap] = []
         done: list[bool] = []
         for context, entry in changes:
-            at = stack.enter_context(ends(context, entry))
+            swap = stack.enter_context(open_swap(context, entry))
             if entry.is_together:
-                (take_back if back else go_on)(entry, at)
-            left += [(context, one) for one in repair(context, entry, at)]
-            done.append(is_done or _shows(entry, at))
+                (swap.roll_back if back else swap.roll_forward)()
+            settle(context, swap)
+            swaps.append(swap)
+            done.append(is_done or _shows(swap))
         stored = record(changes, done)
         try:
-            for context, (place, known) in left:
-                _check(context, place, known)
+            for (context, entry), swap in zip(changes, swaps, strict=True):
+                # What could not be restored simply stays in the trash, as does what is deleted.
+                for place in swap.unknown() if entry.staged.startswith("ops/") else ():
+                    _set_aside(context, place)
         except OSError:
             return stored  # it is done; what it left is looked at again by the next change
     for context, entry in changes:
@@ -98,88 +96,19 @@ def finish_all(
     return stored
 
 
-def repair(context: ChangeContext, entry: JournalEntry, at: Ends) -> list[Leftover]:
-    """Bring the disk to one of both ends of a change (RELIABILITY, Recovery).
-
-    Returns what may be removed once the end is written down. What holds somebody's edit is live
-    again afterwards, or in ``conflict``.
-    """
-    left: list[Leftover] = []
-    if at.staged is None:
-        pass  # of a skill that left the trash, or of nothing
-    elif entry.creates:
-        # A skill that could not be restored simply stays in the trash.
-        left = [(at.staged, frozenset({entry.new}))] if entry.staged.startswith("ops/") else []
-    elif entry.deletes:
-        _end_delete(context, entry, at.staged, at.live)
-    elif is_swapped_at_once(at.staged):
-        left = _end_exchange(context, entry, at.staged, at.live)
-    else:
-        left = _end_two_renames(context, entry, at.staged, at.live)
+def settle(context: ChangeContext, swap: Swap) -> None:
+    """Bring the disk to one of both ends of a change; what has no place goes to ``conflict``."""
+    swap.settle(partial(_set_aside, context))
     # What is gone from the one folder must be in the other before.
-    places = (at.staged, at.live) if entry.deletes else (at.live, at.staged)
-    for place in places:
-        if place is not None:
-            sync_folder(place.folder)
-    return left
+    for place in swap.in_order:
+        sync_folder(place.folder)
 
 
-def _end_delete(
-    context: ChangeContext, entry: JournalEntry, staged: Place, live: Place | None
-) -> None:
-    if digest_of(staged) in {None, entry.base}:
-        return
-    if live is None or not is_gone(live):
-        _set_aside(context, staged)
-    else:
-        rename_new(staged, live)
-
-
-def _end_exchange(
-    context: ChangeContext, entry: JournalEntry, staged: Place, live: Place | None
-) -> list[Leftover]:
-    found = digest_of(staged)
-    if found is None:
-        return []
-    if found in {entry.base, entry.new}:
-        return [(staged, frozenset({found}))]
-    if live is not None and digest_of(live) == entry.new:
-        exchange(staged, live)  # the edit made by hand wins
-        return [(staged, frozenset({entry.new}))]
-    _set_aside(context, staged)
-    return []
-
-
-def _end_two_renames(
-    context: ChangeContext, entry: JournalEntry, staged: Place, live: Place | None
-) -> list[Leftover]:
-    old, aside = Place(staged.folder, OLD), Place(staged.folder, NEW)
-    displaced = digest_of(old)
-    if displaced is not None and live is None:
-        _set_aside(context, old)  # it has nowhere to go back to
-    elif displaced is not None and live is not None and is_gone(live):
-        if displaced == entry.base and digest_of(staged) == entry.new:
-            rename_new(staged, live)
-        else:
-            rename_new(old, live)
-    elif displaced not in {None, entry.base} and live is not None and digest_of(live) == entry.new:
-        rename_new(live, aside)
-        rename_new(old, live)  # the edit made by hand wins
-    new, base = frozenset({entry.new}), frozenset({entry.base})
-    return [(staged, new), (old, base), (aside, new)]
-
-
-def _shows(entry: JournalEntry, at: Ends) -> bool:
+def _shows(swap: Swap) -> bool:
     """Tell whether the disk shows a change made."""
     with suppress(OSError):
-        return (None if at.live is None else digest_of(at.live)) == entry.new
+        return swap.is_done()
     return False
-
-
-def _check(context: ChangeContext, place: Place, known: frozenset[str | None]) -> None:
-    """Make sure that what may be removed is what it was; anything else goes to ``conflict``."""
-    if digest_of(place) not in known | {None}:
-        _set_aside(context, place)
 
 
 def _set_aside(context: ChangeContext, place: Place) -> None:
@@ -324,10 +253,9 @@ def _is_over(context: ChangeContext, entry: JournalEntry) -> bool:
     with context.core.writer.transaction() as connection:
         if has_entry(connection, entry.id):
             return False
-    with ends(context, entry) as at:
-        if entry.staged.startswith("ops/") and at.staged is not None:
-            is_live = at.live is not None and not is_gone(at.live)
-            known = frozenset({entry.new, entry.base if is_live else entry.new})
-            for name in (TREE, OLD, NEW):
-                _check(context, Place(at.staged.folder, name), known)
+    with open_swap(context, entry) as swap:
+        if entry.staged.startswith("ops/") and swap.staged is not None:
+            is_live = swap.live is not None and not is_gone(swap.live)
+            for place in unknown_in(swap.staged, {entry.new, entry.base if is_live else None}):
+                _set_aside(context, place)
     return True

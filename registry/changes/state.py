@@ -34,13 +34,6 @@ RECORD: Final = "record"
 META: Final = "meta.json"
 """In a folder of the trash: what was deleted."""
 
-TREE: Final = "tree"
-"""In both: the files; in ops beside it what was there (`OLD`) where that is no exchange."""
-
-OLD: Final = "tree.old"
-NEW: Final = "tree.new"
-
-
 _UNWRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT})
 
 

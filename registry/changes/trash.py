@@ -9,7 +9,7 @@ from registry.changes.copied import Which, change_together, with_copies
 from registry.changes.create import found_after
 from registry.changes.locking import under_lock
 from registry.changes.protocol import carry_out, new_entry, new_operation
-from registry.changes.state import META, TREE, open_place
+from registry.changes.state import META, open_place
 from registry.changes.trashed import NOTED, Trashed, list_trash, note_of
 from registry.changes.update import base_of, compare, not_as_stored
 from registry.core import Core
@@ -19,6 +19,7 @@ from registry.db.write.history import drop_tombstones
 from registry.disk.atomic import Place, digest_of, exists, make_folder, remove_tree, rename_new
 from registry.disk.links import is_dangling
 from registry.disk.paths import ROOT, join
+from registry.disk.swap import TREE
 from registry.disk.walk import Walk
 from registry.errors import ChangeRefused, SkillExists
 from registry.sync.sources import own_sources

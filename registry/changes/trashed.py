@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from registry.changes.signed import Seal
-from registry.changes.state import META, TREE, StateFolder, open_if_there
+from registry.changes.state import META, StateFolder, open_if_there
 from registry.core import Core
 from registry.disk.atomic import Place, is_gone
 from registry.disk.beneath import Folder
 from registry.disk.paths import is_safe_relative
+from registry.disk.swap import TREE
 from registry.errors import NotInTrash, RegistryError
 from registry.model import Source, Value
 from registry.sync.sources import own_sources

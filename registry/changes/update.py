@@ -14,7 +14,7 @@ from registry.changes.copied import Which, change_together, with_copies
 from registry.changes.create import found_after, told
 from registry.changes.locking import under_lock
 from registry.changes.protocol import carry_out, new_entry, new_operation
-from registry.changes.state import TREE, open_place
+from registry.changes.state import open_place
 from registry.core import Core
 from registry.db.read.journal import JournalEntry, Kind
 from registry.db.read.skills import StoredSkill
@@ -30,6 +30,7 @@ from registry.disk.atomic import (
 from registry.disk.beneath import Folder
 from registry.disk.files import digest
 from registry.disk.paths import ROOT, join
+from registry.disk.swap import TREE
 from registry.disk.walk import Walk
 from registry.document.edit import EditImpossible, edit_document
 from registry.errors import ChangeRefused, NotUtf8, RegistryError, SkillChangedOnDisk, SkillMissing

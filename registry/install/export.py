@@ -18,10 +18,11 @@ from registry.core import Core
 from registry.disk.atomic import Place, make_folders, make_path, open_named
 from registry.disk.beneath import Folder
 from registry.disk.files import digest
+from registry.disk.swap import replace_file
 from registry.document.names import check_new_name
 from registry.errors import ExportRefused, RegistryError
 from registry.install.content import Entry, content_of
-from registry.install.staging import replace_file, where
+from registry.install.staging import where
 from registry.model import Skill, Value
 from registry.remotes.site import DESCRIPTION, SCHEMA
 from registry.text import shorten

@@ -16,9 +16,9 @@ from registry.disk.agents import find_agent
 from registry.disk.atomic import Place
 from registry.disk.beneath import Folder
 from registry.disk.files import read_file
+from registry.disk.swap import replace_file
 from registry.document.names import check_folder_name
 from registry.errors import LockFileInvalid, RegistryError
-from registry.install.staging import replace_file
 from registry.sync.installed import LOCK, VERSION
 from registry.text import masked, utc_text, without_secrets
 

@@ -16,12 +16,11 @@ from registry.disk.atomic import Place, digest_of, digest_of_link, open_named
 from registry.disk.beneath import Folder
 from registry.disk.links import real_path
 from registry.errors import DatabaseProblem, PullRefused, RegistryError
-from registry.install import lockfile, placing
+from registry.install import lockfile, staging
 from registry.install.content import Entry, content_of, diff_summary, edit_summary, same_files
 from registry.install.lockfile import Locked, Mode
 from registry.install.provenance import OwnFolders, is_taken, locked
-from registry.install.several import Part, Several
-from registry.install.staging import staging_dirs
+from registry.install.staging import GroupSwap, TargetChange, staging_dirs
 from registry.install.targets import (
     LOCK_DIR,
     PLAIN,
@@ -246,7 +245,7 @@ class InstallPlan(Places):
                     return InstallResult(entry.ref, one.path_of(folder), "edited", told)
                 lost.append(told)
             if found is not None:
-                parts.append(Part(one.label, found, None))
+                parts.append(TargetChange(one.label, found, None))
         if parts and not self._carry_out(folder, parts, (), None):
             return InstallResult(entry.ref, path, "edited")
         self.note(folder, None)
@@ -259,21 +258,25 @@ class InstallPlan(Places):
         if anchor is None:
             return
         for name in staging_dirs(anchor):
-            several = None
+            group = None
             # What was begun in a folder that is not there, or not to be opened, is not made.
             with suppress(OSError, PullRefused):
                 known = self._target.known_labels()
-                several = Several.found(anchor, name, known, self.folder_at)
-            if several is not None:
-                if several.is_decided():
-                    self.note(several.record.folder, several.entry())
+                group = GroupSwap.found(anchor, name, known, self.folder_at)
+            if group is not None:
+                if group.is_decided():
+                    self.note(group.folder, group.entry())
                 continue
-            note = placing.is_in_place(anchor, name)
+            note = staging.record_in_place(anchor, name)
             if note is not None and note.entry is not None:
                 self.note(note.folder, note.entry)
 
     def _carry_out(
-        self, folder: str, parts: Sequence[Part], entries: Sequence[Entry], entry: Locked | None
+        self,
+        folder: str,
+        parts: Sequence[TargetChange],
+        entries: Sequence[Entry],
+        entry: Locked | None,
     ) -> bool:
         """Change the places of a skill, all or none; False: somebody was there meanwhile."""
         del parts, entries
@@ -315,7 +318,7 @@ class InstallPlan(Places):
     ) -> tuple[State, str | None]:
         """Put a skill into its places; return what became of it, and what was lost there."""
         known = self.locked.get(folder)
-        parts: list[Part] = []
+        parts: list[TargetChange] = []
         kept = None
         lost: list[str] = []
         for one in laid:
@@ -338,7 +341,7 @@ class InstallPlan(Places):
                 if not (self._how.force or (self._how.theirs and was_pulled)):
                     raise Edited(one.path_of(folder), told)
                 lost.append(told)
-            parts.append(Part(one.label, found, one.link if one.is_link else ""))
+            parts.append(TargetChange(one.label, found, one.link if one.is_link else ""))
         entry = replace(entry, digest=kept or "")
         left = self._left_behind(known, folder, laid) if known else []
         if not parts and not left:
@@ -372,12 +375,14 @@ class InstallPlan(Places):
             return known.tree_hash == entry.tree_hash
         return same_files(entries, Place(self.folder_at(one.label), folder))
 
-    def _left_behind(self, known: Locked, folder: str, laid: Sequence[InstallPath]) -> list[Part]:
+    def _left_behind(
+        self, known: Locked, folder: str, laid: Sequence[InstallPath]
+    ) -> list[TargetChange]:
         """Return what is to be removed, since it is put elsewhere now."""
         paths = {one.path for one in laid}
         found = []
         for one in self._laid(known, folder):
             there = None if one.path in paths else self.found(one, folder)
             if there is not None and there in made(known, one):
-                found.append(Part(one.label, there, None))
+                found.append(TargetChange(one.label, there, None))
         return found

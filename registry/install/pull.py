@@ -22,12 +22,12 @@ from registry.install import history, lockfile
 from registry.install.content import Entry, content_as_locked, is_known
 from registry.install.history import remember
 from registry.install.lockfile import Locked
-from registry.install.placed import Placed
 from registry.install.plan import InstallPlan
 from registry.install.provenance import Provenance, folders, original
 from registry.install.restore import LockedOrigins
 from registry.install.staging import LOCK_SECONDS, alone_in, where
 from registry.install.targets import PLAIN, InstallOptions, InstallResult, Target
+from registry.install.transaction import InstallTransaction
 from registry.model import Skill
 from registry.remotes.git import COMMIT
 
@@ -273,7 +273,9 @@ def at_work(
             standing.begin()
             yield standing
             return
-        work = Placed(core, stack, target, stack.enter_context(alone_in(target.path, wait)), how)
+        work = InstallTransaction(
+            core, stack, target, stack.enter_context(alone_in(target.path, wait)), how
+        )
         history.note_begun(target)
         try:
             work.begin()

@@ -1,32 +1,65 @@
-"""Write beside what is there, one process at a time, and let nothing be seen before it is whole."""
+"""Put the folder of a skill into one place, or into several together: all of them or none.
+
+A staging directory in the folder of each place holds what is to be there (`disk.swap`) and a record
+of it, until the lock file says what is in place. Whoever comes next finishes what a record tells.
+
+No rename covers two folders. So for several places each is prepared beside where it is to be, one
+of them decides, and a record in the folder of the lock says which places there are: whoever finds
+it rolls the others forward if the deciding one is in place, and back if it is not. A link is put
+before what it leads to, and so is nothing until that is there: of links and the folder that they
+lead to, none or all are seen, whenever the process dies.
+"""
 
 import errno
-import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Final
+import json
+import os
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from typing import Any, Final, NamedTuple, Self
 
 from registry.disk.atomic import (
     Place,
+    digest_of,
+    is_gone,
     make_folder,
     make_path,
     open_named,
     remove_tree,
-    replace,
+    sync_folder,
     write_file,
 )
 from registry.disk.beneath import Folder
+from registry.disk.files import read_below
 from registry.disk.locks import FolderLock
 from registry.disk.paths import STATE_SUFFIX
 from registry.disk.private import NotOurs, open_own_folder
+from registry.disk.swap import PREFIX, TREE, Swap, draft_name, stage_files, unknown_in
+from registry.errors import RegistryError
+from registry.install.content import Entry
+from registry.install.lockfile import MAX_BYTES, Locked, locked_from, safe_folder
 
-PREFIX: Final = ".exchange-"
-"""How names begin that are in the making; they end so that no sync looks at them."""
+RECORD: Final = "note.json"
+"""In each staging directory: what is, and what is to be, in its place."""
+
+GROUP: Final = "places.json"
+"""In that beside the lock: which places change together; written before anything is staged."""
+
+ENTRY: Final = "entry.json"
+"""Beside it: what the lock is to say; written when all is staged, before anything is in place."""
 
 LOCK_SECONDS: Final = 30.0
 
 _UNLOCKABLE: Final = {errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP}
 """What network file systems answer that can't lock a folder: there is no promise for them."""
+
+_ALSO_COPIES: Final = frozenset({errno.EDQUOT, errno.EIO, errno.ENOSPC, errno.EROFS})
+"""What keeps a copy from being made as well as a link; all else is about links."""
+
+UNREADABLE: Final = (
+    *(RegistryError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError),
+)
+"""What is raised for records that were not written to their end, or by somebody else."""
 
 
 @contextmanager
@@ -55,13 +88,6 @@ def alone(folder: Folder, wait: float = LOCK_SECONDS) -> Iterator[None]:
         yield
 
 
-def make_staging_dir(folder: Folder, name: str = "") -> str:
-    """Make a staging directory in ``folder``, and return its name."""
-    name = name or _new_name()
-    make_folder(Place(folder, name), 0o700).close()
-    return name
-
-
 def staging_dirs(folder: Folder) -> list[str]:
     """Return the names of this user's staging directories that killed processes left."""
     names = [entry.name for entry in folder.entries()]
@@ -72,28 +98,6 @@ def stale_drafts(folder: Folder) -> list[str]:
     """Return the names of the files that killed processes were about to put in place."""
     entries = [entry for entry in folder.entries() if _is_staged(entry.name)]
     return [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
-
-
-def replace_file(place: Place, data: bytes) -> None:
-    """Put a file in the place of what is there, durably, in one step."""
-    new = Place(place.folder, _new_name())
-    try:
-        write_file(new, data)
-        replace(new, place)
-    except BaseException:
-        remove_tree(new)
-        raise
-    place.folder.sync()
-
-
-def where(folder: str, error: OSError) -> str:
-    """Return the path that an error names, which may be a name below the folder."""
-    name = error.filename
-    return f"{folder}/{name}" if isinstance(name, str) and name[:1] != "/" else name or folder
-
-
-def _new_name() -> str:
-    return f"{PREFIX}{secrets.token_hex(8)}{STATE_SUFFIX}"
 
 
 def _is_staged(name: str) -> bool:
@@ -107,3 +111,326 @@ def is_ours(place: Place) -> bool:
     except (NotOurs, FileNotFoundError):
         return False
     return True
+
+
+def where(folder: str, error: OSError) -> str:
+    """Return the path that an error names, which may be a name below the folder."""
+    name = error.filename
+    return f"{folder}/{name}" if isinstance(name, str) and name[:1] != "/" else name or folder
+
+
+@dataclass(frozen=True, slots=True)
+class SwapRecord:
+    """What a staging directory is for: the digests of what is and what is to be in a place.
+
+    ``folder`` is the name of the skill's folder. ``entry`` is what the lock is to say if this is
+    its only place.
+    """
+
+    folder: str
+    base: str | None
+    new: str | None
+    entry: Locked | None = None
+
+
+def stage(to: Folder, entries: Sequence[Entry], name: str = "") -> tuple[str, str]:
+    """Write files durably into a new staging directory; return its name and the folder's digest."""
+    files = {one.path: (one.data, one.executable) for one in entries}
+    return _staged(to, name, lambda tree: stage_files(tree, files))
+
+
+def _staged(to: Folder, name: str, write: Callable[[Place], str]) -> tuple[str, str]:
+    """Make a staging directory and write what is staged; nothing stays if that fails."""
+    name = name or draft_name()
+    make_folder(Place(to, name), 0o700).close()
+    try:
+        with open_own_folder(Place(to, name)) as home:
+            return name, write(Place(home, TREE))
+    except BaseException:
+        remove_tree(Place(to, name))
+        raise
+
+
+def _stage_link(to: Folder, target: str, name: str) -> str:
+    def write(tree: Place) -> str:
+        os.symlink(target, tree.name, dir_fd=tree.folder.fd)
+        return digest_of(tree) or ""
+
+    return _staged(to, name, write)[1]
+
+
+def place(to: Folder, name: str, record: SwapRecord) -> bool:
+    """Put what is staged in its place. False: somebody was there meanwhile, and is left alone."""
+    write_record(to, name, record)
+    return put(to, name)
+
+
+def write_record(to: Folder, name: str, record: SwapRecord) -> None:
+    """Say durably what a staging directory is for."""
+    _write(to, name, RECORD, asdict(record))
+
+
+def put(to: Folder, name: str) -> bool:
+    """Do what the record of a staging directory says; False as `place`."""
+    with _opened(to, name) as (record, swap):
+        if record is None:
+            return False
+        with suppress(FileExistsError, FileNotFoundError):  # made or removed in this moment
+            swap.publish()
+    return repair(to, name) is not None
+
+
+def repair(to: Folder, name: str) -> SwapRecord | None:
+    """Verify a swap, or finish an interrupted one: an edit that it displaced is put back.
+
+    Returns the record if what was staged is in place. Does the same again when it was killed.
+    """
+    with _opened(to, name) as (record, swap):
+        if record is None:
+            return None  # nothing was moved yet
+        swap.settle(_leave)
+        is_done = swap.is_done()
+    sync_folder(to)
+    return record if is_done else None
+
+
+def roll_back(to: Folder, name: str) -> None:
+    """Let a place be as it was before `put`, unless it was edited meanwhile."""
+    with _opened(to, name) as (_, swap):
+        swap.settle(_leave)
+        swap.roll_back()
+    sync_folder(to)
+
+
+def record_in_place(to: Folder, name: str) -> SwapRecord | None:
+    """Return the record of a staging directory if what it describes is in place; change nothing."""
+    with _opened(to, name) as (record, swap):
+        return record if record is not None and swap.is_done() else None
+
+
+def clear(to: Folder, name: str) -> None:
+    """Remove a staging directory that the lock file covers; what may be an edit stays in it."""
+    with open_own_folder(Place(to, name)) as home:
+        record = read_record(home)
+        if record is not None:
+            if unknown_in(Place(home, TREE), {record.base, record.new}):
+                return
+            # First of all: what is removed by half would look like an edit.
+            remove_tree(Place(home, RECORD))
+            sync_folder(home)
+    remove_tree(Place(to, name))
+
+
+def record_in(to: Folder, name: str) -> SwapRecord | None:
+    """Return the record of a staging directory, as `read_record`."""
+    with open_own_folder(Place(to, name)) as home:
+        return read_record(home)
+
+
+def read_record(home: Folder) -> SwapRecord | None:
+    """Return the record in a staging directory; None: there is none, or not to its end."""
+    try:
+        data = json.loads(read_below(home, RECORD, MAX_BYTES).data)
+        # What lies in a folder that others can write to must not lead out of it.
+        entry = None if data["entry"] is None else locked_from(data["entry"])
+        return SwapRecord(safe_folder(data["folder"]), data["base"], data["new"], entry)
+    except UNREADABLE:
+        return None  # the renames come after it
+
+
+@contextmanager
+def _opened(to: Folder, name: str) -> Iterator[tuple[SwapRecord | None, Swap]]:
+    """Open a staging directory; yields its record and the swap that this describes."""
+    with open_own_folder(Place(to, name)) as home:
+        record = read_record(home)
+        if record is None:
+            yield None, Swap(None, None, None, None)
+        else:
+            live, staged = Place(to, record.folder), Place(home, TREE)
+            yield record, Swap(live, staged, record.base, record.new)
+
+
+def _leave(_: Place) -> None:
+    """Leave an edit in the staging directory, which `clear` keeps then."""
+
+
+def _write(to: Folder, name: str, file: str, facts: Any) -> None:
+    with open_own_folder(Place(to, name)) as home:
+        write_file(Place(home, file), json.dumps(facts).encode())
+        sync_folder(home)
+
+
+class TargetChange(NamedTuple):
+    """One place: the folder it is in (by its label), what is there by its digest, what is to be.
+
+    ``link``: the target of a link; "" where the skill's files are to be, None where nothing is.
+    """
+
+    label: str
+    base: str | None
+    link: str | None = ""
+
+
+class GroupSwap:
+    """A change of several places of one skill, begun in the folder ``anchor`` that has the lock.
+
+    ``folder`` is the name of the skill's folder, ``labels`` are those of the places in their order,
+    ``deciding`` is the label of the one that decides.
+    """
+
+    def __init__(
+        self,
+        anchor: Folder,
+        name: str,
+        record: Mapping[str, Any],
+        opened: Mapping[str, Folder],
+    ) -> None:
+        self.anchor = anchor
+        self.name = name
+        self.folder: str = record["folder"]
+        self.labels: Sequence[str] = record["labels"]
+        self.deciding: str = record["deciding"]
+        self._opened = opened
+
+    @classmethod
+    def begin(
+        cls,
+        anchor: Folder,
+        folder: str,
+        parts: Sequence[TargetChange],
+        opened: Mapping[str, Folder],
+    ) -> Self:
+        """Say durably what is going to change."""
+        parts = in_order(parts)
+        deciding = next((one for one in parts if one.link == ""), parts[0]).label
+        labels = [one.label for one in parts]
+        record = {"folder": folder, "labels": labels, "deciding": deciding}
+        name = draft_name()
+        make_folder(Place(anchor, name), 0o700).close()
+        _write(anchor, name, GROUP, record)
+        anchor.sync()
+        return cls(anchor, name, record, opened)
+
+    @classmethod
+    def found(
+        cls, anchor: Folder, name: str, known: Container[str], open_label: Callable[[str], Folder]
+    ) -> Self | None:
+        """Return what was begun under a name; None: nothing, or it was never said what.
+
+        What is about other labels than those that are ``known`` was begun by somebody else. Raises
+        OSError and `PullRefused` where a folder of it can't be opened.
+        """
+        with open_own_folder(Place(anchor, name)) as home:
+            try:
+                data = json.loads(read_below(home, GROUP, MAX_BYTES).data)
+                labels = list(map(str, data["labels"]))
+                record = {"folder": safe_folder(data["folder"]), "labels": labels}
+                record["deciding"] = str(data["deciding"])
+            except UNREADABLE:
+                return None
+        if record["deciding"] not in labels or not all(one in known for one in labels):
+            return None
+        return cls(anchor, name, record, {label: open_label(label) for label in labels})
+
+    def stage(self, parts: Sequence[TargetChange], entries: Sequence[Entry]) -> str:
+        """Prepare all places; return the digest of the skill's folder, empty if it is in none.
+
+        Where no link can be made, the files are put in its place.
+        """
+        digest = ""
+        for part in parts:
+            to = self._opened[part.label]
+            new = None
+            if part.link is None:
+                if to is not self.anchor:
+                    make_folder(Place(to, self.name), 0o700).close()
+            elif part.link:
+                try:
+                    new = _stage_link(to, part.link, self.name)
+                except OSError as error:
+                    if error.errno in _ALSO_COPIES:
+                        raise
+            if part.link is not None and new is None:
+                _, new = stage(to, entries, self.name)
+                digest = new
+            write_record(to, self.name, SwapRecord(self.folder, part.base, new))
+            to.sync()
+        return digest
+
+    def place(self, entry: Locked | None) -> bool:
+        """Put all in place, or nothing: False. ``entry``: for the lock; None: it is removed."""
+        _write(self.anchor, self.name, ENTRY, None if entry is None else asdict(entry))
+        for number, label in enumerate(self.labels):
+            if not put(self._opened[label], self.name):
+                for done in reversed(self.labels[: number + 1]):
+                    roll_back(self._opened[done], self.name)
+                return False
+        return True
+
+    def finish(self) -> bool:
+        """Go on with what a dead process left, or take it back: False."""
+        staged = self._staged()
+        if self.deciding not in staged:
+            return False  # nothing is in place yet, or the lock covers it
+        if not self.is_decided():
+            for label in reversed(staged):
+                roll_back(self._opened[label], self.name)
+            return False
+        for label in staged:
+            to = self._opened[label]
+            if repair(to, self.name) is None:
+                with _opened(to, self.name) as (_, swap):
+                    swap.roll_forward()
+                repair(to, self.name)
+        return True
+
+    def is_decided(self) -> bool:
+        """Tell whether it counts as made; change nothing."""
+        if self.deciding not in self._staged():
+            return False
+        with open_own_folder(Place(self.anchor, self.name)) as home:
+            if is_gone(Place(home, ENTRY)):
+                return False
+        return record_in_place(self._opened[self.deciding], self.name) is not None
+
+    def entry(self) -> Locked | None:
+        """Return what the lock is to say; None: the skill was removed.
+
+        Raises as `lockfile.locked_from`, and OSError.
+        """
+        with open_own_folder(Place(self.anchor, self.name)) as home:
+            data = json.loads(read_below(home, ENTRY, MAX_BYTES).data)
+        return None if data is None else locked_from(data)
+
+    def clear(self) -> None:
+        """Remove what it needed; what may be somebody's edit stays."""
+        # What decides goes first: without it nothing is rolled forward, or back.
+        for label in sorted(self.labels, key=lambda one: one != self.deciding):
+            if is_ours(Place(self._opened[label], self.name)):
+                clear(self._opened[label], self.name)
+                self._opened[label].sync()  # before the record of it goes
+        if is_ours(Place(self.anchor, self.name)):
+            clear(self.anchor, self.name)
+
+    def _staged(self) -> list[str]:
+        """Return the labels of the places that are prepared, and not cleared yet, in order."""
+        opened = ((label, self._opened[label]) for label in self.labels)
+        there = [(label, one) for label, one in opened if is_ours(Place(one, self.name))]
+        return [label for label, one in there if record_in(one, self.name) is not None]
+
+
+def in_order(parts: Sequence[TargetChange]) -> list[TargetChange]:
+    """Return places in the order of their changes.
+
+    New links come first, since they lead nowhere yet; then the skill's files, then what takes the
+    place of something else, and last what is removed; of several removals the files go first.
+    """
+
+    def rank(part: TargetChange) -> int:
+        if part.link is None:
+            return 3
+        if part.link == "":
+            return 1
+        return 0 if part.base is None else 2
+
+    return sorted(parts, key=rank)

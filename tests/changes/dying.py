@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 
 from registry.changes import protocol
-from registry.disk import atomic
+from registry.disk import atomic, swap
 from tests.changes.planted import rows
 
 
@@ -44,7 +44,7 @@ def dies(registry, change, *, at=(protocol, "roll_forward_or_back"), edit=lambda
 def dies_between_two_renames(monkeypatch, registry, change, **edit):
     """Make one where the system knows no exchange, from here on."""
     monkeypatch.setattr(atomic, "_renameat2", lambda: None)
-    real, renames = protocol.rename_new, []
+    real, renames = swap.rename_new, []
 
     def rename(before, after):
         if renames:
@@ -53,6 +53,6 @@ def dies_between_two_renames(monkeypatch, registry, change, **edit):
         real(before, after)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(protocol, "rename_new", rename)
+        patch.setattr(swap, "rename_new", rename)
         dies(registry, change, at=(protocol, "sync_folder"), **edit)
     assert len(renames) == 1

@@ -81,6 +81,7 @@ TRACED = tuple(
         "disk/atomic.py",
         "disk/beneath.py",
         "disk/private.py",
+        "disk/swap.py",
         "db/write/journal.py",
         "db/interface.py",
         "db/sqlite/writer.py",

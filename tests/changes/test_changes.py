@@ -284,7 +284,7 @@ def test_a_source_that_may_not_be_written_says_so_and_nothing_happens(
     def refuse(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("registry.changes.protocol.rename_new", refuse)
+    monkeypatch.setattr("registry.disk.swap.rename_new", refuse)
     with pytest.raises(ChangeRefused, match="Permission denied"):
         create_files(registry.core, source, "beta", "beta", {"SKILL.md": DOCUMENT})
     monkeypatch.undo()
@@ -295,16 +295,16 @@ def test_a_source_that_may_not_be_written_says_so_and_nothing_happens(
 def test_where_beside_is_another_file_system_the_state_lies_inside(
     registry, source, root, monkeypatch
 ):
-    from registry.changes import protocol
+    from registry.disk import swap
 
-    real = protocol.rename_new
+    real = swap.rename_new
 
     def rename(staged, live):
         if not staged.path.startswith(str(root)):
             raise OSError(18, "Invalid cross-device link")
         real(staged, live)
 
-    monkeypatch.setattr(protocol, "rename_new", rename)
+    monkeypatch.setattr(swap, "rename_new", rename)
     create_files(registry.core, source, "beta", "beta", {"SKILL.md": DOCUMENT})
     monkeypatch.undo()
     assert (root / ".skill-registry" / "lock").exists()

@@ -8,10 +8,11 @@ import pytest
 
 from registry.catalog.copies import Fate, copies_of, fate
 from registry.catalog.resolve import resolve
-from registry.changes import copied, moves, protocol, recovery
+from registry.changes import copied, protocol
 from registry.changes.locking import under_locks
 from registry.changes.update import update_files
 from registry.db.read.listing import Filters
+from registry.disk.swap import Swap
 from registry.errors import (
     ChangePending,
     ChangeRefused,
@@ -293,13 +294,13 @@ def test_where_taking_back_fails_the_outcome_is_said_to_be_open(
             raise OSError(5, "Input/output error")
         real(entry, at, name)
 
-    def take_back(*_):
+    def roll_back(*_):
         failed.append(1)
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
         patch.setattr(protocol, "publish", publish)
-        patch.setattr(recovery, "take_back", take_back)
+        patch.setattr(Swap, "roll_back", roll_back)
         with pytest.raises(ChangePending):
             update(registry)
     assert failed
@@ -343,13 +344,14 @@ def test_only_the_copies_that_are_meant_are_changed(registry, places):
 
 def test_without_going_on_a_crash_would_leave_half(registry, places, monkeypatch):
     """The control of the tests above."""
-    monkeypatch.setattr(recovery, "go_on", lambda *_: None)
+    real = Swap.roll_forward
+    monkeypatch.setattr(Swap, "roll_forward", lambda *_: None)
     for _ in die_at(monkeypatch, 1):
         with pytest.raises(Dead):
             update(registry)
     registry.finish_changes()
     assert sorted(map(says, places)) == [AFTER, BEFORE, BEFORE]
-    assert moves.go_on is not recovery.go_on
+    assert Swap.roll_forward is not real
 
 
 def test_a_change_that_changes_nothing_has_nothing_to_say_of_copies(registry, places):

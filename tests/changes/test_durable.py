@@ -5,7 +5,7 @@ import os
 import pytest
 
 from registry.changes import protocol
-from registry.disk import atomic
+from registry.disk import atomic, swap
 from registry.errors import SkillChangedOnDisk
 from tests.conftest import write_skill
 
@@ -25,7 +25,7 @@ class Watch:
 
         monkeypatch.setattr(os, "fsync", fsync)
         for name in ("rename_new", "exchange"):
-            monkeypatch.setattr(protocol, name, self.seen(getattr(protocol, name)))
+            monkeypatch.setattr(swap, name, self.seen(getattr(swap, name)))
 
     def seen(self, rename):
         def renamed(one, other):
@@ -107,7 +107,7 @@ def test_an_edit_that_is_put_aside_is_on_the_disk(registry, root, tmp_path, monk
     """It slipped in before the rename, and its place is taken after it."""
     alpha, synced = write_skill(root / "alpha"), set()
     registry.sync(str(root), name="mine")
-    add, rename, real = protocol.add_entry, protocol.rename_new, os.fsync
+    add, rename, real = protocol.add_entry, swap.rename_new, os.fsync
 
     def add_entry(connection, entry):
         (alpha / "late.txt").write_text("late")
@@ -122,7 +122,7 @@ def test_an_edit_that_is_put_aside_is_on_the_disk(registry, root, tmp_path, monk
         real(descriptor)
 
     monkeypatch.setattr(protocol, "add_entry", add_entry)
-    monkeypatch.setattr(protocol, "rename_new", renamed)
+    monkeypatch.setattr(swap, "rename_new", renamed)
     monkeypatch.setattr(os, "fsync", fsync)
     with pytest.raises(SkillChangedOnDisk):
         registry.delete("alpha")

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from registry.changes import opening, protocol, recovery
+from registry.changes import opening, protocol
 from registry.db import interface as transactions
 from registry.db.sqlite import writer
-from registry.disk import atomic
+from registry.disk import atomic, swap
+from registry.disk.swap import Swap
 from registry.errors import ChangePending, DatabaseProblem, RegistryError
 from tests.changes import faults
 from tests.changes.faults import (
@@ -279,13 +280,13 @@ class TestControls:
 
     @pytest.mark.parametrize("change", ["update_copies"])
     def test_without_going_on_some_kill_leaves_copies_by_half(self, world, change, monkeypatch):
-        monkeypatch.setattr(recovery, "go_on", lambda *_: None)
+        monkeypatch.setattr(Swap, "roll_forward", lambda *_: None)
         assert any(broken for _, broken in killed_at_each_step(world, change))
 
     @pytest.mark.parametrize("change", ["update_copies"])
     def test_without_taking_back_some_error_leaves_copies_by_half(self, world, change, monkeypatch):
         monkeypatch.setattr(faults, "every_line", False)
-        monkeypatch.setattr(recovery, "take_back", lambda *_: None)
+        monkeypatch.setattr(Swap, "roll_back", lambda *_: None)
         kinds = frozenset({DISK, FSYNC})
 
         def fails(step, here):
@@ -301,8 +302,8 @@ class TestControls:
 
     @pytest.mark.parametrize("change", ["update"])
     def test_without_the_check_after_the_rename_some_edit_is_lost(self, world, change, monkeypatch):
-        monkeypatch.setattr(recovery, "_check", lambda *_: None)
-        monkeypatch.setattr(recovery, "_end_exchange", lambda *_: [])
+        monkeypatch.setattr(Swap, "unknown", lambda _: [])
+        monkeypatch.setattr(Swap, "_settle_exchange", lambda *_: None)
         monkeypatch.setattr(protocol, "publish", blind_publish)
 
         assert any(not edit_survives(here) for _, here in each_edit(world, change))
@@ -325,7 +326,7 @@ def unsynced_at_the_rename(world, change, monkeypatch, *, real=True):
     """Return the files and folders of the staged tree that nobody had synced before the rename."""
     synced: set[int] = set()
     missing: set[str] = set()
-    fsync, rename = os.fsync, protocol.rename_new
+    fsync, rename = os.fsync, swap.rename_new
 
     def noted(descriptor):
         if real:
@@ -341,6 +342,6 @@ def unsynced_at_the_rename(world, change, monkeypatch, *, real=True):
 
     with monkeypatch.context() as patch, world.open() as registry:
         patch.setattr(os, "fsync", noted)
-        patch.setattr(protocol, "rename_new", renamed)
+        patch.setattr(swap, "rename_new", renamed)
         CHANGES[change](registry)
     return missing

@@ -8,6 +8,7 @@ import pytest
 from registry.api import SkillRegistry
 from registry.changes import protocol, recovery
 from registry.db.sqlite.dialect import WriterLock
+from registry.disk import swap as disk_swap
 from registry.disk.locks import FileLock
 from registry.errors import DatabaseBusy
 from registry.settings import Settings
@@ -60,7 +61,7 @@ def update_one_file(registry):
 
 
 def before_the_swap(swap):
-    return (protocol, "exchange") if swap == "exchange" else (protocol, "rename_new")
+    return (disk_swap, "exchange") if swap == "exchange" else (disk_swap, "rename_new")
 
 
 @pytest.mark.parametrize("change", [update, update_one_file])
@@ -106,7 +107,7 @@ class TestUpdate:
 
 class TestDelete:
     def test_before_the_rename_nothing_happened(self, registry, root, alpha):
-        dies(registry, lambda it: it.delete("alpha"), at=(protocol, "rename_new"))
+        dies(registry, lambda it: it.delete("alpha"), at=(disk_swap, "rename_new"))
         assert recovered(registry, root) == {"alpha": BEFORE}
         assert registry.trash() == []
         assert list(state(root, "trash").iterdir()) == []
@@ -144,7 +145,7 @@ class TestCreate:
         dies(
             registry,
             lambda it: it.create("beta", description="New."),
-            at=(protocol, "rename_new"),
+            at=(disk_swap, "rename_new"),
         )
         assert recovered(registry, root) == {"alpha": BEFORE}
         assert not (root / "beta").exists()
@@ -157,7 +158,11 @@ class TestCreate:
     def test_what_is_restored_is_in_the_trash_or_back_as_it_was(self, registry, root, alpha, at):
         before = registry.get("alpha")
         registry.delete("alpha")
-        dies(registry, lambda it: it.restore("alpha"), at=(protocol, at))
+        dies(
+            registry,
+            lambda it: it.restore("alpha"),
+            at=(disk_swap if at == "rename_new" else protocol, at),
+        )
         if at == "rename_new":
             assert recovered(registry, root) == {}
             registry.restore("alpha")
@@ -192,7 +197,7 @@ def test_only_what_a_change_of_this_database_staged_is_cleared_away(
 ):
     def dies_while_staging(of, name):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("registry.changes.create.sync_tree", die)
+            patch.setattr("registry.disk.swap.sync_tree", die)
             with pytest.raises(Dead):
                 of.create(name, description="New.")
         return next(iter(set(os.listdir(ops)) - known))

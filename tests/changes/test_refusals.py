@@ -9,6 +9,7 @@ import pytest
 from registry.api import SkillRegistry
 from registry.changes import context, protocol
 from registry.changes.state import state_path
+from registry.disk import swap
 from registry.disk.locks import FileLock
 from registry.errors import (
     ChangePending,
@@ -233,7 +234,7 @@ def test_a_folder_that_holds_another_file_system_says_so(registry, root, alpha, 
     def refuse(*_):
         raise OSError(18, "Invalid cross-device link")
 
-    monkeypatch.setattr(protocol, "rename_new", refuse)
+    monkeypatch.setattr(swap, "rename_new", refuse)
     with pytest.raises(ChangeRefused, match="another file system"):
         registry.create("beta", description="x")
     monkeypatch.undo()
@@ -247,10 +248,10 @@ def test_what_the_disk_neither_confirms_nor_denies_is_not_called_undone(
     def fail(_):
         raise OSError(5, "Input/output error")
 
-    real = protocol.digest_of
+    real = swap.digest_of
     monkeypatch.setattr(protocol, "sync_folder", fail)
     monkeypatch.setattr(
-        protocol,
+        swap,
         "digest_of",
         lambda place: fail(place) if place.path.startswith(str(alpha)) else real(place),
     )

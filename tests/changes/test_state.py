@@ -12,6 +12,7 @@ import pytest
 from registry.api import SkillRegistry
 from registry.changes import protocol
 from registry.db.sqlite.writer import ensure_current  # the real one
+from registry.disk import swap
 from registry.errors import ChangeRefused, DatabaseProblem, NotInTrash
 from registry.settings import Settings
 from tests.changes.planted import NUMBER, seen, state_of
@@ -289,13 +290,13 @@ def test_a_deleted_skill_is_on_the_disk_in_the_trash_before_it_is_gone_from_its_
     registry, root, alpha, monkeypatch
 ):
     registry.update("alpha", kind="prompt")
-    noted, real = synced(monkeypatch), protocol.rename_new
+    noted, real = synced(monkeypatch), swap.rename_new
 
     def renamed(one, other):
         noted.clear()
         real(one, other)
 
-    monkeypatch.setattr(protocol, "rename_new", renamed)
+    monkeypatch.setattr(swap, "rename_new", renamed)
     trashed = registry.delete("alpha")
     kept = str(state_of(root, "trash", trashed.id))
     assert noted.index(kept) < noted.index(str(root))

@@ -11,7 +11,7 @@ import pytest
 from registry.api import SkillRegistry
 from registry.disk import atomic
 from registry.errors import LockMissing, PullRefused
-from registry.install import placing, several
+from registry.install import staging
 from registry.install.history import FOLDER, interrupted_targets, note_begun
 from registry.install.pull import at_work, remove, update
 from registry.install.targets import Target
@@ -209,11 +209,11 @@ def test_these_experiments_see_what_is_missing(killed, monkeypatch):
     monkeypatch.setattr(faults, "every_line", False)
     killed.begin(lambda place: place.pull("alpha"))
     with monkeypatch.context() as patch:
-        patch.setattr(several, "in_order", lambda parts: sorted(parts, key=lambda one: one.label))
+        patch.setattr(staging, "in_order", lambda parts: sorted(parts, key=lambda one: one.label))
         patch.setattr(faults, "every_step", True)  # between two renames there is only one
         seen = [killed.seen() for _ in killed.steps()]
         assert any(len(one) == 1 for one in seen)  # one agent has it, and the other has not
-    monkeypatch.setattr(several.Several, "found", classmethod(lambda *_: None))
+    monkeypatch.setattr(staging.GroupSwap, "found", classmethod(lambda *_: None))
     left = False
     for _ in killed.steps():
         with suppress(LockMissing):
@@ -244,9 +244,9 @@ def test_what_a_stranger_left_as_unfinished_leads_nowhere(place, project, labels
     planted.mkdir(mode=0o700)
     record = {"folder": folder, "labels": labels, "deciding": labels[0]}
     note_begun = {"folder": folder, "base": digest_of_folder(outside), "new": None, "entry": None}
-    (planted / several.RECORD).write_text(json.dumps(record))
-    (planted / several.ENTRY).write_text("null")
-    (planted / placing.NOTE).write_text(json.dumps(note_begun))
+    (planted / staging.GROUP).write_text(json.dumps(record))
+    (planted / staging.ENTRY).write_text("null")
+    (planted / staging.RECORD).write_text(json.dumps(note_begun))
     assert place.check() == {"alpha": "unchanged"}
     assert place.update() == [("alpha", "unchanged")]
     shutil.rmtree(planted, ignore_errors=True)

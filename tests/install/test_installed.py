@@ -8,8 +8,8 @@ import subprocess
 import pytest
 
 from registry.api import SkillRegistry
+from registry.disk import swap
 from registry.errors import LockFileInvalid
-from registry.install import placing
 from registry.install.pull import check, pull, put_back, remove, update
 from registry.install.targets import InstallOptions, Target
 from registry.settings import Settings
@@ -202,15 +202,15 @@ class TestEdits:
         place.pull("alpha", mode=mode)
         place.library.update("alpha", description="Two.")
         edited = project / (".agents" if mode == "link" else ".claude") / "skills/alpha/SKILL.md"
-        before, swap, swapped = tree(project), placing._swap, []
+        before, put_in_place, swapped = tree(project), swap.put_in_place, []
 
-        def edit_before_the_last(one, other, aside):
+        def edit_before_the_last(one, other):
             swapped.append(other.path)
             if other.path == str(edited.parent) and swapped.count(other.path) == 1:
                 edited.write_text("Mine now.")
-            swap(one, other, aside)
+            return put_in_place(one, other)
 
-        monkeypatch.setattr(placing, "_swap", edit_before_the_last)
+        monkeypatch.setattr(swap, "put_in_place", edit_before_the_last)
         assert place.update() == [("alpha", "edited")]
         assert str(edited.parent) in swapped
         before[str(edited.relative_to(project))] = (b"Mine now.", False)

@@ -9,10 +9,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from registry.disk import atomic
+from registry.disk import atomic, swap
 from registry.disk.locks import FolderLock
 from registry.errors import ExportRefused, PullRefused
-from registry.install import lockfile, placed, placing, plan, staging
+from registry.install import lockfile, plan, staging, transaction
 from tests.conftest import write_skill
 
 
@@ -47,22 +47,22 @@ def steps(monkeypatch):
 
     def exchange(one, other):
         noted.append(f"exchange {other.path}")
-        return placing_exchange(one, other)
+        return swap_exchange(one, other)
 
     def rename_new(old, new):
         noted.append(f"rename {new.path}")
-        return placing_rename(old, new)
+        return swap_rename(old, new)
 
     def replace(old, new):
         noted.append(f"rename {new.path}")
-        return staging_replace(old, new)
+        return swap_replace(old, new)
 
-    placing_exchange, placing_rename = placing.exchange, placing.rename_new
-    staging_replace = staging.replace
+    swap_exchange, swap_rename = swap.exchange, swap.rename_new
+    swap_replace = swap.replace
     monkeypatch.setattr(os, "fsync", fsync)
-    monkeypatch.setattr(staging, "replace", replace)
-    monkeypatch.setattr(placing, "exchange", exchange)
-    monkeypatch.setattr(placing, "rename_new", rename_new)
+    monkeypatch.setattr(swap, "replace", replace)
+    monkeypatch.setattr(swap, "exchange", exchange)
+    monkeypatch.setattr(swap, "rename_new", rename_new)
 
     def since(folder, kind=""):
         """Return the steps below a folder, without the names that are made by chance."""
@@ -180,7 +180,7 @@ def test_what_fails_is_named_with_its_own_path_and_in_words(library, to, tmp_pat
     assert refused.value.facts["path"] == str(tmp_path / "file")
     assert refused.value.facts["reason"] == "Not a directory"
     for fail, expected in failures(to):
-        monkeypatch.setattr(placing, "stage", fail)
+        monkeypatch.setattr(staging, "stage", fail)
         monkeypatch.setattr("registry.install.export.replace_file", fail)
         with pytest.raises(PullRefused) as caught:
             pull(library, to, "alpha")
@@ -204,7 +204,7 @@ def test_a_check_that_fails_is_named_with_its_own_path(library, to, monkeypatch)
 
 
 def test_what_is_in_the_making_is_cleared_up_batch_by_batch(library, to, monkeypatch):
-    monkeypatch.setattr(placed, "BATCH", 1)
+    monkeypatch.setattr(transaction, "BATCH", 1)
     seen, real = [], plan.content_of
 
     def content_of(core, skill):
@@ -234,7 +234,7 @@ def test_interrupted_between_two_renames_the_old_folder_is_back(library, to, mon
     pull(library, to, "alpha")
     old = (to / "alpha" / "SKILL.md").read_bytes()
     library.update("alpha", description="Two.")
-    calls, real = [], placing.rename_new
+    calls, real = [], swap.rename_new
 
     def rename_new(staged, target):
         calls.append(target)
@@ -242,7 +242,7 @@ def test_interrupted_between_two_renames_the_old_folder_is_back(library, to, mon
             raise KeyboardInterrupt
         real(staged, target)
 
-    monkeypatch.setattr(placing, "rename_new", rename_new)
+    monkeypatch.setattr(swap, "rename_new", rename_new)
     with pytest.raises(KeyboardInterrupt):
         pull(library, to, "alpha")
     assert (to / "alpha" / "SKILL.md").read_bytes() == old

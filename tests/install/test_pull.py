@@ -10,11 +10,11 @@ import sqlite3
 import pytest
 
 from registry.api import SkillRegistry
-from registry.disk import atomic
+from registry.disk import atomic, swap
 from registry.disk import atomic as change_files
 from registry.disk.paths import STATE_SUFFIX
 from registry.errors import LockFileInvalid, PullClash, PullRefused, SkillInaccessible
-from registry.install import content, placing, staging
+from registry.install import content, staging
 from registry.settings import Settings, data_folder
 from tests import program
 from tests.changes import faults
@@ -275,27 +275,27 @@ def way(request, monkeypatch):
 def test_an_edit_in_the_moment_of_the_swap_wins(library, to, monkeypatch, way):
     pull(library, to, "alpha")
     library.update("alpha", description="Two.")
-    swap = placing._swap
+    put_in_place = swap.put_in_place
 
-    def edited_first(one, other, aside):
+    def edited_first(one, other):
         (to / "alpha" / "SKILL.md").write_text("Mine now.")
-        monkeypatch.setattr(placing, "_swap", swap)
-        swap(one, other, aside)
+        monkeypatch.setattr(swap, "put_in_place", put_in_place)
+        return put_in_place(one, other)
 
-    monkeypatch.setattr(placing, "_swap", edited_first)
+    monkeypatch.setattr(swap, "put_in_place", edited_first)
     assert pull(library, to, "alpha", force=True) == [("alpha", "edited")]
     assert (to / "alpha" / "SKILL.md").read_text() == "Mine now."
     assert sorted(path.name for path in to.iterdir()) == ["alpha", "skills.lock.json"]
 
 
 def test_a_folder_made_or_removed_in_that_moment_is_left_as_it_is(library, to, monkeypatch):
-    rename_new, exchange = placing.rename_new, placing.exchange
+    rename_new, exchange = swap.rename_new, swap.exchange
 
     def made(staged, target):
         os.mkdir(target.path)
         rename_new(staged, target)
 
-    monkeypatch.setattr(placing, "rename_new", made)
+    monkeypatch.setattr(swap, "rename_new", made)
     assert pull(library, to, "alpha") == [("alpha", "edited")]
     monkeypatch.undo()
     os.rmdir(to / "alpha")
@@ -306,7 +306,7 @@ def test_a_folder_made_or_removed_in_that_moment_is_left_as_it_is(library, to, m
         os.rename(target.path, to.parent / "away")
         exchange(staged, target)
 
-    monkeypatch.setattr(placing, "exchange", removed)
+    monkeypatch.setattr(swap, "exchange", removed)
     assert pull(library, to, "alpha") == [("alpha", "edited")]
     assert sorted(path.name for path in to.iterdir()) == ["skills.lock.json"]
 
@@ -315,7 +315,7 @@ def test_a_full_disk_leaves_the_old_and_no_litter(library, to, monkeypatch, way)
     pull(library, to, "alpha")
     old = tree(to / "alpha")
     library.update("alpha", description="Two.")
-    write_file = placing.write_file
+    write_file = staging.write_file
     for failing in ("logo.png", "note.json"):
 
         def write(place, data, mode=0o644, failing=failing):
@@ -323,7 +323,7 @@ def test_a_full_disk_leaves_the_old_and_no_litter(library, to, monkeypatch, way)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), place.path)
             write_file(place, data, mode)
 
-        for module in (placing, atomic):
+        for module in (staging, atomic):
             monkeypatch.setattr(module, "write_file", write)
         with pytest.raises(PullRefused, match="No space left"):
             pull(library, to, "alpha")
@@ -418,15 +418,16 @@ def test_killed_before_the_lock_file_is_written_the_folder_is_still_known_as_pul
 def test_these_experiments_see_what_is_missing(killed, monkeypatch):
     monkeypatch.setattr(faults, "every_line", False)  # which knows the lines of the program only
 
-    def in_place(one, other, _aside):
+    def in_place(one, other):
         shutil.rmtree(other.path)
         shutil.move(one.path, other.path)
+        return one
 
     with monkeypatch.context() as patch:
-        patch.setattr(placing, "_swap", in_place)
+        patch.setattr(swap, "put_in_place", in_place)
         assert not all(killed.whole() for _ in killed.steps())
-    monkeypatch.setattr(placing, "clear", lambda to, name: shutil.rmtree(to.path_of(name)))
-    monkeypatch.setattr(placing, "read_note", lambda _room: None)
+    monkeypatch.setattr(staging, "clear", lambda to, name: shutil.rmtree(to.path_of(name)))
+    monkeypatch.setattr(staging, "read_record", lambda _room: None)
     killed.reset()
     assert pull(killed.library, killed.to)[0] == ("alpha", "edited")
 

@@ -315,7 +315,7 @@ class TestCreate:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(change_files, "rename_new", fail)
-        monkeypatch.setattr("registry.changes.protocol.rename_new", fail, raising=False)
+        monkeypatch.setattr("registry.disk.swap.rename_new", fail, raising=False)
         kind, message = refused("create_skill", WEATHER)
         assert kind in {"DirectoryCreationFailed", "FileWriteFailed"}
         assert str(workspace) in message
@@ -574,7 +574,7 @@ class TestDelete:
         def fail(*_):
             raise OSError(16, "Device or resource busy")
 
-        monkeypatch.setattr("registry.changes.protocol.rename_new", fail)
+        monkeypatch.setattr("registry.disk.swap.rename_new", fail)
         kind, message = refused("delete_skill", name="weather_lookup")
         assert kind == "DirectoryRemovalFailed"
         assert message.startswith(f"Failed to remove directory '{workspace / 'weather_lookup'}': ")

@@ -291,7 +291,7 @@ class Host:
 
         signal.signal(signal.SIGUSR1, arm)
         # What a change, and what a sync does while it holds the lock of all writers.
-        recovery.put_in_place = self._standing(recovery.put_in_place)
+        recovery.replace_version = self._standing(recovery.replace_version)
         apply.publish = self._standing(apply.publish)
 
     def _standing(self, real: Any) -> Any:

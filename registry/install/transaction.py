@@ -8,20 +8,19 @@ from typing import Final
 from registry.core import Core
 from registry.disk.atomic import Place, remove_tree
 from registry.disk.beneath import Folder
-from registry.install import lockfile, placing
+from registry.install import lockfile, staging
 from registry.install.content import Entry
 from registry.install.history import Replaced
 from registry.install.lockfile import Locked
 from registry.install.plan import InstallPlan
-from registry.install.several import Part, Several
-from registry.install.staging import alone, staging_dirs, stale_drafts
+from registry.install.staging import GroupSwap, TargetChange, alone, staging_dirs, stale_drafts
 from registry.install.targets import LOCK_DIR, InstallOptions, Target
 
 BATCH: Final = 100
 """Skills after which the lock file is written; until then staging directories tell the state."""
 
 
-class Placed(InstallPlan):
+class InstallTransaction(InstallPlan):
     """What is in place below the folder of a lock, for as long as nobody else may change it."""
 
     def __init__(
@@ -65,70 +64,78 @@ class Placed(InstallPlan):
             remove_tree(Place(self._anchor, draft))
         for name in staging_dirs(self._anchor):
             known = self._target.known_labels()
-            several = Several.found(self._anchor, name, known, self.folder_at)
-            if several is not None:
-                if several.finish():
-                    self.note(several.record.folder, several.entry())
-                self._behind.append(several.clear)
+            group = GroupSwap.found(self._anchor, name, known, self.folder_at)
+            if group is not None:
+                if group.finish():
+                    self.note(group.folder, group.entry())
+                self._behind.append(group.clear)
                 continue
-            note = placing.note_in(self._anchor, name)
+            note = staging.record_in(self._anchor, name)
             if note is not None and note.entry is None:
                 continue  # of a change that begins elsewhere
-            if note is not None and placing.repair(self._anchor, name) is not None:
+            if note is not None and staging.repair(self._anchor, name) is not None:
                 self.note(note.folder, note.entry)
-            self._behind.append(lambda name=name: placing.clear(self._anchor, name))  # type: ignore[misc]
+            self._behind.append(lambda name=name: staging.clear(self._anchor, name))  # type: ignore[misc]
 
     def _carry_out(
-        self, folder: str, parts: Sequence[Part], entries: Sequence[Entry], entry: Locked | None
+        self,
+        folder: str,
+        parts: Sequence[TargetChange],
+        entries: Sequence[Entry],
+        entry: Locked | None,
     ) -> bool:
         """Change the places of a skill, all or none; False: somebody was there meanwhile."""
         if entry is not None and [one.label for one in parts] == [LOCK_DIR]:
             placed = self._change_here(folder, parts[0], entries, entry)
         else:
-            placed = self._change_several(folder, parts, entries, entry)
+            placed = self._change_group(folder, parts, entries, entry)
         if len(self._behind) >= BATCH:
             self.flush()
         return placed
 
-    def _change_several(
-        self, folder: str, parts: Sequence[Part], entries: Sequence[Entry], entry: Locked | None
+    def _change_group(
+        self,
+        folder: str,
+        parts: Sequence[TargetChange],
+        entries: Sequence[Entry],
+        entry: Locked | None,
     ) -> bool:
         opened = {one.label: self.folder_at(one.label) for one in parts}
-        several = Several.begin(self._anchor, folder, parts, opened)
+        group = GroupSwap.begin(self._anchor, folder, parts, opened)
         try:
-            made = several.stage(parts, entries)
+            made = group.stage(parts, entries)
             entry = entry if entry is None or not made else replace(entry, digest=made)
-            placed = several.place(entry)
+            placed = group.place(entry)
         except BaseException:
             with suppress(OSError):
-                if not several.finish():
-                    several.clear()
+                if not group.finish():
+                    group.clear()
             raise
         if not placed:
-            several.clear()
+            group.clear()
             return False
         self.note(folder, entry)
-        self._behind.append(several.clear)
+        self._behind.append(group.clear)
         return True
 
     def _change_here(
-        self, folder: str, part: Part, entries: Sequence[Entry], entry: Locked
+        self, folder: str, part: TargetChange, entries: Sequence[Entry], entry: Locked
     ) -> bool:
         """Put a skill into the folder of the lock itself: one rename is all."""
-        name, new = placing.stage(self._anchor, entries)
-        note = placing.Note(folder, part.base, new, replace(entry, digest=new))
+        name, new = staging.stage(self._anchor, entries)
+        note = staging.SwapRecord(folder, part.base, new, replace(entry, digest=new))
         try:
-            placed = placing.place(self._anchor, name, note)
+            placed = staging.place(self._anchor, name, note)
         except BaseException:
             with suppress(OSError):
-                if placing.repair(self._anchor, name) is None:
-                    placing.clear(self._anchor, name)
+                staging.roll_back(self._anchor, name)
+                staging.clear(self._anchor, name)
             raise
         if not placed:
-            placing.clear(self._anchor, name)
+            staging.clear(self._anchor, name)
             return False
         self.note(folder, note.entry)
-        self._behind.append(lambda: placing.clear(self._anchor, name))
+        self._behind.append(lambda: staging.clear(self._anchor, name))
         return True
 
     def _open(self, label: str) -> Folder:
