@@ -555,9 +555,9 @@ class NativeToolset(Toolset):
         return {"deleted": {**gone, "trash_id": trashed.id}, "copies": done}
 
     def _fate(self, changed: StoredSkill, before: Sequence[StoredSkill]) -> Fate:
-        told = self._view.localized
-        before = [one._replace(skill=told(one.skill)) for one in before]
-        return fate(self._core.reader, changed, before, told)
+        localized = self._view.localized
+        before = [one._replace(skill=localized(one.skill)) for one in before]
+        return fate(self._core.reader, changed, before, localized)
 
     def _copies(
         self, stored: StoredSkill, *, chosen: bool
