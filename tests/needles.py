@@ -24,7 +24,10 @@ JOINED = 64
 """Texts that parts of a pattern after one another may have together."""
 
 SHORTEST = 2
-"""Bytes of a needle that is worth looking for."""
+"""Bytes of a needle that is worth looking for, unless it is one of `SIGNS`."""
+
+SIGNS = frozenset("@")
+"""Single characters that are rare enough to be needles."""
 
 LONGEST = 8
 """Bytes that are kept of a needle in a set of more than `MANY`; a shorter one is found sooner."""
@@ -68,7 +71,7 @@ _TIMES = {
         ).split(),
         2,
     ),
-    **dict.fromkeys(("> ", "ne ", "use ", "x "), 2),
+    **dict.fromkeys(("> ", "@", "ne ", "use ", "x "), 2),
     **dict.fromkeys(
         (
             '(" (\' ," -f -o 100 40 50 any before call change complete content context cp '
@@ -224,7 +227,7 @@ def _shortest(needles):
 
 
 def _worth(needles):
-    return needles is not None and min(map(len, needles), default=0) >= SHORTEST
+    return bool(needles) and all(len(one) >= SHORTEST or one in SIGNS for one in needles)
 
 
 def _often(needles):

@@ -106,8 +106,9 @@ class Browse:
     ) -> Sequence[Skill]:
         """Return what `list` does, without counting how many there are in all."""
         chosen, reader = self._matching(wanted), self.core.reader
-        bounds = {"limit": limit, "offset": offset}
-        found = listing.listing_of(reader, chosen, sort=sort, reverse=reverse, **bounds)
+        found = listing.listing_of(
+            reader, chosen, sort=sort, reverse=reverse, limit=limit, offset=offset
+        )
         return self.localized_all(found)
 
     def search(self, queries: Sequence[str], wanted: Filters, *, limit: int, offset: int) -> Found:

@@ -1,4 +1,4 @@
-"""Sources that this user added on this machine, as the user's own folder remembers them.
+"""Sources that this user added on this machine, remembered in the user's own folder.
 
 On a server a host is only a claim: whoever may write there can register any folder of any machine
 under that machine's name, and its next sync would upload it. So a source of a server is read,
@@ -77,7 +77,7 @@ def former_addresses(backend: Backend) -> dict[str, str]:
 
 
 def address_of(identity: str) -> str:
-    """Return the address in the identity of a server's database, as it is shown."""
+    """Return the address in the identity of a server's database, without secrets."""
     address, _, where = identity.rpartition(" [")
     further = ", ".join(f"{key}={value}" for key, value in literal_eval(f"[{where}"))
     return masked(f"{address} ({further})" if further else address)

@@ -1,4 +1,4 @@
-"""Who makes a change: the tool, the client that called it, and the command that it belongs to.
+"""The audit context: tool, client and command that make a change.
 
 The tool and the client are recorded for people to read; nothing is decided by them. ``command`` is
 the random number of one run of the program, by which `undo` finds all changes of that run.
@@ -32,7 +32,7 @@ _CONTEXT: Final = ContextVar("audit_context", default=_UNKNOWN)
 
 
 def current_context() -> AuditContext:
-    """Return who is at work in this context."""
+    """Return the current audit context."""
     return _CONTEXT.get()
 
 
@@ -40,7 +40,7 @@ def current_context() -> AuditContext:
 def audit_context(
     tool: str | None = None, client: str | None = None, *, command: str | None = None
 ) -> Iterator[None]:
-    """Set who makes the changes in a block. None keeps the value of the surrounding block.
+    """Set the audit context of a block. None keeps the value of the surrounding block.
 
     ``command``: an empty string means that the changes belong to no command.
     """

@@ -33,7 +33,7 @@ def copy(
     target: Backend,
     progress: Callable[[str, int, int | None], None] = lambda _doing, _done, _total: None,
 ) -> CopyCounts:
-    """Copy everything that readers see, as it is at one moment, and its past.
+    """Copy a snapshot of the registry with its history.
 
     What this machine's sources are called is told in the words of the target: in a file they have
     no host. Unfinished changes and syncs stay where they are, and so

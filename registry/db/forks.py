@@ -1,56 +1,44 @@
-"""What a process owes a child that it forks: no thread amid a call, and all begun anew there.
+"""Fork safety: a fork waits for calls in progress, and the child opens its own connections.
 
-A child inherits what SQLite remembers of the locks of its process, but not the locks: it would read
-and write without them, and lose what it wrote (https://sqlite.org/howtocorrupt.html, 2.6). So the
-child closes every connection it inherited before it opens one, which is safe as long as no other
-thread was inside the database: a fork waits for that moment.
+A child inherits what SQLite remembers of its parent's locks, but not the locks: it would read and
+write without them, and lose what it wrote (https://sqlite.org/howtocorrupt.html, 2.6). So the child
+closes each inherited connection before it opens one, which is safe if no other thread was inside
+the database when the process forked.
 """
 
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Final, Protocol
+from typing import Any, Final
 from weakref import WeakSet
 
-LEAVE_SECONDS: Final = 10.0
+WAIT_SECONDS: Final = 10.0
 """How long a fork, or a close, waits for calls and writes of other threads to end."""
 
 
-class Forkable(Protocol):
-    """Something that a child must begin anew."""
-
-    def forked(self, *, idle: bool) -> None:
-        """Forget in the child what was the parent's.
-
-        ``idle``: no thread was amid a call, so what was inherited may be closed.
-        """
-
-
-class Busy:
-    """Entered by a thread for as long as it is inside a database; may be nested."""
+class DatabaseActivity:
+    """Counts the threads that are inside any database of this process; ``with`` may be nested."""
 
     def __init__(self) -> None:
         self._own = threading.local()
-        self.forked()
+        self.idle_at_fork = True
+        self.restart()
 
-    def forked(self) -> None:
-        """Begin anew: of all threads that were inside, at most this one is in this process."""
-        self._changed = threading.Condition(threading.Lock())
+    def restart(self) -> None:
+        """Begin in a forked child, in which only this thread exists."""
+        self._changed = threading.Condition()
         self._inside = int(self._depth > 0)
-        self._shut_out = False
-        self._idle = True
+        self._is_shut = False
 
     @property
     def _depth(self) -> int:
-        """How many times this thread has entered."""
         return getattr(self._own, "depth", 0)
 
     def __enter__(self) -> None:
         if not self._depth:
             with self._changed:
-                while self._shut_out:
-                    self._changed.wait()
+                self._changed.wait_for(lambda: not self._is_shut)
                 self._inside += 1
         self._own.depth = self._depth + 1
 
@@ -59,62 +47,55 @@ class Busy:
         if not self._depth:
             with self._changed:
                 self._inside -= 1
-                if self._shut_out:
+                if self._is_shut:
                     self._changed.notify_all()
 
     def before_fork(self) -> None:
-        """Keep other threads out, and wait until all that are inside have left."""
-        self._idle = self._shut() and not self._depth
+        """Keep other threads out, and wait for those inside."""
+        self.idle_at_fork = self._shut() and not self._depth
 
-    def after_fork(self) -> None:
-        """Let the parent's threads in again."""
+    def open(self) -> None:
+        """Let other threads in again."""
         with self._changed:
-            self._shut_out = False
+            self._is_shut = False
             self._changed.notify_all()
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
-        """Be the only thread inside; False: others did not leave in time."""
-        left = self._shut()
+        """Be the only thread inside; yields False if others did not leave in time."""
         try:
-            yield left
+            yield self._shut()
         finally:
-            self.after_fork()
+            self.open()
 
     def _shut(self) -> bool:
-        """Keep other threads out until `after_fork`; False: some did not leave in time."""
-        mine = int(self._depth > 0)
         with self._changed:
-            while self._shut_out:  # by another thread
-                self._changed.wait()
-            self._shut_out = True
-            return self._changed.wait_for(lambda: self._inside == mine, LEAVE_SECONDS)
-
-    @property
-    def idle(self) -> bool:
-        """Whether nobody was inside when the process forked."""
-        return self._idle
+            self._changed.wait_for(lambda: not self._is_shut)
+            self._is_shut = True
+            mine = int(self._depth > 0)
+            return self._changed.wait_for(lambda: self._inside == mine, WAIT_SECONDS)
 
 
-busy: Final = Busy()
-"""Of all databases of this process."""
+activity: Final = DatabaseActivity()
 
-_known: WeakSet[Forkable] = WeakSet()
+_reopening: WeakSet[Any] = WeakSet()
 
 
-def begin_anew(one: Forkable) -> None:
-    """Have ``one`` told in each forked child, before anything else happens there."""
-    _known.add(one)
+def reopen_in_child(one: Any) -> None:
+    """Call ``one.forked(idle=...)`` in each forked child.
+
+    ``idle``: no thread was amid a call, so inherited connections may be closed.
+    """
+    _reopening.add(one)
 
 
 def _in_child() -> None:
-    idle = busy.idle
-    busy.forked()
-    for one in list(_known):
-        with suppress(Exception):  # each is told
-            one.forked(idle=idle)
+    activity.restart()
+    for one in list(_reopening):
+        with suppress(Exception):  # all the others are told, too
+            one.forked(idle=activity.idle_at_fork)
 
 
 os.register_at_fork(
-    before=busy.before_fork, after_in_parent=busy.after_fork, after_in_child=_in_child
+    before=activity.before_fork, after_in_parent=activity.open, after_in_child=_in_child
 )

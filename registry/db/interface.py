@@ -1,4 +1,4 @@
-"""What a database must be able to do: the interface that SQLite and PostgreSQL implement.
+"""The interface of a database, which SQLite and PostgreSQL implement.
 
 Reads and writes are written once, for both databases, with ``?`` for values. What the two say in
 different words is an attribute or a method here, and stands in ``db/sqlite`` and ``db/postgres``,
@@ -67,7 +67,7 @@ MAX_INTEGER: Final = (1 << 63) - 1
 
 
 def storable(parameters: Sequence[object]) -> list[object]:
-    """Replace what no stored value holds, so that it just finds nothing.
+    """Replace values that can't be stored, so that they find nothing.
 
     Such are surrogates and NUL in a text, and numbers of more than 64 bits.
     """
@@ -104,7 +104,7 @@ Condition: TypeAlias = tuple[str, Sequence[object]]
 
 
 class SearchTerms(NamedTuple):
-    """What a query is going to look for, as `catalog.search.rank` chooses once it knows counts.
+    """The words of a query, from which `catalog.search.rank` chooses by their counts.
 
     ``typed``: words with what may stand for each that nobody has; ``compounds`` count where heads
     have them; ``lay`` and ``foreign`` are other words for what was typed.
@@ -131,7 +131,7 @@ class SearchLimits(NamedTuple):
 
 
 class HitMetadata(NamedTuple):
-    """What is told of a skill along with that it was found: its source's rank, its sketch, head."""
+    """What comes with a hit: precedence of its source, sketch, head."""
 
     strength: Precedence
     sketch: bytes | None
@@ -195,10 +195,10 @@ class SyncLock(Protocol):
     """Held for as long as a sync runs; another sync of the same sources waits or gives up."""
 
     def acquire(self, wait: float) -> bool:
-        """Take the lock, trying for ``wait`` seconds; False: somebody else holds it."""
+        """Take the lock, trying for ``wait`` seconds; False: another process holds it."""
 
     def owner(self) -> str:
-        """Say who holds it, in words."""
+        """Describe the holder."""
 
     def now_ns(self) -> int:
         """Return the current time, by the clock that stamps files where that can be told."""
@@ -250,7 +250,7 @@ class Writer(ABC):
             raise self._translate(error, wait) from error
 
     def reserve(self, count: int) -> int | None:  # noqa: ARG002
-        """Return the first of so many numbers of versions; None: staging them takes turns, too."""
+        """Reserve ``count`` ids of versions and return the first; None: stage under the lock."""
         return None
 
     def update_statistics(self) -> None:  # noqa: B027  # a file has nothing to do
@@ -266,7 +266,7 @@ class Writer(ABC):
 
     @abstractmethod
     def _translate(self, error: "DBAPIError", wait: float) -> RegistryError:
-        """Turn an error of the driver into ours."""
+        """Translate an error of the driver into ours."""
 
 
 T = TypeVar("T")
@@ -296,14 +296,14 @@ class TextIndex(ABC):
         most: int,
         to: SearchLimits,
     ) -> None:
-        """Ask at once for what a search is about to need, where one waits for answers."""
+        """Ask at once for all that a search will need, if the backend pipelines."""
 
     def metadata(self, _ids: Sequence[int]) -> dict[int, HitMetadata]:
-        """Return what came along of skills that were found; of some, or none."""
+        """Return what came with hits; perhaps of some only."""
         return {}
 
     def forget(self) -> None:  # noqa: B027
-        """Let go of what was expected and told."""
+        """Forget what was expected."""
 
     @abstractmethod
     def counts(
@@ -348,10 +348,10 @@ class Reader(ABC):
     """That a number, which comes before, is one of those in a parameter that is a JSON array."""
 
     index: TextIndex
-    """What asks the full-text index of this database."""
+    """Asks the full-text index of this database."""
 
     own: str = "1"
-    """1 as SQL for a source ``src`` that belongs to who asks, else 0; in a file each does."""
+    """SQL: 1 if the source ``src`` belongs to the current role, else 0. In a file always 1."""
 
     json_each: str
     """The table of the elements of the JSON array in ``{}``; call it ``e``."""
@@ -383,12 +383,12 @@ class Reader(ABC):
 
     @property
     def visibility(self) -> Visibility:
-        """What is seen of projects: here all of it, as of no place; see `db.scoped_reader`."""
+        """Which projects are visible: here all; see `db.scoped_reader`."""
         return EVERYTHING
 
     @abstractmethod
     def state(self) -> State:
-        """Say how the schema relates to this program; no database is an empty one.
+        """Compare the schema with this program; a missing database is empty.
 
         Raises `DatabaseProblem` and its subclasses.
         """
@@ -407,18 +407,20 @@ class Reader(ABC):
             return [self.rows(*question) for question in questions]
 
     def pipeline(self, _question: Select) -> "Callable[[], list[tuple[Any, ...]]] | None":
-        """Ask with what a snapshot is asked next, where one waits for answers; None: here not."""
+        """Queue this SELECT with the snapshot's next one. None: the backend doesn't pipeline."""
         return None
 
     def finish(self) -> None:  # noqa: B027  # a file has nothing to wait for
-        """Let a snapshot end with what is asked next, which is the last."""
+        """End the snapshot with its next SELECT."""
 
     def query_visible(self, question: "Callable[[Visibility], Select]") -> list[tuple[Any, ...]]:
         """Return the rows of a SELECT that depends on the `visibility`."""
         return self.rows(*question(self.visibility))
 
-    def streamed(self, question: "Callable[[Visibility], Select]") -> Iterable[tuple[Any, ...]]:
-        """Yield what `query_visible` returns, without holding it where that can be avoided."""
+    def stream_visible(
+        self, question: "Callable[[Visibility], Select]"
+    ) -> Iterable[tuple[Any, ...]]:
+        """Yield what `query_visible` returns, without holding all rows if possible."""
         return self.stream(*question(self.visibility))
 
     def last_visibility(self) -> Visibility:
@@ -426,7 +428,7 @@ class Reader(ABC):
         return self.visibility
 
     def last_roots(self) -> list[str] | None:
-        """Return the folders of this host's sources, where `query_visible` was told; None: ask."""
+        """Return the folders of this host's sources, if `query_visible` read them."""
         return None
 
     def paged(
@@ -447,12 +449,12 @@ class Reader(ABC):
 
     @property
     def keeps_writers_out(self) -> bool:
-        """Whether nobody can write for as long as somebody reads."""
+        """True if readers block writers."""
         return False
 
     @abstractmethod
     def version(self) -> int | None:
-        """Return a number that is another one when the database has changed.
+        """Return a number that changes with the database.
 
         It means something only beside numbers that the same thread got. None: there is no database.
         """
@@ -469,7 +471,7 @@ class Reader(ABC):
         """Close the connections of all threads."""
 
     def remembered(self, name: str, load: "Callable[[Reader], T]") -> T:
-        """Return what ``load`` made of the database, made anew when the database has changed.
+        """Return the result of ``load``, cached until the database changes.
 
         Each thread has its own: on SQLite only its own connection can tell it of a change.
         """
@@ -484,7 +486,7 @@ class Reader(ABC):
         return memory[name][1]
 
     def recalls(self, name: str) -> bool:
-        """Tell whether something is remembered by this name, be it of an earlier state."""
+        """Tell whether a result of this name is cached, perhaps an outdated one."""
         return name in self._local.__dict__.get("memory", ())
 
 
@@ -502,12 +504,12 @@ class Backend(ABC):
 
     @property
     def path(self) -> str:
-        """The database as it is shown: a file, or an address without its password."""
+        """The database for messages: a file, or an address without its password."""
         return self.reader.path
 
     @property
     def shared(self) -> bool:
-        """Whether others use it, too, so that its schema is upgraded only when somebody says so."""
+        """Whether other machines use it: then only `db upgrade` upgrades its schema."""
         return False
 
     @property

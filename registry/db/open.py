@@ -1,4 +1,4 @@
-"""From what people give as the database to what is behind it."""
+"""Open the database that a path or address names."""
 
 import os
 import platform
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SQLITE: Final = "sqlite:///"
 
 _MEMORY: Final = (":memory:", "sqlite://", "sqlite:///:memory:")
-"""A database that nobody keeps, as SQLite's users write it."""
+"""Names of a temporary database, as in SQLite."""
 
 _FORMS: Final = "a path, sqlite:///PATH, or postgresql+psycopg://USER@HOST/DATABASE"
 
@@ -32,7 +32,7 @@ _MANGLED: Final = re.compile(
 """An address that lost a slash, at the beginning or below a folder; or one that lost its colon."""
 
 _SECRET: Final = re.compile(r":.*@|pass(?:word|wd)?\s*=|pwd\s*=", re.IGNORECASE | re.DOTALL)
-"""What gives away that a password may stand in it, however the rest of an address is broken."""
+"""Signs of a password in a broken address."""
 
 
 def open_backend(

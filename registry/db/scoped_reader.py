@@ -21,7 +21,7 @@ _SOURCES = (
 
 
 class ScopedReader(Reader):
-    """A reader whose `visibility` is that of who works in ``folders`` on ``host``.
+    """A reader with the `visibility` of a user who works in ``folders`` on ``host``.
 
     ``folders`` are absolute and resolved. ``is_ours`` tells whether a source at a path is one that
     this user added or adopted: a stranger's claim hides nothing. All else is the reader's.
@@ -54,7 +54,7 @@ class ScopedReader(Reader):
 
     @property
     def visibility(self) -> Visibility:
-        """What is seen of projects; one statement."""
+        """The current visibility; one statement."""
         if self._host:  # a server would be asked as often whether anything has changed
             kept: list[Visibility] | None = getattr(self._local, "kept", None)
             if kept:
@@ -127,11 +127,11 @@ class ScopedReader(Reader):
         return self._reader.many(questions)
 
     def pipeline(self, question: Select) -> Callable[[], list[tuple[Any, ...]]] | None:
-        """Ask with what a snapshot is asked next, where one waits for answers."""
+        """Queue this SELECT with the snapshot's next one."""
         return self._reader.pipeline(question)
 
     def finish(self) -> None:
-        """Let a snapshot end with what is asked next."""
+        """End the snapshot with its next SELECT."""
         self._reader.finish()
 
     def query_visible(self, question: Callable[[Visibility], Select]) -> list[tuple[Any, ...]]:
@@ -147,9 +147,9 @@ class ScopedReader(Reader):
         self._known, seen = now, self._seen(now)
         return found if seen == guess else self._reader.rows(*question(seen))
 
-    def streamed(self, question: Callable[[Visibility], Select]) -> Iterable[tuple[Any, ...]]:
+    def stream_visible(self, question: Callable[[Visibility], Select]) -> Iterable[tuple[Any, ...]]:
         """Yield what `query_visible` returns."""
-        return self.query_visible(question) if self._host else super().streamed(question)
+        return self.query_visible(question) if self._host else super().stream_visible(question)
 
     def paged(
         self, question: Callable[[Visibility], tuple[Select, Select]]
@@ -174,11 +174,11 @@ class ScopedReader(Reader):
 
     @property
     def keeps_writers_out(self) -> bool:
-        """Whether nobody can write for as long as somebody reads."""
+        """True if readers block writers."""
         return self._reader.keeps_writers_out
 
     def version(self) -> int | None:
-        """Return a number that is another one when the database has changed."""
+        """Return a number that changes with the database."""
         return self._reader.version()
 
     @contextmanager
@@ -199,7 +199,7 @@ class ScopedReader(Reader):
         self._reader.close()
 
     def recalls(self, name: str) -> bool:
-        """Tell whether something is remembered by this name."""
+        """Tell whether a result of this name is cached."""
         return self._reader.recalls(name)
 
     def remembered(self, name: str, load: Callable[[Reader], T]) -> T:

@@ -1,4 +1,4 @@
-"""A version of a skill as it is to be stored: values, made without what stores them."""
+"""A new version of a skill as values; made without SQLAlchemy."""
 
 import json
 import zlib
@@ -63,7 +63,7 @@ _USABLE: Final = frozenset({"ok", "warning"})
 
 
 class Indexed(NamedTuple):
-    """What of a version is found by its words; ``how``: see `PLAIN`, `SEGMENTED`."""
+    """The texts of a version in the full-text index; ``how``: see `PLAIN`, `SEGMENTED`."""
 
     id: int
     name: str
@@ -74,7 +74,7 @@ class Indexed(NamedTuple):
 
     @property
     def sketch(self) -> bytes:
-        """What is kept of it so that near copies are known."""
+        """The sketch by which near copies are found."""
         return sketch(self.description, self.body)
 
 

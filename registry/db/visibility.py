@@ -1,4 +1,4 @@
-"""What is seen of projects from where somebody works, as SQL about ``s`` and ``src``.
+"""Which skills of projects are visible from a working folder, as SQL about ``s`` and ``src``.
 
 A project's skills are seen by who works in its folder on its host, and hide others only there. What
 is stored (`db.write.names`) holds wherever one stands; what depends on that is worked out by each
@@ -13,16 +13,16 @@ from typing import Final, NamedTuple
 USABLE: Final = "s.status IN ('ok', 'warning') AND s.held = 0"
 
 OFFERABLE: Final = f"s.live = 1 AND {USABLE} AND src.enabled = 1"
-"""What is seen unless a namesake hides it, or it is of a project elsewhere."""
+"""Visible unless shadowed by a skill of the same name, or part of another project."""
 
 IMPORTING: Final = 2
-"""The value of ``sources.enabled`` as long as a first import is published in parts, seen by nobody.
+"""``sources.enabled`` while a first import is published in parts: its skills are not visible yet.
 
 When it is complete it is 1, as of all others.
 """
 
 RESOLVING: Final = 3
-"""All of a first import is there, and is being told apart from its namesakes; nobody sees it yet.
+"""``sources.enabled`` while names of a complete first import are resolved: not visible yet.
 
 They have the refs and copies that they will have, and are hidden by nothing that isn't seen.
 """
@@ -71,7 +71,7 @@ class ProjectSource(NamedTuple):
 
 @dataclass(frozen=True)
 class Visibility:
-    """Conditions and columns, the same for all who see the same sources of projects.
+    """SQL conditions and columns for all users who see the same projects.
 
     ``sources``: the ids of the projects' sources that are seen. ``within``: the source is seen.
     ``beyond``: it is a project's that is not. ``shadowed``: 1 for what another skill hides, else 0.
@@ -95,7 +95,7 @@ class Visibility:
 
     @property
     def knows_projects(self) -> bool:
-        """Whether there are projects at all, here or elsewhere."""
+        """Whether any source belongs to a project."""
         return self is not EVERYTHING
 
     def shows(self, source_id: int, scope: str) -> bool:
@@ -104,12 +104,12 @@ class Visibility:
 
 
 EVERYTHING: Final = Visibility()
-"""Where there are no projects; and what is asked where nobody looks, as by a check of the file."""
+"""Without projects, and for internal queries such as a check of the file."""
 
 
 @lru_cache(maxsize=64)
 def visibility_of(seen: tuple[ProjectSource, ...]) -> Visibility:
-    """Return what is seen by who sees these sources of projects, and those of no project."""
+    """Return the visibility for users who see these projects' sources, and all other sources."""
     if not seen:
         within, untaken = "src.scope <> 'project'", "src.scope <> 'project'"
         return Visibility((), within, "src.scope = 'project'", "s.shadowed", untaken, _ref(within))
@@ -157,7 +157,7 @@ def _hidden(one: ProjectSource, seen: Sequence[ProjectSource]) -> str:
 
 
 def _ref(visible: str) -> str:
-    """Return the ref of what is ``visible``, by its bare name where that means it to who sees it.
+    """Return the ref of ``visible`` skills: the bare name if it is unambiguous for this user.
 
     What is not keeps the ref by which it is found from anywhere.
     """

@@ -25,7 +25,7 @@ def find_foreign(text: str, beyond: str, patience: Patience) -> Iterator[Place]:
     if len(lower) != len(text):  # offsets are those of the text
         lower = "".join(small if len(small := one.lower()) == 1 else one for one in text)
     prefilter = _prefilter()
-    for number, stretches in prefilter.find(prefilter.hits(lower), len(text)):
+    for number, stretches in prefilter.find(prefilter.hits(lower), lower):
         foreign = FOREIGN[number]
         for begin, end in stretches:
             for match in patience.find(foreign.pattern, text, begin, end):
@@ -34,5 +34,5 @@ def find_foreign(text: str, beyond: str, patience: Patience) -> Iterator[Place]:
 
 
 @cache
-def _prefilter() -> Prefilter:
-    return Prefilter("foreign", range(len(FOREIGN)))
+def _prefilter() -> Prefilter[str]:
+    return Prefilter(range(len(FOREIGN)), (), str)

@@ -26,6 +26,7 @@ COMMENT_LENGTH: Final = 4000
 """Characters of an HTML comment that are read."""
 
 _LETTER: Final = re.compile(rb"\w")
+_DEFENDING: Final = tuple(word.encode() for word in threats.DEFENDING)
 _CONTROL: Final = re.compile(f"[{re.escape(threats.CONTROLS)}\x80-\x9f]")
 
 PIECE: Final = 1 << 18
@@ -90,24 +91,30 @@ def _behaviours(text: str, beyond: str, kind: Kind) -> Iterator[Place]:
 
 
 def _searches(
-    text: str, lower: bytes, prefilter: Prefilter, hits: Hits, patience: Patience, *, prose: bool
+    text: str,
+    lower: bytes,
+    prefilter: Prefilter[bytes],
+    hits: Hits[bytes],
+    patience: Patience,
+    *,
+    prose: bool,
 ) -> Iterator[Iterator[Place]]:
     """Yield what each check and behaviour finds, if it may find anything."""
     for check, needed, where in _CHECKS:
-        if (prose or where == "anywhere") and not needed.isdisjoint(hits):
+        if (prose or where == "anywhere") and not hits.keys().isdisjoint(needed):
             yield check(text, lower)
     if prose and b"<!--" in lower:
         yield _comments(text)
     if prose and b"!`" in lower:
         yield _expansion(text)
-    for number, stretches in prefilter.find(hits, len(lower)):
+    for number, stretches in prefilter.find(hits, lower):
         yield _matches(BEHAVIOURS[number], stretches, text, lower, patience)
 
 
 class _Quotes:
     """Tells which places of a text are examples of an attack, not the attack."""
 
-    def __init__(self, text: str, lower: bytes, hits: Hits, kind: Kind) -> None:
+    def __init__(self, text: str, lower: bytes, hits: Hits[bytes], kind: Kind) -> None:
         self._lower = lower
         self._text = text
         # What the front matter says of the skill introduces no example.
@@ -118,7 +125,7 @@ class _Quotes:
         self._excused: frozenset[str] = frozenset()
         if kind.prose and kind.defending:
             self._excused = threats.TALK | threats.EXHIBITS
-        elif kind.prose and not threats.DEFENDING.isdisjoint(hits):
+        elif kind.prose and not hits.keys().isdisjoint(_DEFENDING):
             self._excused = threats.TALK
 
     def __call__(self, place: Place) -> Place:
@@ -237,20 +244,16 @@ def _unseen(text: str, lower: bytes) -> Iterator[Place]:
 
 _Check = Callable[[str, bytes], Iterator[Place]]
 
-_CHECKS: Final[Sequence[tuple[_Check, frozenset[str], str]]] = (
-    (_piped, frozenset("curl wget base64 fetch aria2c lynx".split()), "anywhere"),
-    (
-        _powershell,
-        frozenset({"iex", "invoke-expression"}),
-        "anywhere",
-    ),
-    (_unseen, frozenset("display visibility font opacity color hidden comment".split()), "prose"),
+_CHECKS: Final[Sequence[tuple[_Check, Sequence[bytes], str]]] = (
+    (_piped, b"curl wget base64 fetch aria2c lynx".split(), "anywhere"),
+    (_powershell, (b"iex", b"invoke-expression"), "anywhere"),
+    (_unseen, b"display visibility font opacity color hidden comment".split(), "prose"),
 )
 """Each check, the words of which one must occur before it can find anything, and where."""
 
 
 @cache
-def _prefilter(*, prose: bool) -> Prefilter:
+def _prefilter(*, prose: bool) -> Prefilter[bytes]:
     wanted = [number for number, one in enumerate(BEHAVIOURS) if prose or one.where == "anywhere"]
     words = [word for _, needed, _ in _CHECKS for word in needed]
-    return Prefilter("patterns", wanted, [*words, *threats.DEFENDING])
+    return Prefilter(wanted, [*words, *_DEFENDING], bytes)

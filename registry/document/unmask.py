@@ -34,21 +34,21 @@ _IN_WORDS: Final = (string.ascii_letters + string.digits + "_-").encode()
 _CLASSES: Final = bytes(
     ord("#" if byte in _NOISE else "a" if byte in _IN_WORDS else " ") for byte in range(256)
 )
-_INSIDE: Final = tuple(b"a" + b"#" * number + b"a" for number in range(1, 5))
+_INSIDE: Final = re.compile(b"##{0,3}a")
 _WORD: Final = 64
 """Characters on either side of a quote that are taken for its word."""
 
 _CONTINUED: Final = re.compile(r"\\\r?\n([ \t]*)")
 _BACKTICK: Final = re.compile(r"(?<!`)`\r?\n[ \t]*")
-_HYPHENATED: Final = re.compile(r"-\n(?=[a-z])")
 _ESCAPED: Final = re.compile(r"&#(?:x([0-9a-fA-F]{2})|0{0,4}([0-9]{2,3}));|\\u00([2-7][0-9a-fA-F])")
 _UNSEEN: Final = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]+")
 _LATIN: Final = frozenset(string.ascii_letters)
 
-
 _WIDE: Final = "\uff01"
 """The first of the letters of full width, behind which are those of formulas."""
 
+_CHINESE: Final = "\uff0c\uff08\uff09\uff1a\uff1b\uff1f\uff01"
+"""Signs of full width that Chinese texts have everywhere: , ( ) : ; ? !"""
 
 _FORMULA: Final = re.compile("[\U0001d400-\U0001d7ff]")
 
@@ -115,27 +115,31 @@ def _wrapped(text: str, *, prose: bool) -> Iterator[_Edit]:
     if not prose:
         yield from ((match.start(), match.end(), " ") for match in _BACKTICK.finditer(text))
         return
-    for match in _HYPHENATED.finditer(text):
-        if text[max(0, match.start() - 1)].isalpha():
-            yield match.start(), match.end(), ""
+    place = text.find("-\n")
+    while place >= 0:
+        if text[max(0, place - 1)].isalpha() and text[place + 2 : place + 3].islower():
+            yield place, place + 2, ""
+        place = text.find("-\n", place + 2)
 
 
 def _disguised(lower: bytes) -> Iterator[tuple[int, int, str, str]]:
     """Yield where the name of a command has quotes, escapes or line ends inside, and the name."""
-    for taken_out in (b"\\\r\n", b"\\\n", b"$@"):
-        lower = lower.replace(taken_out, b"\\" * len(taken_out))
+    if b"\\" in lower or b"$@" in lower:
+        for taken_out in (b"\\\r\n", b"\\\n", b"$@"):
+            lower = lower.replace(taken_out, b"\\" * len(taken_out))
     classes = lower.translate(_CLASSES)
-    for inside in _INSIDE:
-        place = classes.find(inside)
-        while place >= 0:
-            begin = 1 + max(place - _WORD, classes.rfind(b" ", max(0, place - _WORD), place))
-            end = classes.find(b" ", place, place + _WORD)
-            end = end if end >= 0 else min(len(classes), place + _WORD)
-            bare = lower[begin:end].translate(None, _NOISE).decode()
-            named = _NAMED.search(bare)
-            if named and named[1].encode() not in lower[begin:end]:
-                yield begin, end, bare, named[1]
-            place = classes.find(inside, end)
+    done = 0
+    for inside in _INSIDE.finditer(classes):
+        place = inside.start()
+        if place < done or not classes.endswith(b"a", 0, place):
+            continue
+        begin = 1 + max(place - _WORD, classes.rfind(b" ", max(0, place - _WORD), place))
+        end = classes.find(b" ", place, place + _WORD)
+        done = end if end >= 0 else min(len(classes), place + _WORD)
+        bare = lower[begin:done].translate(None, _NOISE).decode()
+        named = _NAMED.search(bare)
+        if named and named[1].encode() not in lower[begin:done]:
+            yield begin, done, bare, named[1]
 
 
 def _as_latin(text: str, beyond: str) -> str:
@@ -166,7 +170,8 @@ def _alike() -> tuple[dict[int, str], re.Pattern[str]]:
         capital = chr(one).upper()
         if len(capital) == 1:
             found.setdefault(ord(capital), latin.upper())
-    for one in (*range(0xFF01, 0xFF5F), *range(0x1D400, 0x1D800)):  # full width, mathematical
+    wide = (one for one in range(0xFF01, 0xFF5F) if chr(one) not in _CHINESE)
+    for one in (*wide, *range(0x1D400, 0x1D800)):
         plain = unicodedata.normalize("NFKC", chr(one))
         if plain.isascii() and len(plain) == 1:
             found[one] = plain

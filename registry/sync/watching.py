@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from registry.core import Core
-from registry.db.forks import begin_anew
+from registry.db.forks import reopen_in_child
 from registry.errors import UsageProblem
 from registry.sync.report import SyncReport
 from registry.sync.watch import Watcher
@@ -30,7 +30,7 @@ class Watching(Watcher):
         self._failure: Exception | None = None
         self._followers = core.followers
         self._followers.add(self)
-        begin_anew(self)
+        reopen_in_child(self)
         self.start()
 
     def __enter__(self) -> Self:

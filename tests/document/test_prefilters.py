@@ -20,7 +20,7 @@ from tests.document.attacks.samples import HARMLESS, SAMPLES
 from tests.document.attacks.unseen import UNSEEN
 from tests.needles import FILE, derived, written
 
-ALL = Prefilter("patterns", range(len(BEHAVIOURS)))
+ALL = Prefilter(range(len(BEHAVIOURS)), (), bytes)
 TEXTS = [
     text for kind in (SAMPLES, TRIED, HELD_OUT, UNSEEN) for some in kind.values() for text in some
 ] + HARMLESS
@@ -66,7 +66,7 @@ def finds_the_same(text):
             for begin, end in stretches
             for match in Forever().find(BEHAVIOURS[number].pattern.compiled, lower, begin, end)
         ]
-        for number, stretches in ALL.find(ALL.hits(lower), len(lower))
+        for number, stretches in ALL.find(ALL.hits(lower), lower)
     }
     found = 0
     for number, behaviour in enumerate(BEHAVIOURS):

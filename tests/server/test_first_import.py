@@ -209,7 +209,7 @@ def test_what_was_killed_before_it_was_shown_is_shown_by_a_sync_that_finds_nothi
     def work():
         with SkillRegistry.open(server_database, settings=Settings()) as registry:
             monkeypatch.setattr(
-                storing, "show_all", lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+                storing, "finish_importing", lambda *_: os.kill(os.getpid(), signal.SIGKILL)
             )
             registry.sync(str(large), name="large")
 

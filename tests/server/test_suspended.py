@@ -23,13 +23,13 @@ from registry import Settings, SkillRegistry
 from registry.changes import recovery
 from registry.db.postgres import session
 session.WRITING["idle_in_transaction_session_timeout"] = "500ms"
-real, stopped = recovery.put_in_place, []
+real, stopped = recovery.replace_version, []
 def put_in_place(*given):
     if not stopped:
         stopped.append(True)
         os.kill(os.getpid(), signal.SIGSTOP)
     return real(*given)
-recovery.put_in_place = put_in_place
+recovery.replace_version = put_in_place
 with SkillRegistry.open(sys.argv[1], settings=Settings()) as registry:
     registry.create("slow", description="Made by who stood still.")
     assert stopped

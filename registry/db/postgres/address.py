@@ -1,4 +1,4 @@
-"""The address of a server: its parts, what of them is shown, and what the driver is told."""
+"""The address of a server: parse it, show it without secrets, arguments for the driver."""
 
 import re
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _PARTS: Final = re.compile(
 )
 
 _HIDDEN: Final = re.compile(r"@|pass(?:word|wd)?\s*=|pwd\s*=", re.IGNORECASE)
-"""What no part of an address that is shown has, but between the user and the host."""
+"""Signs of a password in a part of an address."""
 
 _BEFORE_AT: Final = re.compile(r"[&;\s]\w*pass\w*\s*=.*@", re.IGNORECASE | re.DOTALL)
 
@@ -44,7 +44,7 @@ class Address:
 
     @property
     def shown(self) -> str:
-        """The address without the password, and what is nobody's business.
+        """The address without the password and other secrets.
 
         ``options`` stay: they may choose the schema, and two schemas are two registries.
         """
@@ -62,7 +62,7 @@ class Address:
 
     @property
     def settings(self) -> dict[str, str]:
-        """What the server is told in each transaction: of ``options`` those that all are such.
+        """Settings for each transaction, if ``options`` holds only such.
 
         The schema, that is; poolers take no options, or would lose them.
         """
@@ -75,7 +75,7 @@ class Address:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the driver is told."""
+        """Arguments for psycopg.connect()."""
         given = {
             "user": self.username,
             "password": self.password,

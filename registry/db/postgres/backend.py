@@ -24,7 +24,7 @@ from registry.db.write.usage import statements
 from registry.errors import DatabaseBusy
 
 _WHERE: Final = ("host", "hostaddr", "port", "dbname", "service")
-"""What the query of an address may say about where the server is."""
+"""Query parameters of an address that locate the server."""
 
 
 class PostgresBackend(Backend):
@@ -80,7 +80,7 @@ class PostgresBackend(Backend):
                 record_sync(connection, source_id, now, "ok")
 
     def add_usage(self, rows: Sequence[UsageRow], wait: float) -> bool:
-        """Add counts of use, beside whoever writes; False: another process counts the same."""
+        """Add counts of use, without the writers' lock; False: another process counts the same."""
         import psycopg
 
         from registry.db.postgres.session import Session

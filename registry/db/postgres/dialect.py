@@ -1,4 +1,4 @@
-"""What both lanes to a PostgreSQL server agree on: its address, its revision and its errors."""
+"""What reading and writing a PostgreSQL server share: driver, revision, errors."""
 
 import json
 import re
@@ -76,7 +76,7 @@ another language is shown as it is.
 """
 
 _NOT_OF_TEAM: Final = "^this role is not of the team (?P<team>.*)"
-"""What migration 0015 raises."""
+"""The error that migration 0015 raises."""
 
 _NO_DATABASE: Final = 'database "(?P<name>.*)" does not exist'
 

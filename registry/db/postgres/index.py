@@ -42,7 +42,7 @@ NEXT_IDS: Final = (
     "setval(pg_get_serial_sequence('skills', 'id'), greatest((SELECT max(id) FROM skills), "
     "(SELECT last_value FROM skills_id_seq)) + {count}) - {count} + 1"
 )
-"""The first of so many numbers for versions, which nobody else gets; asked under the lock."""
+"""The first of ``count`` unique ids for versions; run under the lock of writers."""
 
 _TYPES: Final = {int: "bigint[]", str: "text[]", bytes: "bytea[]"}
 

@@ -51,7 +51,7 @@ _UNWRITABLE: Final = (
 )
 
 _SETTINGS: Final = {"lock_timeout": "1s"}
-"""Who publishes has the row to itself."""
+"""A publishing sync locks the row."""
 
 _OVER: Final[set[str]] = set()
 """Holders of this process that hold nothing any more, whatever the rows say.
@@ -61,7 +61,7 @@ The server was away when they gave their lease back, or when it was to say that 
 
 
 class ServerLock:
-    """The lease of a host's syncs; ``doing``: what others are told of who holds it."""
+    """The lease of a host's syncs; ``doing`` describes the holder to others."""
 
     def __init__(self, address: Address, host: str, doing: str) -> None:
         self.path = address.shown
@@ -75,7 +75,7 @@ class ServerLock:
         self._renewing: threading.Thread | None = None
 
     def acquire(self, wait: float) -> bool:
-        """Take the lease, trying for ``wait`` seconds; False: somebody else holds it.
+        """Take the lease, trying for ``wait`` seconds; False: another process holds it.
 
         Who may not write needs none to find that there is nothing to do.
         """
@@ -110,7 +110,7 @@ class ServerLock:
         return time.time_ns()
 
     def assert_held(self, writing: Connection) -> None:
-        """Raise `DatabaseUnreachable` where another holds the lease by now.
+        """Raise `DatabaseUnreachable` if another process holds the lease now.
 
         Asked in a transaction that writes: nobody takes it until that has ended.
         """
@@ -122,7 +122,7 @@ class ServerLock:
             raise DatabaseUnreachable(path=self.path, reason=reason)
 
     def owner(self) -> str:
-        """Say who holds it, in words."""
+        """Describe the holder."""
         with suppress(psycopg.Error):
             try:
                 rows = self._ask(_HELD, (self._host,))

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from registry.db.forks import begin_anew
+from registry.db.forks import reopen_in_child
 from registry.db.interface import MAX_REMEMBERED, Reader, Select, State, storable
 from registry.db.postgres.address import Address
 from registry.db.postgres.dialect import FACTS, REVISION, schema_state, to_pyformat, translate
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from registry.db.postgres.session import Question, Session
 
 MAX_CONNECTIONS: Final = 20
-"""Of one process, for reading; more threads wait for one another."""
+"""Maximum number of reading connections of one process."""
 
 KEPT_CONNECTIONS: Final = 5
-"""Of these stay open while nobody uses them."""
+"""Number of connections that stay open while idle."""
 
 WAIT_SECONDS: Final = 30
-"""For one of them."""
+"""Seconds to wait for a connection."""
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ _AT_ONCE: Final = 1000
 """Rows of a stream that are fetched in one round trip."""
 
 _NUMBERS: Final = count()
-"""Of cursors on a server; its next one is taken by one thread alone."""
+"""Numbers for names of cursors; ``next`` is atomic."""
 
 _VERSION: Final[Select] = ("SELECT number FROM data_version", ())
 
@@ -40,7 +40,7 @@ _BEGIN: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
 class PostgresReader(Reader):
-    """Reads the database at ``address``. What a dropped connection left open is asked again."""
+    """Reads the database at ``address``. Retries if a kept connection was dropped."""
 
     # As an array: of a list, who is bound by policies would have every row looked at.
     in_json_array = (
@@ -56,7 +56,7 @@ class PostgresReader(Reader):
         self._address = address
         self.index = VectorIndex()
         self.forked(idle=True)
-        begin_anew(self)
+        reopen_in_child(self)
 
     def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # nothing of the parent's is closed
         """Leave the connections, which the parent speaks on; see `registry.db.forks`."""
@@ -69,7 +69,7 @@ class PostgresReader(Reader):
         self._local = threading.local()
 
     def state(self) -> State:
-        """Say how the schema relates to this program.
+        """Compare the schema with this program.
 
         Raises `DatabaseTooNew`, `DatabaseUnreachable` or `DatabaseProblem`.
         """
@@ -105,14 +105,14 @@ class PostgresReader(Reader):
         return self._asked(lambda session: session.ask(whole))[1:-1]
 
     def pipeline(self, question: Select) -> "Callable[[], list[tuple[Any, ...]]] | None":
-        """Ask with what a snapshot is asked next; None: there is no snapshot."""
+        """Queue this SELECT with the snapshot's next one; None: there is no snapshot."""
         pinned = self._pinned
         if pinned is None or self.empty:
             return None
         return pinned.add(_question(*question), self._ask)
 
     def finish(self) -> None:
-        """End the snapshot with what is asked next."""
+        """End the snapshot with its next SELECT."""
         if self._pinned is not None:
             self._pinned.is_leaving = True
 

@@ -32,7 +32,6 @@ from registry.db.postgres.search_sql import (
     Query,
     query_of,
     question,
-    single,
     text_query,
     understood,
 )
@@ -135,20 +134,11 @@ _PARTS: Final[dict[Part, str]] = {
     "body": "body",
 }
 
-_STEMS: Final = (
-    "SELECT value, (ts_lexize('stems', value))[1] "
-    "FROM json_array_elements_text(CAST(? AS json)) AS given (value)"
-)
-
-MAX_STEMS: Final = 10_000
-"""That are remembered."""
-
 
 class VectorIndex(TextIndex):
     """Vectors of words, each column in an index of its own."""
 
     def __init__(self) -> None:
-        self._stems: dict[str, str] = {}
         self._words = Vocabulary()
         self._known: Facts | None = None  # the last ones of any thread
         self._local = threading.local()
@@ -173,13 +163,13 @@ class VectorIndex(TextIndex):
             expected.rows = [rows for rows in asking if rows is not None]
 
     def metadata(self, ids: Sequence[int]) -> dict[int, HitMetadata]:
-        """Return what came along of skills that were found."""
+        """Return what came with hits."""
         expected = self._expected
         told = expected.answer.told if expected and expected.answer else {}
         return {one: told[one] for one in ids if one in told}
 
     def forget(self) -> None:
-        """Let go of what was expected and told."""
+        """Forget what was expected."""
         self._local.expected = None
 
     @property
@@ -200,22 +190,12 @@ class VectorIndex(TextIndex):
             answer = expected.answer = Answer()
             for query, rows in zip(expected.queries, said, strict=True):
                 understood(query, rows, answer)
-            self._learn([answer.stems.items()])
         return expected.answer
 
     def _questions(self, expected: "_Expected", facts: "Facts") -> list[Select]:
-        """Return what asks for all that is needed of each query."""
-        stems = self._stems
-
-        def about(column: str, word: str) -> Mapping[str, int]:
-            stem = stems.get(word)
-            if stem is None:
-                return facts.beginning(column, word)
-            texts = facts.common.get((column, stem), 0)
-            return {stem: texts} if texts > search_sql.COMMON else {}
-
+        """Return the statements that ask for all that is needed of each query."""
         rest = (facts.version, facts.texts), expected.condition, expected.most, expected.limits
-        return [question(query, about, *rest) for query in expected.queries]
+        return [question(query, facts.beginning, *rest) for query in expected.queries]
 
     def counts(
         self,
@@ -228,41 +208,26 @@ class VectorIndex(TextIndex):
 
         Common words are estimated, but not in a narrowed view: estimates count all texts.
         """
-        if among is not None:
-            return _counted_among(reader, patterns, most, among)
         queries = [text_query(one) for one in patterns]
-        said = self._answer(reader).counts if patterns else {}
-        left = [one for one, query in zip(patterns, queries, strict=True) if query not in said]
-        counted = self._counted(reader, left, most) if left else {}
-        return [
-            said.get(one) or (counted.get(("head", one), 0), counted.get(("body", one), 0))
-            for one in queries
-        ]
-
-    def _counted(
-        self, reader: Reader, patterns: Sequence[Pattern], most: int
-    ) -> dict[tuple[str, str], int]:
-        """Return by column and query in how many texts patterns stand."""
-        places = [
-            (column.name, query)
-            for query in filter(None, map(text_query, patterns))
-            for column in COLUMNS.values()
-        ]
-        stems = self._unknown(reader, patterns)
-        known = self._estimates(reader, patterns)
-        found = {
-            one: min(known[one], most) for one in places if known.get(one, 0) > search_sql.COMMON
-        }
-        asked = [one for one in dict.fromkeys(places) if one not in found]
-        if asked:
-            found_in = f"(SELECT count(*) FROM registry_find('{{}}', {QUERY}, ?))"
-            counts = (found_in.format(column) for column, _ in asked)
-            values = [value for _, query in asked for value in (query, most)]
-            # Of a word that nobody asked for yet the stem comes along, for `best`.
-            rows, *learnt = reader.many([(f"SELECT {', '.join(counts)}", values), *stems])
-            found |= dict(zip(asked, rows[0], strict=True)) if rows else {}
-            self._learn(learnt)
-        return found
+        said: dict[str, tuple[int, int]] = {}
+        if among is None and patterns:
+            said = dict(self._answer(reader).counts)
+        left = [one for one in dict.fromkeys(queries) if one and one not in said]
+        if left:
+            start, joined, limit = "", "", str(most)
+            values = [query for query in left for _ in COLUMNS]
+            if among is not None:
+                start, joined, limit = f"WITH {AMONG} ", " JOIN v ON v.id = x", "NULL"
+                values.insert(0, json.dumps([*among]))
+            counts = (
+                f"(SELECT count(*) FROM registry_find('{column.name}', {QUERY}, {limit}) x{joined})"
+                for _ in left
+                for column in COLUMNS.values()
+            )
+            for row in reader.rows(f"{start}SELECT {', '.join(counts)}", values):
+                said.update(zip(left, zip(row[::2], row[1::2], strict=True), strict=True))
+        held = (said.get(query, (0, 0)) for query in queries)
+        return [(min(heads, most), min(bodies, most)) for heads, bodies in held]
 
     def best(
         self,
@@ -273,24 +238,17 @@ class VectorIndex(TextIndex):
         among: Collection[int] | None = None,
     ) -> list[list[int]]:
         """Return for each question ids of skills that the condition holds for, the best first."""
+        finds = [Find(COLUMNS[place], some) for place, some in asked]
+        left = [find for find in finds if find.queries]
+        texts = 0
         if among is not None:
-            return _best_among(reader, asked, condition, most, among)
-        patterns = [one for _, some in asked for one in some]
-        if not patterns:
-            return [[] for _ in asked]
-        said = self._answer(reader)
-        for unknown in self._unknown(reader, patterns):
-            self._learn([reader.rows(*unknown)])
-        known, texts = self._estimates(reader, patterns), self._facts(reader).texts
-        finds = [Find(COLUMNS[place], some, known) for place, some in asked]
-        for find in finds:
-            if not find.done and find.key in said.found:
-                find.take(said.found[find.key], most, whole=find.is_whole)
-        for whole in (False, True):
-            left = [find for find in finds if not find.done and find.asked < whole + 1]
-            questions = [find.question(texts, condition, most, whole=whole) for find in left]
-            for find, rows in zip(left, reader.many(questions) if left else (), strict=True):
-                find.take(rows, most, whole=whole)
+            texts = len(among)
+        elif left:
+            answer, texts = self._answer(reader), self._facts(reader).texts
+            left = [find for find in left if not find.understand(answer, most)]
+        questions = [find.question(texts, condition, most, among) for find in left]
+        for find, rows in zip(left, reader.many(questions) if left else (), strict=True):
+            find.take(rows)
         return [find.ids for find in finds]
 
     def parts(
@@ -315,32 +273,6 @@ class VectorIndex(TextIndex):
         """Return the words of heads, as the index holds them, that begin so; or began so once."""
         return self._words.beginning(reader, beginning)
 
-    def _estimates(self, reader: Reader, patterns: Sequence[Pattern]) -> dict[tuple[str, str], int]:
-        """Return by column and query in about how many texts those are that are single words.
-
-        What the server does not know to be common is left out, and words whose stem is unknown.
-        """
-        common = self._facts(reader).common
-        words = single(patterns) if common else ()
-        return {
-            (column.name, text_query(Pattern((word,)))): texts
-            for word in words
-            for column in COLUMNS.values()
-            if (texts := common.get((column.name, self._stems.get(word, ""))))
-        }
-
-    def _unknown(self, reader: Reader, patterns: Sequence[Pattern]) -> list[Select]:
-        """Return what asks for the stems of words that are unknown, if there are any."""
-        unknown = single(patterns) - self._stems.keys() if self._facts(reader).common else ()
-        return [(_STEMS, [json.dumps(sorted(unknown))])] if unknown else []
-
-    def _learn(self, answers: Sequence[Iterable[tuple[Any, ...]]]) -> None:
-        """Take the answers to what `_unknown` returned: words with their stems."""
-        for rows in answers:
-            if len(self._stems) > MAX_STEMS:
-                self._stems = {}
-            self._stems |= dict(rows)
-
     def _facts(self, reader: Reader) -> "Facts":
         """Return what holds for all texts of the state that is read."""
         version = reader.version()
@@ -352,45 +284,6 @@ class VectorIndex(TextIndex):
             rows = rows or reader.rows(FACTS, [NO_VERSION, NO_VERSION])
             known = self._known = Facts.of(version, rows)
         return known
-
-
-def _counted_among(
-    reader: Reader, patterns: Sequence[Pattern], most: int, among: Collection[int]
-) -> list[tuple[int, int]]:
-    """Count the heads and bodies of these versions that have each pattern."""
-    queries = [text_query(one) for one in patterns]
-    known = list(filter(None, dict.fromkeys(queries)))
-    if not known:
-        return [(0, 0)] * len(queries)
-    counts = ", ".join(
-        f"(SELECT count(*) FROM registry_find('{column.name}', {QUERY}, NULL) x JOIN v ON v.id = x)"
-        for _ in known
-        for column in COLUMNS.values()
-    )
-    values = [query for query in known for _ in COLUMNS]
-    ((*found,),) = reader.rows(f"WITH {AMONG} SELECT {counts}", [json.dumps([*among]), *values])
-    pairs = zip(found[::2], found[1::2], strict=True)
-    said = dict(zip(known, pairs, strict=True))
-    held = (said.get(query, (0, 0)) for query in queries)
-    return [(min(heads, most), min(bodies, most)) for heads, bodies in held]
-
-
-def _best_among(
-    reader: Reader,
-    asked: Sequence[IndexQuery],
-    condition: Condition,
-    most: int,
-    among: Collection[int],
-) -> list[list[int]]:
-    """Return what `VectorIndex.best` does, with weights from these versions only."""
-    finds = [Find(COLUMNS[place], some, {}) for place, some in asked]
-    left = [find for find in finds if not find.done]
-    questions = [
-        find.question(len(among), condition, most, whole=True, among=among) for find in left
-    ]
-    for find, rows in zip(left, reader.many(questions) if left else (), strict=True):
-        find.take(rows, most, whole=True)
-    return [find.ids for find in finds]
 
 
 @dataclass(slots=True)

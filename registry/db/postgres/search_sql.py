@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from registry.db.interface import (
-    MAX_INTEGER,
     Condition,
     HitMetadata,
     IndexPart,
@@ -87,7 +86,7 @@ AMONG: Final = (
 _FIND: Final = """
 WITH {among}m AS MATERIALIZED ({matches}),
 r AS MATERIALIZED (
-    SELECT p, CAST(1e6 * ln(1 + greatest(? - {texts}, 0.5) / ({texts} + 0.5)) AS bigint) AS weight
+    SELECT p, CAST(1e6 * ln(1 + greatest(? - count(*), 0.5) / (count(*) + 0.5)) AS bigint) AS weight
     FROM m GROUP BY p
 ),
 c AS (
@@ -106,7 +105,7 @@ ORDER BY f.place
 
 # All that have the only word are worth the same so far.
 _FIND_ONE: Final = f"""
-WITH {{among}}m AS (SELECT x AS skill_id FROM registry_find('{{column}}', {QUERY}, ?) x{{seen}}),
+WITH {{among}}m AS (SELECT x AS skill_id FROM registry_find('{{column}}', {QUERY}, NULL) x{{seen}}),
 c AS (SELECT skill_id FROM m ORDER BY 1)
 SELECT f.id, 0, CAST('{{{{"0": 1000000}}}}' AS json), {{rank}}
 FROM (
@@ -124,54 +123,51 @@ _WEIGHT: Final = (
 
 
 class Find:
-    """A question on its way to ids, the best first.
+    """A question on its way to ids, the best first."""
 
-    What has one common word and no other is left out at first: it costs most, and nearly always as
-    many as are wanted say more. Where that turns out to be otherwise, the whole is asked.
-    """
-
-    def __init__(
-        self, column: Column, patterns: Sequence[Pattern], known: Mapping[tuple[str, str], int]
-    ) -> None:
+    def __init__(self, column: Column, patterns: Sequence[Pattern]) -> None:
         self.ids: list[int] = []
-        self.asked = 0
+        self.queries = list(dict.fromkeys(filter(None, map(text_query, patterns))))
         self._column = column
-        self._queries = list(dict.fromkeys(filter(None, map(text_query, patterns))))
-        self.done = not self._queries
-        self.key = column.name, frozenset(self._queries)
-        about = {one: known.get((column.name, one), 0) for one in self._queries}
-        self._common = {one: texts for one, texts in about.items() if texts > COMMON}
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether what was asked at once leaves nothing out: of bodies, where words are rare."""
-        return self._column.name == "body" and len(self._queries) > 1
+    def understand(self, answer: "Answer", most: int) -> bool:
+        """Take what a search was told at once; False if something may be missing that is better.
+
+        At first texts are left out that have one common word and no other: they cost most, and
+        nearly always enough others say more. In bodies that is so only of a single word.
+        """
+        rows = answer.found.get((self._column.name, frozenset(self.queries)))
+        if rows is None:
+            return False
+        self.take(rows)
+        is_single = len(self.queries) == 1
+        common = answer.common.get(self._column.name, set()).intersection(self.queries)
+        if not common or (self._column.name == "body" and not is_single):
+            return True
+        weights = rows[0][2] if rows else {}
+        left_out = 0 if is_single else max(weights.get(one, 0) for one in common)
+        return len(rows) >= most and rows[-1][1] >= left_out
 
     def question(
-        self,
-        texts: int,
-        condition: Condition,
-        most: int,
-        *,
-        whole: bool,
-        among: Collection[int] | None = None,
+        self, texts: int, condition: Condition, most: int, among: Collection[int] | None = None
     ) -> Select:
-        """Return what asks for ids, of so many texts; ``whole``: with nothing left out.
+        """Return what asks for ids, of so many texts.
 
         ``among``: only these versions count, also for how rare a word is.
         """
-        column, queries = self._column.name, self._queries
+        column, queries = self._column.name, self.queries
         seen = "" if among is None else " JOIN v ON v.id = x"
         within = "" if among is None else f"{AMONG}, "
         ids = [] if among is None else [json.dumps([*among])]
         if len(queries) == 1:
-            rank = self._rank(["1"])
             sql = _FIND_ONE.format(
-                among=within, seen=seen, column=column, condition=condition[0], rank=rank
+                among=within,
+                seen=seen,
+                column=column,
+                condition=condition[0],
+                rank=self._rank(["1"]),
             )
-            enough = COMMON if self._common and not whole else MAX_INTEGER
-            return sql, [*ids, queries[0], enough, queries[0], *condition[1], most]
-        common = {} if whole else self._common
+            return sql, [*ids, queries[0], queries[0], *condition[1], most]
         # To read a vector costs a hundred times as much as to ask the index alone; which the server
         # does by itself for who may see all, and for others in a function (migration 0015).
         matches = " UNION ALL ".join(
@@ -179,30 +175,14 @@ class Find:
             f"FROM registry_find('{column}', {QUERY}, NULL) x{seen}"
             for number in range(len(queries))
         )
-        asked = [
-            f"{one} & ({' | '.join(other for other in queries if other != one)})"
-            if one in common
-            else one
-            for one in queries
-        ]
-        cases = [f"WHEN {queries.index(one)} THEN {about}" for one, about in common.items()]
-        counted = f"CASE p {' '.join(cases)} ELSE count(*) END" if cases else "count(*)"
         rank = self._rank([_WEIGHT.format(number) for number in range(len(queries))])
-        sql = _FIND.format(
-            among=within, matches=matches, texts=counted, condition=condition[0], rank=rank
-        )
-        return sql, [*ids, *asked, texts, json.dumps(queries), *queries, *condition[1], most]
+        sql = _FIND.format(among=within, matches=matches, condition=condition[0], rank=rank)
+        return sql, [*ids, *queries, texts, json.dumps(queries), *queries, *condition[1], most]
 
-    def take(self, rows: Sequence[tuple[Any, ...]], most: int, *, whole: bool) -> None:
-        """Take what was answered; it is done where nothing that was left out can be better."""
-        self.asked += 1
+    def take(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Take what was answered."""
         first = sorted(rows[:RANKED], key=lambda row: (-round(row[3] or 0.0, 6), row[0]))
         self.ids = [row[0] for row in (*first, *rows[RANKED:])]
-        weights = rows[0][2] if rows else {}
-        common = (weights.get(one, 0) for one in self._common)
-        left_out = max(common, default=0) if len(self._queries) > 1 else 0
-        enough = len(rows) >= most and rows[-1][1] >= left_out
-        self.done = whole or enough or not self._common
 
     def _rank(self, weights: Sequence[str]) -> str:
         """Return the SQL of how much a text says, of words that weigh so much."""
@@ -220,8 +200,8 @@ TYPED, COMPOUND, OF_LAY, OF_FOREIGN = range(4)
 TOLD: Final = 40
 """The heads of so many come along, of those whose places in the lists are the best."""
 
-_CUT: Final = 2
-"""Says of a word that not all texts were looked at that have it."""
+_BEGUN, _CUT, _COMMON_HEAD, _COMMON_BODY = 1, 2, 4, 8
+"""Flags of a word: stands for those it begins, not all its texts were looked at, it is common."""
 
 _WORDS: Final = """
 WITH given AS MATERIALIZED (
@@ -327,7 +307,9 @@ found AS MATERIALIZED (
     ) f
 )
 SELECT 'word' AS what, n, heads, bodies,
-    CAST(begun AS int) + CASE WHEN b = 0 AND bodies >= {counted} THEN {cut} ELSE 0 END, stem,
+    CAST(begun AS int) + CASE WHEN b = 0 AND bodies >= {counted} THEN {cut} ELSE 0 END
+        + CASE WHEN h > 0 THEN {common_head} ELSE 0 END
+        + CASE WHEN b > 0 THEN {common_body} ELSE 0 END, NULL,
     CAST(NULL AS bytea) FROM words
 UNION ALL SELECT 'weight', l, n, weight, NULL, NULL, NULL FROM r
 UNION ALL SELECT 'found', l, id, weight, rank, NULL, NULL FROM found
@@ -371,10 +353,10 @@ class Query(NamedTuple):
 
 @dataclass(slots=True)
 class Answer:
-    """What the server said: of lists, by place and words, rows as `_Find.take` wants them."""
+    """What the server said: of lists, by place and words, rows as `Find.take` wants them."""
 
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
-    stems: dict[str, str] = field(default_factory=dict)
+    common: dict[str, set[str]] = field(default_factory=dict)
     found: dict[tuple[str, frozenset[str]], list[tuple[Any, ...]]] = field(default_factory=dict)
     told: dict[int, HitMetadata] = field(default_factory=dict)
 
@@ -411,6 +393,8 @@ def question(
         strength=PRECEDENCE,
         description=DESCRIPTION,
         cut=_CUT,
+        common_head=_COMMON_HEAD,
+        common_body=_COMMON_BODY,
         common=COMMON,
         **_RANKS,
         **limits._asdict(),
@@ -424,18 +408,7 @@ def understood(query: Query, rows: Iterable[Sequence[Any]], answer: Answer) -> N
     said: dict[str, list[Sequence[Any]]] = {}
     for what, *row in rows:
         said.setdefault(what, []).append(row)
-    cut = set()
-    for number, heads, bodies, how, stem, _ in said.get("word", ()):
-        asked, is_begun = texts[number], how % 2
-        if stem:
-            answer.stems[query.single[asked]] = stem
-        answer.counts[asked] = (0, 0) if is_begun else (heads, bodies)
-        if asked in query.begun and (is_begun or not heads + bodies):
-            answer.counts[query.begun[asked]] = (heads, bodies)
-        if is_begun:
-            texts[number] = query.begun[asked]
-        if how >= _CUT:
-            cut.add(texts[number])
+    cut = _understood_words(query, said.get("word", ()), texts, answer)
     for one in query.lists:
         weights = {
             texts[n]: weight for which, n, weight, *_ in said.get("weight", ()) if which == one
@@ -450,6 +423,30 @@ def understood(query: Query, rows: Iterable[Sequence[Any]], answer: Answer) -> N
     for number, *strength, head, sketch in said.get("skill", ()):
         kept = None if sketch is None else bytes(sketch)
         answer.told[number] = HitMetadata(Precedence(*map(int, strength)), kept, head)
+
+
+def _understood_words(
+    query: Query, rows: Iterable[Sequence[Any]], texts: list[str], answer: Answer
+) -> set[str]:
+    """Add counts of words to an answer; return those of which not all texts were looked at.
+
+    In ``texts`` a word that no skill has is replaced by what it begins.
+    """
+    cut: set[str] = set()
+    for number, heads, bodies, how, *_ in rows:
+        asked, flags = texts[number], int(how)
+        is_begun = flags & _BEGUN
+        answer.counts[asked] = (0, 0) if is_begun else (heads, bodies)
+        if asked in query.begun and (is_begun or not heads + bodies):
+            answer.counts[query.begun[asked]] = (heads, bodies)
+        if is_begun:
+            texts[number] = query.begun[asked]
+        if flags & _CUT:
+            cut.add(texts[number])
+        for column, flag in (("head", _COMMON_HEAD), ("body", _COMMON_BODY)):
+            if flags & flag:
+                answer.common.setdefault(column, set()).add(texts[number])
+    return cut
 
 
 def _members(

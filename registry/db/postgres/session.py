@@ -45,7 +45,7 @@ MAX_VALUES: Final = 5000
 _KEEPALIVES: Final = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 
 Question: TypeAlias = tuple[str, Sequence[object] | None]
-"""A statement in psycopg's words, with its values; None: its text is taken as it is."""
+"""A statement with psycopg's placeholders, and its values; None: it has no placeholders."""
 
 
 class Kept(NamedTuple):
@@ -217,7 +217,7 @@ def setting(told: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
 
 
 def parameters(address: Address, name: str | None) -> dict[str, Any]:
-    """Return what the driver is told.
+    """Return the arguments for psycopg.connect().
 
     ``name``: what the server calls the connection, where the address says nothing.
     """

@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from registry.db.audit_context import current_context
-from registry.db.forks import begin_anew
+from registry.db.forks import reopen_in_child
 from registry.db.interface import State, Writer
 from registry.db.migrate import UPGRADE_SECONDS, run_migrations
 from registry.db.postgres import session as remote
@@ -36,7 +36,7 @@ VACUUM_TABLES: Final = (
 )
 
 QUIET_SECONDS: Final = 120
-"""How long a transaction that holds up nobody may do nothing: a busy machine takes its time."""
+"""Seconds that a transaction without the lock of writers may be idle."""
 
 _LOCK: Final = "LOCK TABLE data_version IN EXCLUSIVE MODE"
 """The lock of all writers. To take it, a role needs the right to update this table, as a writer.
@@ -53,7 +53,7 @@ class Dialect(PGDialect_psycopg):
     supports_statement_cache = True
 
     def initialize(self, connection: Connection) -> None:
-        """Take what the driver was told when it connected."""
+        """Use what the server told the driver on connecting."""
         driver: Any = connection.connection.driver_connection
         number = driver.info.server_version
         self.server_version_info = (number // 10000, number % 10000)
@@ -113,7 +113,7 @@ class PostgresWriter(Writer):
 
     def __init__(self, address: Address, host: str) -> None:
         super().__init__(address.shown, host, _patient_engine(address))
-        begin_anew(self)
+        reopen_in_child(self)
 
     def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # nothing of the parent's is closed
         """Leave the connections, which the parent speaks on; see `registry.db.forks`."""

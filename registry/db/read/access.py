@@ -24,7 +24,7 @@ class StoredToken(NamedTuple):
 
 
 SIGNED: Final = "hash name personality source write created_at expires_at".split()
-"""What is signed of a token."""
+"""The signed columns of a token."""
 
 
 def all_tokens(reader: Reader) -> list[StoredToken]:
@@ -44,7 +44,7 @@ def _select(reader: Reader, rest: str, *values: object) -> list[StoredToken]:
 
 @dataclass(frozen=True, slots=True)
 class AuditRecord(Value):
-    """One change; ``role`` is a server's word, the rest of who it was they said of themselves.
+    """One row of the audit log; only ``role`` comes from the server, the rest from the client.
 
     ``detail``: of what was changed the value before and after, else what it was.
     """
@@ -60,7 +60,7 @@ class AuditRecord(Value):
 
 
 def audit_records(reader: Reader, limit: int) -> list[AuditRecord]:
-    """Return the last changes, the latest first: all for an admin, else those of who asks."""
+    """Return the last rows, the latest first: all for an admin, else those of the current role."""
     rows = reader.rows(
         "SELECT at, role, host, tool, client, what, subject, detail FROM audit "
         "ORDER BY id DESC LIMIT ?",

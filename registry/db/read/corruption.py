@@ -1,4 +1,4 @@
-"""What is stored and does not fit its hash, and what this program never stores.
+"""Find corruption: hash mismatches, and values that this program never stores.
 
 No database notices the first by itself. Rows are read a few at a time, and what is larger than the
 limits not at all: a database may be anybody's. The second is asked only when something failed for

@@ -1,4 +1,4 @@
-"""What checks found in the skills that are stored."""
+"""Stored findings of checks."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -109,7 +109,7 @@ def security_findings(reader: Reader, source: str) -> list[SecurityFinding]:
 
 
 class StoredFindings(NamedTuple):
-    """What was found in a stored version that can be used: of which files, by which rules.
+    """The findings of a usable version, with its fingerprint.
 
     ``tags``: one a line; where there are any ``front_matter`` is JSON.
     """
@@ -178,15 +178,6 @@ def links_known(
         f"AND d.message IN ({marks}) ORDER BY src.path, d.folder LIMIT ?",
         (host, *messages, most),
     )
-
-
-def links_in(reader: Reader, source_id: int) -> list[str]:
-    """Return where in a source there are links to folders that are counted elsewhere."""
-    sql = (
-        "SELECT folder FROM diagnostics "
-        "WHERE source_id = ? AND skill_id IS NULL AND code = 'link-known'"
-    )
-    return [folder for (folder,) in reader.rows(sql, (source_id,))]
 
 
 def notice_digest(reader: Reader, source_id: int) -> list[tuple[str, str]]:

@@ -58,7 +58,7 @@ def revisions_with_files(reader: Reader, tree_hash: str) -> list[Revision]:
 
 
 def skills_that_had(reader: Reader, source: str, tree_hash: str) -> list[StoredSkill]:
-    """Return the skills of a source that have or had these files, wherever they are by now."""
+    """Return the skills of a source that have or had these files, wherever they are now."""
     had = "SELECT 1 FROM revisions r WHERE r.uid = s.uid AND r.tree_hash = ?"
     condition = f"src.name = ? AND EXISTS ({had}) ORDER BY s.position"
     return select(reader, condition, source, tree_hash)
@@ -397,7 +397,7 @@ def was_moved(reader: Reader, change: RecordedChange) -> bool:
 
 
 def content_before(reader: Reader, uid: str, tree_hash: str) -> str | None:
-    """Return the tree hash that the last change of a skill, to this one, took the place of."""
+    """Return the tree hash before the last change of a skill, if that made this one."""
     rows = reader.rows(
         "SELECT before, after FROM changes WHERE uid = ? ORDER BY id DESC LIMIT 1", (uid,)
     )

@@ -1,4 +1,4 @@
-"""The journal, as far as it is read: what it says is unfinished.
+"""Unfinished changes in the journal.
 
 Whoever may write to the database may write here: a row is a hint about a change, never an order.
 """
@@ -47,12 +47,12 @@ class JournalEntry:
 
     @property
     def creates(self) -> bool:
-        """Whether there must be nothing in its place before."""
+        """Whether its target must not exist before."""
         return self.kind in {"create", "create together"}
 
     @property
     def deletes(self) -> bool:
-        """Whether what is there is to be gone."""
+        """Whether it removes its target."""
         return self.kind in {"delete", "delete together"}
 
     @property
@@ -63,7 +63,7 @@ class JournalEntry:
 
     @property
     def is_together(self) -> bool:
-        """Whether it is one of several changes that are made together."""
+        """Whether it is part of a group of changes."""
         return self.kind.endswith(" together")
 
 

@@ -233,7 +233,7 @@ def behind(sort: Sort, place: Sequence[Any], *, reverse: bool) -> tuple[str, lis
 
 @dataclass(frozen=True, slots=True)
 class Listing(Iterable[Skill]):
-    """The skills that pass some filters, in order: asked for anew each time they are gone through.
+    """The skills that pass some filters, in order; each iteration runs the query.
 
     Within a snapshot of the reader they are the same each time. ``items`` and ``counted`` are kept
     by one that was `held`.
@@ -257,7 +257,7 @@ class Listing(Iterable[Skill]):
 
     @property
     def question(self) -> Select:
-        """What asks for them."""
+        """The SELECT."""
         sql = f"SELECT {self.columns} FROM {FROM} WHERE {self.condition} ORDER BY {self.order}"
         if self.is_whole:
             return sql, self.values
@@ -290,20 +290,11 @@ def listing_of(
     reverse: bool = False,
     limit: int | None = None,
     offset: int = 0,
+    visibility: Visibility | None = None,
 ) -> Listing:
     """Return the skills that pass the filters, not asked for yet."""
-    return _listing(reader, filters, reader.visibility, order(sort, reverse=reverse), limit, offset)
-
-
-def _listing(
-    reader: Reader,
-    filters: Filters,
-    visibility: Visibility,
-    ordered: str,
-    limit: int | None,
-    offset: int,
-) -> Listing:
-    what = columns(visibility), *where(reader, filters, visibility), ordered
+    seen = reader.visibility if visibility is None else visibility
+    what = columns(seen), *where(reader, filters, seen), order(sort, reverse=reverse)
     return Listing(reader, *what, limit, offset)
 
 
@@ -318,15 +309,17 @@ def list_skills(
 ) -> Page[Skill]:
     """Return one page of the skills that pass the filters, with the true total."""
 
-    def asked(visibility: Visibility) -> Listing:
-        return _listing(reader, filters, visibility, order(sort, reverse=reverse), limit, offset)
+    def listing(visibility: Visibility) -> Listing:
+        found = listing_of(reader, filters, sort=sort, reverse=reverse, visibility=visibility)
+        return replace(found, limit=limit, offset=offset)
 
     def with_count(visibility: Visibility) -> tuple[Select, Select]:
-        found = asked(visibility)
+        found = listing(visibility)
         return found.question, _counting(found.condition, found.values)
 
     if limit is None and offset == 0:
-        items = tuple(map(skill_of, reader.streamed(lambda visibility: asked(visibility).question)))
+        rows = reader.stream_visible(lambda visibility: listing(visibility).question)
+        items = tuple(map(skill_of, rows))
         return Page(items, len(items))
     rows, total = reader.paged(with_count)
     return Page(tuple(map(skill_of, rows)), total)
@@ -360,7 +353,7 @@ def next_skills(
 
 
 def count_in_other_projects(reader: Reader, filters: Filters) -> int:
-    """Return how many skills would pass the filters, were they not of projects elsewhere."""
+    """Count skills that pass the filters but belong to other projects."""
     visibility = reader.visibility
     if filters.all or filters.ids is not None or not visibility.knows_projects:
         return 0
@@ -501,7 +494,7 @@ _NEEDS_MENTIONED: Final = (
     "OR lower(d.front_matter) LIKE '%env%required%' "
     "OR lower(d.front_matter) LIKE '%external%cli%alternatives%')"
 )
-"""What every front matter meets that says what its skill needs (`visibility.needs`)."""
+"""A condition for every front matter that names requirements (`visibility.needs`)."""
 
 
 class Rank(NamedTuple):

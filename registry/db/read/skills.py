@@ -29,7 +29,7 @@ ORIGIN: Final = _ORIGIN.format("s.installed")
 """
 
 REMOTE_ORIGIN: Final = _ORIGIN.format("NULL")
-"""The same of a skill of a remote source only, as it is kept with its revisions."""
+"""`ORIGIN` without installed copies, as it is stored with revisions."""
 
 MAX_DESCRIPTION: Final = 1 << 16
 """Characters of a description that are read; the specification allows 1,024."""
@@ -48,11 +48,11 @@ _COLUMNS: Final = (
 
 
 class Rows(Protocol):
-    """What SELECTs can be asked of: a reader, or a transaction that writes."""
+    """Runs SELECTs: a reader, or a transaction that writes."""
 
     @property
     def visibility(self) -> Visibility:
-        """What is seen of projects."""
+        """Which projects are visible."""
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a SELECT."""
@@ -457,12 +457,12 @@ def has_below(reader: Reader, source_id: int, folder: str) -> bool:
 
 
 def visible_refs_of(reader: Reader, ids: Sequence[int], visibility: Visibility) -> dict[int, str]:
-    """Return the ref of each version, as it is seen."""
+    """Return the visible ref of each version."""
     return dict(reader.rows(*select_visible_refs(reader, ids, visibility))) if ids else {}
 
 
 def select_visible_refs(reader: Reader, ids: Sequence[int], visibility: Visibility) -> Select:
-    """Return what asks for id and ref of each version, as it is seen."""
+    """Return the SELECT for id and visible ref of each version."""
     sql = f"SELECT s.id, {visibility.ref} FROM {FROM} WHERE s.id {reader.in_json_array}"
     return sql, [json.dumps(list(ids))]
 
@@ -552,7 +552,7 @@ def removed_skills(reader: Reader, ids: Sequence[int]) -> list[RemovedSkill]:
 
 
 def has_retired(reader: Reader, host: str) -> bool:
-    """Tell whether a host's sources have versions that nobody sees."""
+    """Tell whether a host's sources have retired or staged versions."""
     sql = (
         "SELECT 1 FROM skills s JOIN sources src ON src.id = s.source_id "
         "WHERE s.live = 0 AND src.host = ? LIMIT 1"

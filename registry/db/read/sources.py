@@ -73,7 +73,7 @@ def undecided(reader: Reader) -> Iterator[Undecided]:
 
 
 def is_admin(reader: Reader) -> bool:
-    """Tell whether a server takes who asks for an admin of the registry."""
+    """Tell whether the current role is an admin of the registry on a server."""
     rows = reader.rows("SELECT registry_is_admin()")
     return bool(rows and rows[0][0])
 

@@ -1,9 +1,9 @@
-"""What the registry holds in all, how big and how fresh it is."""
+"""Totals of the registry."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from registry.db.interface import Condition, Reader
 from registry.db.read.skills import FROM
@@ -38,14 +38,14 @@ class Stats(Value):
 
 _COUNTS: Final = (
     "SELECT count(*), count(*) FILTER (WHERE {visible}), coalesce(sum({shadowed}), 0), "
-    "count(*) FILTER (WHERE s.hidden = 1 AND {visible}), coalesce(sum(s.file_count), 0), "
-    "CAST(coalesce(sum(s.bytes), 0) AS BIGINT), count(DISTINCT s.name), "
-    "count(DISTINCT CASE WHEN {visible} THEN s.kind END), "
-    "count(DISTINCT CASE WHEN {visible} THEN s.category END), "
+    "count(*) FILTER (WHERE s.hidden = 1 AND {visible}), "
     "(SELECT count(DISTINCT t.tag) FROM {tables} JOIN skill_tags t ON t.skill_id = s.id "
-    "WHERE {visible}) "
+    "WHERE {visible}), count(DISTINCT CASE WHEN {visible} THEN s.kind END), "
+    "count(DISTINCT CASE WHEN {visible} THEN s.category END), coalesce(sum(s.file_count), 0), "
+    "CAST(coalesce(sum(s.bytes), 0) AS BIGINT), count(DISTINCT s.name) "
     f"FROM {{tables}} WHERE s.live = 1 AND s.status <> 'no_document' AND {IMPORTED}"
 )
+"""Counts in the order of the fields of `Stats`; those by skill and those by their parts."""
 
 
 def stats(reader: Reader) -> Stats:
@@ -67,29 +67,13 @@ def stats(reader: Reader) -> Stats:
             f"WHERE {visibility.visible} AND coalesce(src.url, s.installed) IS NOT NULL GROUP BY 1"
         )
         synced = reader.rows("SELECT count(*), min(last_sync_at), max(last_sync_at) FROM sources")
-    skills, visible, shadowed, hidden, files, size, names, kinds, categories, tags = counts[0]
     sources, oldest, newest = synced[0] if synced else (0, None, None)
     by_origin: Counter[str] = Counter()
     for text, number in origin:
         by_origin[text.partition("\n")[0]] += number  # an installed copy says more: `ORIGIN`
-    return Stats(
-        skills=skills,
-        visible=visible,
-        shadowed=shadowed,
-        hidden=hidden,
-        by_status=dict(status),
-        by_scope=dict(scope),
-        by_origin=dict(sorted(by_origin.items())),
-        sources=sources,
-        tags=tags,
-        kinds=kinds,
-        categories=categories,
-        files=files,
-        bytes=size,
-        names=names,
-        oldest_sync=oldest,
-        newest_sync=newest,
-    )
+    facets = dict(status), dict(scope), dict(sorted(by_origin.items()))
+    facts: list[Any] = [*counts[0][:4], *facets, sources, *counts[0][4:], oldest, newest]
+    return Stats(*facts)
 
 
 def state_of_skills(reader: Reader) -> str:

@@ -1,4 +1,4 @@
-"""What tools did with each skill, as it was counted."""
+"""Counts of what tools did with each skill."""
 
 from dataclasses import dataclass
 

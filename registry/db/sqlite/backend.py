@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from registry.db.forks import busy
+from registry.db.forks import activity
 from registry.db.interface import NO_UPDATES, Backend, State, StatUpdates, UsageRow, Writer
 from registry.db.read.summary import problems, registered
 from registry.db.sqlite.dialect import (
@@ -53,7 +53,7 @@ class SqliteBackend(Backend):
             raise DatabaseProblem(path=self.path, reason=reason)
         from registry.db.sqlite.writer import ensure_current
 
-        with busy:
+        with activity:
             ensure_current(self.path)
 
     def open_writer(self) -> Writer:
@@ -93,7 +93,7 @@ class SqliteBackend(Backend):
             if not lock.acquire(wait):
                 return False
             try:
-                with busy, closing(self._plain(wait)) as connection:
+                with activity, closing(self._plain(wait)) as connection:
                     connection.execute("BEGIN IMMEDIATE")
                     for sql, rows in work:
                         connection.executemany(sql, rows)
@@ -130,9 +130,9 @@ class SqliteBackend(Backend):
             return []
         try:
             if not self.writable:
-                with busy, closing(self.reader.connect()) as connection:
+                with activity, closing(self.reader.connect()) as connection:
                     return list(_problems(connection, None))
-            with busy, closing(self._plain(BUSY_SECONDS)) as connection:
+            with activity, closing(self._plain(BUSY_SECONDS)) as connection:
                 return list(_problems(connection, self.path))
         except ERRORS as error:
             raise translate(error, self.path) from error
@@ -144,7 +144,7 @@ class SqliteBackend(Backend):
         target = copy_target(target, overwrite=overwrite)
         if os.path.exists(target) and os.path.samefile(target, self.path):
             raise UsageProblem(message=f"{target} is the database itself; choose another name")
-        with busy, closing(self.reader.connect()) as source:
+        with activity, closing(self.reader.connect()) as source:
             copy_file(source, target)
 
 

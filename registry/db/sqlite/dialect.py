@@ -1,4 +1,4 @@
-"""What both lanes to a SQLite file agree on: its version, errors, locks and copies."""
+"""What reading and writing a SQLite file share: version, errors, locks, copies."""
 
 import errno
 import os
@@ -63,13 +63,13 @@ TABLES: Final = frozenset(
     "alembic_version audit changes contents diagnostics documents gone journal revisions sketches "
     "skill_files skill_tags skills sources tokens usage usage_days".split()
 )
-"""What the registry reads and writes by name, but for its indexes; a test compares the schema."""
+"""The registry's tables without its full-text indexes; a test compares the schema."""
 
 INDEXES: Final = "search_"
 """How the tables of the full-text indexes begin, and those in which they keep themselves."""
 
 ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
-"""What the driver raises; the second where damage stands in the words of an error of the first."""
+"""Errors of the driver; the second if damage makes an error message undecodable."""
 
 
 def schema_state(connection: sqlite3.Connection, path: str) -> State:
@@ -170,7 +170,7 @@ _UNWRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 def is_shared(database: str) -> bool:
-    """Tell whether a database is another user's, whose locks then may be, too."""
+    """Tell whether a database belongs to another user, and so perhaps its locks."""
     try:
         return os.stat(database).st_uid != os.geteuid()
     except OSError:
@@ -185,7 +185,7 @@ class WriterLock(FileLock):
         self._database = database
 
     def acquire(self, wait: float) -> bool:
-        """Take the lock, trying for ``wait`` seconds; False: somebody else holds it.
+        """Take the lock, trying for ``wait`` seconds; False: another process holds it.
 
         Raises `DatabaseProblem` where it can't be had at all.
         """
@@ -197,7 +197,7 @@ class WriterLock(FileLock):
 
 
 class SyncLockFile(FileLock):
-    """The lock of a sync of the database file ``database``; whoever holds it is written into it."""
+    """The lock of a sync of the file ``database``; its holder is written into it."""
 
     def __init__(self, database: str) -> None:
         super().__init__(f"{database}.sync.lock", shared=is_shared(database))
@@ -205,7 +205,7 @@ class SyncLockFile(FileLock):
         self._refused: OSError | None = None
 
     def acquire(self, wait: float) -> bool:
-        """Take the lock, trying for ``wait`` seconds; False: somebody else holds it.
+        """Take the lock, trying for ``wait`` seconds; False: another process holds it.
 
         Where nothing can be written, a sync needs no lock to find that there is nothing to do.
         """

@@ -73,7 +73,7 @@ def to_driver(sql: str) -> str:
 
 
 NEXT_IDS: Final = "(SELECT coalesce(max(id), 0) + 1 FROM skills)"
-"""The first of so many numbers for versions that are free; asked under the lock."""
+"""The first free id for versions; run under the lock of writers."""
 
 
 def insert_statement(table: Table, columns: Sequence[str], rows: int) -> str:

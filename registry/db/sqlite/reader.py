@@ -9,7 +9,7 @@ from stat import S_ISREG
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-from registry.db.forks import begin_anew, busy
+from registry.db.forks import activity, reopen_in_child
 from registry.db.interface import Reader, State, storable
 from registry.db.sqlite.dialect import BUSY_SECONDS, ERRORS, MAX_VALUE, schema_state, translate
 from registry.db.sqlite.search import Fts5Index
@@ -19,7 +19,7 @@ _AT_ONCE: Final = 200
 """Rows of a stream that are fetched in one call."""
 
 _ABANDONED: Final[list[sqlite3.Connection]] = []
-"""Connections that can be neither used nor closed, since another thread may be amid a call."""
+"""Inherited connections that can't be closed: another thread was amid a call at the fork."""
 
 _UNFINISHED: Final = (
     "its last changes are in the %s file beside it, which can't be read where nothing can be "
@@ -43,7 +43,7 @@ class SqliteReader(Reader):
         super().__init__(path)
         self._open: list[tuple[threading.Thread, sqlite3.Connection]] = []
         self._lock = threading.Lock()
-        begin_anew(self)
+        reopen_in_child(self)
 
     def forked(self, *, idle: bool) -> None:
         """Forget the connections of all threads; see `registry.db.forks`."""
@@ -58,7 +58,7 @@ class SqliteReader(Reader):
         self._local = threading.local()
 
     def state(self) -> State:
-        """Say how the file's schema relates to this program; a missing file is empty.
+        """Compare the file's schema with this program; a missing file is empty.
 
         Raises `DatabaseTooNew`, `DatabaseCorrupt` or `DatabaseProblem`.
         """
@@ -73,7 +73,7 @@ class SqliteReader(Reader):
         if facts.st_size == 0:
             return State.EMPTY
         try:
-            with busy:
+            with activity:
                 return schema_state(self._connection(), self.path)
         except ERRORS as error:
             raise translate(error, self.path) from error
@@ -83,7 +83,7 @@ class SqliteReader(Reader):
         if self.empty:
             return []
         try:
-            with busy:
+            with activity:
                 return self._connection().execute(sql, parameters).fetchall()
         except (UnicodeEncodeError, OverflowError):
             return self.rows(sql, storable(parameters))
@@ -95,29 +95,29 @@ class SqliteReader(Reader):
         if self.empty:
             return
         try:
-            with busy:
+            with activity:
                 cursor = self._connection().execute(sql, storable(parameters))
                 rows = cursor.fetchmany(_AT_ONCE)
             try:
                 while rows:
                     yield from rows
-                    with busy:
+                    with activity:
                         rows = cursor.fetchmany(_AT_ONCE)
             finally:
                 # Who stops early leaves no read behind; the connection may be closed by then.
-                with busy, suppress(*ERRORS):
+                with activity, suppress(*ERRORS):
                     cursor.close()
         except ERRORS as error:
             raise translate(error, self.path) from error
 
     def version(self) -> int | None:
-        """Return a number that is another one when another connection has changed the database.
+        """Return a number that changes if another connection changes the database.
 
         It means something only beside numbers that the same thread got. None: there is no database.
         """
         if self.empty:
             return None
-        with busy:
+        with activity:
             mark = self._current().mark
         return hash((mark, self.rows("PRAGMA data_version")[0][0]))
 
@@ -125,20 +125,20 @@ class SqliteReader(Reader):
     def snapshot(self) -> Iterator[None]:
         """Give this thread a transaction that sees one state of the database."""
         begun = None
-        with busy:
+        with activity:
             if not self.empty and not self._connection().in_transaction:
                 begun = self._connection()
                 begun.execute("BEGIN")  # nothing is read yet, and so nothing can fail
         try:
             yield
         finally:
-            with busy, suppress(*ERRORS):  # what was read was read
+            with activity, suppress(*ERRORS):  # what was read was read
                 if begun is not None and begun.in_transaction:
                     begun.execute("ROLLBACK")
 
     def close(self) -> None:
-        """Close the connections of all threads, none of which may be amid a call."""
-        with busy.alone() as left:
+        """Close the connections of all threads."""
+        with activity.alone() as left:
             self.forked(idle=left)
 
     @property
@@ -147,17 +147,17 @@ class SqliteReader(Reader):
         if self.empty:
             return None
         mode = str(self.rows("PRAGMA journal_mode")[0][0])
-        with busy:
+        with activity:
             return "wal" if self._current().is_frozen else mode
 
     @property
     def keeps_writers_out(self) -> bool:
-        """Whether nobody can write for as long as somebody reads, as without a write-ahead log."""
+        """True if readers block writers (no WAL)."""
         return self.journal_mode not in {None, "wal"}
 
     def connect(self) -> sqlite3.Connection:
         """Return a new connection that reads, whatever the file's folder allows."""
-        with busy:
+        with activity:
             return self._connect().connection
 
     def _connection(self) -> sqlite3.Connection:
@@ -193,7 +193,7 @@ class SqliteReader(Reader):
         return bool(mark) and mark != known.mark
 
     def _is_usable(self, opened: "_Opened") -> bool:
-        """Tell whether a file that took another's place is whole: who makes one is not at once."""
+        """Tell whether a file that replaced another is complete."""
         try:
             return schema_state(opened.connection, self.path) is State.CURRENT
         except BaseException:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from registry.db.forks import busy
+from registry.db.forks import activity
 from registry.db.interface import State, Writer
 from registry.db.migrate import UPGRADE_SECONDS, run_migrations
 from registry.db.sqlite.dialect import (
@@ -63,7 +63,7 @@ class SqliteWriter(Writer):
         with WriterLock(self.path) as lock:
             if not lock.acquire(wait):
                 raise DatabaseBusy(path=self.path, seconds=wait)
-            with busy, self._engine.begin() as connection:
+            with activity, self._engine.begin() as connection:
                 # Each transaction opens the file anew, so a path that leads nowhere now means
                 # that the file was removed in this very moment; what is written would be lost.
                 if not os.path.exists(self.path):
@@ -77,7 +77,7 @@ class SqliteWriter(Writer):
 SCRIPT: Final = Path(__file__).with_name("newest.sql")
 
 NOT_FOR_OTHERS: Final = 0o755
-"""Mode of the folders made for a database elsewhere: other users may read, and not write."""
+"""Mode of new folders outside our data folder: other users may read."""
 
 
 def ensure_current(path: str) -> None:

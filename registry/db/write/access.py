@@ -1,4 +1,4 @@
-"""Write tokens down, and note who changed what of sources, trust, tokens and the past."""
+"""Add and remove tokens; record in the audit log."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ from registry.text import utc_now
 
 
 def record_audit(connection: Connection, what: str, subject: str | None, **detail: object) -> None:
-    """Note something in a file; a server does so by itself, whoever asks (migration 0015)."""
+    """Add a row to the audit log of a file; a server does so by triggers (migration 0015)."""
     if connection.dialect.name == "postgresql":
         return
     who = current_context()

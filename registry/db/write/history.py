@@ -55,7 +55,7 @@ BATCH = 500
 
 
 def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
-    """Record the content of versions that just went live, and who brought them about."""
+    """Record revisions of versions that just became current, and who made them."""
     if not versions:
         return
     sql = _RECORD_REVISIONS.format(
@@ -96,7 +96,7 @@ def store_documents(connection: Connection, versions: Sequence[int]) -> None:
 
 
 def store_texts(connection: Connection, texts: Sequence[tuple[str, str]]) -> None:
-    """Store the bytes of documents by their hash, unless they were not the text alone."""
+    """Store the bytes of documents whose text encodes to their hash."""
     found = [(content_hash, text.encode()) for content_hash, text in texts]
     add_contents(
         connection,

@@ -1,4 +1,4 @@
-"""Who is visible under which name: shadowing, copies and refs, kept beside each skill.
+"""Shadowing, copies and refs: which skills are visible under which name.
 
 They depend on all skills of a name at once, so they are worked out when something changes and
 not at each listing. `catalog.resolve` reads handles in the order that makes these refs exact.
@@ -192,7 +192,7 @@ def procedure_below(schema: str) -> str:
 
 
 def refresh_names(connection: Connection, names: Iterable[str] | None) -> None:
-    """Work out shadowing, copies and refs anew for the skills of ``names`` (None: for all)."""
+    """Update shadowing, copies and refs of the skills of ``names`` (None: of all)."""
     touched = None if names is None else set(names)
     if connection.dialect.name == "postgresql":
         if touched is None or touched:
@@ -208,7 +208,7 @@ def refresh_names(connection: Connection, names: Iterable[str] | None) -> None:
 
 
 def refresh_names_below(connection: Connection, source: str) -> None:
-    """Work out what begins with a new source's name and a slash: that is no ref any more."""
+    """Update names that begin with a new source's name and a slash: they are not refs now."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("CALL registry_refresh_names_below(%s)", (source,))
         return

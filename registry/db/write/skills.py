@@ -55,7 +55,7 @@ _INHERIT: Final = (
     "FROM skills n LEFT JOIN skills o ON o.id = n.replaces WHERE n.id {in_array}) known "
     "WHERE skills.id = known.id"
 )
-"""What a version replaces is most often known as before: so fewer rows are written twice."""
+"""A version mostly keeps the names of the one it replaces; so fewer rows are written twice."""
 
 
 def stage(
@@ -259,7 +259,7 @@ def replace_findings(
 
 
 _FINDING: Final = ("code", "severity", "message", "path", "line", "fix")
-"""What is stored of a finding; its category follows from the code."""
+"""Stored columns of a finding; its category follows from the code."""
 
 
 def _finding(
@@ -286,7 +286,7 @@ LEFT JOIN documents d ON d.skill_id = s.id
 
 
 class LiveVersion(NamedTuple):
-    """What a change needs to know of the live version in a folder.
+    """The current version in a folder, as far as a change needs it.
 
     ``text``: of its document, where the bytes of that are not stored yet.
     """
@@ -302,7 +302,7 @@ class LiveVersion(NamedTuple):
 
 
 class CurrentState(NamedTuple):
-    """How things stand where something is about to be written.
+    """The current state of a folder that is about to change.
 
     ``free``: the lowest number of a version that is free; ``is_back``: the skill that was asked for
     is live, wherever it is; ``live``: what is live in the folder.
@@ -316,7 +316,7 @@ class CurrentState(NamedTuple):
 def load_current(
     connection: Connection, source_id: int, folder: str, uid: str | None
 ) -> CurrentState:
-    """Return how things stand in a folder; ``uid``: of a skill that may be back."""
+    """Return the current state of a folder; ``uid``: of a skill that may be restored there."""
     sql = _CURRENT.format(next_ids=dialect_of(connection).NEXT_IDS.format(count=1))
     row = tuple(execute(connection, sql, uid, source_id, folder).one())
     return CurrentState(row[0], row[1] > 0, None if row[2] is None else LiveVersion(*row[2:]))
@@ -325,7 +325,7 @@ def load_current(
 def replace_version(
     connection: Connection, standing: CurrentState, version: NewVersion | None
 ) -> None:
-    """Let a version (None: none) be live instead of what is."""
+    """Replace the current version by another one (None: by nothing)."""
     live = standing.live
     if live is None and version is None:
         return

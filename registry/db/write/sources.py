@@ -123,12 +123,12 @@ def rename_source(connection: Connection, source_id: int, before: str, name: str
 
 
 def set_team(connection: Connection, source_id: int, team: str | None) -> None:
-    """Say who sees a source; `change_source` works out the refs of its skills."""
+    """Set the team that sees a source; `change_source` updates the refs of its skills."""
     connection.execute(update(sources).where(sources.c.id == source_id).values(team=team))
 
 
 def set_owner(connection: Connection, source_id: int, owner: str | None) -> None:
-    """Say whose a source is, on a server; None: who asks."""
+    """Set the owner of a source on a server; None: the current role."""
     given = text("CAST(session_user AS text)") if owner is None else owner
     connection.execute(update(sources).where(sources.c.id == source_id).values(owner=given))
 
@@ -226,7 +226,7 @@ def begin_importing(connection: Connection, source_ids: Sequence[int]) -> set[in
 
 
 def begin_resolving(connection: Connection, source_ids: Sequence[int]) -> list[int]:
-    """Let what arrived stand beside all else, still seen by nobody; return the sources that do.
+    """Begin to resolve the names of imported sources, not visible yet; return those sources.
 
     The names that they share (`shared_names`) are to be worked out before `show_all` is told, in
     any number of transactions: what others change from now on takes those sources into account.

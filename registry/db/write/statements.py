@@ -38,7 +38,7 @@ class InTransaction:
 
     @property
     def visibility(self) -> Visibility:
-        """What is seen of projects: all, since nobody is shown what is asked for here."""
+        """All projects: these rows are not shown to users."""
         return EVERYTHING
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:

@@ -13,7 +13,7 @@ from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
-from registry.db.forks import begin_anew
+from registry.db.forks import reopen_in_child
 from registry.db.interface import Backend, Reader, Select, UsageRow
 from registry.errors import DatabaseProblem
 from registry.text import utc_now, utc_text
@@ -39,7 +39,7 @@ _COUNTED: Final = """
   JOIN skills s ON s.source_id = src.id AND s.folder = c.folder
 WHERE s.live = 1 GROUP BY s.uid ORDER BY s.uid
 """
-"""Each skill that was counted, in an order that is the same to all who write at once.
+"""Each skill that was counted, in one order for all writers, which prevents deadlocks.
 
 Values: a JSON array of arrays: listed, found, read; when last each; source's name, folder.
 """
@@ -144,7 +144,7 @@ class Usage:
         self._backend = backend
         self._enabled = enabled
         self.forked(idle=True)
-        begin_anew(self)
+        reopen_in_child(self)
 
     def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # nothing is closed
         """Leave to the parent what it has counted; see `registry.db.forks`."""
