@@ -130,17 +130,17 @@ def _restored(
     session: Session, names: Sequence[str], source: str | None, *, copies: bool
 ) -> tuple[list["SkillDetail"], bool]:
     """Restore skills after all were checked; return them, and whether all came back."""
-    from registry.changes import back
+    from registry.changes import restore
     from registry.changes.create import told
 
     core = session.registry.core
     if copies:
-        some = back.with_copies(core, back.find_all(core, names, source=source))
-        return [told(core, one) for one in back.bring_all(core, some, source=source)], True
+        some = restore.with_copies(core, restore.find_all(core, names, source=source))
+        return [told(core, one) for one in restore.bring_all(core, some, source=source)], True
     if not names[1:]:
         return [session.registry.restore(names[0], source=source)], True
-    found = back.find_all(core, names, source=source)
-    return each_of(session, found, lambda one: told(core, back.bring(core, one, source=source)))
+    found = restore.find_all(core, names, source=source)
+    return each_of(session, found, lambda one: told(core, restore.bring(core, one, source=source)))
 
 
 @click.group(cls=Group, examples=("skill-registry trash list", "skill-registry trash empty --yes"))
