@@ -17,8 +17,7 @@ from registry.db.read.skills import findings as stored_findings
 from registry.db.read.sources import list_sources
 from registry.disk.links import LINK_KNOWN, finding, follow, is_dangling, real_path
 from registry.disk.paths import ROOT, is_below, join
-from registry.disk.scanned import RootMissing, RootUnreadable, ScannedFolder
-from registry.disk.walk import Walk
+from registry.disk.walk import RootMissing, RootUnreadable, ScannedFolder, Walk
 from registry.errors import FolderMissing, SkillNotFound, SourceInvalid
 from registry.model import DOCUMENT_NAMES, Diagnostic
 from registry.sync.owned import check_own, is_here

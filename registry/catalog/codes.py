@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Final
 
-from registry.disk.scanned import WALK_CODES
+from registry.disk.walk import WALK_CODES
 from registry.document.codes import CODES
 from registry.document.mend import TIDY_RULES
 from registry.document.rules import RULES

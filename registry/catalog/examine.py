@@ -10,7 +10,7 @@ from registry.core import Core
 from registry.db.read.findings import StoredFindings, stored_findings
 from registry.disk.paths import position
 from registry.disk.private import is_ours_alone
-from registry.disk.scanned import WALK_CODES, ScannedFolder
+from registry.disk.walk import WALK_CODES, ScannedFolder
 from registry.document.mend import is_perhaps_untidy, untidy, untidy_tags
 from registry.document.parse import parse_document
 from registry.document.security import MAX_SKILL_BYTES

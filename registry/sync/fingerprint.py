@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from registry.db.interface import StatUpdates
-from registry.disk.scanned import ScannedFolder
+from registry.disk.walk import ScannedFolder
 
 if TYPE_CHECKING:
     from registry.document.dialects import Dialects

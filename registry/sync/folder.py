@@ -10,7 +10,7 @@ from typing import Any, Final
 from registry.db.versions import NewVersion, Packed, dump, pack
 from registry.disk.files import digest
 from registry.disk.paths import position
-from registry.disk.scanned import ScannedFolder
+from registry.disk.walk import ScannedFolder
 from registry.document.dialects import Dialects
 from registry.document.parse import parse_document
 from registry.document.rules import check_specification

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 from registry.disk.beneath import Folder
 from registry.disk.files import digest, open_home, read_inside, tree_digest
 from registry.disk.paths import called_on_disk, join
-from registry.disk.scanned import FileStat, ScannedFolder, inaccessible, unreadable
+from registry.disk.walk import FileStat, ScannedFolder, inaccessible, unreadable
 from registry.errors import FileChanging, FileTooLarge, SkillInaccessible
 from registry.model import Diagnostic, Severity
 from registry.settings import Limits

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from registry.db.interface import Reader
 from registry.db.read.skills import RemovedSkill, removed_skills
-from registry.disk.scanned import ScannedFolder
+from registry.disk.walk import ScannedFolder
 from registry.model import Diagnostic, Source
 from registry.settings import Limits
 from registry.sync.hashing import content_now

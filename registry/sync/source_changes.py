@@ -66,7 +66,7 @@ def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
 def remove(
     core: Core, name: str, *, as_admin: bool = False, with_tombstones: bool = True
 ) -> Source:
-    """Forget a source; see `exchange.remote.sources.remove`."""
+    """Forget a source; see `remotes.sources.remove`."""
     from registry.db.write.sources import remove_source
 
     wanted = find(core, name)

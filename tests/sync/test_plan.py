@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from registry.db.read.skills import RemovedSkill, StoredFingerprint
 from registry.disk.paths import position
-from registry.disk.scanned import ScannedFolder
+from registry.disk.walk import ScannedFolder
 from registry.sync.fingerprint import stamp
 from registry.sync.planning import pair_moves
 from registry.sync.scan import compare
