@@ -10,10 +10,16 @@ from registry.disk.atomic import Place, remove_tree
 from registry.disk.beneath import Folder
 from registry.install import lockfile, staging
 from registry.install.content import Entry
-from registry.install.history import Replaced
+from registry.install.history import InstallRecord
 from registry.install.lockfile import Locked
 from registry.install.plan import InstallPlan
-from registry.install.staging import GroupSwap, TargetChange, alone, staging_dirs, stale_drafts
+from registry.install.staging import (
+    GroupSwap,
+    TargetChange,
+    exclusive_lock,
+    staging_dirs,
+    stale_drafts,
+)
 from registry.install.targets import LOCK_DIR, InstallOptions, Target
 
 BATCH: Final = 100
@@ -30,7 +36,8 @@ class InstallTransaction(InstallPlan):
         self._anchor = anchor
         self._written = dict(self.locked)
         self._behind: list[Callable[[], None]] = []
-        self._changed: dict[str, Replaced] = {}
+        self.changed: dict[str, InstallRecord] = {}
+        """What was changed so far, by the folders."""
 
     def begin(self) -> None:
         """Finish, or take back, what killed pulls left."""
@@ -53,11 +60,8 @@ class InstallTransaction(InstallPlan):
             self._behind.pop()()
 
     def _displaced(self, folder: str, entry: Locked | None, *, is_kept: bool) -> None:
-        self._changed[folder] = Replaced(entry, is_kept)
-
-    def displaced(self) -> dict[str, Replaced]:
-        """Return what was displaced so far, by the folders."""
-        return self._changed
+        now = self.locked.get(folder)
+        self.changed[folder] = InstallRecord.of(entry, now, is_kept=is_kept)
 
     def _recover(self) -> None:
         for draft in stale_drafts(self._anchor):
@@ -140,5 +144,5 @@ class InstallTransaction(InstallPlan):
 
     def _open(self, label: str) -> Folder:
         found = self._stack.enter_context(self._target.open(label, self._anchor, make=True))
-        self._stack.enter_context(alone(found))
+        self._stack.enter_context(exclusive_lock(found))
         return found
