@@ -99,7 +99,7 @@ class InstallPlan:
         return self._paths(entry.agents, entry.mode, folder)
 
     def _paths(self, ids: tuple[str, ...], mode: Mode, folder: str) -> list[InstallPath]:
-        """Return `Target.install_paths`; the disk is asked once for all skills of the same agents."""
+        """Return `Target.install_paths`, asked once for all skills of the same agents."""
         if (ids, mode) not in self._bases:
             self._bases[ids, mode] = self._target.install_paths(ids, mode, "")
         bases = self._bases[ids, mode]

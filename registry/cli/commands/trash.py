@@ -67,11 +67,11 @@ def delete(
     gone, is_complete = each(session, names, remove, copies=copies)
     for name in sorted(visible):
         warn_of_successor(registry.core, name)
-    detail_after = (
+    told = (
         f"Deleted {escape.line(one.name)}; 'skill-registry restore {one.id}' brings it back."
         for one in gone
     )
-    session.answer(gone if names[1:] else gone[0], detail_after)
+    session.answer(gone if names[1:] else gone[0], told)
     if not is_complete:
         raise click.exceptions.Exit(Status.FAILED)
 
@@ -120,8 +120,8 @@ def restore(
         back, is_complete = [made], True
     else:
         back, is_complete = _restored(session, names, source, copies=copies)
-    detail_after = (line for one in back for line in skill_line("Restored", one))
-    session.answer(back if names[1:] or copies else back[0], detail_after)
+    told = (line for one in back for line in skill_line("Restored", one))
+    session.answer(back if names[1:] or copies else back[0], told)
     if not is_complete:
         raise click.exceptions.Exit(Status.FAILED)
 
