@@ -147,7 +147,7 @@ class Usage:
         reopen_in_child(self)
 
     def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # nothing is closed
-        """Leave to the parent what it has counted; see `registry.db.forks`."""
+        """Forget the parent's counts; see `registry.db.forks`."""
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._waiting: _Counts | None = None
@@ -166,7 +166,7 @@ class Usage:
         self._note("read", [SkillPlace(source, folder)])
 
     def write(self) -> None:
-        """Write down what was counted; where the database is busy or unusable, keep it."""
+        """Write the counts; keep them if the database is busy or unusable."""
         with self._writing:
             with self._lock:
                 waiting, self._waiting = self._waiting, None
@@ -181,7 +181,7 @@ class Usage:
                 self._put_back(waiting)
 
     def close(self) -> None:
-        """Write down the rest."""
+        """Write the remaining counts."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
@@ -207,13 +207,13 @@ class Usage:
 
 
 DAYS: Final = 400
-"""For how many days counts are kept: a year, and the month to compare it with."""
+"""Days for which counts are kept: a year, and the month to compare it with."""
 
 
 def drop_old_days(connection: "Connection", now: str) -> None:
-    """Forget the counts of days that are too long before ``now``; the totals stay.
+    """Delete the counts of days long before ``now``; the totals stay.
 
-    A row that a reader has locked on a server stays until the next time.
+    On a server a row that a reader has locked stays until the next time.
     """
     from registry.db.write.statements import execute
 
