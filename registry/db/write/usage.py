@@ -105,36 +105,27 @@ class _Counts:
     """How often, and when last, each event happened to the skill at each place."""
 
     def __init__(self) -> None:
-        self.often: dict[UsageEvent, Counter[tuple[str, str]]] = {
-            event: Counter() for event in EVENTS
-        }
-        self.last: dict[UsageEvent, dict[tuple[str, str], int]] = {event: {} for event in EVENTS}
+        self.often: Counter[tuple[UsageEvent, tuple[str, str]]] = Counter()
+        self.last: dict[tuple[UsageEvent, tuple[str, str]], int] = {}
 
     def add(self, event: UsageEvent, skills: Sequence[Located]) -> None:
         # All in C: a listing of ten thousand skills costs a few milliseconds more by this.
-        places = list(map(_place_of, skills))
-        self.often[event].update(places)
-        self.last[event].update(zip(places, repeat(time.time_ns())))
+        events = list(zip(repeat(event), map(_place_of, skills)))
+        self.often.update(events)
+        self.last.update(zip(events, repeat(time.time_ns())))
 
     def merge(self, later: "_Counts") -> None:
-        for event in EVENTS:
-            self.often[event].update(later.often[event])
-            self.last[event].update(later.last[event])
+        self.often.update(later.often)
+        self.last.update(later.last)
 
     def rows(self) -> list[UsageRow]:
         """Return for each place the three numbers, the three times, and where it is."""
-        places = dict.fromkeys(place for event in EVENTS for place in self.often[event])
-        return [
-            (
-                *(self.often[event][place] for event in EVENTS),
-                *(
-                    utc_text(at) if (at := self.last[event].get(place)) else None
-                    for event in EVENTS
-                ),
-                *place,
-            )
-            for place in places
-        ]
+        found: dict[tuple[str, str], list[int | str | None]] = {}
+        for (event, place), number in self.often.items():
+            row = found.setdefault(place, [0, 0, 0, None, None, None])
+            at = EVENTS.index(event)
+            row[at], row[at + 3] = number, utc_text(self.last[event, place])
+        return [(*row, *place) for place, row in found.items()]
 
 
 class Usage:
