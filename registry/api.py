@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from registry.install.targets import InstallResult
     from registry.remotes.offered import Choose
     from registry.remotes.sources import SourceChange
-    from registry.sync.places import Discovered
     from registry.sync.report import Progress, SyncReport
-    from registry.sync.watching import Watching
+    from registry.sync.sources import Discovered
+    from registry.sync.watch import Watching
     from registry.toolsets.base import Toolset
 
 # Operations are imported by the methods that need them: a listing needs few of them.
@@ -773,7 +773,7 @@ class SkillRegistry:
         Only needed on a server. ``as_admin``: also take the source of another role. Raises
         `SourceNotFound`, `SourceElsewhere`, `SourceNotYours`, `AdminNeeded`.
         """
-        from registry.sync.source_changes import adopt
+        from registry.sync.sources import adopt
 
         return adopt(self.core, name, as_admin=as_admin)
 
@@ -788,7 +788,7 @@ class SkillRegistry:
 
     def discover(self, home: str, project: str | None = None) -> "Sequence[Discovered]":
         """Return the well-known skill folders that exist below ``home`` and ``project``."""
-        from registry.sync.places import discover
+        from registry.sync.sources import discover
 
         return list(discover(self.core, home, project))
 
@@ -811,7 +811,7 @@ class SkillRegistry:
         """
         from registry.install.history import interrupted_targets
         from registry.remotes.sources import sync
-        from registry.sync.planning import SyncOptions
+        from registry.sync.plan import SyncOptions
 
         if not dry_run and interrupted_targets():
             from registry.install.pull import clear_up
@@ -827,7 +827,7 @@ class SkillRegistry:
 
         It ends with its ``with`` block, which raises what ``on_change`` raised. See `Watching`.
         """
-        from registry.sync.watching import Watching
+        from registry.sync.watch import Watching
 
         return Watching(self.core, on_change)
 

@@ -21,8 +21,7 @@ from registry.disk.scanned import RootMissing, RootUnreadable, ScannedFolder
 from registry.disk.walk import Walk
 from registry.errors import FolderMissing, SkillNotFound, SourceInvalid
 from registry.model import DOCUMENT_NAMES, Diagnostic
-from registry.sync.owned import check_own, is_here
-from registry.sync.sources import own_sources, walk_of
+from registry.sync.sources import check_own, is_here, own_sources, walk_of
 from registry.text import is_path
 
 

@@ -15,10 +15,7 @@ from registry.document.mend import is_perhaps_untidy, untidy, untidy_tags
 from registry.document.parse import parse_document
 from registry.document.security import MAX_SKILL_BYTES
 from registry.model import Diagnostic, Source
-from registry.sync.fingerprint import is_current, mark_of
-from registry.sync.folder import read_folder
-from registry.sync.hashing import hash_files, tree_hash
-from registry.sync.recent import Recent
+from registry.sync.reading import Recent, hash_files, is_current, mark_of, read_folder, tree_hash
 
 _KEY: Final = attrgetter("sort_key")
 

@@ -10,7 +10,7 @@ from registry.db.read.skills import StoredSkill
 from registry.disk.links import known, real_path
 from registry.disk.paths import is_below, is_safe_relative, join, storable
 from registry.model import DOCUMENT_NAMES, Diagnostic
-from registry.sync.owned import is_here
+from registry.sync.sources import is_here
 
 MAX_LINKS: Final = 50
 """Links that are looked at for one skill."""

@@ -19,9 +19,8 @@ from registry.disk.scanned import unreadable
 from registry.disk.walk import DEPTH_SEEN
 from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Source
 from registry.settings import Personality
-from registry.sync.fingerprint import is_same
-from registry.sync.owned import is_here
-from registry.sync.sources import find, own_sources, walk_of
+from registry.sync.reading import is_same
+from registry.sync.sources import find, is_here, own_sources, walk_of
 
 NO_DOCUMENT: Final = Diagnostic(
     "no-document", "error", "the folder holds no SKILL.md", fix="add a SKILL.md, then sync"

@@ -14,7 +14,7 @@ from registry.disk.beneath import Folder
 from registry.disk.swap import Swap
 from registry.errors import ChangeRefused, RegistryError, RootMissing
 from registry.model import Source
-from registry.sync.owned import check_ours, check_writable, is_here
+from registry.sync.sources import check_ours, check_writable, is_here
 
 LOCK_SECONDS: Final = 30.0
 

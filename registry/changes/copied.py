@@ -13,7 +13,7 @@ from registry.db.read.journal import JournalEntry
 from registry.db.read.skills import StoredSkill
 from registry.disk.paths import ROOT, is_below
 from registry.errors import ChangeRefused, UsageProblem
-from registry.sync.owned import is_here
+from registry.sync.sources import is_here
 
 Which: TypeAlias = Callable[[StoredSkill], bool]
 """Tells which of a skill's copies are changed with it."""

@@ -2,7 +2,7 @@
 
 from registry.core import Core
 from registry.db.read.sources import is_admin
-from registry.sync.owned import check_admin
+from registry.sync.sources import check_admin
 
 
 def prune(

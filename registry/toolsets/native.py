@@ -34,7 +34,7 @@ from registry.errors import (
 )
 from registry.model import SCOPES, Found, Skill, record
 from registry.remotes.sources import sync
-from registry.sync.planning import SyncOptions
+from registry.sync.plan import SyncOptions
 from registry.sync.report import SyncReport
 from registry.text import Fact, is_encodable
 from registry.toolsets.base import Arguments, Context, Toolset, parameter, shown

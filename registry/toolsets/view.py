@@ -33,8 +33,8 @@ from registry.errors import (
 )
 from registry.model import Document, Found, Scope, Skill, SkillDetail, Source
 from registry.settings import Personality
-from registry.sync.owned import is_here
 from registry.sync.sources import find as find_source
+from registry.sync.sources import is_here
 from registry.toolsets.base import Context
 
 _NAMED_ONLY: Final = frozenset({"none", "explicit"})
