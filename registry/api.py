@@ -20,14 +20,13 @@ from registry.text import is_encodable
 
 if TYPE_CHECKING:
     from registry.catalog.browse import Browse
-    from registry.catalog.checked import Checked
+    from registry.catalog.check import Checked
     from registry.catalog.copies import Copies
-    from registry.catalog.evals.run import Evaluation
-    from registry.catalog.links import LinkTo
+    from registry.catalog.evals import Evaluation
     from registry.catalog.prompt import PromptText, Style
     from registry.catalog.search.explain import Placed
     from registry.catalog.visibility.rules import Decision
-    from registry.catalog.why import Explanation
+    from registry.catalog.why import Explanation, LinkTo
     from registry.changes.fix import Fix
     from registry.changes.history import History
     from registry.changes.tokens import Tokens
@@ -289,7 +288,7 @@ class SkillRegistry:
 
         Raises `SkillNotFound`, `SkillAmbiguous`.
         """
-        from registry.catalog.links import links_to
+        from registry.catalog.why import links_to
 
         return links_to(self.core, self._stored(name))
 
@@ -322,7 +321,7 @@ class SkillRegistry:
         **wanted: Unpack[FilterArguments],
     ) -> "Evaluation":
         """Search with the prompts that skills ship; return how often each is found."""
-        from registry.catalog.evals.run import evaluate
+        from registry.catalog.evals import evaluate
 
         return evaluate(self.core, names, filters, wanted)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 
-from registry.catalog.links import links_to
+from registry.catalog.why import links_to
 from registry.changes.context import ChangeContext
 from registry.changes.copied import Which, change_together, with_copies
 from registry.changes.create import found_after

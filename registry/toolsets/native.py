@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from registry.catalog.copies import Fate, copies_of, fate
 from registry.catalog.reading import check_path, read_file
 from registry.catalog.search.find import MAX_QUERIES, search
-from registry.catalog.search.fit import FITS
+from registry.catalog.search.rank import FITS
 from registry.db.read.listing import Filters, list_skills
 from registry.db.read.skills import SORTS, StoredSkill
 from registry.db.read.summary import registered

@@ -125,7 +125,7 @@ class TestWhatASyncFound:
     def test_holds_for_no_skill_of_which_a_part_is_not_looked_through(
         self, registry, root, skill, looked, monkeypatch
     ):
-        monkeypatch.setattr("registry.catalog.examine.MAX_SKILL_BYTES", 50)
+        monkeypatch.setattr("registry.catalog.check.MAX_SKILL_BYTES", 50)
         skill("alpha")
         registry.sync(str(root))
         looked.clear()
