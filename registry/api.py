@@ -482,8 +482,8 @@ class SkillRegistry:
         ``source``, by default its former source. Raises `NotInTrash`, `SkillExists`, `NotAllKept`,
         `SourceUnclear`.
         """
-        from registry.changes.back import bring_back
         from registry.changes.create import told
+        from registry.changes.restore import bring_back
 
         return told(self.core, bring_back(self.core, name, source=source))
 
@@ -501,7 +501,7 @@ class SkillRegistry:
 
     def finish_changes(self) -> int:
         """Finish or undo changes of dead processes, as `open` does; return their number."""
-        from registry.changes.opening import recover_all
+        from registry.changes.unfinished import recover_all
 
         return recover_all(self.core)
 
@@ -540,7 +540,7 @@ class SkillRegistry:
         self, *, keep: int = 20, before: str | None = None, as_admin: bool = False
     ) -> tuple[int, int]:
         """Remove all but the newest ``keep`` revisions of each skill; see `changes.prune.prune`."""
-        from registry.changes.prune import prune
+        from registry.changes.history import prune
 
         return prune(self.core, keep=keep, before=before, as_admin=as_admin)
 
@@ -848,10 +848,10 @@ class SkillRegistry:
 
     def check_database(self, *, contents: bool = True) -> Sequence[str]:
         """Return damage and foreign unfinished changes; if none, ``contents`` with wrong hashes."""
-        from registry.changes.pending import foreign
+        from registry.changes.unfinished import foreign_changes
         from registry.db.read.corruption import find_corruption, hash_mismatches
 
-        found = [*self.core.backend.check(), *foreign(self.core)]
+        found = [*self.core.backend.check(), *foreign_changes(self.core)]
         # `unfit` looks at texts and bytes, and a sync can store those again.
         rest = None if found else find_corruption(self.core.reader, {"contents", "documents"})
         found += [rest] if rest else []

@@ -21,8 +21,7 @@ from registry.db.read.sources import list_sources
 from registry.disk.links import LINK_KNOWN, finding, follow, is_dangling, real_path
 from registry.disk.paths import ROOT, is_below, join, position
 from registry.disk.private import is_ours_alone
-from registry.disk.scanned import WALK_CODES, RootMissing, RootUnreadable, ScannedFolder
-from registry.disk.walk import Walk
+from registry.disk.walk import WALK_CODES, RootMissing, RootUnreadable, ScannedFolder, Walk
 from registry.document.codes import CODES
 from registry.document.mend import TIDY_RULES, is_perhaps_untidy, untidy, untidy_tags
 from registry.document.parse import parse_document

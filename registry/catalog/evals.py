@@ -16,7 +16,7 @@ from registry.catalog.search.find import Match, answers
 from registry.catalog.search.rank import FITS, confidence
 from registry.core import Core
 from registry.db.read.listing import FilterArguments, Filters, skills_with_files, where
-from registry.db.read.skills import StoredSkill, by_id, files, visible_refs_of
+from registry.db.read.skills import StoredSkill, by_id, files, refs_of
 from registry.document.yaml_text import Broken, Refused, read_value
 from registry.errors import DatabaseProblem, RegistryError
 from registry.model import JsonValue, Value
@@ -263,7 +263,7 @@ def evaluate(
             for text in dict.fromkeys(one.text for some in shipped for one in some.prompts)
         }
         winners = {found[0].id for found, _ in asked.values() if found}
-        refs = visible_refs_of(reader, list(winners), reader.visibility)
+        refs = refs_of(reader, list(winners))
         scores = []
         for one in shipped:
             ids = {one.stored.id, *(copy.id for copy in copies_of(reader, one.stored))}

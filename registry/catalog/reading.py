@@ -16,7 +16,7 @@ from registry.db.read.search import same_files_as
 from registry.db.read.skills import StoredSkill
 from registry.disk.files import IsLink, open_home, read_inside
 from registry.disk.paths import ROOT, is_safe_relative
-from registry.disk.scanned import ScannedFolder, inaccessible
+from registry.disk.walk import ScannedFolder, inaccessible
 from registry.errors import (
     FileNotFoundInSkill,
     NotUtf8,

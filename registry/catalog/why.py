@@ -15,8 +15,7 @@ from registry.db.read.skills import StoredSkill
 from registry.disk.beneath import GONE, PASS, Folder, reason_of
 from registry.disk.links import LINK_KNOWN, Leads, finding, follow, is_dangling, known, real_path
 from registry.disk.paths import is_below, is_ignored, is_safe_relative, join, storable
-from registry.disk.scanned import unreadable
-from registry.disk.walk import DEPTH_SEEN
+from registry.disk.walk import DEPTH_SEEN, unreadable
 from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Source
 from registry.settings import Personality
 from registry.sync.reading import is_same

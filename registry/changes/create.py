@@ -5,9 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
 from registry.catalog.reading import check_path, detail
-from registry.changes.context import ChangeContext
-from registry.changes.locking import under_lock
-from registry.changes.protocol import carry_out, new_entry, new_operation
+from registry.changes.commit import commit, new_entry, new_operation, under_lock
+from registry.changes.state import ChangeContext
 from registry.core import Core
 from registry.db.read.skills import StoredSkill, folder_of_name
 from registry.disk.atomic import Place, exists
@@ -73,7 +72,7 @@ def create_files(
     of a skill that comes back; ``is_free``: the source was asked, and has none of this name. Raises
     `SkillExists` where the folder is taken or, of a new skill,
     the source has one of that name, `OutsideSkill`, `ChangeRefused`, and
-    what `protocol.carry_out` raises.
+    what `commit.commit` raises.
     """
     for path in (folder, *files):
         check_path(path)
@@ -90,7 +89,7 @@ def create_files(
             new = stage_files(staged, {path: (files[path], path in executable) for path in files})
             facts = {"new": new, "uid": uid, "created_at": created_at}
             entry = new_entry(context, number, "create", folder, **facts)
-        return carry_out(context, entry, name)
+        return commit(context, entry, name)
 
     return found_after(under_lock(core, source.id, change), folder)
 

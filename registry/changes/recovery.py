@@ -1,8 +1,8 @@
-"""Bring a change to one of its ends: the table of RELIABILITY, then the database follows the disk.
+"""Bring a change to one of its ends on disk (`disk.swap`); then the database follows the disk.
 
 The same code ends a change that went well, one that failed, and one whose process died, so each
-of its branches is used every day. Only what this user signed comes here (`pending`), and every path
-follows from the source, the folder in it and the number of the change.
+of its branches is used every day. Only what this user signed comes here (`unfinished`), and every
+path follows from the source, the folder in it and the number of the change.
 """
 
 import secrets
@@ -14,10 +14,17 @@ from typing import TypeAlias
 
 from sqlalchemy import Connection
 
-from registry.changes.context import ChangeContext, open_swap
-from registry.changes.made import made_change
-from registry.changes.pending import recorded, signed_entry
-from registry.changes.state import META, OWNER, RECORD, open_if_there
+from registry.changes.state import (
+    META,
+    OWNER,
+    RECORD,
+    ChangeContext,
+    open_if_there,
+    open_swap,
+    recorded,
+    signed_entry,
+)
+from registry.changes.undo_record import made_change
 from registry.db.audit_context import audit_context
 from registry.db.read.history import stored_hashes
 from registry.db.read.journal import JournalEntry

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from registry.catalog.visibility.decisions import personality as personality_of
-from registry.changes.signed import Seal
+from registry.changes.signer import Signer
 from registry.core import Core
 from registry.db.read.access import SIGNED, StoredToken, all_tokens, by_hash
 from registry.errors import DatabaseProblem, TokenNotFound, UsageProblem
@@ -94,7 +94,7 @@ class Tokens:
             used_at=None,
             signature="",
         )
-        seal = Seal.of(self._core)
+        seal = Signer.of(self._core)
         row = row._replace(signature=seal.sign("token", row.number, _signed(row)))
         with self._core.writer.transaction() as connection:
             add_token(connection, row)
@@ -150,7 +150,7 @@ class Tokens:
             record_use(connection, token.number, utc_now())
 
     def _is_ours(self, row: StoredToken) -> bool:
-        seal = Seal.known(self._core)
+        seal = Signer.known(self._core)
         if seal is None or not all(isinstance(value, str) for value in (row.number, row.signature)):
             return False
         return seal.signed("token", row.number, _signed(row), row.signature)

@@ -9,12 +9,17 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from registry.catalog.reading import CurrentSkill, check_path, detail, read_document
-from registry.changes.context import ChangeContext
-from registry.changes.copied import Which, change_together, with_copies
+from registry.changes.commit import (
+    Which,
+    change_together,
+    commit,
+    new_entry,
+    new_operation,
+    under_lock,
+    with_copies,
+)
 from registry.changes.create import found_after, told
-from registry.changes.locking import under_lock
-from registry.changes.protocol import carry_out, new_entry, new_operation
-from registry.changes.state import open_place
+from registry.changes.state import ChangeContext, open_place
 from registry.core import Core
 from registry.db.read.journal import JournalEntry, Kind
 from registry.db.read.skills import StoredSkill
@@ -107,7 +112,7 @@ def update_files(
     ``executable``: which files can be executed; the others keep what they were. ``copies``: which
     of the skill's copies are changed, too, all or none. One file is swapped by itself, several go
     in one step with a copy of the whole folder. Raises `OutsideSkill`, `ChangeRefused`,
-    `UsageProblem`, and what `protocol.carry_out` raises.
+    `UsageProblem`, and what `commit.commit` raises.
     """
     for path in edits:
         check_path(path)
@@ -126,7 +131,7 @@ def update_files(
         check = None if force else base
         if len(edits) > 1:
             entry = stage_folder(context, base, edits, check, executable)
-            return carry_out(context, entry, base.skill.ref)
+            return commit(context, entry, base.skill.ref)
         ((path, data),) = edits.items()
         return _update_file(context, base, path, data, check, executable.get(path))
 
@@ -204,7 +209,7 @@ def _update_file(
     }
     kind = kinds[before is not None, data is not None]
     entry = new_entry(context, number, kind, base.folder, target=target, base=before, new=new)
-    return carry_out(context, entry, base.skill.ref)
+    return commit(context, entry, base.skill.ref)
 
 
 def stage_folder(

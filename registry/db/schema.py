@@ -266,7 +266,7 @@ gone = Table(
 Index("ix_gone_name", gone.c.name)
 
 # The last changes by the registry, for `undo`; `before` and `after` are tree hashes, of a pull the
-# JSON of `exchange.remembered`. Only what bears this user's `signature` is taken back, and only for
+# JSON of `install.history`. Only what bears this user's `signature` is taken back, and only for
 # that the host is kept.
 changes = Table(
     "changes",

@@ -19,7 +19,7 @@ from registry.disk.atomic import Place
 from registry.disk.beneath import Folder
 from registry.disk.files import digest, open_home, read_below, read_inside, tree_digest
 from registry.disk.paths import check_paths
-from registry.disk.scanned import UNREADABLE, inaccessible
+from registry.disk.walk import UNREADABLE, inaccessible
 from registry.errors import (
     ContentDamaged,
     FileChanging,

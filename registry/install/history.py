@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple, Self
 
-from registry.changes.signed import Seal
+from registry.changes.signer import Signer
 from registry.changes.state import new_numbers
 from registry.core import Core
 from registry.db.read.history import RecordedChange, facts_of, last_changes
@@ -109,11 +109,11 @@ def remember(
         signature="",
     )
     # Most pulls change nothing: what writes is loaded for the others.
-    from registry.changes.made import signed
+    from registry.changes.undo_record import signed
     from registry.db.write.history import add_change, drop_old_changes
 
     with suppress(RegistryError):
-        change = signed(Seal.of(core), change)
+        change = signed(Signer.of(core), change)
         with core.writer.transaction() as connection:
             add_change(connection, change, core.host)
             drop_old_changes(connection, core.host)
@@ -125,7 +125,7 @@ def remembered_pulls(core: Core) -> list[RecordedChange]:
     Raises `OwnFileUnusable`.
     """
     found = [one for one in last_changes(core.reader, core.host) if one.kind == KIND]
-    seal = Seal.known(core) if found else None
+    seal = Signer.known(core) if found else None
     if seal is None:
         return []
     return [one for one in found if seal.signed("undo", one.number, facts_of(one), one.signature)]

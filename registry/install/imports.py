@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from registry.changes.create import create_files, told
-from registry.changes.foreign import check_foreign, is_quarantined
+from registry.changes.untrusted import check_foreign, is_quarantined
 from registry.core import Core
 from registry.db.read.skills import folder_of_name
 from registry.db.read.sources import list_sources

@@ -32,9 +32,10 @@ Known: TypeAlias = Literal["pulled", "behind", "edited", "missing", "gone", "reg
 class Seen(Value):
     """A skill that an agent sees, at ``place``; its JSON has the keys of a skill and three more.
 
-    ``pulled``: as the lock and the registry say; ``behind``, ``edited``, ``gone``: as `told.Pulled`
-    says; ``missing``: the lock lists it, and it is not there; ``registered``: no pull made it, and
-    it is a skill of a source; ``unknown``: neither. What the registry does not know is null.
+    ``pulled``: as the lock and the registry say; ``behind``, ``edited``, ``gone``: as
+    `InstallResult` says; ``missing``: the lock lists it, and it is not there; ``registered``: no
+    pull made it, and it is a skill of a source; ``unknown``: neither. What the registry does not
+    know is null.
     """
 
     KEYS: ClassVar = (*Skill.KEYS, "state", "where", "place")

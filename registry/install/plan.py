@@ -284,7 +284,7 @@ class InstallPlan(Places):
         return True
 
     def _displaced(self, folder: str, entry: Locked | None, *, is_kept: bool) -> None:
-        """Tell what was there as `remembered.Displaced` says; the lock says by now what is."""
+        """Tell what was there as `history.Replaced` says; the lock says by now what is."""
 
     def note(self, folder: str, entry: Locked | None) -> None:
         """Let the lock list this for a folder; None: nothing."""

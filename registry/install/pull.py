@@ -7,7 +7,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from shlex import quote
 
-from registry.changes.foreign import check_foreign
+from registry.changes.untrusted import check_foreign
 from registry.core import Core
 from registry.db.read.skills import same_files
 from registry.errors import (

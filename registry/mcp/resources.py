@@ -41,25 +41,6 @@ _CHILD: Final = "-"
 Json = dict[str, Any]
 
 
-class Content(NamedTuple):
-    """A file as a client reads it."""
-
-    mime_type: str
-    data: bytes
-
-
-class Directory(NamedTuple):
-    """A folder of a skill: what is directly in it, files and folders."""
-
-    children: list[Json]
-
-    def page(self, cursor: str | None) -> tuple[list[Json], str | None]:
-        """Return some children, and the cursor of the next page; raises ValueError as others."""
-        start = _start(cursor)
-        left = len(self.children) > start + PAGE
-        return self.children[start : start + PAGE], str(start + PAGE) if left else None
-
-
 class SkillResources:
     """The skills of one view; its methods block and may be called by many threads."""
 
@@ -90,8 +71,8 @@ class SkillResources:
         manifest = self._manifest(found[0].stored)
         return None if manifest is None or _uri(manifest) != uri else self._entry(manifest)
 
-    def read(self, uri: str) -> Content | None:
-        """Return the file at a URI as it is on disk now; None: there is none that is served."""
+    def read(self, uri: str) -> tuple[str, bytes] | None:
+        """Return the MIME type and the current bytes of the file at a URI; None if not served."""
         found = self._find(uri)
         if found is None:
             return None
@@ -105,12 +86,12 @@ class SkillResources:
             log.info("%s is not served: %s", uri[:200], error)
             return None
         self._core.usage.read(current.stored.skill.source, current.stored.folder)
-        return Content(_kind(path), data)
+        return _kind(path), data
 
-    def directory(self, uri: str) -> Directory | None:
-        """Return the folder of a skill at a URI without a slash behind it; None: there is none.
+    def directory(self, uri: str) -> list[Json] | None:
+        """Return the files and folders directly in a folder of a skill; None if there are none.
 
-        It holds what the manifest of the skill has, so nothing that can't be read.
+        The URI has no slash at its end. Unreadable files are left out.
         """
         found = self._find(f"{uri}/{_CHILD}")
         if found is None:
@@ -119,7 +100,7 @@ class SkillResources:
         skill = self._manifest(current.stored)
         below = path.removesuffix(_CHILD)
         children = {} if skill is None else _children(skill, below)
-        return Directory([children[name] for name in sorted(children)]) if children else None
+        return [children[name] for name in sorted(children)] or None
 
     def is_served(self, uri: str) -> bool:
         """Tell whether a file of a skill that is seen has this URI."""
@@ -251,6 +232,13 @@ def _kind(path: str) -> str:
     """Return the MIME type of a file, by its name."""
     kind = "text/markdown" if path.lower().endswith(".md") else mimetypes.guess_type(path)[0]
     return kind or "application/octet-stream"
+
+
+def page_of(children: list[Json], cursor: str | None) -> tuple[list[Json], str | None]:
+    """Return a page of a list, and the cursor of the next. Raises ValueError."""
+    start = _start(cursor)
+    left = len(children) > start + PAGE
+    return children[start : start + PAGE], str(start + PAGE) if left else None
 
 
 def _start(cursor: str | None) -> int:

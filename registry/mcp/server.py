@@ -31,7 +31,7 @@ from registry import __version__
 from registry.db.audit_context import audit_context
 from registry.errors import DatabaseProblem, UsageProblem
 from registry.mcp.fairness import FairThreads, Unsent
-from registry.mcp.resources import MAX_COMPLETIONS, TEMPLATE, SkillResources
+from registry.mcp.resources import MAX_COMPLETIONS, TEMPLATE, SkillResources, page_of
 from registry.sync.watch import Changes, Watcher
 from registry.toolsets.base import Context, Toolset, shown
 from registry.toolsets.schemas import Json, is_error
@@ -192,36 +192,6 @@ ROOTS_SECONDS: Final = 5.0
 MAX_ROOTS: Final = 100
 
 
-class Roots:
-    """The folders that the client of a server works in; ``look`` gets them before the first answer.
-
-    Without ``asked`` the client is not asked, and ``look`` not called.
-    """
-
-    def __init__(self, look: Callable[[Sequence[str]], Awaitable[None]], *, asked: bool) -> None:
-        self._look = look
-        self._asked = asked
-        self._known = not asked
-        self._asking = anyio.Lock()
-
-    def first(self, handler: Handler[T]) -> Handler[T]:
-        """Wrap a handler so that it first asks for the client's roots."""
-
-        async def answer(context: Any, params: Any) -> T:
-            async with self._asking:
-                if not self._known:
-                    self._known = True
-                    await self._look(await roots_of(context.session))
-            return await handler(context, params)
-
-        return guarded(answer)
-
-    def forget(self) -> bool:
-        """Ask again before the next answer; return whether the client is asked at all."""
-        self._known = not self._asked
-        return self._asked
-
-
 async def roots_of(session: Any) -> list[str]:
     """Return the folders that a client names as its roots.
 
@@ -259,8 +229,6 @@ def folders(uris: Sequence[str]) -> list[str]:
 FRESH: Final = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 """What the extension requires of each result; the disk may change at any time."""
 
-Run = Callable[..., Awaitable[Any]]
-
 
 class SkillParams(types.RequestParams):
     """What `skills/get` is asked with."""
@@ -272,58 +240,6 @@ class DirectoryParams(types.PaginatedRequestParams):
     """What `resources/directory/read` is asked with."""
 
     uri: str
-
-
-class SkillsExtension:
-    """Answers the extension's requests; ``run`` runs what blocks, ``resources`` are those seen."""
-
-    def __init__(self, run: Run, resources: Callable[[], SkillResources]) -> None:
-        self._run = run
-        self._resources = resources
-
-    def add_to(self, server: Server[Any], first: Callable[[Handler[Any]], Handler[Any]]) -> None:
-        """Declare the extension; ``first`` is what is done before any request is answered."""
-        server.extensions[SKILLS] = SETTINGS
-        for method, params, handler in (
-            ("skills/list", types.PaginatedRequestParams, self._list),
-            ("skills/get", SkillParams, self._get),
-            ("resources/directory/read", DirectoryParams, self._directory),
-        ):
-            server.add_request_handler(method, params, first(handler))
-
-    async def _list(self, _context: Any, params: types.PaginatedRequestParams | None) -> Json:
-        found, cursor = await paged(self._run, self._resources().skills, params)
-        return _page("skills", found, cursor)
-
-    async def _get(self, _context: Any, params: SkillParams) -> Json:
-        found = await self._run(self._resources().skill, params.uri)
-        if found is None:
-            raise no_resource(params.uri, "skill")
-        return {"skill": found, **FRESH}
-
-    async def _directory(self, _context: Any, params: DirectoryParams) -> Json:
-        found = await self._run(self._resources().directory, params.uri)
-        if found is None:
-            raise no_resource(params.uri, "directory")
-        children, cursor = await paged(self._run, found.page, params)
-        return _page("resources", children, cursor)
-
-
-async def paged(
-    run: Run,
-    work: Callable[[str | None], tuple[list[Json], str | None]],
-    params: types.PaginatedRequestParams | None,
-) -> tuple[list[Json], str | None]:
-    """Return the page that a request asks for, and the cursor of the next.
-
-    Raises `MCPError` for a cursor that ``work`` takes for none of ours (ValueError).
-    """
-    cursor = None if params is None else params.cursor
-    try:
-        found: tuple[list[Json], str | None] = await run(work, cursor)
-    except ValueError:
-        raise MCPError(types.INVALID_PARAMS, f"Unknown cursor {shown(cursor)}") from None
-    return found
 
 
 def _page(key: str, found: list[Json], cursor: str | None) -> Json:
@@ -369,7 +285,8 @@ class SkillServer:
         self.on_change: Callable[[Changes], None] = self.tell
         self._registry = registry
         self._serving = serving
-        self._roots = Roots(partial(self._run, self._look_from), asked=serving.roots)
+        self._knows_roots = not serving.roots
+        self._asking = anyio.Lock()
         self._watcher: Watcher | None = None
         self._look_from(())
         self._turns = FairThreads(WORKERS, "tool", unsent)
@@ -394,7 +311,7 @@ class SkillServer:
 
     def build(self) -> Server[Any]:
         """Return the SDK's server with all handlers."""
-        first = self._roots.first
+        first = self._after_roots
         server = BothGenerations(
             "skill-registry",
             version=__version__,
@@ -413,7 +330,13 @@ class SkillServer:
             on_subscriptions_listen=first(self._listen),
         )
         server.middleware[:] = [cast("Any", advertise)]
-        SkillsExtension(self._run, lambda: self._resources).add_to(server, first)
+        server.extensions[SKILLS] = SETTINGS
+        for method, params, handler in (
+            ("skills/list", types.PaginatedRequestParams, self._list_skills),
+            ("skills/get", SkillParams, self._get_skill),
+            ("resources/directory/read", DirectoryParams, self._read_directory),
+        ):
+            server.add_request_handler(method, params, first(handler))
         server.add_notification_handler(
             "notifications/roots/list_changed", types.NotificationParams, self._on_roots_changed
         )
@@ -421,6 +344,18 @@ class SkillServer:
             "notifications/initialized", types.NotificationParams, self.notices.on_initialized
         )
         return server
+
+    def _after_roots(self, handler: Handler[T]) -> Handler[T]:
+        """Wrap a handler so that it first asks for the client's roots, if they are not known."""
+
+        async def answer(context: Any, params: Any) -> T:
+            async with self._asking:
+                if not self._knows_roots:
+                    self._knows_roots = True
+                    await self._run(self._look_from, await roots_of(context.session))
+            return await handler(context, params)
+
+        return guarded(answer)
 
     def close(self) -> None:
         """Store usage counts and close the database, for a quick exit."""
@@ -510,7 +445,8 @@ class SkillServer:
         )
 
     async def _on_roots_changed(self, _context: Any, _params: Any) -> None:
-        if self._roots.forget():
+        if self._serving.roots:
+            self._knows_roots = False
             self.notices.publish(ToolsListChanged(), ResourcesListChanged())
 
     def _answer(
@@ -529,10 +465,39 @@ class SkillServer:
     ) -> types.GetPromptResult:
         raise MCPError(types.INVALID_PARAMS, f"There is no prompt '{shown(params.name)}'.")
 
+    async def _paged(
+        self,
+        work: Callable[[str | None], tuple[list[Json], str | None]],
+        params: types.PaginatedRequestParams | None,
+    ) -> tuple[list[Json], str | None]:
+        """Return the requested page, and the cursor of the next. Raises `MCPError`."""
+        cursor = None if params is None else params.cursor
+        try:
+            return await self._run(work, cursor)
+        except ValueError:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown cursor {shown(cursor)}") from None
+
+    async def _list_skills(
+        self, _context: Any, params: types.PaginatedRequestParams | None
+    ) -> Json:
+        return _page("skills", *await self._paged(self._resources.skills, params))
+
+    async def _get_skill(self, _context: Any, params: SkillParams) -> Json:
+        found = await self._run(self._resources.skill, params.uri)
+        if found is None:
+            raise no_resource(params.uri, "skill")
+        return {"skill": found, **FRESH}
+
+    async def _read_directory(self, _context: Any, params: DirectoryParams) -> Json:
+        found = await self._run(self._resources.directory, params.uri)
+        if found is None:
+            raise no_resource(params.uri, "directory")
+        return _page("resources", *await self._paged(partial(page_of, found), params))
+
     async def _list_resources(
         self, _context: Any, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        found, cursor = await paged(self._run, self._resources.page, params)
+        found, cursor = await self._paged(self._resources.page, params)
         listed = [types.Resource(**entry) for entry in found]
         return types.ListResourcesResult(resources=listed, next_cursor=cursor)
 
@@ -551,13 +516,13 @@ class SkillServer:
         found = await self._run(self._resources.read, uri)
         if found is None:
             raise no_resource(uri)
+        mime_type, data = found
         part: types.TextResourceContents | types.BlobResourceContents
         try:
-            text = found.data.decode()
-            part = types.TextResourceContents(uri=uri, mime_type=found.mime_type, text=text)
+            part = types.TextResourceContents(uri=uri, mime_type=mime_type, text=data.decode())
         except UnicodeDecodeError:
-            blob = base64.b64encode(found.data).decode()
-            part = types.BlobResourceContents(uri=uri, mime_type=found.mime_type, blob=blob)
+            blob = base64.b64encode(data).decode()
+            part = types.BlobResourceContents(uri=uri, mime_type=mime_type, blob=blob)
         return types.ReadResourceResult(contents=[part])
 
     async def _subscribe(

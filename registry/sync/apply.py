@@ -35,8 +35,7 @@ from registry.db.write.sources import (
     shared_names,
 )
 from registry.db.write.usage import drop_old_days
-from registry.disk.scanned import UNREADABLE, ScannedFolder
-from registry.disk.walk import Walk
+from registry.disk.walk import UNREADABLE, ScannedFolder, Walk
 from registry.document.security import is_about_defence
 from registry.errors import DatabaseProblem
 from registry.model import Diagnostic

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple, TypeAlias
 
 from registry.db.versions import NewVersion
-from registry.disk.scanned import ScannedFolder
+from registry.disk.walk import ScannedFolder
 from registry.settings import Limits
 from registry.sync.reading import Recent, read_new
 

@@ -18,8 +18,14 @@ from registry.db.read.skills import (
 )
 from registry.disk.links import LINK_KNOWN
 from registry.disk.paths import ROOT, position
-from registry.disk.scanned import UNREADABLE, WALK_CODES, RootMissing, RootUnreadable, ScannedFolder
-from registry.disk.walk import Walk
+from registry.disk.walk import (
+    UNREADABLE,
+    WALK_CODES,
+    RootMissing,
+    RootUnreadable,
+    ScannedFolder,
+    Walk,
+)
 from registry.model import Diagnostic, Source
 from registry.settings import Limits
 from registry.sync.reading import MARK, content_now, hash_files, is_current, is_same, stamp

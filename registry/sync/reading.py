@@ -12,7 +12,7 @@ from registry.db.versions import NewVersion, Packed, dump, pack
 from registry.disk.beneath import Folder
 from registry.disk.files import digest, open_home, read_inside, tree_digest
 from registry.disk.paths import called_on_disk, join, position
-from registry.disk.scanned import FileStat, ScannedFolder, inaccessible, unreadable
+from registry.disk.walk import FileStat, ScannedFolder, inaccessible, unreadable
 from registry.document.dialects import Dialects
 from registry.document.parse import parse_document
 from registry.document.rules import check_specification

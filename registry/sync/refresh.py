@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 from registry.core import Core
 from registry.db.read.skills import StoredSkill, by_place
-from registry.disk.scanned import ScannedFolder, inaccessible
-from registry.disk.walk import Walk
+from registry.disk.walk import ScannedFolder, Walk, inaccessible
 from registry.errors import SkillMissing
 from registry.model import Diagnostic
 from registry.sync.reading import content_now, is_same

@@ -115,9 +115,9 @@ def list_text(skills: Sequence[Skill], limit: int = LIST_CHARS) -> str:
     ends = [
         _rest(missing, total, limit, longest) for missing, longest in ((total, 0), (0, 0), (0, 1))
     ]
-    fitted = fit(lines, limit - len(head) - max(map(len, ends)))
-    shown = "".join(f"{line}\n" for line in fitted.lines)
-    return head + shown + _rest(total - len(fitted.lines), total, limit, fitted.longest)
+    fitted, longest = fit(lines, limit - len(head) - max(map(len, ends)))
+    shown = "".join(f"{line}\n" for line in fitted)
+    return head + shown + _rest(total - len(fitted), total, limit, longest)
 
 
 def _rest(missing: int, total: int, limit: int, longest: int) -> str:

@@ -48,16 +48,6 @@ SHORTEST: Final = len("- **a**\n")
 """Minimum length of a skill's line, in characters."""
 
 
-class Fitted(NamedTuple):
-    """The lines that fit, in their order.
-
-    ``longest``: the maximum length of a description; 0 if all were left out.
-    """
-
-    lines: list[str]
-    longest: int
-
-
 def strongest(skills: Sequence[T], limit: int) -> Sequence[T]:
     """Return the first skills of the strongest scopes, as many as ``limit`` characters can hold.
 
@@ -71,8 +61,8 @@ def strongest(skills: Sequence[T], limit: int) -> Sequence[T]:
     )
 
 
-def fit(lines: Sequence[Line], room: int) -> Fitted:
-    """Make lines that fit into ``room`` characters, line ends included.
+def fit(lines: Sequence[Line], room: int) -> tuple[list[str], int]:
+    """Return lines that fit into ``room`` characters, and the length of their descriptions.
 
     First, descriptions are shortened to a common length; then they are left out; then skills are
     dropped, weakest scopes and last skills first.
@@ -80,14 +70,14 @@ def fit(lines: Sequence[Line], room: int) -> Fitted:
     bare = sum(len(line.head) + 1 for line in lines)
     longest = _longest([len(line.description) for line in lines], room - bare - 2 * len(lines))
     if longest >= MIN_DESCRIPTION:
-        return Fitted([line.text(longest) for line in lines], longest)
+        return [line.text(longest) for line in lines], longest
     kept: list[int] = []
     for index in _by_scope(lines):
         room -= len(lines[index].head) + 1
         if room < 0:
             break
         kept.append(index)
-    return Fitted([lines[index].head for index in sorted(kept)], 0)
+    return [lines[index].head for index in sorted(kept)], 0
 
 
 def _by_scope(skills: Sequence[HasScope]) -> list[int]:

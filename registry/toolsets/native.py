@@ -42,7 +42,7 @@ from registry.toolsets.schemas import TYPES, Json, Tool, schema, text
 from registry.toolsets.view import View
 
 if TYPE_CHECKING:
-    from registry.changes.copied import Which
+    from registry.changes.commit import Which
 
 
 PAGE: Final = 20
@@ -555,9 +555,9 @@ class NativeToolset(Toolset):
         return {"deleted": {**gone, "trash_id": trashed.id}, "copies": done}
 
     def _fate(self, changed: StoredSkill, before: Sequence[StoredSkill]) -> Fate:
-        told = self._view.localized
-        before = [one._replace(skill=told(one.skill)) for one in before]
-        return fate(self._core.reader, changed, before, told)
+        localized = self._view.localized
+        before = [one._replace(skill=localized(one.skill)) for one in before]
+        return fate(self._core.reader, changed, before, localized)
 
     def _copies(
         self, stored: StoredSkill, *, chosen: bool
@@ -568,7 +568,7 @@ class NativeToolset(Toolset):
         return found, (lambda one: one.place in places) if chosen else None
 
     def _restore_skill(self, *, name: str, source: str | None = None) -> Json:
-        from registry.changes.back import bring_back
+        from registry.changes.restore import bring_back
 
         among = None if self._view.is_whole else self._sources()
         chosen = None if source is None else self._named(source)

@@ -24,7 +24,7 @@ from registry.errors import (
     SkillNotFound,
     SkillNotVisible,
 )
-from registry.model import Diagnostic, Document, JsonValue, Scope
+from registry.model import Diagnostic, Document, JsonValue, Scope, Skill
 from registry.settings import Limits
 from registry.text import shorten
 from registry.toolsets.base import Context, Toolset, one_line, shown
@@ -166,19 +166,6 @@ class SkillMetadata:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedSkill:
-    """A skill as it is on disk now; ``text`` is its whole SKILL.md."""
-
-    ref: str
-    description: str
-    scope: Scope
-    source: str
-    folder: str
-    path: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class SkillError:
     """A skill that was found and can't be used."""
 
@@ -236,29 +223,19 @@ class SkillManager:
             for ref, scope, description, source, folder in self._view.offers()
         ]
 
-    def load_skill(self, name: str) -> LoadedSkill | None:
-        """Return a skill as it is on disk now; None: there is none of this name to be invoked."""
+    def load_skill(self, name: str) -> Skill | None:
+        """Return a skill as it is on disk now; None if no visible skill has this name."""
         try:
-            return self.read(name)
+            return self.read(name)[0]
         except RegistryError:
             return None
 
-    def read(self, name: str) -> LoadedSkill:
-        """Return a skill as it is on disk now. Raises what `View.find` and `read` raise."""
-        current = self._view.locate(name)
-        text = read_text(self._view.core, current)
-        skill = current.stored.skill
-        if current.is_behind:
-            skill = current_detail(self._view.core, current)
-        return LoadedSkill(
-            skill.ref,
-            skill.description,
-            skill.scope,
-            skill.source,
-            skill.folder,
-            skill.path,
-            text,
-        )
+    def read(self, name: str) -> tuple[Skill, str]:
+        """Return a skill and its SKILL.md as they are on disk now. Raises as `View.find`."""
+        core, current = self._view.core, self._view.locate(name)
+        text = read_text(core, current)
+        is_behind = current.is_behind
+        return current_detail(core, current) if is_behind else current.stored.skill, text
 
     def _errors(self) -> Iterator[SkillError]:
         for stored in self._view.broken():
@@ -381,9 +358,9 @@ class WaveToolset(Toolset):
         whole = DESCRIPTION + ("\n".join(line.text() for line in lines) or NONE_AVAILABLE)
         if len(whole) <= limit:
             return whole
-        fitted = fit(lines, limit - len(DESCRIPTION) - len(_rest(len(offers), 0)))
-        note = _rest(len(offers) - len(fitted.lines), fitted.longest)
-        return DESCRIPTION + "".join(f"{line}\n" for line in fitted.lines) + note
+        fitted, longest = fit(lines, limit - len(DESCRIPTION) - len(_rest(len(offers), 0)))
+        note = _rest(len(offers) - len(fitted), longest)
+        return DESCRIPTION + "".join(f"{line}\n" for line in fitted) + note
 
     def _unknown(self, tool: object) -> Json:
         problem = f"There is no tool '{shown(tool)}': the only one is Skill."
@@ -395,7 +372,7 @@ class WaveToolset(Toolset):
         if problem is not None:
             return self._failed(SkillErrorDetails("skill_not_found", shown(name), problem))
         try:
-            skill = self.skills.read(str(name))
+            skill, content = self.skills.read(str(name))
         except Exception as error:  # noqa: BLE001  # the contract's "Unexpected system error"
             details, first = self._details(str(name), error)
             facts = error.facts if isinstance(error, RegistryError) else {}
@@ -405,7 +382,7 @@ class WaveToolset(Toolset):
             "success": True,
             "content": (
                 f"Skill: {skill.ref} (Type: {kind_of(skill.scope)})\nPath: {skill.path}\n\n"
-                f"{skill.text}"
+                f"{content}"
             ),
             "shortResult": f"{skill.ref}: {shorten(one_line(skill.description), BRIEF)}",
         }

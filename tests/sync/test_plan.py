@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from registry.db.read.skills import RemovedSkill, StoredFingerprint
 from registry.disk.paths import position
-from registry.disk.scanned import ScannedFolder
+from registry.disk.walk import ScannedFolder
 from registry.sync.plan import compare, pair_moves
 from registry.sync.reading import stamp
 

@@ -14,7 +14,7 @@ from registry.catalog.why import Explanation, explain
 from registry.core import Core
 from registry.db.interface import Part, Pattern, Reader
 from registry.db.read.listing import FilterArguments, Filters, list_skills, where
-from registry.db.read.skills import bodies_and_skills, visible_refs_of
+from registry.db.read.skills import bodies_and_skills, refs_of
 from registry.model import Diagnostic, Value
 from registry.text import fold, has_unspaced, name_key
 
@@ -158,7 +158,7 @@ class _Search:
         )
         beside = None
         if match is not None and match.id != version:
-            beside = visible_refs_of(self.reader, [match.id], self.reader.visibility)[match.id]
+            beside = refs_of(self.reader, [match.id])[match.id]
         kept_out = () if match is not None else tuple(self.reasons(subject, version, words))
         return replace(
             answer,

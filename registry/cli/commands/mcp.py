@@ -2,13 +2,14 @@
 
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import click
 
@@ -108,78 +109,56 @@ def _in_json(text: str, table: str, entry: Mapping[str, Any]) -> str:
         return text
     if not text.strip():
         return json.dumps({table: {SERVER: entry}}, indent=2, ensure_ascii=False) + "\n"
-    outer = _Object.at(text, text.index("{"))
-    if table not in outer.members:
-        made = outer.with_member(text, table, {SERVER: entry})
-    else:
-        made = _Object.at(text, outer.members[table].begin).with_member(text, SERVER, entry)
-    if json.loads(made) != {**data, table: {**known, SERVER: dict(entry)}}:
-        raise Unclear("it has a key twice")
-    return made
+    wanted = {**data, table: {**known, SERVER: dict(entry)}}
+    for made in _edits(text, table, entry, is_new=table not in data):
+        with suppress(ValueError):
+            if json.loads(made) == wanted:
+                return made
+    raise Unclear("it has a key twice")
 
 
-class _Span(NamedTuple):
-    begin: int
-    end: int
+def _edits(text: str, table: str, entry: Mapping[str, Any], *, is_new: bool) -> Iterator[str]:
+    """Yield the text with the entry at each place that may be the right one."""
+    if is_new:
+        yield _with_member(text, text.index("{"), table, {SERVER: entry})
+        return
+    for found in re.finditer(rf'"{table}"\s*:\s*(?=\{{)', text):
+        for old in re.finditer(rf'"{SERVER}"\s*:\s*', text[found.end() :]):
+            yield _with_value(text, found.end(), found.end() + old.end(), entry)
+        yield _with_member(text, found.end(), SERVER, entry)
 
 
-class _Object(NamedTuple):
-    """A JSON object in a text: its place, the places of its members' values, its indentation.
-
-    ``indent``: of its members; None where it stands on one line.
-    """
-
-    begin: int
-    end: int
-    members: Mapping[str, _Span]
-    indent: str | None
-
-    @classmethod
-    def at(cls, text: str, begin: int) -> "_Object":
-        """Read the valid object at ``begin``."""
-        members: dict[str, _Span] = {}
-        at, indent, decoder = _skip(text, begin + 1), None, json.JSONDecoder()
-        between = text[begin + 1 : at]
-        if "\n" in between:
-            indent = between.rpartition("\n")[2]
-        while text[at] != "}":
-            key, at = decoder.raw_decode(text, at)
-            start = _skip(text, _skip(text, at) + 1)
-            _, at = decoder.raw_decode(text, start)
-            members[key] = _Span(start, at)
-            at = _skip(text, at)
-            if text[at] == ",":
-                at = _skip(text, at + 1)
-        return cls(begin, at, members, indent)
-
-    def with_member(self, text: str, key: str, value: object) -> str:
-        """Return the text with a member more, or with another value of it."""
-        line_break = "\r\n" if "\r\n" in text else "\n"
-        outer = text[: self.begin].rpartition("\n")[2]
-        outer = outer[: len(outer) - len(outer.lstrip())]
-        indent = self.indent if self.members and self.indent is not None else outer + "  "
-        if self.members and self.indent is None:
-            shown = json.dumps(value, ensure_ascii=False)
-        else:
-            step = indent.removeprefix(outer) or "  "
-            shown = json.dumps(value, indent=step, ensure_ascii=False)
-            shown = shown.replace("\n", line_break + indent)
-        if key in self.members:
-            span = self.members[key]
-            return text[: span.begin] + shown + text[span.end :]
-        member = f"{json.dumps(key)}: {shown}"
-        if not self.members:
-            inside = f"{line_break}{indent}{member}{line_break}{outer}"
-            return text[: self.begin + 1] + inside + text[self.end :]
-        last = max(span.end for span in self.members.values())
-        gap = ", " if self.indent is None else f",{line_break}{indent}"
-        return text[:last] + gap + member + text[last:]
+def _with_value(text: str, begin: int, at: int, value: object) -> str:
+    """Return the text with another value of a member of the object at ``begin``."""
+    _, end = json.JSONDecoder().raw_decode(text, at)
+    return text[:at] + _shown(text, begin, value)[0] + text[end:]
 
 
-def _skip(text: str, at: int) -> int:
-    while text[at] in " \t\r\n":
-        at += 1
-    return at
+def _with_member(text: str, begin: int, key: str, value: object) -> str:
+    """Return the text with one more member of the object at ``begin``."""
+    _, end = json.JSONDecoder().raw_decode(text, begin)
+    inside = text[begin + 1 : end - 1].rstrip()
+    shown, gap = _shown(text, begin, value)
+    last = begin + 1 + len(inside)
+    if inside:
+        return f"{text[:last]},{gap}{json.dumps(key)}: {shown}{text[last:]}"
+    return f"{text[: begin + 1]}{gap}{json.dumps(key)}: {shown}{gap[:-2]}{text[end - 1 :]}"
+
+
+def _shown(text: str, begin: int, value: object) -> tuple[str, str]:
+    """Return a value as JSON, and the gap before a member, in the style of the object there."""
+    space = re.match(r"\s*", text[begin + 1 :])
+    gap = space[0] if space else ""
+    line = text[:begin].rpartition("\n")[2]
+    outer = line[: len(line) - len(line.lstrip())]
+    if text[begin + 1 + len(gap)] == "}":  # it is empty
+        gap = ("\r\n" if "\r\n" in text else "\n") + outer + "  "
+    if "\n" not in gap:
+        return json.dumps(value, ensure_ascii=False), " "
+    indent = gap.rpartition("\n")[2]
+    gap = ("\r\n" if "\r\n" in text else "\n") + indent
+    step = indent.removeprefix(outer) or "  "
+    return json.dumps(value, indent=step, ensure_ascii=False).replace("\n", gap), gap
 
 
 MAX_BYTES: Final = 64 << 20
@@ -437,14 +416,16 @@ def mcp(
     level = logging.INFO if session.verbose else logging.WARNING
     logging.basicConfig(level=level, stream=console.err, format="%(levelname)s: %(message)s")
     try:
-        from registry.mcp.http import serve_http
         from registry.mcp.server import Serving, SkillServer
         from registry.mcp.stdio import serve_stdio
+
+        if address is not None:
+            from registry.mcp.http import serve_http
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types", "anyio", "uvicorn"}:
             raise
-        told = "The MCP server is an extra: pip install 'skill-registry[mcp]'"
-        raise click.ClickException(told) from error
+        message = "The MCP server is an extra: pip install 'skill-registry[mcp]'"
+        raise click.ClickException(message) from error
     serving = Serving(
         toolsets=tuple(dict.fromkeys(toolsets)),
         workdir=limits.pop("workdir"),
@@ -454,7 +435,7 @@ def mcp(
     )
     server = SkillServer(session.registry, serving)
     if address is None:
-        _tell_if_empty(session)
+        _report_if_empty(session)
         if console.is_terminal and sys.stdin.isatty():
             console.note(STDIO)
         serve_stdio(server)
@@ -463,18 +444,12 @@ def mcp(
 
     def on_start() -> None:
         console.note(f"Serving http://{host}:{port}/mcp; Ctrl-C ends it.")
-        _tell_if_empty(session)
+        _report_if_empty(session)
 
-    serve_http(
-        server,
-        host,
-        port,
-        os.environ.get(TOKEN) or None,
-        on_start=on_start,
-    )
+    serve_http(server, host, port, os.environ.get(TOKEN) or None, on_start=on_start)
 
 
-def _tell_if_empty(session: Session) -> None:
+def _report_if_empty(session: Session) -> None:
     """Print that there is no database yet; else a client only sees empty results."""
     if session.registry.core.reader.empty:
         session.console.note(

@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from registry.db.interface import Condition, Reader, Select
 from registry.db.read.skills import (
+    BY_NAME,
     DESCRIPTION,
     FROM,
     StoredSkill,
     bodies_and_skills,
     columns,
-    order,
     select,
-    select_visible_refs,
+    select_refs,
     skill_of,
     skills,
 )
@@ -74,7 +74,7 @@ def hit_details(
     reader: Reader, ids: Sequence[int], others: Sequence[int], visibility: Visibility
 ) -> tuple[dict[int, tuple[str, Skill]], dict[int, str]]:
     """Return body and skill of each version, and the refs of others; the snapshot ends with it."""
-    refs = _later(reader, select_visible_refs(reader, others, visibility)) if others else list
+    refs = _later(reader, select_refs(reader, others, visibility)) if others else list
     reader.finish()
     return bodies_and_skills(reader, ids, visibility), dict(refs())
 
@@ -94,7 +94,7 @@ def skills_sharing_names(reader: Reader, name: str | None = None) -> tuple[Skill
     named = f"s.name IN ({_REPEATED})" if name is None else "s.name = ?"
     rows = reader.rows(
         f"SELECT {columns(reader.visibility)} FROM {FROM} WHERE {OFFERABLE} AND {named} "
-        f"ORDER BY {order('name', reverse=False)}",
+        f"ORDER BY {BY_NAME}",
         () if name is None else (name,),
     )
     return skills(rows)
@@ -119,7 +119,7 @@ def listed_sketches(reader: Reader, listed: Sequence[int] | None = None) -> dict
         condition, values = f"s.id {reader.in_json_array}", [json.dumps(list(listed))]
     rows = reader.rows(
         f"SELECT s.id, k.data FROM {FROM} JOIN sketches k ON k.skill_id = s.id "
-        f"WHERE {condition} ORDER BY {order('name', reverse=False)}",
+        f"WHERE {condition} ORDER BY {BY_NAME}",
         values,
     )
     return {row[0]: bytes(row[1]) for row in rows}

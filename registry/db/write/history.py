@@ -1,4 +1,7 @@
-"""Record what skills were like and where they were, and the last changes, for `undo`."""
+"""Record what skills were like and where they were, and the last changes, for `undo`.
+
+Plain SQL where rows are made from rows, with an array of ids as one value.
+"""
 
 import hashlib
 from collections.abc import Collection, Sequence

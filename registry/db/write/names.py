@@ -14,6 +14,8 @@ the source.
 Scope and priority compare sources of one owner only. Between owners only ``precedence`` counts,
 which an admin sets (`db.visibility.precedes`). So no owner can hide the skill of another owner by a
 setting. A file has no owners: all its sources belong together.
+
+Plain SQL, since a server runs the same statement as a procedure that migration 0015 makes.
 """
 
 from collections.abc import Iterable

@@ -3,6 +3,9 @@
 Readers see only rows with ``live`` 1. A sync stages its new versions in many short transactions
 and publishes them in one, so it is seen whole or not at all, and a killed sync leaves only rows
 that nobody sees.
+
+Plain SQL where one statement does many rows: it takes an array of ids as one value, and Core would
+compile a statement anew for each number of ids.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -32,7 +32,7 @@ Purpose: TypeAlias = Literal["staging", "change", "trash", "undo", "token"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Seal:
+class Signer:
     """Signs and knows again what this user wrote for one source of one database."""
 
     key: bytes
