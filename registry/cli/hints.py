@@ -235,8 +235,8 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
     ``arguments``: the command line, for hints that repeat it with another option.
     """
     if isinstance(error, errors.LockMissing | errors.NotPulled):
-        if told := _for_all_projects(error, arguments):
-            return told
+        if again := _for_all_projects(error, arguments):
+            return again
         if "--remove" in arguments:
             return "'skill-registry list --agent AGENT' shows what it has."
     if type(error) in {errors.SourceElsewhere, errors.SourceNotYours} and "pull" in arguments:
@@ -245,8 +245,8 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
         return (
             f"Pull its skills by their names, as they were synced there. To list them, run: {names}"
         )
-    if isinstance(error, errors.SourceReadOnly) and (told := _installed_copy(arguments)):
-        return told
+    if isinstance(error, errors.SourceReadOnly) and (way := _installed_copy(arguments)):
+        return way
     found = _HINTS.get(type(error), "")
     if not isinstance(found, str):
         return found(error)

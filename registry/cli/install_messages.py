@@ -47,9 +47,9 @@ def explain(
         if one.reason is not None and one.state in _TELLING:
             ref, reason = escape.line(one.ref), escape.text(one.reason).rstrip(".")
             way = _way_out(session, one.ref) if one.state == "failed" else ""
-            told = "was left alone" if one.reason == EQUAL else _TELLING[one.state]
-            told = "was not pulled, as no pull made what is there" if one in foreign else told
-            session.console.note(f"{ref} {told}: {reason}. {way}".rstrip())
+            message = "was left alone" if one.reason == EQUAL else _TELLING[one.state]
+            message = "was not pulled, as no pull made what is there" if one in foreign else message
+            session.console.note(f"{ref} {message}: {reason}. {way}".rstrip())
     states = {one.state for one in done if one.reason != EQUAL}
     if "check" in doing:
         if "behind" in states:
@@ -69,12 +69,12 @@ def explain(
         session.console.note("--force puts what was asked for in the place of what lies there.")
 
 
-def tell_origins(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:
+def report_origins(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:
     """Print for each installed skill its source, or its address and commit; then further folders.
 
     A name that looks like the name of another skill gets a warning.
     """
-    from registry.catalog.similar import imitated, look_alikes
+    from registry.catalog.resolve import imitated, look_alikes
     from registry.install.lockfile import NAME, read_lock
 
     new = [os.path.basename(one.path) for one in done if one.state in {"added", "updated"}]
@@ -127,7 +127,7 @@ def _way_out(session: Session, ref: str) -> str:
     return ""
 
 
-def tell_pulled(session: Session, since: str) -> None:
+def report_pulled(session: Session, since: str) -> None:
     """Print how to remove skills installed since a time (UTC) that `undo` doesn't know."""
     from registry.install.history import remembered_pulls
     from registry.install.lockfile import pulled_at
@@ -145,7 +145,7 @@ def tell_pulled(session: Session, since: str) -> None:
                 )
 
 
-def tell_fetched(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:
+def report_fetched(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:
     """Print for each remote source of checked skills which version they were compared with.
 
     Its remote may have a newer one by now, as a check fetches nothing. To fetch it comes after what
@@ -170,7 +170,7 @@ def tell_fetched(session: Session, target: "Target", done: "Sequence[InstallResu
             )
 
 
-def tell_strange(session: Session, target: "Target") -> None:
+def report_strange(session: Session, target: "Target") -> None:
     """Print the addresses of the lock whose current version is unknown."""
     from registry.install.provenance import strange_addresses
 

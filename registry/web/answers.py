@@ -215,17 +215,17 @@ def page(
 
 def _answer(handler: Handler, visit: Visit, tag: str | None) -> Response:
     try:
-        told = handler(visit)
-        if not isinstance(told, Response):
-            return _sent(visit, told, tag)
+        content = handler(visit)
+        if not isinstance(content, Response):
+            return _sent(visit, content, tag)
     except (RegistryError, *UNEXPECTED) as error:
         shorter = _shorter(visit.request) if isinstance(error, errors.NotFound) else None
         return shorter or _sent(visit, refusal(error, visit), None)
-    if told.status_code == OK and "etag" not in told.headers:
-        told.headers.update(_kept_by_client(tag or _digest(told.body)))
-        if tag is None and is_known(visit.request, _tag_of(told)):
-            return Response(status_code=304, headers=_kept_by_client(_tag_of(told)))
-    return told
+    if content.status_code == OK and "etag" not in content.headers:
+        content.headers.update(_kept_by_client(tag or _digest(content.body)))
+        if tag is None and is_known(visit.request, _tag_of(content)):
+            return Response(status_code=304, headers=_kept_by_client(_tag_of(content)))
+    return content
 
 
 def refusal(error: Exception, visit: Visit) -> PageContent:
@@ -309,9 +309,9 @@ def status_of(error: RegistryError) -> int:
     return next(status for kind, status in STATUS.items() if isinstance(error, kind))
 
 
-def _sent(visit: Visit, told: PageContent, tag: str | None) -> Response:
+def _sent(visit: Visit, content: PageContent, tag: str | None) -> Response:
     if visit.as_json:
-        facts = told.record()
+        facts = content.record()
         facts = facts if visit.visitor.is_local else without_places(facts)
         body, kind = as_json(facts), "application/json"
     else:
@@ -321,17 +321,17 @@ def _sent(visit: Visit, told: PageContent, tag: str | None) -> Response:
             "here": visit.path,
             "json_url": addresses.as_json(visit.path, visit.request.url.query),
         }
-        html = render(told.template, {**told.facts(), **surroundings})
+        html = render(content.template, {**content.facts(), **surroundings})
         body = html.encode("utf-8", "replace")
         kind = "text/html; charset=utf-8"
     if len(body) > MAX_ANSWER:
         message = "This page is too large. Ask for a part of it, or use the command line."
         return _sent(visit, _refused("page_too_large", message, 413), None)
-    if told.status != OK:
-        headers = {"cache-control": "no-store", **told.headers}
-        return compressed(visit.request, body, kind, headers, told.status)
+    if content.status != OK:
+        headers = {"cache-control": "no-store", **content.headers}
+        return compressed(visit.request, body, kind, headers, content.status)
     tag = tag or _digest(body)
-    headers = {**_kept_by_client(tag), **told.headers}
+    headers = {**_kept_by_client(tag), **content.headers}
     if is_known(visit.request, tag):
         return Response(status_code=304, headers=headers)
     return compressed(visit.request, body, kind, headers)
@@ -360,12 +360,12 @@ def takes_gzip(request: Request) -> bool:
 
 def as_json(value: Any) -> bytes:
     """Return a value as JSON; file names that are not valid text are escaped."""
-    told = record(value) if not isinstance(value, dict) else value
-    text = json.dumps(told, ensure_ascii=False, default=record)
+    plain = record(value) if not isinstance(value, dict) else value
+    text = json.dumps(plain, ensure_ascii=False, default=record)
     try:
         return text.encode() + b"\n"
     except UnicodeEncodeError:
-        return json.dumps(told, default=record).encode() + b"\n"
+        return json.dumps(plain, default=record).encode() + b"\n"
 
 
 def is_known(request: Request, tag: str) -> bool:

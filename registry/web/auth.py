@@ -98,15 +98,15 @@ class Auth:
             return
         request = Request(scope, receive)
         if scope["query_string"].count(b"&") >= MAX_PARAMETERS:
-            told = f"A URL may have {MAX_PARAMETERS} parameters at most"
-            await refused(request.headers, 400, told, {})(scope, receive, send)
+            message = f"A URL may have {MAX_PARAMETERS} parameters at most"
+            await refused(request.headers, 400, message, {})(scope, receive, send)
             return
         try:
             answer = await self._answer(request)
         except DatabaseProblem as error:
             log.warning("Who asks can't be told: %s", error)
-            told = "Who you are can't be told at the moment"  # nor what the database is called
-            answer = refused(request.headers, 503, told, {"cache-control": "no-store"})
+            message = "Who you are can't be told at the moment"  # nor what the database is called
+            answer = refused(request.headers, 503, message, {"cache-control": "no-store"})
         if answer is not None:
             await answer(scope, receive, send)
         elif scope["path"] == "/mcp":
@@ -203,11 +203,11 @@ class Auth:
             and not request.url.path.startswith(("/api/", "/mcp"))
         ):
             return self._sign_in("", _ours(_asked(request)))
-        told, how = "A token is needed.", "Bearer"
+        message, how = "A token is needed.", "Bearer"
         if request.headers.get("authorization", "").lower().startswith("bearer "):
-            told, how = INVALID, 'Bearer error="invalid_token"'
+            message, how = INVALID, 'Bearer error="invalid_token"'
         return PlainTextResponse(
-            f"{told}\n", 401, {"www-authenticate": how, "cache-control": "no-store"}
+            f"{message}\n", 401, {"www-authenticate": how, "cache-control": "no-store"}
         )
 
 

@@ -205,18 +205,18 @@ def endpoint(handler: Handler) -> Callable[[Request], Any]:
 
 def _answer(handler: Handler, visit: Visit) -> Response:
     try:
-        told = handler(visit)
+        content = handler(visit)
     except _Refused as refused:
         return _plain(refused.status, refused.text)
     except _Ambiguous as ambiguous:
-        told = choices_json(visit.base, ambiguous.slug, ambiguous.found)
-        return _json(visit, told, 409)
+        content = choices_json(visit.base, ambiguous.slug, ambiguous.found)
+        return _json(visit, content, 409)
     except NotFound:
         return _plain(404, "Skill not found")
     except (RegistryError, *UNEXPECTED) as error:
         problem = refusal(error, visit)
         return _plain(problem.status, problem.record()["error"]["message"])
-    return told if isinstance(told, Response) else _json(visit, told)
+    return content if isinstance(content, Response) else _json(visit, content)
 
 
 def discovery(visit: Visit) -> dict[str, Any]:
@@ -395,6 +395,6 @@ def _plain(status: int, text: str) -> Response:
     return PlainTextResponse(text, status, {"cache-control": "no-store"})
 
 
-def _json(visit: Visit, told: dict[str, Any], status: int = 200) -> Response:
+def _json(visit: Visit, content: dict[str, Any], status: int = 200) -> Response:
     headers = {"cache-control": "no-store"}
-    return compressed(visit.request, as_json(told), "application/json", headers, status)
+    return compressed(visit.request, as_json(content), "application/json", headers, status)

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from registry.catalog.search.fit import FITS
+from registry.catalog.search.rank import FITS
 from registry.core import UNEXPECTED
 from registry.db.read.history import Change
 from registry.db.read.listing import MOST, Facet, Facets, Filters
@@ -129,9 +129,9 @@ async def every_skill(request: Request) -> Response:
         skills = map(visit.look.localized, found)
         first = await state.run(_some, visit, skills)
     except (RegistryError, *UNEXPECTED) as error:
-        told = await state.run(refusal, error, visit)
-        body = json.dumps(told.record()).encode()
-        return Response(body, told.status, media_type="application/json")
+        content = await state.run(refusal, error, visit)
+        body = json.dumps(content.record()).encode()
+        return Response(body, content.status, media_type="application/json")
 
     async def write() -> Any:
         yield b"["
@@ -164,13 +164,13 @@ READ: Final = 20
 def sources(visit: Visit) -> PageContent:
     """List the sources."""
     found = _sources(visit)
-    told = [one.to_dict() for one in found]
+    rows = [one.to_dict() for one in found]
     if not visit.visitor.is_local:
-        for one in told:
+        for one in rows:
             del one["path"]
     has_remote = any(one.remote for one in found)
     facts = {"title": "Sources", "sources": found, "has_remote": has_remote}
-    return PageContent("sources.html", lambda: facts, lambda: {"sources": told})
+    return PageContent("sources.html", lambda: facts, lambda: {"sources": rows})
 
 
 def _sources(visit: Visit) -> Sequence[Source]:
@@ -291,7 +291,7 @@ def _totals(visit: Visit) -> Stats:
 def personalities(visit: Visit) -> PageContent:
     """List the personalities of the settings; limited visitors see none."""
     known = _known(visit)
-    told = [
+    rows = [
         {
             "name": one.name,
             "team": one.team,
@@ -300,8 +300,8 @@ def personalities(visit: Visit) -> PageContent:
         }
         for one in known.values()
     ]
-    facts = {"title": "Personalities", "personalities": told}
-    return PageContent("personalities.html", lambda: facts, lambda: {"personalities": told})
+    facts = {"title": "Personalities", "personalities": rows}
+    return PageContent("personalities.html", lambda: facts, lambda: {"personalities": rows})
 
 
 def personality(visit: Visit) -> PageContent:

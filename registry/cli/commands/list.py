@@ -10,8 +10,8 @@ import click
 from registry.catalog.listing import opened
 from registry.cli import escape, formatting, options
 from registry.cli.group import session_command
-from registry.cli.listing import FIRST_SHARE, Column, emit, tell_left_out, tell_nothing_found
-from registry.cli.options import agent_option, global_option, target_of, tell_project
+from registry.cli.listing import FIRST_SHARE, Column, emit, report_left_out, report_nothing_found
+from registry.cli.options import agent_option, global_option, report_project, target_of
 from registry.cli.session import Session
 from registry.db.read.listing import Filters
 from registry.db.read.skills import SORTS, quarantined
@@ -115,17 +115,17 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
         ]
     with opened(session.registry.core, chosen, **given) as found:
         skills = _Counted(found)
-        told = emit(session, skills, columns)
+        is_table = emit(session, skills, columns)
         # Others are counted only where somebody is told of them.
         shown = skills.many
-        total = found.total if (told or not shown) and not found.is_whole else shown
+        total = found.total if (is_table or not shown) and not found.is_whole else shown
         if not total:
-            tell_nothing_found(session, chosen, narrowed=False)
-        elif told:
+            report_nothing_found(session, chosen, narrowed=False)
+        elif is_table:
             session.console.note(f"{shown:,} of {total:,} skills", "dim")
-        tell_left_out(session, chosen, "lists")
+        report_left_out(session, chosen, "lists")
         if chosen.source is not None and chosen == Filters(source=chosen.source):
-            _tell_quarantined(session, chosen.source)
+            _report_quarantined(session, chosen.source)
 
 
 def _status(held: Collection[tuple[str, str]], skill: Skill) -> str:
@@ -135,7 +135,7 @@ def _status(held: Collection[tuple[str, str]], skill: Skill) -> str:
     return formatting.state(skill.status, shadowed=skill.shadowed)
 
 
-def _tell_quarantined(session: Session, name: str) -> None:
+def _report_quarantined(session: Session, name: str) -> None:
     count = sum(source == name for source, _ in quarantined(session.registry.core.reader))
     if count:
         shown = escape.line(name)
@@ -164,7 +164,7 @@ def _show_seen(session: Session, name: str, *, is_global: bool) -> None:
     agent = find_agent(name)
     project = None if is_global else target_of(None, is_global=False)
     if project is not None:
-        tell_project(session, project)
+        report_project(session, project)
     found = seen_by(session.registry.core, agent, project)
     emit(
         session,

@@ -424,8 +424,8 @@ def mcp(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types", "anyio", "uvicorn"}:
             raise
-        told = "The MCP server is an extra: pip install 'skill-registry[mcp]'"
-        raise click.ClickException(told) from error
+        message = "The MCP server is an extra: pip install 'skill-registry[mcp]'"
+        raise click.ClickException(message) from error
     serving = Serving(
         toolsets=tuple(dict.fromkeys(toolsets)),
         workdir=limits.pop("workdir"),
@@ -435,7 +435,7 @@ def mcp(
     )
     server = SkillServer(session.registry, serving)
     if address is None:
-        _tell_if_empty(session)
+        _report_if_empty(session)
         if console.is_terminal and sys.stdin.isatty():
             console.note(STDIO)
         serve_stdio(server)
@@ -444,12 +444,12 @@ def mcp(
 
     def on_start() -> None:
         console.note(f"Serving http://{host}:{port}/mcp; Ctrl-C ends it.")
-        _tell_if_empty(session)
+        _report_if_empty(session)
 
     serve_http(server, host, port, os.environ.get(TOKEN) or None, on_start=on_start)
 
 
-def _tell_if_empty(session: Session) -> None:
+def _report_if_empty(session: Session) -> None:
     """Print that there is no database yet; else a client only sees empty results."""
     if session.registry.core.reader.empty:
         session.console.note(

@@ -13,9 +13,9 @@ import click
 from registry.cli import completion, escape, formatting, options
 from registry.cli.formatting import fit
 from registry.cli.group import session_command
-from registry.cli.install_messages import explain, tell_fetched, tell_origins, tell_strange
+from registry.cli.install_messages import explain, report_fetched, report_origins, report_strange
 from registry.cli.listing import Column, emit
-from registry.cli.options import agents_of, target_of, tell_project, where_options
+from registry.cli.options import agents_of, report_project, target_of, where_options
 from registry.cli.progress import SyncProgress, waiting
 from registry.cli.prompts import choose as ask_which
 from registry.cli.prompts import confirm_addresses, is_terminal
@@ -243,16 +243,16 @@ def pull(
     if not doing and not dry_run and (is_named or given["personality"] is not None):
         confirm_names(session, given["names"], yes=yes)
     done = _done(session, target, how, doing, given, is_named=is_named, may_ask=not yes)
-    tell_project(session, target, to)  # by now it is no usage error
+    report_project(session, target, to)  # by now it is no usage error
     emit(session, done, COLUMNS, name=lambda one: one.ref)
     if not dry_run:
-        tell_origins(session, target, done)
+        report_origins(session, target, done)
     where = ["--to", to] if to is not None else ["--global"] if is_global else []
     explain(session, target, done, doing, again=join(["skill-registry", "pull", *where]))
     if doing == ["check"]:
-        tell_fetched(session, target, done)
+        report_fetched(session, target, done)
     if not given["names"] and doing in ([], ["check"]):
-        tell_strange(session, target)
+        report_strange(session, target)
     if any(one.state not in DONE for one in done):
         raise click.exceptions.Exit(Status.FAILED)
 

@@ -20,7 +20,7 @@ from registry.model import Origin, Parameter, SkillDetail, SkillFile, Source, re
 from registry.text import quoted
 
 if TYPE_CHECKING:
-    from registry.catalog.links import LinkTo
+    from registry.catalog.why import LinkTo
     from registry.db.read.history import Revision, Tombstone
 
 
@@ -193,13 +193,13 @@ def show(
             files = [file for skill in skills for file in skill.files]
             emit(session, files, FILES)
         elif session.as_json:
-            told = [
+            lines = [
                 record(
                     replace(skill, diagnostics=(*skill.diagnostics, *(one.notice for one in links)))
                 )
                 for skill, links in _linked(session, skills)
             ]
-            console.json(told if names[1:] else told[0])
+            console.json(lines if names[1:] else lines[0])
         else:
             console.page(_pages(session, skills))
 
@@ -291,17 +291,17 @@ def _where(gone: "Tombstone", asked: str) -> str:
     name = quoted(gone.name)
     place = f" It was in {quoted(gone.place)}." if gone.place else ""
     if gone.trash is not None:
-        told = f"{name} is in the trash (deleted {gone.since})."
+        message = f"{name} is in the trash (deleted {gone.since})."
     elif gone.since:
-        told = f"{name} is gone since {gone.since}.{place}"
+        message = f"{name} is gone since {gone.since}.{place}"
     else:
-        told = f"{name} is not on disk any more.{place}"
-    return f"{told} 'skill-registry restore {quote(asked)}' brings it back."
+        message = f"{name} is not on disk any more.{place}"
+    return f"{message} 'skill-registry restore {quote(asked)}' brings it back."
 
 
 def _state(one: "Revision") -> str:
-    told = ("current" if one.current else "", "" if one.complete else "incomplete")
-    return " ".join(filter(None, told))
+    states = ("current" if one.current else "", "" if one.complete else "incomplete")
+    return " ".join(filter(None, states))
 
 
 def _commit(one: "Revision") -> str | None:

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from registry.cli import completion, escape, formatting, options
-from registry.cli.findings import tell_security
+from registry.cli.findings import report_security
 from registry.cli.group import Group, session_command
 from registry.cli.listing import Column, emit
 from registry.cli.progress import waiting
 from registry.cli.prompts import confirm, confirm_addresses
 from registry.cli.session import Session
-from registry.cli.source_hints import tell_nesting
+from registry.cli.source_hints import report_nesting
 from registry.model import SCOPES, Remote, Source
 
 if TYPE_CHECKING:
-    from registry.sync.places import Discovered
+    from registry.sync.sources import Discovered
 
 
 def place_of(source: Source) -> str:
@@ -201,7 +201,7 @@ def add(session: Session, /, *, place: str, yes: bool, **given: Any) -> None:
     each sync fetches new versions.
     """
     confirm_addresses(session, [place], yes=yes)
-    tell_nesting(session, [place])
+    report_nesting(session, [place])
     with waiting(session.console, "fetching"):
         source = session.registry.add_source(place, **given)
     shown = escape.line(source.name)
@@ -315,7 +315,7 @@ def trust(session: Session, *, name: str, revoke: bool, yes: bool, as_admin: boo
         if one.severity == "error" and one.quarantined != revoke
     ]
     for one in found:
-        tell_security(session.console, one.ref, one)
+        report_security(session.console, one.ref, one)
     count = formatting.count(len({one.ref for one in found}), "skill")
     if found and not revoke:
         confirm(session, f"Trust {count}, so that agents see what is above?", yes=yes)
@@ -385,8 +385,8 @@ def discover(session: Session, *, project: str, register: bool) -> None:
         new = sum(one.source is None for one in found)
         found = session.registry.discover(home, os.path.expanduser(project))
         if new:
-            told = f"Registered {formatting.count(new, 'source')}. Now read the skills:"
-            session.console.note(f"{told} skill-registry sync")
+            message = f"Registered {formatting.count(new, 'source')}. Now read the skills:"
+            session.console.note(f"{message} skill-registry sync")
     emit(session, found, DISCOVERED)
     left = [one for one in found if one.source is None]
     if not found:

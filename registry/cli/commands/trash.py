@@ -58,20 +58,20 @@ def delete(
             visible.add(known.name)
         if lock is not None:
             way = removal(os.path.basename(known.path), lock)
-            advice = (
+            message = (
                 f"{escape.line(known.ref)} was pulled: the next pull brings it back, unless you run"
             )
-            session.console.note(f"{advice}: {way}")
+            session.console.note(f"{message}: {way}")
         return trashed
 
     gone, is_complete = each(session, names, remove, copies=copies)
     for name in sorted(visible):
         warn_of_successor(registry.core, name)
-    told = (
+    lines = (
         f"Deleted {escape.line(one.name)}; 'skill-registry restore {one.id}' brings it back."
         for one in gone
     )
-    session.answer(gone if names[1:] else gone[0], told)
+    session.answer(gone if names[1:] else gone[0], lines)
     if not is_complete:
         raise click.exceptions.Exit(Status.FAILED)
 
@@ -120,8 +120,8 @@ def restore(
         back, is_complete = [made], True
     else:
         back, is_complete = _restored(session, names, source, copies=copies)
-    told = (line for one in back for line in skill_line("Restored", one))
-    session.answer(back if names[1:] or copies else back[0], told)
+    lines = (line for one in back for line in skill_line("Restored", one))
+    session.answer(back if names[1:] or copies else back[0], lines)
     if not is_complete:
         raise click.exceptions.Exit(Status.FAILED)
 
@@ -158,10 +158,10 @@ def list_(session: Session) -> None:
     """List the deleted skills that can be restored, the latest first."""
     found = session.registry.trash()
     emit(session, found, COLUMNS, name=lambda one: one.name, nothing="The trash is empty.")
-    _tell_foreign(session)
+    _report_foreign(session)
 
 
-def _tell_foreign(session: Session) -> None:
+def _report_foreign(session: Session) -> None:
     """Print which folders in the trash aren't listed, as this user did not delete them here."""
     from registry.changes.trashed import foreign_trash
 
