@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from registry.errors import NotFound, UsageProblem
+from registry.errors import UsageProblem
 from registry.mcp.fairness import FairRequests
 from registry.mcp.http import Bounds, RequestFilter, allowed_hosts, run_app
 from registry.remotes.address import is_loopback
@@ -25,7 +25,7 @@ from registry.web import clawhub, openapi, pages, skill_pages, well_known
 from registry.web.answers import failed, page
 from registry.web.auth import Auth, Trusted
 from registry.web.mcp import McpMount
-from registry.web.rendering import STATIC, refused, sign_in, static
+from registry.web.rendering import STATIC, refused, static
 from registry.web.state import AppState, Visitor
 
 if TYPE_CHECKING:
@@ -229,36 +229,16 @@ class Address:
 def guarded(
     state: AppState, address: Address, mcp: McpMount | None, trusted: Trusted | None = None
 ) -> Headers:
-    """Return the whole application: what turns strangers away, and all that stands behind it."""
-    tokens = state.registry.tokens()
+    """Return the whole application with its middleware: limits, filter, authentication."""
     if mcp is not None:
         mcp.unsent = state.turns.unsent
-
-    def visitor(shown: str) -> Visitor | None:
-        token = tokens.known(shown)
-        if token is None:
-            return None
-        try:
-            state.registry.browse(token.personality, token.source)
-        except NotFound:  # it was renamed, or went; what else there is is no answer
-            return None
-        return Visitor(token.name, token.personality, token.source, token.write)
-
-    async def known(shown: str) -> Visitor | None:
-        return await state.run(visitor, shown)
-
-    door = Auth(
-        build(state, mcp),
-        known=known,
-        sign_in=sign_in,
-        is_open=address.is_open,
-        trusted=trusted,
-        secure=address.url.startswith("https:"),
-    )
+    secure = address.url.startswith("https:")
+    app: Any = build(state, mcp)
+    app = Auth(app, state, is_open=address.is_open, trusted=trusted, secure=secure)
     origins = [address.public] if address.public else []
-    guard = RequestFilter(door, hosts=address.hosts, origins=origins, refuse=refused)
+    app = RequestFilter(app, hosts=address.hosts, origins=origins, refuse=refused)
     proxies = trusted.networks if trusted else () if address.is_open else LOOPBACK
-    return Headers(FairRequests(guard, state.turns.unsent, proxies))
+    return Headers(FairRequests(app, state.turns.unsent, proxies))
 
 
 def serve(
@@ -310,4 +290,4 @@ def serve(
 
 
 def _ignored(_report: object) -> None:
-    """Pages are made when they are asked for; nobody is told."""
+    """Do nothing: pages are made when they are requested."""
