@@ -25,10 +25,10 @@ log = logging.getLogger(__name__)
 INVALID: Final = "That token is not known, or not valid any more."
 COOKIE: Final = "skill_registry"
 MAX_FORM: Final = 32 << 10
-"""Bytes of the form that signs in, with the address that was asked for."""
+"""Maximum size of the form that signs in, in bytes."""
 
 MAX_PARAMETERS: Final = 100
-"""Parameters of one URL."""
+"""Maximum number of parameters in a URL."""
 
 OPEN: Final = frozenset({"/healthz", "/robots.txt"})
 """Paths that need no token, besides static files: they contain no data about skills."""
@@ -46,17 +46,17 @@ FORWARDED: Final = (
 """Prefixes of headers that proxies, tunnels and content networks add to a request."""
 
 OLD_HTTP: Final = frozenset({"0.9", "1.0"})
-"""Versions of HTTP that browsers and agents no longer speak, and proxies still do."""
+"""Versions of HTTP that only proxies still use."""
 
 SIGNING: Final = ("/login", "/logout")
 
 _OURS: Final = re.compile(r"/(?![/\\])[!-~]*")
-"""A path, and not what a browser takes for another host."""
+"""A path that no browser interprets as another host."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trusted:
-    """A header in which a proxy at one of these addresses says who asks; and what they may see."""
+    """A header in which trusted proxies name the user, and the personality of these users."""
 
     header: str
     networks: Sequence[Network]
@@ -89,7 +89,7 @@ class Auth:
         self._secure = secure
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request, or hand it on with its visitor."""
+        """Answer a request, or pass it on with its visitor."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
