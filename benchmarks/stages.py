@@ -14,8 +14,7 @@ from registry.document.mend import untidy
 from registry.document.parse import parse_document
 from registry.document.rules import check_specification
 from registry.document.security import check_file, check_security
-from registry.sync.folder import make_version, read_folder
-from registry.sync.hashing import hash_files
+from registry.sync.reading import hash_files, make_version, read_folder
 from registry.text import segment
 
 MOST = 5000

@@ -20,14 +20,13 @@ from registry.text import is_encodable
 
 if TYPE_CHECKING:
     from registry.catalog.browse import Browse
-    from registry.catalog.checked import Checked
+    from registry.catalog.check import Checked
     from registry.catalog.copies import Copies
-    from registry.catalog.evals.run import Evaluation
-    from registry.catalog.links import LinkTo
+    from registry.catalog.evals import Evaluation
     from registry.catalog.prompt import PromptText, Style
     from registry.catalog.search.explain import Placed
     from registry.catalog.visibility.rules import Decision
-    from registry.catalog.why import Explanation
+    from registry.catalog.why import Explanation, LinkTo
     from registry.changes.fix import Fix
     from registry.changes.history import History
     from registry.changes.tokens import Tokens
@@ -40,9 +39,9 @@ if TYPE_CHECKING:
     from registry.install.targets import InstallResult
     from registry.remotes.offered import Choose
     from registry.remotes.sources import SourceChange
-    from registry.sync.places import Discovered
     from registry.sync.report import Progress, SyncReport
-    from registry.sync.watching import Watching
+    from registry.sync.sources import Discovered
+    from registry.sync.watch import Watching
     from registry.toolsets.base import Toolset
 
 # Operations are imported by the methods that need them: a listing needs few of them.
@@ -289,7 +288,7 @@ class SkillRegistry:
 
         Raises `SkillNotFound`, `SkillAmbiguous`.
         """
-        from registry.catalog.links import links_to
+        from registry.catalog.why import links_to
 
         return links_to(self.core, self._stored(name))
 
@@ -322,7 +321,7 @@ class SkillRegistry:
         **wanted: Unpack[FilterArguments],
     ) -> "Evaluation":
         """Search with the prompts that skills ship; return how often each is found."""
-        from registry.catalog.evals.run import evaluate
+        from registry.catalog.evals import evaluate
 
         return evaluate(self.core, names, filters, wanted)
 
@@ -773,7 +772,7 @@ class SkillRegistry:
         Only needed on a server. ``as_admin``: also take the source of another role. Raises
         `SourceNotFound`, `SourceElsewhere`, `SourceNotYours`, `AdminNeeded`.
         """
-        from registry.sync.source_changes import adopt
+        from registry.sync.sources import adopt
 
         return adopt(self.core, name, as_admin=as_admin)
 
@@ -788,7 +787,7 @@ class SkillRegistry:
 
     def discover(self, home: str, project: str | None = None) -> "Sequence[Discovered]":
         """Return the well-known skill folders that exist below ``home`` and ``project``."""
-        from registry.sync.places import discover
+        from registry.sync.sources import discover
 
         return list(discover(self.core, home, project))
 
@@ -811,7 +810,7 @@ class SkillRegistry:
         """
         from registry.install.history import interrupted_targets
         from registry.remotes.sources import sync
-        from registry.sync.planning import SyncOptions
+        from registry.sync.plan import SyncOptions
 
         if not dry_run and interrupted_targets():
             from registry.install.pull import clear_up
@@ -827,7 +826,7 @@ class SkillRegistry:
 
         It ends with its ``with`` block, which raises what ``on_change`` raised. See `Watching`.
         """
-        from registry.sync.watching import Watching
+        from registry.sync.watch import Watching
 
         return Watching(self.core, on_change)
 

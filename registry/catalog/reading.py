@@ -29,8 +29,8 @@ from registry.errors import (
     SkillNotFound,
 )
 from registry.model import Diagnostic, Document, Parameter, SkillDetail, Status
-from registry.sync.owned import is_here
 from registry.sync.refresh import refresh
+from registry.sync.sources import is_here
 
 TRIES: Final = 3
 """How often a skill that keeps changing hands is looked up again."""

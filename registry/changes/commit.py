@@ -49,7 +49,7 @@ from registry.errors import (
     SkillInaccessible,
     UsageProblem,
 )
-from registry.sync.owned import is_here
+from registry.sync.sources import is_here
 from registry.text import utc_now
 
 PAUSES: Final = (0.1, 0.5, 2.0)

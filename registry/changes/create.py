@@ -16,7 +16,7 @@ from registry.document.names import check_new_name
 from registry.document.render import render_document
 from registry.errors import InvalidName, RegistryError, SkillExists, SkillNotFound, UsageProblem
 from registry.model import Parameter, SkillDetail, Source
-from registry.sync.target import target_of_new, target_source
+from registry.sync.sources import target_of_new, target_source
 from registry.text import utc_now
 
 

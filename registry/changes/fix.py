@@ -9,9 +9,7 @@ from difflib import unified_diff
 from stat import S_ISREG
 from typing import ClassVar
 
-from registry.catalog.check import check
-from registry.catalog.checked import Checked
-from registry.catalog.codes import chooser
+from registry.catalog.check import Checked, check, chooser
 from registry.changes.update import update_files
 from registry.core import Core
 from registry.db.read.skills import StoredSkill, by_place

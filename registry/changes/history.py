@@ -31,9 +31,7 @@ from registry.errors import (
     SkillNotFound,
 )
 from registry.model import Origin, SkillFile, Source
-from registry.sync.owned import check_admin, check_writable
-from registry.sync.sources import find, own_sources
-from registry.sync.target import target_source
+from registry.sync.sources import check_admin, check_writable, find, own_sources, target_source
 
 if TYPE_CHECKING:
     from registry.changes.commit import Which

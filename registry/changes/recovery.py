@@ -44,9 +44,8 @@ from registry.disk.paths import join
 from registry.disk.swap import TREE, Swap, unknown_in
 from registry.disk.walk import Walk
 from registry.errors import SkillInaccessible
-from registry.sync.folder import Previous, Reading, make_version, read_folder
 from registry.sync.installed import mark_installed
-from registry.sync.recent import Recent
+from registry.sync.reading import Previous, Reading, Recent, make_version, read_folder
 from registry.text import utc_now, utc_text
 
 Change: TypeAlias = tuple[ChangeContext, JournalEntry]

@@ -26,7 +26,7 @@ from registry.errors import (
 )
 from registry.model import SkillDetail
 from registry.sync.installed import LOCK, lock_of
-from registry.sync.owned import check_own
+from registry.sync.sources import check_own
 
 
 def rename_skill(

@@ -37,7 +37,7 @@ from registry.errors import (
     SkillInaccessible,
 )
 from registry.model import Source
-from registry.sync.owned import check_ours, check_writable, is_here
+from registry.sync.sources import check_ours, check_writable, is_here
 
 NUMBER: Final = re.compile("[0-9a-f]{16}")
 """What operations are called, and what they put into the trash."""

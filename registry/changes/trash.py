@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 
-from registry.catalog.links import links_to
+from registry.catalog.why import links_to
 from registry.changes.commit import (
     Which,
     change_together,

@@ -40,8 +40,8 @@ from registry.disk.walk import Walk
 from registry.document.edit import EditImpossible, edit_document
 from registry.errors import ChangeRefused, NotUtf8, RegistryError, SkillChangedOnDisk, SkillMissing
 from registry.model import Parameter, SkillDetail
-from registry.sync.hashing import whole_hash
-from registry.sync.owned import check_own
+from registry.sync.reading import whole_hash
+from registry.sync.sources import check_own
 
 USUAL: Final = 0o644
 """The mode of a new file."""

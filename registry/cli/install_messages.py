@@ -74,7 +74,7 @@ def report_origins(session: Session, target: "Target", done: "Sequence[InstallRe
 
     A name that looks like the name of another skill gets a warning.
     """
-    from registry.catalog.similar import imitated, look_alikes
+    from registry.catalog.resolve import imitated, look_alikes
     from registry.install.lockfile import NAME, read_lock
 
     new = [os.path.basename(one.path) for one in done if one.state in {"added", "updated"}]

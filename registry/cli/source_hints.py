@@ -36,7 +36,7 @@ def report_nesting(session: Session, targets: Iterable[str]) -> None:
 
 def report_project(session: Session, targets: Iterable[str], before: Collection[str]) -> None:
     """Print on stderr which new sources, not in ``before``, look like those of a project."""
-    from registry.sync.places import project_of, resolved
+    from registry.sync.sources import project_of, resolved
 
     known = {one.path: one.name for one in session.registry.own_sources()}
     for target in targets:

@@ -33,7 +33,7 @@ PRECEDENCE: Final = (
     "src.precedence, (SELECT min(o.id) FROM sources o "
     "WHERE coalesce(o.owner, '') = coalesce(src.owner, '')), src.strength"
 )
-"""The columns of a `Strength`; the number of an owner is that of its oldest source."""
+"""The columns of a `Precedence`; the number of an owner is that of its oldest source."""
 
 STRONGEST_FIRST: Final = (
     PRECEDENCE.replace("precedence,", "precedence DESC,") + ", s.source_id, s.position"

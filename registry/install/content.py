@@ -29,7 +29,7 @@ from registry.errors import (
 )
 from registry.install.lockfile import Locked
 from registry.model import Skill, SkillFile
-from registry.sync.owned import is_here
+from registry.sync.sources import is_here
 
 ATTEMPTS: Final = 3
 """How often a skill that changes while it is read is read."""

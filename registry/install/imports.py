@@ -38,8 +38,7 @@ from registry.remotes.snapshot import Blob, Bounds, Snapshot
 from registry.remotes.sources import address_of, kind_of
 from registry.remotes.unpacking import BadArchive, Room, strictly, unpack, wrapping
 from registry.settings import Limits
-from registry.sync.owned import check_writable
-from registry.sync.target import target_source
+from registry.sync.sources import check_writable, target_source
 from registry.text import folded, quoted
 
 MAX_PACKED: Final = 64 << 20

@@ -1,5 +1,6 @@
 """A pull at work: what is in the making, what killed pulls left, the lock that tells of it."""
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -8,6 +9,8 @@ from typing import Final
 from registry.core import Core
 from registry.disk.atomic import Place, remove_tree
 from registry.disk.beneath import Folder
+from registry.disk.links import real_path
+from registry.errors import RegistryError
 from registry.install import lockfile, staging
 from registry.install.content import Entry
 from registry.install.history import Replaced
@@ -15,6 +18,7 @@ from registry.install.lockfile import Locked
 from registry.install.plan import InstallPlan
 from registry.install.staging import GroupSwap, TargetChange, alone, staging_dirs, stale_drafts
 from registry.install.targets import LOCK_DIR, InstallOptions, Target
+from registry.sync.installed import forget_removed
 
 BATCH: Final = 100
 """Skills after which the lock file is written; until then staging directories tell the state."""
@@ -31,6 +35,7 @@ class InstallTransaction(InstallPlan):
         self._written = dict(self.locked)
         self._behind: list[Callable[[], None]] = []
         self._changed: dict[str, Replaced] = {}
+        self._removed: list[str] = []
 
     def begin(self) -> None:
         """Finish, or take back, what killed pulls left."""
@@ -51,6 +56,9 @@ class InstallTransaction(InstallPlan):
             self._written = dict(self.locked)
         while self._behind:
             self._behind.pop()()
+        with suppress(RegistryError):  # then the next sync finds that they are gone
+            forget_removed(self._core, self._removed)
+        self._removed.clear()
 
     def _displaced(self, folder: str, entry: Locked | None, *, is_kept: bool) -> None:
         self._changed[folder] = Replaced(entry, is_kept)
@@ -116,6 +124,8 @@ class InstallTransaction(InstallPlan):
             return False
         self.note(folder, entry)
         self._behind.append(group.clear)
+        gone = [self._target.path_of(one.label) for one in parts if one.link is None]
+        self._removed += [os.path.join(real_path(path), folder) for path in gone]
         return True
 
     def _change_here(

@@ -20,9 +20,7 @@ from registry.disk.links import Leads, follow
 from registry.disk.paths import ROOT, is_ignored
 from registry.errors import FileTooLarge, RegistryError, SkillInaccessible
 from registry.model import DOCUMENT_NAMES, Source
-from registry.sync.owned import is_here
-from registry.sync.sources import walk_of
-from registry.sync.target import target_source
+from registry.sync.sources import is_here, target_source, walk_of
 from registry.text import is_encodable
 from registry.toolsets.base import Context, Toolset, shown
 from registry.toolsets.schemas import Json, Tool, schema, text

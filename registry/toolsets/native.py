@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from registry.catalog.copies import Fate, copies_of, fate
 from registry.catalog.reading import check_path, read_file
 from registry.catalog.search.find import MAX_QUERIES, search
-from registry.catalog.search.fit import FITS
+from registry.catalog.search.rank import FITS
 from registry.db.read.listing import Filters, list_skills
 from registry.db.read.skills import SORTS, StoredSkill
 from registry.db.read.summary import registered
@@ -34,7 +34,7 @@ from registry.errors import (
 )
 from registry.model import SCOPES, Found, Skill, record
 from registry.remotes.sources import sync
-from registry.sync.planning import SyncOptions
+from registry.sync.plan import SyncOptions
 from registry.sync.report import SyncReport
 from registry.text import Fact, is_encodable
 from registry.toolsets.base import Arguments, Context, Toolset, parameter, shown

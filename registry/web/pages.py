@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from registry.catalog.search.fit import FITS
+from registry.catalog.search.rank import FITS
 from registry.core import UNEXPECTED
 from registry.db.read.history import Change
 from registry.db.read.listing import MOST, Facet, Facets, Filters

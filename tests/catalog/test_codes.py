@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from registry.catalog.codes import all_codes, chooser, codes_of
+from registry.catalog.check import all_codes, chooser, codes_of
 from registry.document.mend import MENDABLE
 from registry.errors import FindingUnknown
 from registry.model import SECURITY_CODES, SEVERITIES

@@ -346,3 +346,21 @@ class TestProjectLock:
         (tmp_path / "none" / "skills").symlink_to(other)
         cli("sync")
         assert shown(cli, "other/alpha")["origin"] is None
+
+
+@pytest.mark.both
+@pytest.mark.usefixtures("installed")
+def test_a_removed_copy_is_no_longer_listed_in_the_source_it_lay_in(cli, home):
+    assert cli("pull", "--remove", "alpha", "--global").exit_code == 0
+    assert shown(cli)["source"] == "up"
+    assert cli("list", "--source", "claude", "--all").stdout == ""
+    assert f"{home}/.claude" not in cli("prompt").stdout
+    said = cli("sync")
+    assert said.exit_code == 0, said.output
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_copy_that_undo_takes_back_is_no_longer_listed(cli):
+    assert cli("undo", "--yes").exit_code == 0
+    assert cli("list", "--source", "claude", "--all").stdout == ""
+    assert cli("sync").exit_code == 0

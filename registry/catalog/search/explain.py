@@ -7,10 +7,8 @@ from typing import Final
 from registry.catalog.listing import chosen
 from registry.catalog.resolve import resolve
 from registry.catalog.search.find import Match, answers
-from registry.catalog.search.fit import confidence
-from registry.catalog.search.lexicon import said_for
-from registry.catalog.search.query import parse, unquoted
-from registry.catalog.search.rank import MAX_RANKED, Among, Asked, counted
+from registry.catalog.search.query import parse, said_for, unquoted
+from registry.catalog.search.rank import MAX_RANKED, Among, Asked, confidence, counted
 from registry.catalog.visibility.decisions import seen_by
 from registry.catalog.why import Explanation, explain
 from registry.core import Core

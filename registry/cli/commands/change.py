@@ -234,8 +234,7 @@ def _editor(environ: Mapping[str, str]) -> list[str]:
 
 def _writable(session: Session, skill: SkillDetail) -> str:
     """Return the file to edit. Raises `ChangeRefused`, `SourceElsewhere`."""
-    from registry.sync.owned import check_ours, check_writable
-    from registry.sync.sources import find
+    from registry.sync.sources import check_ours, check_writable, find
 
     source = find(session.registry.core, skill.source)
     check_ours(session.registry.core, source)

@@ -21,7 +21,7 @@ from registry.errors import DatabaseProblem, FindingUnknown, RegistryError
 from registry.model import SEVERITIES, Diagnostic
 
 if TYPE_CHECKING:
-    from registry.catalog.checked import Checked
+    from registry.catalog.check import Checked
     from registry.changes.fix import Fix
 
 
@@ -236,7 +236,7 @@ def _painted(console: Console, found: "Sequence[Fix]") -> Iterator[str]:
 
 def _code(text: str) -> str:
     """Parse a code of findings, or a prefix of codes, which ends with a hyphen."""
-    from registry.catalog.codes import codes_of
+    from registry.catalog.check import codes_of
 
     try:
         codes_of(text)

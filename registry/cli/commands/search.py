@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
 
-from registry.catalog.search.fit import FITS
+from registry.catalog.search.rank import FITS
 from registry.cli import completion, escape, formatting, options
 from registry.cli.findings import INDENT, draw_findings
 from registry.cli.formatting import fit, width_of, wrap
@@ -30,7 +30,7 @@ from registry.model import SearchHit, record
 from registry.text import Fact
 
 if TYPE_CHECKING:
-    from registry.catalog.evals.run import Answer, Evaluation, Score, SkillScore
+    from registry.catalog.evals import Answer, Evaluation, Score, SkillScore
     from registry.catalog.search.explain import Ahead, AskedWord, Placed
     from registry.catalog.why import Explanation
 

@@ -20,7 +20,7 @@ from registry.model import Origin, Parameter, SkillDetail, SkillFile, Source, re
 from registry.text import quoted
 
 if TYPE_CHECKING:
-    from registry.catalog.links import LinkTo
+    from registry.catalog.why import LinkTo
     from registry.db.read.history import Revision, Tombstone
 
 

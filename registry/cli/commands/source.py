@@ -18,7 +18,7 @@ from registry.cli.source_hints import report_nesting
 from registry.model import SCOPES, Remote, Source
 
 if TYPE_CHECKING:
-    from registry.sync.places import Discovered
+    from registry.sync.sources import Discovered
 
 
 def place_of(source: Source) -> str:

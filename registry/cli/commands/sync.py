@@ -303,7 +303,7 @@ def _held(part: "SourceReport") -> str:
     if part.outcome in {"offline", "refused"}:
         return f"{name} was not fetched, and stays as it was: {why}"
     kept = (
-        f"its {formatting.count(part.kept, 'skill')} stay listed"
+        f"its {formatting.count(part.kept, 'skill')} {'stays' if part.kept == 1 else 'stay'} listed"
         if part.kept
         else "nothing was read"
     )
