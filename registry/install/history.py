@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 from registry.changes.signer import Signer
 from registry.changes.state import new_numbers
@@ -34,22 +34,13 @@ _FROM_FILES: Final = frozenset({"files", "digest"})
 """What an entry says that is known again once its files are."""
 
 
-class Replaced(NamedTuple):
-    """What a pull took the place of, as the lock had it; None: nothing.
-
-    ``is_kept``: nothing else lay there, no edit and nothing that no pull made.
-    """
-
-    entry: Locked | None
-    is_kept: bool
-
-
 @dataclass(frozen=True, slots=True)
-class Brought:
+class InstallRecord:
     """What a pull did to the skill in one folder.
 
     ``before``: the lock's entry without what only its files tell, None for none; ``state`` and
-    ``left``: the `state_of` its entries before and after; the others as in `Replaced`.
+    ``left``: the `state_of` its entries before and after. ``is_kept``: nothing else was there, no
+    edit and nothing that no pull made.
     """
 
     name: str
@@ -59,16 +50,14 @@ class Brought:
     is_kept: bool
 
     @classmethod
-    def of(cls, displaced: Replaced, now: Locked | None) -> Self:
-        """Return what was displaced, and the lock says now."""
-        known = displaced.entry or now
+    def of(cls, was: Locked | None, now: Locked | None, *, is_kept: bool) -> Self:
+        """Return the record of a change from one entry of the lock to another (None: nothing)."""
+        known = was or now
         assert known is not None  # noqa: S101  # what was changed is, or was, in the lock
         before = None
-        if displaced.entry is not None:
-            facts = asdict(displaced.entry).items()
-            before = {key: value for key, value in facts if key not in _FROM_FILES}
-        was, left = state_of(displaced.entry), state_of(now)
-        return cls(known.name, before, was, left, displaced.is_kept)
+        if was is not None:
+            before = {key: value for key, value in asdict(was).items() if key not in _FROM_FILES}
+        return cls(known.name, before, state_of(was), state_of(now), is_kept)
 
     @property
     def is_changed(self) -> bool:
@@ -81,15 +70,12 @@ def state_of(entry: Locked | None) -> list[Any] | None:
     return None if entry is None else [entry.tree_hash, list(entry.agents), entry.mode]
 
 
-def remember(
-    core: Core, target: Target, displaced: Mapping[str, Replaced], locked: Mapping[str, Locked]
-) -> None:
+def remember(core: Core, target: Target, made: Mapping[str, InstallRecord]) -> None:
     """Write a pull down, by the folders of its skills; nothing, where it changed none of these.
 
     Where there is no database, or it can't be written, the pull is made all the same: `undo` then
     names what takes it back.
     """
-    made = {folder: Brought.of(one, locked.get(folder)) for folder, one in displaced.items()}
     names = [one.name for one in made.values() if one.is_changed]
     if not names or core.reader.empty or not is_encodable(target.path):
         return
@@ -131,15 +117,15 @@ def remembered_pulls(core: Core) -> list[RecordedChange]:
     return [one for one in found if seal.signed("undo", one.number, facts_of(one), one.signature)]
 
 
-def brought_by(change: RecordedChange) -> dict[str, Brought]:
+def records_of(change: RecordedChange) -> dict[str, InstallRecord]:
     """Return what a pull that is `remembered_pulls` did, by the folders."""
     before, after = json.loads(change.before or "{}"), json.loads(change.after or "{}")
     for facts in before.values():
         facts.pop("client", None)  # which earlier pulls wrote
-    return {folder: Brought(**facts, left=after[folder]) for folder, facts in before.items()}
+    return {folder: InstallRecord(**facts, left=after[folder]) for folder, facts in before.items()}
 
 
-def _before(one: Brought) -> dict[str, Any]:
+def _before(one: InstallRecord) -> dict[str, Any]:
     return {key: value for key, value in asdict(one).items() if key != "left"}
 
 

@@ -13,10 +13,16 @@ from registry.disk.links import real_path
 from registry.errors import RegistryError
 from registry.install import lockfile, staging
 from registry.install.content import Entry
-from registry.install.history import Replaced
+from registry.install.history import InstallRecord
 from registry.install.lockfile import Locked
 from registry.install.plan import InstallPlan
-from registry.install.staging import GroupSwap, TargetChange, alone, staging_dirs, stale_drafts
+from registry.install.staging import (
+    GroupSwap,
+    TargetChange,
+    exclusive_lock,
+    staging_dirs,
+    stale_drafts,
+)
 from registry.install.targets import LOCK_DIR, InstallOptions, Target
 from registry.sync.installed import forget_removed
 
@@ -34,7 +40,8 @@ class InstallTransaction(InstallPlan):
         self._anchor = anchor
         self._written = dict(self.locked)
         self._behind: list[Callable[[], None]] = []
-        self._changed: dict[str, Replaced] = {}
+        self.changed: dict[str, InstallRecord] = {}
+        """What was changed so far, by the folders."""
         self._removed: list[str] = []
 
     def begin(self) -> None:
@@ -61,11 +68,8 @@ class InstallTransaction(InstallPlan):
         self._removed.clear()
 
     def _displaced(self, folder: str, entry: Locked | None, *, is_kept: bool) -> None:
-        self._changed[folder] = Replaced(entry, is_kept)
-
-    def displaced(self) -> dict[str, Replaced]:
-        """Return what was displaced so far, by the folders."""
-        return self._changed
+        now = self.locked.get(folder)
+        self.changed[folder] = InstallRecord.of(entry, now, is_kept=is_kept)
 
     def _recover(self) -> None:
         for draft in stale_drafts(self._anchor):
@@ -150,5 +154,5 @@ class InstallTransaction(InstallPlan):
 
     def _open(self, label: str) -> Folder:
         found = self._stack.enter_context(self._target.open(label, self._anchor, make=True))
-        self._stack.enter_context(alone(found))
+        self._stack.enter_context(exclusive_lock(found))
         return found

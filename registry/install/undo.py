@@ -14,10 +14,10 @@ from registry.db.write.history import drop_change
 from registry.disk.files import digest
 from registry.errors import ChangeNotUndone, NothingToUndo, RegistryError
 from registry.install.content import Entry, content_as_locked
-from registry.install.history import Brought, brought_by, remembered_pulls, state_of
+from registry.install.history import InstallRecord, records_of, remembered_pulls, state_of
 from registry.install.lockfile import Locked, locked_from, read_lock
 from registry.install.plan import InstallPlan
-from registry.install.pull import at_work, is_locked
+from registry.install.pull import is_locked, open_transaction
 from registry.install.restore import LockedOrigins
 from registry.install.targets import InstallOptions, InstallResult, Target
 
@@ -66,14 +66,14 @@ class PullUndo:
     core: Core
     change: RecordedChange
     target: Target
-    brought: dict[str, Brought]
+    brought: dict[str, InstallRecord]
 
     @classmethod
     def of(cls, core: Core, change: RecordedChange) -> Self:
         """Return a pull as it was written down."""
         everywhere = Target.everywhere()
         target = everywhere if everywhere.path == change.folder else Target(change.folder)
-        return cls(core, change, target, brought_by(change))
+        return cls(core, change, target, records_of(change))
 
     @property
     def changes(self) -> Sequence[RecordedChange]:
@@ -89,7 +89,7 @@ class PullUndo:
     def taken(self) -> list[Taken]:
         """What becomes of each skill that is not as it was already.
 
-        Raises `LockFileInvalid`, and as `Target.laid`.
+        Raises `LockFileInvalid`, and as `Target.install_paths`.
         """
         found, locked = [], read_lock(self.target.path)
         for folder, one in self.brought.items():
@@ -97,7 +97,7 @@ class PullUndo:
             if state is None or state_of(locked.get(folder)) == one.state:
                 continue
             _, agents, mode = state
-            places = len(self.target.laid(agents, mode, folder))
+            places = len(self.target.install_paths(agents, mode, folder))
             fate: Fate = "replaced" if one.left else "returned"
             found.append(Taken(one.name, fate if one.before else "removed", places))
         return found
@@ -120,7 +120,7 @@ class PullUndo:
         back by then is passed over the next time. Raises as `pull.pull`, too.
         """
         self._check_lock()  # no folder is made for it
-        with at_work(self.core, self.target, remembers=False) as work:
+        with open_transaction(self.core, self.target, remembers=False) as work:
             for folder in self._planned():
                 self._take_back(work, folder)
         self.forget()
@@ -136,7 +136,7 @@ class PullUndo:
         """
         self._check_lock()
         found = []
-        with at_work(self.core, self.target, _DRY) as plan:
+        with open_transaction(self.core, self.target, _DRY) as plan:
             for folder, one in self.brought.items():
                 now = plan.locked.get(folder)
                 if not one.is_kept:
@@ -174,7 +174,7 @@ class PullUndo:
                 raise self._refused(f"{entry.name} is quarantined; to accept it, run: {way}")
             raise self._refused(f"the files that {entry.name} had before are not kept")
         files = {one.path: digest(one.data) for one in entries}
-        self._check(work.put_back(folder, replace(entry, files=files), entries))
+        self._check(work.restore(folder, replace(entry, files=files), entries))
 
     def _content(self, entry: Locked) -> list[Entry] | None:
         """Return the files of a lock's entry, without asking anybody else; None: they can't be had.

@@ -12,7 +12,7 @@ from registry.db.read.history import last_changes
 from registry.errors import ChangeNotUndone, NothingToUndo
 from registry.install.adopt import adopt
 from registry.install.plan import InstallPlan
-from registry.install.pull import pull, put_back
+from registry.install.pull import pull, restore_from_lock
 from registry.install.targets import InstallOptions, Target
 from registry.install.undo import last_change
 from tests.install.places import Place, tree
@@ -186,7 +186,7 @@ def test_what_changes_nothing_is_no_change(library, place, project):
     place.pull("alpha")
     place.pull("beta", dry_run=True)
     shutil.rmtree(project / ".agents/skills/alpha")
-    put_back(library.core, place.target)
+    restore_from_lock(library.core, place.target)
     shutil.rmtree(project / ".agents/skills/alpha")
     place.update()
     assert changes(library) == ["pull"]

@@ -104,9 +104,9 @@ def chosen_skills(
     found = list(registry.list(chosen))
     if target is None:
         return found
-    from registry.install.provenance import kept
+    from registry.install.provenance import installed_owners
 
-    return kept(registry.core, target, found)
+    return installed_owners(registry.core, target, found)
 
 
 def _check_no_folder(names: Sequence[str]) -> None:
@@ -310,7 +310,7 @@ def _done(
 
             return adopt(core, target, how)
         if "frozen" in doing:
-            return pulling.put_back(core, target, how)
+            return pulling.restore_from_lock(core, target, how)
         if is_check:
             return _checked(session, target, given)
         chosen = None
