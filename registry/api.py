@@ -482,10 +482,10 @@ class SkillRegistry:
         ``source``, by default its former source. Raises `NotInTrash`, `SkillExists`, `NotAllKept`,
         `SourceUnclear`.
         """
-        from registry.changes.create import told
+        from registry.changes.create import detail_after
         from registry.changes.restore import bring_back
 
-        return told(self.core, bring_back(self.core, name, source=source))
+        return detail_after(self.core, bring_back(self.core, name, source=source))
 
     def trash(self) -> "Sequence[Trashed]":
         """Return what can be restored, the latest first."""
@@ -527,9 +527,9 @@ class SkillRegistry:
 
     def restore_revision(self, name: str, number: int, *, copies: bool = False) -> SkillDetail:
         """Restore a revision of a skill; see `History.restore`, and `update` for ``copies``."""
-        from registry.changes.create import told
+        from registry.changes.create import detail_after
 
-        return told(self.core, self._history(name).restore(number, copies=_every(copies)))
+        return detail_after(self.core, self._history(name).restore(number, copies=_every(copies)))
 
     def _history(self, name: str) -> "History":
         from registry.changes.history import History

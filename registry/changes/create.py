@@ -51,7 +51,7 @@ def create_skill(
     except ValueError as error:
         raise UsageProblem(message=f"The skill can't be written: {error}.") from error
     texts = {**files, "SKILL.md": text.encode()}
-    return told(core, create_files(core, home, name, name, texts, is_free=True))
+    return detail_after(core, create_files(core, home, name, name, texts, is_free=True))
 
 
 def create_files(
@@ -91,17 +91,17 @@ def create_files(
             entry = new_entry(context, number, "create", folder, **facts)
         return commit(context, entry, name)
 
-    return found_after(under_lock(core, source.id, change), folder)
+    return stored_after(under_lock(core, source.id, change), folder)
 
 
-def found_after(stored: StoredSkill | None, folder: str) -> StoredSkill:
+def stored_after(stored: StoredSkill | None, folder: str) -> StoredSkill:
     """Return the skill that a change left. Raises `SkillNotFound` where there is none any more."""
     if stored is None:
         raise SkillNotFound(folder)
     return stored
 
 
-def told(core: Core, stored: StoredSkill) -> SkillDetail:
+def detail_after(core: Core, stored: StoredSkill) -> SkillDetail:
     """Return everything of a skill that was changed; where it can't be read again, what is known.
 
     What was committed is done, also where somebody removes it in this moment.

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from registry.catalog.reading import check_path, read_document
 from registry.changes.commit import commit_together, new_entry, new_operation, under_lock
-from registry.changes.create import found_after, told
+from registry.changes.create import detail_after, stored_after
 from registry.changes.state import ChangeContext, new_numbers
 from registry.changes.trash import refuse_nested
 from registry.changes.update import Edits, base_of, stage_folder, update_files
@@ -57,8 +57,8 @@ def rename_skill(
         raise ChangeRefused(path=base.path, reason=str(error)) from error
     edits = {} if changed == data else {base.document or "SKILL.md": changed}
     if last == name:
-        return told(core, update_files(core, base, edits) if edits else base)
-    return told(core, move(core, base, f"{above}{slash}{name}", edits))
+        return detail_after(core, update_files(core, base, edits) if edits else base)
+    return detail_after(core, move(core, base, f"{above}{slash}{name}", edits))
 
 
 def _refuse_pulled(base: StoredSkill, name: str) -> None:
@@ -100,4 +100,4 @@ def move(core: Core, base: StoredSkill, folder: str, edits: Edits) -> StoredSkil
         ref = base.skill.ref
         return commit_together([(context, made), (context, gone)], [ref, ref])[0]
 
-    return found_after(under_lock(core, base.source_id, change), folder)
+    return stored_after(under_lock(core, base.source_id, change), folder)

@@ -13,7 +13,7 @@ from registry.changes.commit import (
     under_lock,
     with_copies,
 )
-from registry.changes.create import found_after
+from registry.changes.create import stored_after
 from registry.changes.state import META, ChangeContext, open_place
 from registry.changes.trashed import NOTED, Trashed, list_trash, note_of
 from registry.changes.update import base_of, compare, not_as_stored
@@ -156,7 +156,7 @@ def restore(core: Core, trashed: Trashed, number: str | None = None) -> StoredSk
         return stored
 
     source_id = _source_ids(core)[trashed.source]
-    return found_after(under_lock(core, source_id, change), trashed.folder)
+    return stored_after(under_lock(core, source_id, change), trashed.folder)
 
 
 def empty_trash(core: Core, chosen: Sequence[Trashed] | None = None) -> int:

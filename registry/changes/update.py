@@ -18,7 +18,7 @@ from registry.changes.commit import (
     under_lock,
     with_copies,
 )
-from registry.changes.create import found_after, told
+from registry.changes.create import detail_after, stored_after
 from registry.changes.state import ChangeContext, open_place
 from registry.core import Core
 from registry.db.read.journal import JournalEntry, Kind
@@ -92,7 +92,7 @@ def update_skill(
     if not edits:
         return detail(core, CurrentSkill.of_stored(core, stored).stored)
     given: dict[str, Any] = {"if_hash": if_hash, "force": force, "copies": copies}
-    return told(core, update_files(core, stored, edits, **given))
+    return detail_after(core, update_files(core, stored, edits, **given))
 
 
 def update_files(
@@ -124,7 +124,7 @@ def update_files(
             return stage_folder(context, one, edits, one, executable, number)
 
         changed = change_together(core, group, staged)
-        made = [found_after(now, one.folder) for now, one in zip(changed, group, strict=True)]
+        made = [stored_after(now, one.folder) for now, one in zip(changed, group, strict=True)]
         return made[-1]
 
     def change(context: ChangeContext) -> StoredSkill | None:
@@ -135,7 +135,7 @@ def update_files(
         ((path, data),) = edits.items()
         return _update_file(context, base, path, data, check, executable.get(path))
 
-    return found_after(under_lock(core, base.source_id, change), base.folder)
+    return stored_after(under_lock(core, base.source_id, change), base.folder)
 
 
 def base_of(core: Core, stored: StoredSkill, if_hash: str | None, *, force: bool) -> StoredSkill:

@@ -101,7 +101,7 @@ def _elsewhere(target: "Target", locked: "Mapping[str, Locked]", folders: Sequen
     for folder in folders:
         if folder in locked:
             entry = locked[folder]
-            for one in target.laid(entry.agents, entry.mode, folder)[1:]:
+            for one in target.install_paths(entry.agents, entry.mode, folder)[1:]:
                 named.setdefault("Linked" if one.is_link else "Copied", {})[one.named] = None
     return "".join(
         f"{how} into {', '.join(map(escape.line, paths))}. " for how, paths in sorted(named.items())

@@ -1,4 +1,4 @@
-"""What is stored (DESIGN.md, What is stored). Migrations build it; a test holds both together.
+"""The tables of the database. Migrations build them; a test holds both together.
 
 The views for people (docs/database.md) stand in the migrations that made them.
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from registry.changes.create import create_files, told
+from registry.changes.create import create_files, detail_after
 from registry.changes.untrusted import check_foreign, is_quarantined
 from registry.core import Core
 from registry.db.read.skills import folder_of_name
@@ -84,7 +84,7 @@ def import_archive(
     if not trust:
         check_foreign(core, parsed.name, files, executable)
     made = create_files(core, home, folder, parsed.name, files, executable)
-    return told(core, made)
+    return detail_after(core, made)
 
 
 def read_archive(path: str, limits: Limits) -> Unpacked:
@@ -188,7 +188,7 @@ def import_skills(
     made = [
         create_files(core, home, one.folder, one.name, one.files, one.executable) for one in found
     ]
-    return [told(core, one) for one in made]
+    return [detail_after(core, one) for one in made]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from registry.document.parse import parse_document
 from registry.errors import RegistryError
 from registry.install.plan import InstallPlan
 from registry.install.provenance import owner
-from registry.install.pull import told_as_refused
+from registry.install.pull import as_pull_refused
 from registry.install.targets import Target
 from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Value, record
 from registry.sync.sources import own_sources
@@ -143,7 +143,7 @@ class _Look:
 
     def at(self, labels: list[str], agent: Agent) -> list[Seen]:
         found: list[Seen] = []
-        with told_as_refused(self._target.path), ExitStack() as stack:
+        with as_pull_refused(self._target.path), ExitStack() as stack:
             standing = InstallPlan(self._core, stack, self._target)
             standing.begin()
             ours = {

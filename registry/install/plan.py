@@ -5,7 +5,7 @@ Nothing is written here; `transaction` carries it out.
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from stat import S_ISDIR
@@ -31,68 +31,6 @@ from registry.install.targets import (
     Target,
 )
 from registry.model import Skill
-
-
-class Places:
-    """What the lock in a folder lists, and where that lies.
-
-    ``anchor`` is that folder, open; None: there is none yet.
-    """
-
-    def __init__(self, stack: ExitStack, target: Target, anchor: Folder | None) -> None:
-        self._stack = stack
-        self._target = target
-        self._bases: dict[tuple[tuple[str, ...], Mode], list[InstallPath]] = {}
-        self.locked = lockfile.read_lock(target.path)
-        if anchor is None and os.path.isdir(target.path):
-            anchor = stack.enter_context(open_named(target.path))
-        self._opened = {} if anchor is None else {LOCK_DIR: anchor}
-        self._by_path = {} if anchor is None else {real_path(target.path): anchor}
-
-    def path(self, folder: str) -> str:
-        """Return the path of a skill's folder that the lock lists, for messages."""
-        return self._laid(self.locked[folder], folder)[0].path_of(folder)
-
-    def _laid(self, entry: Locked | None, folder: str) -> list[InstallPath]:
-        """Return where a skill was put; as yet unlocked ones are in the folder of the lock."""
-        if entry is None:
-            return self._places((), "copy", folder)
-        return self._places(entry.agents, entry.mode, folder)
-
-    def _places(self, ids: tuple[str, ...], mode: Mode, folder: str) -> list[InstallPath]:
-        """Return `Target.laid`, which looks at the disk once for all skills of the same agents."""
-        if (ids, mode) not in self._bases:
-            self._bases[ids, mode] = self._target.laid(ids, mode, "")
-        bases = self._bases[ids, mode]
-        return [one._replace(link=one.link + folder) if one.link else one for one in bases]
-
-    def found(self, one: InstallPath, folder: str) -> str | None:
-        """Return the digest of what is in a place; None: nothing."""
-        if not os.path.lexists(os.path.join(one.path, folder)):
-            return None  # and no folder is made to look into it
-        try:
-            return digest_of(Place(self.folder_at(one.label), folder))
-        except FileNotFoundError:
-            return None
-
-    def folder_at(self, label: str) -> Folder:
-        """Open the folder of a label, once. Raises OSError."""
-        if label not in self._opened:
-            real = real_path(self._target.path_of(label))
-            if real not in self._by_path:
-                self._by_path[real] = self._open(label)
-            self._opened[label] = self._by_path[real]
-        return self._opened[label]
-
-    def _open(self, label: str) -> Folder:
-        anchor = self._opened.get(LOCK_DIR)
-        return self._stack.enter_context(self._target.open(label, anchor, make=False))
-
-    def _holds_files(self, known: Locked, folder: str, one: InstallPath) -> bool:
-        """Tell whether a pull put a skill's files into a place, and no link: a folder is there."""
-        were_files = {laid.label for laid in self._laid(known, folder) if not laid.is_link}
-        mode = self.folder_at(one.label).lstat(folder).st_mode
-        return one.label in were_files and S_ISDIR(mode)
 
 
 def made(entry: Locked, one: InstallPath) -> set[str]:
@@ -123,7 +61,7 @@ class Edited(Exception):
         self.reason = reason
 
 
-class InstallPlan(Places):
+class InstallPlan:
     """What is in place below the folder of a lock, and what a pull would do to it.
 
     ``anchor`` is that folder, open; None: there is none yet. ``force``: also over what somebody
@@ -138,10 +76,62 @@ class InstallPlan(Places):
         anchor: Folder | None = None,
         how: InstallOptions = PLAIN,
     ) -> None:
-        super().__init__(stack, target, anchor)
         self._core = core
+        self._stack = stack
+        self._target = target
         self._how = how
         self._own = OwnFolders(core)
+        self._bases: dict[tuple[tuple[str, ...], Mode], list[InstallPath]] = {}
+        self.locked = lockfile.read_lock(target.path)
+        if anchor is None and os.path.isdir(target.path):
+            anchor = stack.enter_context(open_named(target.path))
+        self._opened = {} if anchor is None else {LOCK_DIR: anchor}
+        self._by_path = {} if anchor is None else {real_path(target.path): anchor}
+
+    def path(self, folder: str) -> str:
+        """Return the path of a skill's folder that the lock lists, for messages."""
+        return self._known_paths(self.locked[folder], folder)[0].path_of(folder)
+
+    def _known_paths(self, entry: Locked | None, folder: str) -> list[InstallPath]:
+        """Return where a skill was put; as yet unlocked ones are in the folder of the lock."""
+        if entry is None:
+            return self._paths((), "copy", folder)
+        return self._paths(entry.agents, entry.mode, folder)
+
+    def _paths(self, ids: tuple[str, ...], mode: Mode, folder: str) -> list[InstallPath]:
+        """Return `Target.install_paths`, asked once for all skills of the same agents."""
+        if (ids, mode) not in self._bases:
+            self._bases[ids, mode] = self._target.install_paths(ids, mode, "")
+        bases = self._bases[ids, mode]
+        return [one._replace(link=one.link + folder) if one.link else one for one in bases]
+
+    def found(self, one: InstallPath, folder: str) -> str | None:
+        """Return the digest of what is in a place; None: nothing."""
+        if not os.path.lexists(os.path.join(one.path, folder)):
+            return None  # and no folder is made to look into it
+        try:
+            return digest_of(Place(self.folder_at(one.label), folder))
+        except FileNotFoundError:
+            return None
+
+    def folder_at(self, label: str) -> Folder:
+        """Open the folder of a label, once. Raises OSError."""
+        if label not in self._opened:
+            real = real_path(self._target.path_of(label))
+            if real not in self._by_path:
+                self._by_path[real] = self._open(label)
+            self._opened[label] = self._by_path[real]
+        return self._opened[label]
+
+    def _open(self, label: str) -> Folder:
+        anchor = self._opened.get(LOCK_DIR)
+        return self._stack.enter_context(self._target.open(label, anchor, make=False))
+
+    def _holds_files(self, known: Locked, folder: str, one: InstallPath) -> bool:
+        """Tell whether a pull put a skill's files into a place, and no link: a folder is there."""
+        were_files = {laid.label for laid in self._known_paths(known, folder) if not laid.is_link}
+        mode = self.folder_at(one.label).lstat(folder).st_mode
+        return one.label in were_files and S_ISDIR(mode)
 
     def pull(
         self,
@@ -165,7 +155,7 @@ class InstallPlan(Places):
             if not ids:
                 mode = "copy"
             mode = mode or self._mode(known, ids)
-            laid = self._places(tuple(ids), mode, folder)
+            laid = self._paths(tuple(ids), mode, folder)
             path = laid[0].path_of(folder)
             if reason := self._refusal(known, skill, laid):
                 return InstallResult(skill.ref, path, "failed", reason)
@@ -184,7 +174,7 @@ class InstallPlan(Places):
             return InstallResult(skill.ref, path, "failed", error.strerror)
         return InstallResult(skill.ref, path, state, lost)
 
-    def put_back(
+    def restore(
         self,
         folder: str,
         entry: Locked,
@@ -195,7 +185,7 @@ class InstallPlan(Places):
 
         None: they are not to be had, for this ``reason``.
         """
-        laid = self._laid(entry, folder)
+        laid = self._known_paths(entry, folder)
         if entries is None:
             return InstallResult(entry.ref, laid[0].path_of(folder), "failed", reason or _NOT_SO)
         try:
@@ -210,7 +200,7 @@ class InstallPlan(Places):
         None: it is unknown what the registry has, and is compared with the lock alone.
         """
         entry = self.locked.get(folder)
-        laid = self._laid(entry, folder)
+        laid = self._known_paths(entry, folder)
         ref = skill.ref if skill is not None else self.locked[folder].ref
         states: set[State] = set()
         told = []
@@ -233,10 +223,11 @@ class InstallPlan(Places):
     def remove(self, folder: str) -> InstallResult:
         """Remove what was pulled into a folder, links included; what was edited there stays."""
         entry = self.locked[folder]
-        laid = self._laid(entry, folder)
+        laid = self._known_paths(entry, folder)
         path = laid[0].path_of(folder)
         parts = []
         lost = []
+        edits: dict[str, str] = {}
         for one in laid:
             found = self.found(one, folder)
             if found is not None and found not in made(entry, one):
@@ -244,12 +235,14 @@ class InstallPlan(Places):
                 if not self._how.force:
                     return InstallResult(entry.ref, one.path_of(folder), "edited", told)
                 lost.append(told)
+                edits[one.label] = found
             if found is not None:
                 parts.append(TargetChange(one.label, found, None))
+        edits = self._keep(folder, edits)
         if parts and not self._carry_out(folder, parts, (), None):
             return InstallResult(entry.ref, path, "edited")
         self.note(folder, None)
-        self._displaced(folder, entry, is_kept=not lost)
+        self._displaced(folder, entry, edits, is_kept=len(lost) == len(edits))
         return InstallResult(entry.ref, path, "removed", "; ".join(lost) or None)
 
     def begin(self) -> None:
@@ -277,14 +270,33 @@ class InstallPlan(Places):
         parts: Sequence[TargetChange],
         entries: Sequence[Entry],
         entry: Locked | None,
+        *,
+        is_edit: bool = False,
     ) -> bool:
-        """Change the places of a skill, all or none; False: somebody was there meanwhile."""
-        del parts, entries
+        """Change the places of a skill, all or none; False: somebody was there meanwhile.
+
+        ``is_edit``: what is put there is not what the entry says.
+        """
+        del parts, entries, is_edit
         self.note(folder, entry)
         return True
 
-    def _displaced(self, folder: str, entry: Locked | None, *, is_kept: bool) -> None:
-        """Tell what was there as `history.Replaced` says; the lock says by now what is."""
+    def _displaced(
+        self, folder: str, entry: Locked | None, edits: Mapping[str, str], *, is_kept: bool
+    ) -> None:
+        """Record what was there (None: nothing), once the lock is changed; see `InstallRecord`."""
+
+    def _keep(self, folder: str, edits: dict[str, str]) -> dict[str, str]:
+        """Keep edits that are about to be replaced; return those that can come back."""
+        del folder
+        return edits
+
+    def put_edit(self, folder: str, label: str, entries: Sequence[Entry]) -> None:
+        """Put back an edit that a pull replaced; the lock says what it says."""
+        base = digest_of(Place(self.folder_at(label), folder))
+        part = TargetChange(label, base, "")
+        if not self._carry_out(folder, [part], entries, self.locked.get(folder), is_edit=True):
+            raise Edited(os.path.join(self._target.path_of(label), folder))
 
     def note(self, folder: str, entry: Locked | None) -> None:
         """Let the lock list this for a folder; None: nothing."""
@@ -321,6 +333,7 @@ class InstallPlan(Places):
         parts: list[TargetChange] = []
         kept = None
         lost: list[str] = []
+        edits: dict[str, str] = {}
         for one in laid:
             found = self.found(one, folder)
             if one.is_link and found == digest_of_link(one.link):
@@ -341,23 +354,30 @@ class InstallPlan(Places):
                 if not (self._how.force or (self._how.theirs and was_pulled)):
                     raise Edited(one.path_of(folder), told)
                 lost.append(told)
+                edits[one.label] = found
             parts.append(TargetChange(one.label, found, one.link if one.is_link else ""))
         entry = replace(entry, digest=kept or "")
         left = self._left_behind(known, folder, laid) if known else []
         if not parts and not left:
-            if known is not None and known != entry:
-                self._displaced(folder, known, is_kept=True)
             self.locked[folder] = entry
+            if known is not None and known != entry:
+                self._displaced(folder, known, {}, is_kept=True)
             return "unchanged", None if known is not None else ADOPTED
+        edits = self._keep(folder, edits)
         if not self._carry_out(folder, [*parts, *left], entries, entry):
             raise Edited(laid[0].path_of(folder))
-        is_new = kept is None and all(part.base is None for part in [*parts, *left])
-        self._displaced(folder, known, is_kept=not lost and (known is not None or is_new))
+        before = {None, *edits.values()}
+        was_free = kept is None and all(part.base in before for part in [*parts, *left])
+        is_new = was_free and not edits
+        is_kept = len(lost) == len(edits) and (known is not None or was_free)
+        self._displaced(folder, known, edits, is_kept=is_kept)
         return "added" if is_new else "updated", "; ".join(lost) or None
 
     def _was_installed(self, known: Locked | None, folder: str, one: InstallPath) -> bool:
         """Tell whether the lock lists a skill in this place."""
-        return known is not None and any(one.path == it.path for it in self._laid(known, folder))
+        return known is not None and any(
+            one.path == it.path for it in self._known_paths(known, folder)
+        )
 
     def _is_right(
         self,
@@ -381,7 +401,7 @@ class InstallPlan(Places):
         """Return what is to be removed, since it is put elsewhere now."""
         paths = {one.path for one in laid}
         found = []
-        for one in self._laid(known, folder):
+        for one in self._known_paths(known, folder):
             there = None if one.path in paths else self.found(one, folder)
             if there is not None and there in made(known, one):
                 found.append(TargetChange(one.label, there, None))

@@ -22,7 +22,7 @@ from registry.errors import (
     UsageProblem,
 )
 from registry.model import Remote, Scope, Source
-from registry.remotes.address import Address, meant, normalize_url
+from registry.remotes.address import Address, normalize_url, read_address
 from registry.remotes.snapshot import Bounds
 from registry.sync import sources as folders
 from registry.sync.plan import SyncOptions
@@ -43,7 +43,7 @@ SCOPE: Final[Scope] = "community"
 
 def sync(  # noqa: C901  # targets that are addresses, then batches
     core: Core,
-    targets: Sequence[str] = (),
+    targets: Sequence[str | Address] = (),
     options: SyncOptions = SyncOptions(),  # noqa: B008  # a frozen value
     *,
     scope: Scope | None = None,
@@ -59,11 +59,15 @@ def sync(  # noqa: C901  # targets that are addresses, then batches
     chosen: list[str] = []
     fetched: dict[str, Fetched] = {}
     told = progress or (lambda _doing, _done, _total: None)
-    addresses = [address_of(core, known, target) for target in targets]
-    for target, address in zip(targets, addresses, strict=True):
-        source = None if address is None else _same(known, address)
-        if address is None or source is not None:
-            chosen.append(target if source is None else source.name)
+    meant = [
+        address_of(core, known, one) or one if isinstance(one, str) else one for one in targets
+    ]
+    for target, address in zip(targets, meant, strict=True):
+        if isinstance(address, str):
+            chosen.append(address)
+            continue
+        if (source := _same(known, address)) is not None:
+            chosen.append(source.name)
             continue
         if options.dry_run:
             message = f"{target} is no source yet, and what lies elsewhere has to be fetched first"
@@ -316,7 +320,7 @@ def address_of(core: Core, known: Sequence[Source], target: str) -> Address | No
     if any(target in {one.name, one.path} for one in known):
         return None
     path = os.path.expanduser(target.replace("\0", "\ufffd"))
-    address = meant(core.settings, target)
+    address = read_address(core.settings, target)
     if address is None or (os.path.isdir(path) and "://" not in target):
         return None
     if address.is_short and not _has_repository(known, address):

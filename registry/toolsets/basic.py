@@ -206,9 +206,9 @@ class BasicToolset(Toolset):
 
 
 def folders_in(root: str) -> dict[str, str]:
-    """Return the names that a folder has for folders in it, and which each is, or leads to.
+    """Return the names of subfolders and of links to them, with the subfolder of each.
 
-    Raises OSError where the folder can't be read.
+    Raises OSError if the folder can't be read.
     """
     with os.scandir(root) as listing:
         found = [one for one in listing if is_valid(one.name) and not is_ignored(one.name)]

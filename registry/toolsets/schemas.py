@@ -36,7 +36,7 @@ class Tool:
 
 
 TYPES: Final = ("string", "number", "boolean", "array", "object")
-"""What a parameter of a skill may be."""
+"""The types of a skill's parameter."""
 
 
 def schema(properties: Mapping[str, Json], required: Sequence[str] = ()) -> Json:

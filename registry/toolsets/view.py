@@ -44,7 +44,7 @@ from registry.sync.sources import is_here
 from registry.toolsets.base import Context
 
 _NAMED_ONLY: Final = frozenset({"none", "explicit"})
-"""Modes of a personality that let in what is named, and nothing new."""
+"""Modes of a personality that admit only named skills."""
 
 S = TypeVar("S", bound=Skill)
 T = TypeVar("T", bound=Any)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from starlette.responses import Response
 
+from registry.errors import NotFound
 from registry.mcp.fairness import FairThreads
 
 if TYPE_CHECKING:
@@ -139,6 +140,20 @@ class AppState:
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
         """Call a function that reads the database or the disk in a thread, in fair turns."""
         return await self.turns.run(work, *arguments)
+
+    async def visitor_of(self, token: str) -> Visitor | None:
+        """Return the visitor of a token; None if it is unknown, or its limits no longer exist."""
+        return await self.run(self._visitor_of, token)
+
+    def _visitor_of(self, shown: str) -> Visitor | None:
+        token = self.registry.tokens().known(shown)
+        if token is None:
+            return None
+        try:
+            self.registry.browse(token.personality, token.source)
+        except NotFound:
+            return None
+        return Visitor(token.name, token.personality, token.source, token.write)
 
     async def edition(self) -> Edition:
         """Return the current version of the database, which only this server process knows."""

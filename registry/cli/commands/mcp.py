@@ -337,6 +337,9 @@ def _keep(path: str, text: str, mode: int) -> str:
 
 TOKEN: Final = "SKILL_REGISTRY_TOKEN"  # noqa: S105  # the variable's name
 
+EXTRA: Final = frozenset({"mcp", "mcp_types", "anyio", "h11", "starlette", "uvicorn"})
+"""Packages of the extra ``mcp``."""
+
 STDIO: Final = (
     "This speaks to an MCP client over stdin and stdout, and nothing typed here means anything to "
     "it.\n'skill-registry mcp install --client NAME' makes a client start it; Ctrl-C ends it."
@@ -422,7 +425,7 @@ def mcp(
         if address is not None:
             from registry.mcp.http import serve_http
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types", "anyio", "uvicorn"}:
+        if (error.name or "").partition(".")[0] not in EXTRA:
             raise
         message = "The MCP server is an extra: pip install 'skill-registry[mcp]'"
         raise click.ClickException(message) from error

@@ -104,9 +104,9 @@ def chosen_skills(
     found = list(registry.list(chosen))
     if target is None:
         return found
-    from registry.install.provenance import kept
+    from registry.install.provenance import installed_owners
 
-    return kept(registry.core, target, found)
+    return installed_owners(registry.core, target, found)
 
 
 def _check_no_folder(names: Sequence[str]) -> None:
@@ -153,7 +153,9 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
 @click.option("--link", "mode", flag_value="link", help="One copy, and links of agents to it.")
 @click.option("--copy", "mode", flag_value="copy", help="A copy for each agent's folder.")
 @click.option(
-    "--theirs", is_flag=True, help="Replace what was edited there by what the registry has."
+    "--theirs",
+    is_flag=True,
+    help="Replace what was edited there by what the registry has; undo brings it back.",
 )
 @click.option(
     "--force", is_flag=True, help="Also over folders that were edited, or made by somebody else."
@@ -310,7 +312,7 @@ def _done(
 
             return adopt(core, target, how)
         if "frozen" in doing:
-            return pulling.put_back(core, target, how)
+            return pulling.restore_from_lock(core, target, how)
         if is_check:
             return _checked(session, target, given)
         chosen = None

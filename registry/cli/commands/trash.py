@@ -131,16 +131,20 @@ def _restored(
 ) -> tuple[list["SkillDetail"], bool]:
     """Restore skills after all were checked; return them, and whether all came back."""
     from registry.changes import restore
-    from registry.changes.create import told
+    from registry.changes.create import detail_after
 
     core = session.registry.core
     if copies:
         some = restore.with_copies(core, restore.find_all(core, names, source=source))
-        return [told(core, one) for one in restore.bring_all(core, some, source=source)], True
+        return [
+            detail_after(core, one) for one in restore.bring_all(core, some, source=source)
+        ], True
     if not names[1:]:
         return [session.registry.restore(names[0], source=source)], True
     found = restore.find_all(core, names, source=source)
-    return each_of(session, found, lambda one: told(core, restore.bring(core, one, source=source)))
+    return each_of(
+        session, found, lambda one: detail_after(core, restore.bring(core, one, source=source))
+    )
 
 
 @click.group(cls=Group, examples=("skill-registry trash list", "skill-registry trash empty --yes"))

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, quote, quote_plus, unquote
 from registry.errors import DatabaseProblem
 
 SCHEMES: Final = ("postgresql+psycopg", "postgresql", "postgres")
-"""How an address may begin; all mean psycopg 3."""
+"""Schemes of an address; all mean psycopg 3."""
 
 DRIVER: Final = "postgresql+psycopg"
 
@@ -28,7 +28,7 @@ _HIDDEN: Final = re.compile(r"@|pass(?:word|wd)?\s*=|pwd\s*=", re.IGNORECASE)
 _BEFORE_AT: Final = re.compile(r"[&;\s]\w*pass\w*\s*=.*@", re.IGNORECASE | re.DOTALL)
 
 _SETTING: Final = re.compile(r"(?:^|(?<=\s))(?:-c\s*|--)(search_path)=([^\s\\]+)(?=\s|$)")
-"""An option that holds in a transaction as it does in a connection."""
+"""An option that can be set for each transaction instead of the connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +90,9 @@ class Address:
 
 
 def parse_url(given: str) -> Address:
-    """Return the address that is meant. Raises `DatabaseProblem` for what is none.
+    """Parse an address. Raises `DatabaseProblem` if it is invalid.
 
-    Nothing of an address that can't be told apart into its parts is shown, or kept in the chain of
-    errors: any of it may be the password.
+    No part of an invalid address is shown, or kept in the chain of errors: any may be the password.
     """
     scheme = given.split("://", maxsplit=1)[0]
     reason, found = None, None

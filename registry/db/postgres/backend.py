@@ -116,11 +116,11 @@ class PostgresBackend(Backend):
         )
 
     def check(self) -> Sequence[str]:
-        """Look for what the server itself does not keep from happening."""
+        """Look for damage that the server's constraints don't prevent."""
         return list(problems(self.reader.rows, "SELECT skill_id FROM search_texts"))
 
     def backup(self, target: str, *, overwrite: bool) -> None:
-        """Write all that is stored into a SQLite file."""
+        """Copy the database into a SQLite file."""
         from registry.db.copy import copy
         from registry.db.sqlite.backend import SqliteBackend
 

@@ -26,13 +26,13 @@ OLDEST_SERVER: Final = 130000
 LOST: Final = frozenset(
     "57P01 57P02 57P03 57P05 25P03 25P04 08000 08003 08006 08001 08004 08P01".split()
 )
-"""SQLSTATEs of a connection that broke, or that the server ended (also for idling) or did not take.
+"""SQLSTATEs of a broken or refused connection.
 
-The last one is how PgBouncer says that it lost its own, or gets none.
+The last one is how PgBouncer reports a lost connection, or that it gets none.
 """
 
 BUSY: Final = frozenset({"55P03", "40P01"})
-"""SQLSTATEs of a lock that was not to be had."""
+"""SQLSTATEs of a lock that was not available."""
 
 REFUSING: Final = frozenset({"28P01", "28000"})
 """SQLSTATEs of a server that does not let this user in."""
@@ -40,10 +40,10 @@ REFUSING: Final = frozenset({"28P01", "28000"})
 NO_DATABASE: Final = "3D000"
 HOST_TAKEN: Final = "SR001"
 READ_ONLY: Final = "25006"
-"""SQLSTATE of a change on a replica, or where all transactions were made to only read."""
+"""SQLSTATE of a change on a replica, or with read-only transactions by default."""
 
 FORBIDDING: Final = frozenset({"42501", "SR002", "SR003"})
-"""SQLSTATEs of what this user may not do; those of our own are raised by migration 0015."""
+"""SQLSTATEs of a missing right; our own are raised by migration 0015."""
 
 _REFUSALS: Final[Mapping[str, str]] = {
     'password authentication failed for user "(?P<user>.*)"': (
@@ -69,10 +69,10 @@ _SILENCES: Final[Mapping[str, str]] = {
     'on socket "(?P<socket>.*?)" failed: No such file': "no server runs here: there is no {socket}",
     "timeout expired": "its server did not answer in time",
 }
-"""What stands in the error where no connection was made, and what that means.
+"""Patterns of errors while connecting, and their meaning.
 
-libpq hands no SQLSTATE over while it connects: the English words have to do. What a server says in
-another language is shown as it is.
+libpq hands over no SQLSTATE while it connects, so the English words have to do. A message in
+another language is shown unchanged.
 """
 
 _NOT_OF_TEAM: Final = "^this role is not of the team (?P<team>.*)"
