@@ -5,7 +5,7 @@ Nothing is written here; `transaction` carries it out.
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from stat import S_ISDIR
@@ -227,6 +227,7 @@ class InstallPlan:
         path = laid[0].path_of(folder)
         parts = []
         lost = []
+        edits: dict[str, str] = {}
         for one in laid:
             found = self.found(one, folder)
             if found is not None and found not in made(entry, one):
@@ -234,12 +235,14 @@ class InstallPlan:
                 if not self._how.force:
                     return InstallResult(entry.ref, one.path_of(folder), "edited", told)
                 lost.append(told)
+                edits[one.label] = found
             if found is not None:
                 parts.append(TargetChange(one.label, found, None))
+        edits = self._keep(folder, edits)
         if parts and not self._carry_out(folder, parts, (), None):
             return InstallResult(entry.ref, path, "edited")
         self.note(folder, None)
-        self._displaced(folder, entry, is_kept=not lost)
+        self._displaced(folder, entry, edits, is_kept=len(lost) == len(edits))
         return InstallResult(entry.ref, path, "removed", "; ".join(lost) or None)
 
     def begin(self) -> None:
@@ -267,14 +270,33 @@ class InstallPlan:
         parts: Sequence[TargetChange],
         entries: Sequence[Entry],
         entry: Locked | None,
+        *,
+        is_edit: bool = False,
     ) -> bool:
-        """Change the places of a skill, all or none; False: somebody was there meanwhile."""
-        del parts, entries
+        """Change the places of a skill, all or none; False: somebody was there meanwhile.
+
+        ``is_edit``: what is put there is not what the entry says.
+        """
+        del parts, entries, is_edit
         self.note(folder, entry)
         return True
 
-    def _displaced(self, folder: str, entry: Locked | None, *, is_kept: bool) -> None:
+    def _displaced(
+        self, folder: str, entry: Locked | None, edits: Mapping[str, str], *, is_kept: bool
+    ) -> None:
         """Record what was there (None: nothing), once the lock is changed; see `InstallRecord`."""
+
+    def _keep(self, folder: str, edits: dict[str, str]) -> dict[str, str]:
+        """Keep edits that are about to be replaced; return those that can come back."""
+        del folder
+        return edits
+
+    def put_edit(self, folder: str, label: str, entries: Sequence[Entry]) -> None:
+        """Put back an edit that a pull replaced; the lock says what it says."""
+        base = digest_of(Place(self.folder_at(label), folder))
+        part = TargetChange(label, base, "")
+        if not self._carry_out(folder, [part], entries, self.locked.get(folder), is_edit=True):
+            raise Edited(os.path.join(self._target.path_of(label), folder))
 
     def note(self, folder: str, entry: Locked | None) -> None:
         """Let the lock list this for a folder; None: nothing."""
@@ -311,6 +333,7 @@ class InstallPlan:
         parts: list[TargetChange] = []
         kept = None
         lost: list[str] = []
+        edits: dict[str, str] = {}
         for one in laid:
             found = self.found(one, folder)
             if one.is_link and found == digest_of_link(one.link):
@@ -331,18 +354,23 @@ class InstallPlan:
                 if not (self._how.force or (self._how.theirs and was_pulled)):
                     raise Edited(one.path_of(folder), told)
                 lost.append(told)
+                edits[one.label] = found
             parts.append(TargetChange(one.label, found, one.link if one.is_link else ""))
         entry = replace(entry, digest=kept or "")
         left = self._left_behind(known, folder, laid) if known else []
         if not parts and not left:
             self.locked[folder] = entry
             if known is not None and known != entry:
-                self._displaced(folder, known, is_kept=True)
+                self._displaced(folder, known, {}, is_kept=True)
             return "unchanged", None if known is not None else ADOPTED
+        edits = self._keep(folder, edits)
         if not self._carry_out(folder, [*parts, *left], entries, entry):
             raise Edited(laid[0].path_of(folder))
-        is_new = kept is None and all(part.base is None for part in [*parts, *left])
-        self._displaced(folder, known, is_kept=not lost and (known is not None or is_new))
+        before = {None, *edits.values()}
+        was_free = kept is None and all(part.base in before for part in [*parts, *left])
+        is_new = was_free and not edits
+        is_kept = len(lost) == len(edits) and (known is not None or was_free)
+        self._displaced(folder, known, edits, is_kept=is_kept)
         return "added" if is_new else "updated", "; ".join(lost) or None
 
     def _was_installed(self, known: Locked | None, folder: str, one: InstallPath) -> bool:

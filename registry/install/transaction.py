@@ -1,7 +1,7 @@
 """A pull at work: what is in the making, what killed pulls left, the lock that tells of it."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Final
@@ -13,7 +13,7 @@ from registry.disk.links import real_path
 from registry.errors import RegistryError
 from registry.install import lockfile, staging
 from registry.install.content import Entry
-from registry.install.history import InstallRecord
+from registry.install.history import InstallRecord, keep_edit
 from registry.install.lockfile import Locked
 from registry.install.plan import InstallPlan
 from registry.install.staging import (
@@ -67,9 +67,18 @@ class InstallTransaction(InstallPlan):
             forget_removed(self._core, self._removed)
         self._removed.clear()
 
-    def _displaced(self, folder: str, entry: Locked | None, *, is_kept: bool) -> None:
+    def _displaced(
+        self, folder: str, entry: Locked | None, edits: Mapping[str, str], *, is_kept: bool
+    ) -> None:
         now = self.locked.get(folder)
-        self.changed[folder] = InstallRecord.of(entry, now, is_kept=is_kept)
+        self.changed[folder] = InstallRecord.of(entry, now, edits, is_kept=is_kept)
+
+    def _keep(self, folder: str, edits: dict[str, str]) -> dict[str, str]:
+        return {
+            label: digest
+            for label, digest in edits.items()
+            if keep_edit(Place(self.folder_at(label), folder), digest)
+        }
 
     def _recover(self) -> None:
         for draft in stale_drafts(self._anchor):
@@ -95,12 +104,14 @@ class InstallTransaction(InstallPlan):
         parts: Sequence[TargetChange],
         entries: Sequence[Entry],
         entry: Locked | None,
+        *,
+        is_edit: bool = False,
     ) -> bool:
         """Change the places of a skill, all or none; False: somebody was there meanwhile."""
-        if entry is not None and [one.label for one in parts] == [LOCK_DIR]:
+        if not is_edit and entry is not None and [one.label for one in parts] == [LOCK_DIR]:
             placed = self._change_here(folder, parts[0], entries, entry)
         else:
-            placed = self._change_group(folder, parts, entries, entry)
+            placed = self._change_group(folder, parts, entries, entry, is_edit=is_edit)
         if len(self._behind) >= BATCH:
             self.flush()
         return placed
@@ -111,12 +122,15 @@ class InstallTransaction(InstallPlan):
         parts: Sequence[TargetChange],
         entries: Sequence[Entry],
         entry: Locked | None,
+        *,
+        is_edit: bool,
     ) -> bool:
         opened = {one.label: self.folder_at(one.label) for one in parts}
         group = GroupSwap.begin(self._anchor, folder, parts, opened)
         try:
             made = group.stage(parts, entries)
-            entry = entry if entry is None or not made else replace(entry, digest=made)
+            if entry is not None and made and not is_edit:
+                entry = replace(entry, digest=made)
             placed = group.place(entry)
         except BaseException:
             with suppress(OSError):

@@ -153,7 +153,9 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
 @click.option("--link", "mode", flag_value="link", help="One copy, and links of agents to it.")
 @click.option("--copy", "mode", flag_value="copy", help="A copy for each agent's folder.")
 @click.option(
-    "--theirs", is_flag=True, help="Replace what was edited there by what the registry has."
+    "--theirs",
+    is_flag=True,
+    help="Replace what was edited there by what the registry has; undo brings it back.",
 )
 @click.option(
     "--force", is_flag=True, help="Also over folders that were edited, or made by somebody else."
