@@ -104,11 +104,11 @@ class PostgresReader(Reader):
         whole: list[Question] = [(_BEGIN, None), *asked, ("COMMIT", None)]
         return self._asked(lambda session: session.ask(whole))[1:-1]
 
-    def pipeline(self, question: Select) -> "Callable[[], list[tuple[Any, ...]]] | None":
-        """Queue this SELECT with the snapshot's next one; None: there is no snapshot."""
+    def pipeline(self, question: Select) -> "Callable[[], list[tuple[Any, ...]]]":
+        """Queue this SELECT with the snapshot's next one."""
         pinned = self._pinned
         if pinned is None or self.empty:
-            return None
+            return super().pipeline(question)
         return pinned.add(_question(*question), self._ask)
 
     def finish(self) -> None:
