@@ -371,7 +371,7 @@ def _skills(findings: Iterable[SkillFinding]) -> "Iterator[Checked]":
 
 
 def _is_mendable(one: Tally) -> bool:
-    from registry.document.mend import MENDABLE
+    from registry.document.autofix import MENDABLE
 
     return one.first.finding.code in MENDABLE
 

@@ -55,7 +55,7 @@ def precedences_of(reader: Reader, ids: Sequence[int]) -> dict[int, Precedence]:
 
 
 def sketches(reader: Reader, ids: Sequence[int]) -> dict[int, bytes]:
-    """Return what is kept of the texts of versions, to compare them; see `document.likeness`."""
+    """Return what is kept of the texts of versions, to compare them; see `document.minhash`."""
     told = reader.index.metadata(ids)
     if len(told) == len(ids):
         return {one: known.sketch for one, known in told.items() if known.sketch is not None}
@@ -98,7 +98,7 @@ def same_files_as(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
 
 
 def listed_sketches(reader: Reader, listed: Sequence[int] | None = None) -> dict[int, bytes]:
-    """Return what is kept of the texts of all that is listed (`document.likeness`), by name.
+    """Return what is kept of the texts of all that is listed (`document.minhash`), by name.
 
     ``listed``: the versions that count as listed.
     """
