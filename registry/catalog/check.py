@@ -22,8 +22,8 @@ from registry.disk.links import LINK_KNOWN, finding, follow, is_dangling, real_p
 from registry.disk.paths import ROOT, is_below, join, position
 from registry.disk.private import is_ours_alone
 from registry.disk.walk import WALK_CODES, RootMissing, RootUnreadable, ScannedFolder, Walk
-from registry.document.codes import CODES
-from registry.document.mend import TIDY_RULES, is_perhaps_untidy, untidy, untidy_tags
+from registry.document.autofix import TIDY_RULES, is_perhaps_untidy, untidy, untidy_tags
+from registry.document.findings import CODES
 from registry.document.parse import parse_document
 from registry.document.rules import RULES
 from registry.document.security import MAX_SKILL_BYTES, SECURITY_RULES

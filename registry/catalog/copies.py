@@ -15,7 +15,7 @@ from registry.db.read.search import (
     skills_sharing_names,
 )
 from registry.db.read.skills import StoredSkill, by_place
-from registry.document.likeness import Sketch, are_alike, fit, keys, unpacked
+from registry.document.minhash import Sketch, are_alike, fit, keys, unpacked
 from registry.model import Skill
 
 

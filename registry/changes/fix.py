@@ -19,8 +19,8 @@ from registry.disk.files import digest, open_home, read_below
 from registry.disk.paths import is_below, join
 from registry.disk.swap import OLD, put_in_place
 from registry.disk.walk import Walk
+from registry.document.autofix import MENDABLE, Wanted, mend
 from registry.document.frontmatter import LINE
-from registry.document.mend import MENDABLE, Wanted, mend
 from registry.errors import ChangeRefused, RegistryError, SkillChangedOnDisk
 from registry.model import Value
 from registry.sync.sources import own_sources

@@ -134,7 +134,7 @@ class SearchLimits(NamedTuple):
 class HitMetadata(NamedTuple):
     """What comes with a hit: precedence of its source, sketch, head."""
 
-    strength: Precedence
+    precedence: Precedence
     sketch: bytes | None
     head: str | None
 
@@ -405,9 +405,9 @@ class Reader(ABC):
         with self.snapshot():
             return [self.rows(*question) for question in questions]
 
-    def pipeline(self, _question: Select) -> "Callable[[], list[tuple[Any, ...]]] | None":
-        """Queue this SELECT with the snapshot's next one. None: the backend doesn't pipeline."""
-        return None
+    def pipeline(self, question: Select) -> "Callable[[], list[tuple[Any, ...]]]":
+        """Queue this SELECT with the snapshot's next one, if the backend pipelines."""
+        return lambda: self.rows(*question)
 
     def finish(self) -> None:  # noqa: B027  # a file has nothing to wait for
         """End the snapshot with its next SELECT."""

@@ -142,7 +142,7 @@ documents = Table(
     Column("indexed", Integer, nullable=False),
 )
 
-# What is kept of a text so that near copies are known; see `document.likeness`.
+# What is kept of a text so that near copies are known; see `document.minhash`.
 sketches = Table(
     "sketches",
     metadata,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from registry.document.likeness import sketch
+from registry.document.minhash import sketch
 from registry.model import Diagnostic
 from registry.text import has_unspaced
 

@@ -54,11 +54,11 @@ def precedes(one: str, other: str) -> str:
 
 
 class Precedence(NamedTuple):
-    """The precedence of a source that an admin set, its owner, and its rank among the owner's."""
+    """The precedence of a source: what an admin set, its owner, and its rank among the owner's."""
 
-    precedence: int = 0
+    admin: int = 0
     owner: int = 0
-    strength: int = 0
+    rank: int = 0
 
 
 class ProjectSource(NamedTuple):

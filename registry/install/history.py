@@ -130,10 +130,10 @@ def remembered_pulls(core: Core) -> list[RecordedChange]:
     Raises `OwnFileUnusable`.
     """
     found = [one for one in last_changes(core.reader, core.host) if one.kind == KIND]
-    seal = Signer.known(core) if found else None
-    if seal is None:
+    signer = Signer.known(core) if found else None
+    if signer is None:
         return []
-    return [one for one in found if seal.signed("undo", one.number, facts_of(one), one.signature)]
+    return [one for one in found if signer.signed("undo", one.number, facts_of(one), one.signature)]
 
 
 def records_of(change: RecordedChange) -> dict[str, InstallRecord]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from registry.api import SkillRegistry
 from registry.db.read import findings
-from registry.document.mend import is_perhaps_untidy, untidy
+from registry.document.autofix import is_perhaps_untidy, untidy
 from registry.document.parse import parse_document
 from registry.settings import Limits, Settings
 from registry.sync import reading

@@ -299,12 +299,11 @@ def _answers(
     if not ids:
         return [], understood
     heads = [heads_of(reader, list(some)[:COVERED]) for some in scores]
-    strengths = precedences_of(reader, ids)
     alike = sketches(reader, ids)
     lists = [
         _covered(*one) for one in zip(understood, scores, (one() for one in heads), strict=True)
     ]
-    return _gathered(_in_turn(lists), alike, strengths), understood
+    return _gathered(reader, _in_turn(lists), alike), understood
 
 
 def _scores(
@@ -345,11 +344,7 @@ def _in_turn(lists: Sequence[Sequence[Match]]) -> list[Match]:
     return list(found.values())
 
 
-def _gathered(
-    found: Sequence[Match],
-    sketches: Mapping[int, bytes],
-    precedences_of: Callable[[Sequence[int]], Mapping[int, Precedence]],
-) -> list[Match]:
+def _gathered(reader: Reader, found: Sequence[Match], sketches: Mapping[int, bytes]) -> list[Match]:
     """Return what takes a place, with what is alike it.
 
     Of near copies that of the strongest source is shown, so that no stranger's stands for it.
@@ -358,23 +353,23 @@ def _gathered(
     matches = {one.id: one for one in found}
     groups = gathered(list(matches), sketches)
     several = [member for one, others in groups.items() if others for member in (one, *others)]
-    strengths = precedences_of(several) if several else {}
+    precedences = precedences_of(reader, several) if several else {}
     places: list[Match] = []
     for one, others in groups.items():
-        hit_details, *rest = _strongest_first([one, *others], strengths)
-        places.append(matches[hit_details]._replace(score=matches[one].score, alike=rest))
+        strongest, *rest = _strongest_first([one, *others], precedences)
+        places.append(matches[strongest]._replace(score=matches[one].score, alike=rest))
     return places
 
 
-def _strongest_first(members: Sequence[int], strengths: Mapping[int, Precedence]) -> list[int]:
+def _strongest_first(members: Sequence[int], precedences: Mapping[int, Precedence]) -> list[int]:
     """Return near copies, the best match first, in the order in which one stands for all."""
-    known = {one: strengths.get(one, Precedence()) for one in members}
-    top = max(strength.precedence for strength in known.values())
-    owner = next(strength.owner for strength in known.values() if strength.precedence == top)
+    known = {one: precedences.get(one, Precedence()) for one in members}
+    top = max(one.admin for one in known.values())
+    owner = next(one.owner for one in known.values() if one.admin == top)
 
-    def key(one: int) -> tuple[int, bool, int]:
-        strength = known[one]
-        is_of_it = strength.owner == owner
-        return -strength.precedence, not is_of_it, strength.strength if is_of_it else 0
+    def key(member: int) -> tuple[int, bool, int]:
+        one = known[member]
+        is_of_it = one.owner == owner
+        return -one.admin, not is_of_it, one.rank if is_of_it else 0
 
     return sorted(members, key=key)

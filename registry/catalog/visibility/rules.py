@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from registry.document import shapes
+from registry.document import coerce
 from registry.model import JsonValue, Scope
 from registry.settings import GlobalIngest, Personality
 
@@ -57,7 +57,7 @@ def _paths(values: Mapping[str, JsonValue], prefix: str) -> Iterator[tuple[str, 
     """Yield values with the keys that lead to them, in one word without case and separators."""
     for key, value in values.items():
         path = prefix + _SEPARATORS.sub("", key.casefold())
-        section = shapes.from_json(value) if isinstance(value, str) else value
+        section = coerce.from_json(value) if isinstance(value, str) else value
         if path in _SECTIONS and isinstance(section, Mapping):
             yield from _paths(section, path)
         else:
@@ -66,8 +66,8 @@ def _paths(values: Mapping[str, JsonValue], prefix: str) -> Iterator[tuple[str, 
 
 def _names(value: JsonValue) -> tuple[str, ...]:
     try:
-        return shapes.unique(filter(None, shapes.names(value)))
-    except shapes.UnknownShape:
+        return coerce.unique(filter(None, coerce.names(value)))
+    except coerce.UnknownShape:
         return ()
 
 

@@ -15,8 +15,7 @@ from registry.db.interface import (
     UsageRow,
     Writer,
 )
-from registry.db.postgres.address import parse_url
-from registry.db.postgres.dialect import load_driver, to_pyformat, translate
+from registry.db.postgres.dialect import load_driver, parse_url, to_pyformat, translate
 from registry.db.postgres.reader import PostgresReader
 from registry.db.read.summary import problems, registered
 from registry.db.sqlite.dialect import copy_target, unwritable

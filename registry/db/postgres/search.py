@@ -113,8 +113,7 @@ class VectorIndex(TextIndex):
         expected.facts = reader.pipeline((FACTS, [version, version]))
         if known is not None:
             expected.common = known.common
-            asking = [reader.pipeline(one) for one in expected.questions(known)]
-            expected.rows = [rows for rows in asking if rows is not None]
+            expected.rows = [reader.pipeline(one) for one in expected.questions(known)]
 
     def metadata(self, ids: Sequence[int]) -> dict[int, HitMetadata]:
         """Return what came with hits."""

@@ -237,7 +237,7 @@ class Listing(Iterable[Skill]):
     """The skills that pass some filters, in order; each iteration runs the query.
 
     Within a snapshot of the reader they are the same each time. ``items`` and ``counted`` are kept
-    by one that was `held`.
+    by one that is `loaded`.
     """
 
     reader: Reader
@@ -277,7 +277,7 @@ class Listing(Iterable[Skill]):
             return self.counted
         return _count(self.reader, self.condition, self.values)
 
-    def held(self) -> Self:
+    def loaded(self) -> Self:
         """Return the same with nothing left to be read."""
         items = tuple(self)
         return replace(self, items=items, counted=len(items) if self.is_whole else self.total)
