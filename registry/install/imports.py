@@ -35,7 +35,7 @@ from registry.remotes.address import Address
 from registry.remotes.discovery import by_skill, wanted_files
 from registry.remotes.kinds import open_remote
 from registry.remotes.snapshot import Blob, Bounds, Snapshot
-from registry.remotes.sources import address_of, kind_of
+from registry.remotes.sources import address_of, check_exists, kind_of
 from registry.remotes.unpacking import BadArchive, Room, strictly, unpack, wrapping
 from registry.settings import Limits
 from registry.sync.sources import check_writable, target_source
@@ -160,8 +160,7 @@ def import_skills(
     `ArchiveRefused`, `AddressInvalid`, `RemoteProblem`, and what `SkillRegistry.create` raises.
     """
     address = address_of(core, list_sources(core.reader, counted=False), target)
-    if address is None and not os.path.lexists(os.path.expanduser(target)):
-        raise ArchiveRefused(path=target, reason="there is no such file")
+    _check_there(target, address)
     home = target_source(core, source)
     check_writable(home)
     if address is None or os.path.isfile(os.path.expanduser(target)):
@@ -189,6 +188,13 @@ def import_skills(
         create_files(core, home, one.folder, one.name, one.files, one.executable) for one in found
     ]
     return [detail_after(core, one) for one in made]
+
+
+def _check_there(target: str, address: Address | None) -> None:
+    if address is not None:
+        check_exists(address)
+    elif not os.path.lexists(os.path.expanduser(target)):
+        raise ArchiveRefused(path=target, reason="there is no such file")
 
 
 @dataclass(frozen=True, slots=True)
