@@ -35,9 +35,6 @@ The next sync then reads all skills again, those whose files did not change, too
 check believes nothing that is stored.
 """
 
-MARK: Final = f"{RULES}:"
-"""Prefix of each fingerprint: the version of the rules by which the folder was read."""
-
 
 RACY_NS = 2_000_000_000
 """Timestamps this close to the scan's start may hide a later change of the same size."""
@@ -45,12 +42,12 @@ RACY_NS = 2_000_000_000
 
 def stamp(found: ScannedFolder) -> str:
     """Return the fingerprint of a folder as it is stored."""
-    return MARK + found.fingerprint
+    return f"{RULES}:{found.fingerprint}"
 
 
 def is_current(stored: str) -> bool:
     """Tell whether a stored fingerprint was taken by the rules of today."""
-    return stored.startswith(MARK)
+    return stored.startswith(f"{RULES}:")
 
 
 def is_same(stored: str, found: ScannedFolder) -> bool:
