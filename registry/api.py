@@ -852,7 +852,7 @@ class SkillRegistry:
         from registry.db.read.corruption import find_corruption, hash_mismatches
 
         found = [*self.core.backend.check(), *foreign_changes(self.core)]
-        # `unfit` looks at texts and bytes, and a sync can store those again.
+        # `hash_mismatches` looks at texts and bytes, and a sync can store those again.
         rest = None if found else find_corruption(self.core.reader, {"contents", "documents"})
         found += [rest] if rest else []
         limits = self.core.settings.limits
