@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from registry.db.read.usage import UsageCount
     from registry.install.export import Export
     from registry.install.targets import InstallResult
-    from registry.remotes.offered import Choose
+    from registry.remotes.select import Choose
     from registry.remotes.sources import SourceChange
     from registry.sync.report import Progress, SyncReport
     from registry.sync.sources import Discovered
@@ -483,9 +483,9 @@ class SkillRegistry:
         `SourceUnclear`.
         """
         from registry.changes.create import detail_after
-        from registry.changes.restore import bring_back
+        from registry.changes.restore import restore_named
 
-        return detail_after(self.core, bring_back(self.core, name, source=source))
+        return detail_after(self.core, restore_named(self.core, name, source=source))
 
     def trash(self) -> "Sequence[Trashed]":
         """Return what can be restored, the latest first."""
@@ -591,7 +591,7 @@ class SkillRegistry:
 
     def is_address(self, name: str) -> bool:
         """Tell whether a name is a remote address, and not that of a known skill or source."""
-        from registry.remotes.offered import is_address
+        from registry.remotes.select import is_address
 
         return is_address(self.core, name)
 
@@ -605,17 +605,17 @@ class SkillRegistry:
         choose: "Choose | None" = None,
     ) -> Sequence[Skill]:
         """Register an address as a source, and return the chosen skills of it."""
-        from registry.remotes.offered import skills_at
+        from registry.remotes.select import skills_at
 
         return skills_at(
             self.core, address, skills=skills, every=every, dry_run=dry_run, choose=choose
         )
 
     def diff_upstream(self, name: str) -> str:
-        """Return the diff between a skill and its remote original."""
+        """Return the diff between a skill, or an installed copy, and its remote original."""
         from registry.install.upstream import diff_upstream
 
-        return diff_upstream(self.core, name)
+        return diff_upstream(self.core, name).text
 
     def import_archive(
         self, path: str, *, source: str | None = None, name: str | None = None
@@ -852,7 +852,7 @@ class SkillRegistry:
         from registry.db.read.corruption import find_corruption, hash_mismatches
 
         found = [*self.core.backend.check(), *foreign_changes(self.core)]
-        # `unfit` looks at texts and bytes, and a sync can store those again.
+        # `hash_mismatches` looks at texts and bytes, and a sync can store those again.
         rest = None if found else find_corruption(self.core.reader, {"contents", "documents"})
         found += [rest] if rest else []
         limits = self.core.settings.limits

@@ -70,7 +70,7 @@ def new_operation(
     """
     number = number or new_numbers()[0]
     with make_folder(Place(context.state.ops, number), 0o700) as operation:
-        context.seal.write(Place(operation, OWNER), "staging", number, {})
+        context.signer.write(Place(operation, OWNER), "staging", number, {})
         yield number, operation
 
 
@@ -168,7 +168,7 @@ def commit_together(changes: Sequence[Change], names: Sequence[str]) -> list[Sto
 def _sign(context: ChangeContext, entry: JournalEntry) -> None:
     """Write down what a change does before the journal tells of it: no other is ever finished."""
     with context.state.ops.folder(entry.id) as operation:
-        context.seal.write(Place(operation, RECORD), "change", entry.id, asdict(entry))
+        context.signer.write(Place(operation, RECORD), "change", entry.id, asdict(entry))
         operation.sync()
     context.state.ops.sync()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from registry.catalog.reading import CurrentSkill, unusable
 from registry.catalog.resolve import resolve
-from registry.changes.untrusted import check_foreign
+from registry.changes.untrusted import check_untrusted
 from registry.core import Core
 from registry.db.read.history import (
     Revision,
@@ -255,7 +255,7 @@ class History:
         """Raise `SkillHeld` where what came from elsewhere has security errors."""
         runs = {file.path for file in wanted.files if file.executable}
         url = f"{origin.url}#{origin.ref}" if origin.ref else origin.url
-        check_foreign(self.core, wanted.name, files, runs, url=url)
+        check_untrusted(self.core, wanted.name, files, runs, url=url)
 
     def _kept(self, of: Revision, file: SkillFile, limit: int) -> bytes | None:
         """Return a file's bytes, ``limit`` at most; None: they are not stored.

@@ -59,7 +59,7 @@ def recover(context: ChangeContext) -> int:
     found = []
     for number in context.state.operations():
         # Nearly always there is nothing, and that is seen without waiting for other writers.
-        entry = recorded(context.core, context.source, context.state, context.seal, number)
+        entry = recorded(context.core, context.source, context.state, context.signer, number)
         if entry is not None:
             found.append(entry)
     with audit_context(command=""):  # these changes belong to the command that died
@@ -223,15 +223,15 @@ def _unanswered(entry: JournalEntry, reason: str) -> SkillInaccessible:
 
 def sweep(context: ChangeContext) -> None:
     """Clear away what this user's changes of this database staged and never wrote down."""
-    state, seal = context.state, context.seal
+    state, signer = context.state, context.signer
     for number in state.operations():
         operation = open_if_there(state.ops, number)
         if operation is None:
             continue
         with operation:
-            if seal.read(Place(operation, OWNER), "staging", number) is None:
+            if signer.read(Place(operation, OWNER), "staging", number) is None:
                 continue
-            entry = signed_entry(context.source, context.core.host, state, seal, number)
+            entry = signed_entry(context.source, context.core.host, state, signer, number)
             if entry is not None and not _is_over(context, entry):
                 continue
         _clear(context, number)
@@ -243,7 +243,7 @@ def sweep(context: ChangeContext) -> None:
         if kept is None:
             continue
         with kept:
-            ours = seal.read(Place(kept, META), "trash", number) is not None
+            ours = signer.read(Place(kept, META), "trash", number) is not None
             is_empty = is_gone(Place(kept, TREE))
         if ours and is_empty:
             with suppress(OSError):

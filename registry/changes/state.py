@@ -211,7 +211,7 @@ class ChangeContext:
     roots: tuple[str, ...]
     root: Folder
     state: StateFolder
-    seal: Signer
+    signer: Signer
 
     @classmethod
     @contextmanager
@@ -229,7 +229,7 @@ class ChangeContext:
         check_ours(core, source)
         check_writable(source)
         roots = tuple(one.path for one in known if is_here(core, one.host, one.path))
-        seal = Signer.of(core, source.path)
+        signer = Signer.of(core, source.path)
         try:
             root = Folder.open(source.path)
         except FileNotFoundError as error:
@@ -249,7 +249,7 @@ class ChangeContext:
             if not taken:
                 reason = f"another process ({lock.owner()}) is changing this source"
                 raise ChangeRefused(path=source.path, reason=reason)
-            yield cls(core, source, roots, root, state, seal)
+            yield cls(core, source, roots, root, state, signer)
 
 
 def refusal(path: str, error: OSError) -> RegistryError:
@@ -269,22 +269,22 @@ def open_swap(context: ChangeContext, entry: JournalEntry) -> Iterator[Swap]:
 
 
 def recorded(
-    core: Core, source: Source, state: StateFolder, seal: Signer, number: str
+    core: Core, source: Source, state: StateFolder, signer: Signer, number: str
 ) -> JournalEntry | None:
     """Return a change that we signed when it began, where the journal agrees."""
-    entry = signed_entry(source, core.host, state, seal, number)
+    entry = signed_entry(source, core.host, state, signer, number)
     return entry if entry is not None and journal.is_journalled(core.reader, entry) else None
 
 
 def signed_entry(
-    source: Source, host: str, state: StateFolder, seal: Signer, number: str
+    source: Source, host: str, state: StateFolder, signer: Signer, number: str
 ) -> JournalEntry | None:
     """Return a change as we signed it when it began; None: there is no such record."""
     operation = open_if_there(state.ops, number)
     if operation is None:
         return None
     with operation:
-        facts = seal.read(Place(operation, RECORD), "change", number)
+        facts = signer.read(Place(operation, RECORD), "change", number)
     if facts is None or facts.keys() != {field.name for field in fields(JournalEntry)}:
         return None
     entry = JournalEntry(**facts)

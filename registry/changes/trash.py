@@ -166,7 +166,7 @@ def empty_trash(core: Core, chosen: Sequence[Trashed] | None = None) -> int:
     for trashed in chosen:
 
         def change(context: ChangeContext, trashed: Trashed = trashed) -> None:
-            if note_of(context.seal, context.state.trash, trashed.id) is None:
+            if note_of(context.signer, context.state.trash, trashed.id) is None:
                 raise ChangeRefused(path=trashed.path, reason="the trash holds it no more")
             # Out of the trash in one step: what is removed by half must not look restorable.
             with new_operation(context) as (number, operation):
@@ -203,6 +203,6 @@ def _write_note(context: ChangeContext, trashed: Trashed) -> None:
     trash = context.state.trash
     with make_folder(Place(trash, trashed.id), 0o700) as kept:
         facts = {key: getattr(trashed, key) for key in NOTED}
-        context.seal.write(Place(kept, META), "trash", trashed.id, facts)
+        context.signer.write(Place(kept, META), "trash", trashed.id, facts)
         kept.sync()
     trash.sync()

@@ -312,9 +312,9 @@ def _held(core: Core) -> dict[str, Trashed]:
 def _signed(core: Core, known: Mapping[str, Source]) -> list[RecordedChange]:
     """Return the changes that this user made in known sources, the latest first."""
     found: list[RecordedChange] = []
-    seals = {name: Signer.known(core, source.path) for name, source in known.items()}
+    signers = {name: Signer.known(core, source.path) for name, source in known.items()}
     for change in last_changes(core.reader, core.host):
-        seal, facts = seals.get(change.source), facts_of(change)
-        if seal is not None and seal.signed("undo", change.number, facts, change.signature):
+        signer, facts = signers.get(change.source), facts_of(change)
+        if signer is not None and signer.signed("undo", change.number, facts, change.signature):
             found.append(change)
     return found

@@ -56,14 +56,14 @@ def made_change(
         made_at=entry.started_at,
         signature="",
     )
-    return signed(context.seal, change)
+    return signed(context.signer, change)
 
 
-def signed(seal: Signer, change: RecordedChange) -> RecordedChange:
+def signed(signer: Signer, change: RecordedChange) -> RecordedChange:
     """Return a change with its command, its tool and its signature."""
     who = current_context()
     change = change._replace(command=who.command, tool=who.tool)
-    return change._replace(signature=seal.sign("undo", change.number, facts_of(change)))
+    return change._replace(signature=signer.sign("undo", change.number, facts_of(change)))
 
 
 def record_edit(core: Core, before: StoredSkill, after: StoredSkill) -> None:

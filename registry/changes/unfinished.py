@@ -38,9 +38,9 @@ def unfinished(core: Core, source: Source) -> list[JournalEntry]:
             return []
         with state:
             numbers = state.operations()
-            seal = Signer.known(core, source.path) if numbers else None
-            if seal is not None:
-                found = [recorded(core, source, state, seal, number) for number in numbers]
+            signer = Signer.known(core, source.path) if numbers else None
+            if signer is not None:
+                found = [recorded(core, source, state, signer, number) for number in numbers]
                 return [one for one in found if one is not None]
     return []
 

@@ -14,7 +14,7 @@ from registry.sync.reading import Reading, read_folder, security_errors, tree_ha
 _FOLDER = "skill"
 
 
-def check_foreign(
+def check_untrusted(
     core: Core,
     name: str,
     files: Mapping[str, bytes],

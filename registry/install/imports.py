@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from registry.changes.create import create_files, detail_after
-from registry.changes.untrusted import check_foreign, is_quarantined
+from registry.changes.untrusted import check_untrusted, is_quarantined
 from registry.core import Core
 from registry.db.read.skills import folder_of_name
 from registry.db.read.sources import list_sources
@@ -82,7 +82,7 @@ def import_archive(
     if reason is not None:
         raise InvalidName(name=folder, reason=f"{reason}; choose one with --name")
     if not trust:
-        check_foreign(core, parsed.name, files, executable)
+        check_untrusted(core, parsed.name, files, executable)
     made = create_files(core, home, folder, parsed.name, files, executable)
     return detail_after(core, made)
 
@@ -184,7 +184,7 @@ def import_skills(
             raise ArchiveRefused(path=target, reason=reason)
         taken.add(key)
     for one in () if trust else found:
-        check_foreign(core, one.name, one.files, one.executable)
+        check_untrusted(core, one.name, one.files, one.executable)
     made = [
         create_files(core, home, one.folder, one.name, one.files, one.executable) for one in found
     ]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from shlex import quote
 
-from registry.changes.untrusted import check_foreign
+from registry.changes.untrusted import check_untrusted
 from registry.core import Core
 from registry.db.read.skills import same_files
 from registry.errors import (
@@ -159,7 +159,7 @@ def _restore_one(
 def _check_foreign(core: Core, entry: Locked, entries: Sequence[Entry]) -> None:
     """Raise `SkillHeld` or `SkillInvalid` for files that a sync would quarantine or refuse."""
     files = {one.path: one.data for one in entries}
-    check_foreign(core, entry.name, files, {one.path for one in entries if one.executable})
+    check_untrusted(core, entry.name, files, {one.path for one in entries if one.executable})
 
 
 def _why_held(core: Core, entry: Locked, held: SkillHeld) -> str:

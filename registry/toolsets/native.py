@@ -568,12 +568,12 @@ class NativeToolset(Toolset):
         return found, (lambda one: one.place in places) if chosen else None
 
     def _restore_skill(self, *, name: str, source: str | None = None) -> Json:
-        from registry.changes.restore import bring_back
+        from registry.changes.restore import restore_named
 
         among = None if self._view.is_whole else self._sources()
         chosen = None if source is None else self._named(source)
         try:
-            back = bring_back(self._core, name, source=chosen, among=among)
+            back = restore_named(self._core, name, source=chosen, among=among)
         except SkillNotDeleted:
             self._view.resolve(name)  # of what is not seen here, nothing is said
             raise

@@ -277,7 +277,7 @@ def test_copies_that_were_deleted_together_come_back_together_and_go_again(regis
     assert undo(registry) == "delete"
     assert texts(copies) == {"One."}
     registry.delete("two/pdf", copies=True)
-    restore.bring_all(registry.core, restore.with_copies(registry.core, [find(registry, "pdf")]))
+    restore.restore_all(registry.core, restore.with_copies(registry.core, [find(registry, "pdf")]))
     assert texts(copies) == {"One."}
     assert undo(registry) == "restore"
     assert len(registry.trash()) == 3
@@ -321,7 +321,7 @@ def test_a_stranger_adds_nothing_to_what_was_made_together(registry, copies):
 
 
 def find(registry, name):
-    return restore.find(registry.core, name)
+    return restore.find_deleted(registry.core, name)
 
 
 @pytest.mark.both

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from registry.install.lockfile import Mode
     from registry.install.targets import InstallOptions, InstallResult, Target
     from registry.model import Skill
-    from registry.remotes.offered import Choose
+    from registry.remotes.select import Choose
 
 
 CHOOSE: Final = "Choose skills by name, by --tag, or --all of them."

@@ -135,15 +135,17 @@ def _restored(
 
     core = session.registry.core
     if copies:
-        some = restore.with_copies(core, restore.find_all(core, names, source=source))
+        some = restore.with_copies(core, restore.find_all_deleted(core, names, source=source))
         return [
-            detail_after(core, one) for one in restore.bring_all(core, some, source=source)
+            detail_after(core, one) for one in restore.restore_all(core, some, source=source)
         ], True
     if not names[1:]:
         return [session.registry.restore(names[0], source=source)], True
-    found = restore.find_all(core, names, source=source)
+    found = restore.find_all_deleted(core, names, source=source)
     return each_of(
-        session, found, lambda one: detail_after(core, restore.bring(core, one, source=source))
+        session,
+        found,
+        lambda one: detail_after(core, restore.restore_one(core, one, source=source)),
     )
 
 
