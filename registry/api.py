@@ -612,10 +612,10 @@ class SkillRegistry:
         )
 
     def diff_upstream(self, name: str) -> str:
-        """Return the diff between a skill and its remote original."""
+        """Return the diff between a skill, or an installed copy, and its remote original."""
         from registry.install.upstream import diff_upstream
 
-        return diff_upstream(self.core, name)
+        return diff_upstream(self.core, name).text
 
     def import_archive(
         self, path: str, *, source: str | None = None, name: str | None = None
