@@ -612,10 +612,10 @@ class SkillRegistry:
         )
 
     def diff_upstream(self, name: str) -> str:
-        """Return the diff between a skill and its remote original."""
+        """Return the diff between a skill, or an installed copy, and its remote original."""
         from registry.install.upstream import diff_upstream
 
-        return diff_upstream(self.core, name)
+        return diff_upstream(self.core, name).text
 
     def import_archive(
         self, path: str, *, source: str | None = None, name: str | None = None
@@ -852,7 +852,7 @@ class SkillRegistry:
         from registry.db.read.corruption import find_corruption, hash_mismatches
 
         found = [*self.core.backend.check(), *foreign_changes(self.core)]
-        # `unfit` looks at texts and bytes, and a sync can store those again.
+        # `hash_mismatches` looks at texts and bytes, and a sync can store those again.
         rest = None if found else find_corruption(self.core.reader, {"contents", "documents"})
         found += [rest] if rest else []
         limits = self.core.settings.limits

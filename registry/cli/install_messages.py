@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from registry.install.targets import InstallResult, Target
 
 _TELLING: Final = {
+    "behind": "is behind",
     "edited": "was edited there",
     "failed": "was not pulled",
     "gone": "was not pulled",
@@ -37,7 +38,7 @@ def explain(
     ``again``: the command that updates the installed skills.
     """
     from registry.install.lockfile import read_lock
-    from registry.install.plan import EQUAL
+    from registry.install.plan import BEHIND_TOO, EQUAL, QUARANTINED
     from registry.install.provenance import UNLESS_FORCED
 
     edited = [one for one in done if one.state == "edited" and one.reason != EQUAL]
@@ -46,13 +47,18 @@ def explain(
     for one in done:
         if one.reason is not None and one.state in _TELLING:
             ref, reason = escape.line(one.ref), escape.text(one.reason).rstrip(".")
-            way = _way_out(session, one.ref) if one.state == "failed" else ""
+            way = _way_out(session, one.ref) if one.state in {"failed", "behind"} else ""
             message = "was left alone" if one.reason == EQUAL else _TELLING[one.state]
+            message = "can't be pulled" if one.reason == QUARANTINED else message
             message = "was not pulled, as no pull made what is there" if one in foreign else message
             session.console.note(f"{ref} {message}: {reason}. {way}".rstrip())
     states = {one.state for one in done if one.reason != EQUAL}
+    outdated = [one for one in done if one.state == "behind" or BEHIND_TOO in (one.reason or "")]
+    if outdated:
+        shown = _named(target, outdated[0]) if len(outdated) == 1 else "NAME"
+        session.console.note(f"To see what is new: skill-registry diff {shown} --upstream")
     if "check" in doing:
-        if "behind" in states:
+        if any(one.state == "behind" and one.reason is None for one in done):
             session.console.note(f"To bring what is behind up to date: {again}")
         return
     if len(edited) > len(foreign):
@@ -114,6 +120,16 @@ def _origin(entry: "Locked") -> str:
     place = escape.line(formatting.address(entry.origin["url"], entry.origin["ref"]))
     commit = entry.origin["commit"]
     return f"{place} at {formatting.commit(commit)}" if commit else place
+
+
+def _named(target: "Target", one: "InstallResult") -> str:
+    """Return how a command names an installed skill: by its ref in the project, else its path."""
+    from registry.install.targets import Target
+
+    with suppress(OSError):  # the current folder is gone
+        if target == Target.project(os.getcwd()):
+            return quote(escape.line(one.ref))
+    return quote(escape.line(one.path))
 
 
 def _way_out(session: Session, ref: str) -> str:

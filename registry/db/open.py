@@ -63,7 +63,7 @@ def open_backend(
 
 
 def _is_of_a_server(scheme: str) -> bool:
-    from registry.db.postgres.address import SCHEMES  # nothing that a file needs
+    from registry.db.postgres.dialect import SCHEMES  # nothing that a file needs
 
     return scheme.lower() in SCHEMES
 
@@ -127,7 +127,7 @@ def _is_encodable(path: str) -> bool:
 
 def engine_at(url: str) -> "Engine":
     """Return an engine for the address in alembic.ini."""
-    from registry.db.postgres.address import parse_url
+    from registry.db.postgres.dialect import parse_url
     from registry.db.postgres.writer import make_engine as make_server_engine
     from registry.db.sqlite.writer import make_engine
 

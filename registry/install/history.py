@@ -33,13 +33,12 @@ from registry.disk.atomic import (
     write_file,
 )
 from registry.disk.beneath import Folder
-from registry.disk.files import read_below
 from registry.disk.private import open_own_folder, read_own_file
 from registry.errors import RegistryError
-from registry.install.content import Entry, local_files
+from registry.install.content import Entry, local_content, local_files
 from registry.install.lockfile import Locked
 from registry.install.targets import Target
-from registry.settings import Limits, data_folder
+from registry.settings import data_folder
 from registry.text import is_encodable, utc_now
 
 KIND: Final = "pull"
@@ -181,15 +180,12 @@ def keep_edit(place: Place, digest: str) -> bool:
     return False
 
 
-def kept_edit(digest: str, limits: Limits) -> list[Entry] | None:
+def kept_edit(core: Core, digest: str) -> list[Entry] | None:
     """Return the files that `keep_edit` kept; None: they are not kept any more."""
     with suppress(OSError, RegistryError), _own(EDITS) as folder:
         place = Place(folder, digest)
         if _DIGEST.fullmatch(digest) and digest_of(place) == digest:
-            return [
-                Entry(path, read_below(folder, f"{digest}/{path}", limits.skill_bytes).data, runs)
-                for path, (_, runs) in sorted(local_files(place).items())
-            ]
+            return local_content(core, place)
     return None
 
 

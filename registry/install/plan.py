@@ -8,10 +8,12 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import cached_property
 from stat import S_ISDIR
 from typing import Final
 
 from registry.core import Core
+from registry.db.read.skills import quarantined
 from registry.disk.atomic import Place, digest_of, digest_of_link, open_named
 from registry.disk.beneath import Folder
 from registry.disk.links import real_path
@@ -48,6 +50,12 @@ EQUAL: Final = "its files are equal, but it was not installed by pull; --adopt t
 
 ADOPTED: Final = "its files are equal, and it counts as installed by pull now"
 """What became of such a folder that was taken over; nothing in it is changed."""
+
+BEHIND_TOO: Final = "it is behind, too"
+"""How the reason ends of a skill that was edited and for which there is an update."""
+
+QUARANTINED: Final = "it has security errors and is quarantined now"
+UPDATE_QUARANTINED: Final = "the update has security errors and is quarantined"
 
 _ELSEWHERE: Final = "It was pulled {there}: remove it first."
 
@@ -165,7 +173,10 @@ class InstallPlan:
         except (DatabaseProblem, PullRefused):
             raise
         except Edited as edited:
-            return InstallResult(skill.ref, edited.path, "edited", edited.reason)
+            reason, is_edit = edited.reason, known is not None and edited.reason != EQUAL
+            if reason and is_edit and known and known.tree_hash != skill.tree_hash:
+                reason = f"{reason}; {BEHIND_TOO}"
+            return InstallResult(skill.ref, edited.path, "edited", reason)
         except RegistryError as error:
             return InstallResult(skill.ref, path, "failed", str(error))
         except OSError as error:
@@ -213,12 +224,20 @@ class InstallPlan:
                 told += [] if entry is None else [self._edits(folder, entry, one)]
         path = laid[0].path_of(folder)
         is_behind = entry is not None and skill is not None and entry.tree_hash != skill.tree_hash
+        is_held = skill is not None and (skill.source, skill.folder) in self._quarantined
         if is_behind and not states:
-            return InstallResult(ref, path, "behind")
+            return InstallResult(ref, path, "behind", UPDATE_QUARANTINED if is_held else None)
+        if is_held and not states:
+            return InstallResult(ref, path, "failed", QUARANTINED)
         if told and is_behind:
-            told.append("it is behind, too")
+            told.append(BEHIND_TOO)
         state: State = "edited" if "edited" in states else "missing" if states else "unchanged"
         return InstallResult(ref, path, state, "; ".join(told) or None)
+
+    @cached_property
+    def _quarantined(self) -> set[tuple[str, str]]:
+        """The source and folder of each quarantined skill."""
+        return quarantined(self._core.reader)
 
     def remove(self, folder: str) -> InstallResult:
         """Remove what was pulled into a folder, links included; what was edited there stays."""

@@ -176,7 +176,7 @@ class PullUndo:
     def _take_back(self, work: InstallPlan, folder: str) -> None:
         one, edits = self.brought[folder], {}
         for label, kept in one.edits.items():
-            entries = kept_edit(kept, self.core.settings.limits)
+            entries = kept_edit(self.core, kept)
             if entries is None:
                 raise self._refused(f"what lay there as {one.name} before is not kept")
             edits[label] = entries

@@ -139,9 +139,9 @@ class Visit:
     as_json: bool
 
     @property
-    def look(self) -> Any:
+    def view(self) -> Any:
         """The visitor's view of the registry; a `Browse`."""
-        return self.state.look(self.visitor)
+        return self.state.view_of(self.visitor)
 
     @property
     def base(self) -> str:
@@ -253,7 +253,7 @@ def _damage(found: errors.DatabaseCorrupt, visit: Visit) -> str:
     of, _, ref = visit.path.strip("/").partition("/")
     if of in OF_SKILL and ref:
         what = f"The stored data of {unquote(ref):.200} is damaged"
-    elif visit.look.is_whole:
+    elif visit.view.is_whole:
         what = f"The stored data of a skill is damaged: {found.reason}"
     else:
         what = "The stored data of a skill is damaged"

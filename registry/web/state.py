@@ -131,7 +131,7 @@ class AppState:
         self._clock = ThreadPoolExecutor(1, thread_name_prefix="version")
         self._begun = secrets.token_hex(4)
         self._edition: Edition | None = None
-        self._looks: dict[tuple[str | None, str | None], Browse] = {}
+        self._views: dict[tuple[str | None, str | None], Browse] = {}
         self.facts: Cache[Any] = Cache(FACTS)
         self.answers: Cache[Response] = Cache(ANSWERS, lambda answer: len(answer.body))
         self.texts: Cache[str | None] = Cache(TEXTS, lambda text: len(text or ""))
@@ -168,12 +168,12 @@ class AppState:
             self._edition = Edition(f"{self._begun}-{state}", instant)
         return self._edition
 
-    def look(self, visitor: Visitor) -> "Browse":
+    def view_of(self, visitor: Visitor) -> "Browse":
         """Return the visitor's view of the registry. Raises as `SkillRegistry.browse`."""
         limits = visitor.personality, visitor.source
-        if limits not in self._looks:
-            self._looks[limits] = self.registry.browse(*limits)
-        return self._looks[limits]
+        if limits not in self._views:
+            self._views[limits] = self.registry.browse(*limits)
+        return self._views[limits]
 
     def close(self) -> None:
         """End the threads."""

@@ -66,35 +66,28 @@ class Findings:
 
     def __init__(self, checked: "Sequence[Checked]") -> None:
         self._checked = checked
-        self._groups: dict[Group, int] = {}
-        self._of_skill = bytearray()
-        """A bit for each group of which a skill has a finding."""
+        self._skills: dict[Group, list[int]] = {}
+        """The indexes of the skills with findings of a group."""
         tallies: dict[tuple[Group, str], Tally] = {}
-        for skill in checked:
-            bits = 0
+        for index, skill in enumerate(checked):
             for finding in skill.findings:
                 group = _group(finding)
-                bits |= self._groups.setdefault(group, 1 << len(self._groups))
+                indexes = self._skills.setdefault(group, [])
+                if indexes[-1:] != [index]:
+                    indexes.append(index)
                 key = group, finding.code
-                if key not in tallies:
-                    tallies[key] = Tally(SkillFinding(skill, finding))
-                tallies[key].number += 1
-            self._of_skill.append(bits)
+                tallies.setdefault(key, Tally(SkillFinding(skill, finding))).number += 1
         order = sorted(tallies, key=lambda key: (key[0], -tallies[key].number, key[1]))
         self.tallies: Final = [tallies[key] for key in order]
         """Each code with its number, in the order of the findings, the most frequent first."""
 
     def ordered(self, *, minor: bool) -> Iterator[SkillFinding]:
         """Yield the findings; minor ones only if ``minor``."""
-        for group, bit in sorted(self._groups.items()):
-            if group[0] and not minor:
-                continue
-            for index, bits in enumerate(self._of_skill):
-                if bits & bit:
-                    skill = self._checked[index]
-                    yield from (
-                        SkillFinding(skill, one) for one in skill.findings if _group(one) == group
-                    )
+        for group, indexes in sorted(self._skills.items()):
+            for index in [] if group[0] and not minor else indexes:
+                skill = self._checked[index]
+                found = (one for one in skill.findings if _group(one) == group)
+                yield from (SkillFinding(skill, one) for one in found)
 
     def number(self, *, minor: bool) -> int:
         """Return how many `ordered` yields."""

@@ -266,18 +266,25 @@ def history(session: Session, *, name: str, who: bool) -> None:
 def diff(session: Session, *, name: str, old: int | None, new: int | None, upstream: bool) -> None:
     """Show what is different between two revisions of a skill, in all its files.
 
-    With --upstream: what the next sync would bring to a skill of a remote source; of a skill of
-    your own, what is different in the skill of its name in a remote source. Lines with "-" are
-    here, those with "+" are upstream.
+    With --upstream: what "pull" would change in an installed skill (of this project, else of all
+    projects; or the one in the folder NAME); what the next sync would bring to another skill of a
+    remote source; of a skill of your own, what is different in the skill of its name in a remote
+    source. Lines with "-" are here, those with "+" are upstream.
     """
-    console = session.console
+    from registry.cli.hints import trusting
+    from registry.install.upstream import diff_upstream
+
+    console, quarantined = session.console, None
     if upstream and old is not None:
         raise click.UsageError("--upstream goes without revisions.")
     if upstream:
         with waiting(console, "asking"):
-            text = session.registry.diff_upstream(name)
+            text, quarantined = diff_upstream(session.registry.core, name)
     else:
         text = session.registry.diff(name, old, new)
+    if quarantined is not None:
+        text = escape.text(text)
+        console.note(f"What is upstream is quarantined. {trusting(quarantined)}", "yellow")
     if not text:
         console.note("Nothing is different.")
     elif console.is_terminal:

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from registry.db.forks import reopen_in_child
 from registry.db.interface import MAX_REMEMBERED, Reader, Select, State, storable
-from registry.db.postgres.address import Address
-from registry.db.postgres.dialect import FACTS, REVISION, schema_state, to_pyformat, translate
+from registry.db.postgres.dialect import (
+    FACTS,
+    REVISION,
+    Address,
+    schema_state,
+    to_pyformat,
+    translate,
+)
 from registry.db.postgres.search import VectorIndex
 from registry.db.read.journal import UNFINISHED
 from registry.errors import DatabaseUnreachable

@@ -18,7 +18,7 @@ from typing import Any, Final, Self, TypeAlias
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from registry.db.postgres.address import Address
+from registry.db.postgres.dialect import Address
 
 _ALONE: Final = "VACUUM"
 """How a statement begins that can't be in a transaction with others."""
