@@ -95,7 +95,7 @@ class Store:
         self.live: list[int] = []
         self.published: set[int] = set()
         self._hidden: set[int] = set()
-        self._unfit = frozenset[int]().union(*(part.unfit for part in plan.sources))
+        self._mismatched = frozenset[int]().union(*(part.mismatched for part in plan.sources))
         first = [part for part in plan.sources if part.source.last_sync_at is None]
         self._first = [part.source.id for part in first]
         large = [part.source.id for part in first if len(part.new) > PART]
@@ -126,7 +126,7 @@ class Store:
         if first is not None:
             self.keep([one for v in batch if (one := v.columns["replaces"]) is not None])
         with self._writer.transaction(quiet=first is not None) as connection:
-            ids = stage(connection, batch, first=first, unfit=self._unfit)
+            ids = stage(connection, batch, first=first, mismatched=self._mismatched)
             if first is not None:  # what is done here is not done while all others wait
                 brand_new = (v.columns["replaces"] is None for v in batch)
                 record_revisions(connection, list(compress(ids, brand_new)))
@@ -471,6 +471,6 @@ def _batches(versions: Iterator[NewVersion]) -> Iterator[list[NewVersion]]:
 
 def _touch(writer: Writer, plan: Plan, scan_ns: int) -> None:
     touched = plan.touched
-    while (stamps := stamps_of(islice(touched, BATCH), scan_ns)).versions:
+    while (updates := stamps_of(islice(touched, BATCH), scan_ns)).versions:
         with writer.transaction() as connection:
-            update_stats(connection, stamps)
+            update_stats(connection, updates)

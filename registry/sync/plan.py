@@ -50,7 +50,7 @@ class SourcePlan:
     ``updates`` and ``touches`` map folders to the version they are about; a touch is a folder
     whose content is unchanged though stat says otherwise. ``rechecked`` are those of ``updates``
     whose files are unchanged, and were read by other rules than those of today (``mark``).
-    ``unfit`` are versions whose stored text does not fit their hash, where that was looked for.
+    ``mismatched`` are versions whose stored text does not fit their hash, if that was checked.
     ``unread`` has, by version, the folder and the findings of skills that stay as they were since
     parts of them can't be read by now.
     """
@@ -68,7 +68,7 @@ class SourcePlan:
     touches: dict[str, int] = field(default_factory=dict)
     rechecked: set[str] = field(default_factory=set)
     unread: dict[int, tuple[str, list[Diagnostic]]] = field(default_factory=dict)
-    unfit: frozenset[int] = frozenset()
+    mismatched: frozenset[int] = frozenset()
     gone: list[int] = field(default_factory=list)
     gone_placeholders: list[int] = field(default_factory=list)
     unchanged: int = 0
@@ -154,7 +154,7 @@ def plan_source(
     """Walk one source and compare it with the database. Nothing is written."""
     plan = SourcePlan(source, Walk(source.path, limits, roots), mark)
     if verify:
-        plan.unfit = frozenset(one.id for one in mismatched_texts(reader, limits, source.id))
+        plan.mismatched = frozenset(one.id for one in mismatched_texts(reader, limits, source.id))
     gone: list[StoredFingerprint] = []
     suspects: list[tuple[ScannedFolder, StoredFingerprint]] = []
     try:
@@ -266,7 +266,7 @@ def _examine(
     same = same and modes == {path: facts[0] & 0o100 for path, (facts, _) in before.items()}
     codes = {finding.code for finding in stored} & WALK_CODES
     same = same and codes == {problem.code for problem in found.problems}
-    if same and is_of_today and row.id not in plan.unfit:
+    if same and is_of_today and row.id not in plan.mismatched:
         plan.count_unchanged(row)
         plan.touches[found.folder] = row.id
     else:

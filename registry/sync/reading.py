@@ -75,12 +75,12 @@ def is_racy(found: ScannedFolder, scan_ns: int) -> bool:
 
 def stamps_of(seen: Iterable[tuple[int, ScannedFolder, str]], scan_ns: int) -> StatUpdates:
     """Return the stat facts of versions as their folders were seen, each with its mark."""
-    stamps = StatUpdates([], [])
+    updates = StatUpdates([], [])
     for version, found, mark in seen:
-        stamps.versions.append((stamp(found, mark), int(is_racy(found, scan_ns)), version))
+        updates.versions.append((stamp(found, mark), int(is_racy(found, scan_ns)), version))
         for path, *facts, inode in found.files:
-            stamps.files.append((*facts, signed(inode), version, path))
-    return stamps
+            updates.files.append((*facts, signed(inode), version, path))
+    return updates
 
 
 def signed(inode: int) -> int:

@@ -153,9 +153,9 @@ def _carry_out(core: Core, plan: Plan, lock: SyncLock, progress: Progress) -> Sy
     # A first import that was cut off may have left nothing but to be shown.
     is_ok = all(part.outcome == "ok" and part.source.last_sync_at for part in plan.sources)
     if plan.is_idle and is_ok and touched <= MAX_TOUCHED:
-        stamps = stamps_of(plan.touched, lock.now_ns()) if touched else NO_UPDATES
+        stats = stamps_of(plan.touched, lock.now_ns()) if touched else NO_UPDATES
         ids = [part.source.id for part in plan.sources]
-        core.backend.mark_unchanged(ids, utc_now(), stamps)
+        core.backend.mark_unchanged(ids, utc_now(), stats)
         return report
     from registry.sync.apply import apply_plan
 
