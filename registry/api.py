@@ -462,7 +462,7 @@ class SkillRegistry:
         Copies of the skill keep their name. Raises `InvalidName`, `SkillExists`,
         `SkillChangedOnDisk`, `ChangeRefused`, and as `get`.
         """
-        from registry.changes.rename import rename_skill
+        from registry.changes.update import rename_skill
 
         return rename_skill(self.core, self._stored(name), new_name, if_hash=if_hash)
 
