@@ -248,7 +248,7 @@ def pull(
     is_named = bool(agent or to is not None)
     if not doing and not dry_run and (is_named or given["personality"] is not None):
         confirm_names(session, given["names"], yes=yes)
-    done = _done(session, target, how, doing, given, is_named=is_named, may_ask=not yes)
+    done = _act(session, target, how, doing, given, is_named=is_named, may_ask=not yes)
     report_project(session, target, to)  # by now it is no usage error
     emit(session, done, COLUMNS, name=lambda one: one.ref)
     if not dry_run:
@@ -293,7 +293,7 @@ def _check_usage(
         raise click.UsageError(problem)
 
 
-def _done(
+def _act(
     session: Session,
     target: "Target",
     how: "InstallOptions",
