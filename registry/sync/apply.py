@@ -47,7 +47,6 @@ from registry.sync.reading import (
     Recent,
     is_current,
     make_version,
-    mark_of,
     read_folder,
     read_new,
     security_errors,
@@ -302,7 +301,7 @@ def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Generator[NewVe
     read = partial(_read, core, Recent(), scan_ns, now)
     count = sum(len(part.new) for part in plan.sources)
     # What packages add to the rules is known to this process alone.
-    if count >= HELPED_FROM and not core.dialects:
+    if count >= HELPED_FROM:
         from registry.sync.helper import Piece, helping, share
 
         for_helper = partial(_task, core, scan_ns, now)
@@ -401,15 +400,12 @@ def read_version(
             *(*what, source_id, scan_ns, now),
             with_contents=with_contents,
             from_remote=from_remote,
-            dialects=core.dialects,
             recent=recent,
         )
-    read = partial(
-        read_folder, *what, with_contents=with_contents, dialects=core.dialects, recent=recent
-    )
+    read = partial(read_folder, *what, with_contents=with_contents, recent=recent)
     trusted: KnownHashes = {}
     told: Sequence[Diagnostic] = ()
-    if _were_looked_through(before, mark_of(core.dialects)):
+    if _were_looked_through(before):
         trusted, told = stored_file_hashes(core.reader, before.id), findings(core.reader, before.id)
     reading = read(trusted, told=told)
     if trusted and _is_other_topic(reading, before):
@@ -424,13 +420,13 @@ def read_version(
     return version
 
 
-def _were_looked_through(before: StoredSkill, mark: str) -> bool:
+def _were_looked_through(before: StoredSkill) -> bool:
     """Tell whether the files of a version were, by the rules of today, as their times prove.
 
     Those of a skill that can't be used are only hashed.
     """
     usable = before.skill.status in {"ok", "warning"}
-    return usable and not before.racy and is_current(before.fingerprint, mark)
+    return usable and not before.racy and is_current(before.fingerprint)
 
 
 def _is_held(core: Core, version: NewVersion, before: StoredSkill) -> bool:

@@ -16,7 +16,7 @@ from registry.model import Scope, Source
 from registry.sync.contents import store_contents
 from registry.sync.installed import record_installed
 from registry.sync.plan import Plan, SyncOptions, make_plan
-from registry.sync.reading import mark_of, stamps_of
+from registry.sync.reading import stamps_of
 from registry.sync.report import Fetched, Moved, Progress, SyncReport
 from registry.sync.sources import choose, own_sources
 from registry.text import utc_now
@@ -80,8 +80,7 @@ def _plan(
     fetched: Mapping[str, Fetched],
 ) -> Plan:
     roots = sorted({source.path for source in [*own_sources(core), *chosen]})
-    limits, mark = core.settings.limits, mark_of(core.dialects)
-    plan = make_plan(core.reader, chosen, roots, limits, options, progress, mark)
+    plan = make_plan(core.reader, chosen, roots, core.settings.limits, options, progress)
     for part in plan.sources:
         if part.source.path in fetched:
             part.take(fetched[part.source.path])
