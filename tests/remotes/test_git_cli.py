@@ -121,22 +121,33 @@ def test_source_list_tells_the_remotes_where_it_is_asked_to(cli, synced, upstrea
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "way"),
     [
-        ("create", "new", "--description", "New.", "--source", "team"),
-        ("update", "alpha", "--description", "Other."),
-        ("delete", "alpha"),
+        (("create", "new", "--description", "New.", "--source", "team"), "own with --source."),
+        (("update", "alpha", "--description", "Other."), "skill-registry pull NAME --to DIR"),
+        (("delete", "alpha"), "skill-registry source remove team"),
+        (("delete", "alpha", "beta"), "skill-registry source remove team"),
+        (("rename", "team/alpha", "mine"), " --skill alpha && skill-registry rename alpha mine"),
     ],
     ids=lambda change: change[0],
 )
-def test_a_change_is_refused_with_the_way_to_do_it(cli, synced, change):
+def test_a_change_is_refused_with_the_way_to_do_it(cli, synced, change, way):
     (home,) = all_checkouts()
     held = files_of(home)
     done = cli(*change)
     assert done.exit_code == 1
     assert "is not changed here" in done.stderr
-    assert "skill-registry pull NAME --to DIR" in done.stderr
+    assert f"{way}\n" in done.stderr
     assert files_of(home) == held
+
+
+def test_what_a_refused_rename_names_works(cli, synced, root):
+    assert cli("sync", str(root), "--name", "own").exit_code == 0
+    way = cli("rename", "alpha", "mine").stderr.partition("run: skill-registry ")[2]
+    for command in way.split(" && skill-registry "):
+        done = cli(*command.split())
+        assert done.exit_code == 0, done.stderr
+    assert json.loads(cli("show", "mine", "--json").stdout)["source"] == "own"
 
 
 def test_an_editor_is_not_opened_for_it(cli, synced, tmp_path, monkeypatch):
