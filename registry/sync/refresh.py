@@ -16,7 +16,8 @@ from registry.text import utc_text
 def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, ScannedFolder, bool] | None:
     """Compare a stored skill with its folder, and store it again if they differ.
 
-    Returns the skill, the folder, and whether the stored skill stays behind. It stays behind if the database can't be written or a part of the folder can't be read
+    Returns the skill, the folder, and whether the stored skill stays behind. It stays behind if
+    the database can't be written or a part of the folder can't be read
     (``unread`` has which). Returns None if another process replaced the skill at this moment.
     Raises `SkillMissing`, `SkillInaccessible`.
     """
