@@ -9,10 +9,10 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 from registry.changes.create import create_files, detail_after
-from registry.changes.untrusted import check_untrusted, is_quarantined
+from registry.changes.untrusted import check_untrusted, security_status
 from registry.core import Core
 from registry.db.read.skills import folder_of_name
 from registry.db.read.sources import list_sources
@@ -35,7 +35,7 @@ from registry.remotes.address import Address
 from registry.remotes.discovery import by_skill, wanted_files
 from registry.remotes.kinds import open_remote
 from registry.remotes.snapshot import Blob, Bounds, Snapshot
-from registry.remotes.sources import address_of, kind_of
+from registry.remotes.sources import address_of, check_exists, kind_of
 from registry.remotes.unpacking import BadArchive, Room, strictly, unpack, wrapping
 from registry.settings import Limits
 from registry.sync.sources import check_writable, target_source
@@ -48,11 +48,8 @@ MAX_PACKED: Final = 64 << 20
 NO_DOCUMENT: Final = "it holds no SKILL.md at its top, or in one folder"
 
 
-class Unpacked(NamedTuple):
-    """The files of a skill by their paths, and which of them can be executed."""
-
-    files: dict[str, bytes]
-    executable: frozenset[str]
+Unpacked: TypeAlias = tuple[dict[str, bytes], frozenset[str]]
+"""The files of a skill by their paths, and which of them can be executed."""
 
 
 def import_archive(
@@ -74,7 +71,7 @@ def import_archive(
     home = target_source(core, source)
     files, executable = read_archive(path, core.settings.limits)
     document = next(one for one in DOCUMENT_NAMES if one in files)
-    parsed = parse_document(files[document], folder_name=name or "", dialects=core.dialects)
+    parsed = parse_document(files[document], folder_name=name or "")
     if not parsed.usable:
         raise SkillInvalid(name=path, problems=parsed.diagnostics)
     folder = name or parsed.name
@@ -121,7 +118,7 @@ def _unpack(data: bytes, limits: Limits) -> Unpacked:
     bad = check_paths(files)
     if bad is not None:
         raise BadArchive(f"{bad[0][:100]!r}: {bad[1]}")
-    return Unpacked(files, frozenset(executable))
+    return files, frozenset(executable)
 
 
 def _unwrapped(path: str, unpacked: Unpacked, limits: Limits) -> Unpacked:
@@ -139,7 +136,7 @@ def _unwrapped(path: str, unpacked: Unpacked, limits: Limits) -> Unpacked:
     if size > limits.document_bytes:
         reason = f"its {documents[0]} has {size} bytes, {limits.document_bytes} are allowed"
         raise ArchiveRefused(path=path, reason=reason)
-    return Unpacked(files, executable)
+    return files, executable
 
 
 def import_skills(
@@ -160,8 +157,7 @@ def import_skills(
     `ArchiveRefused`, `AddressInvalid`, `RemoteProblem`, and what `SkillRegistry.create` raises.
     """
     address = address_of(core, list_sources(core.reader, counted=False), target)
-    if address is None and not os.path.lexists(os.path.expanduser(target)):
-        raise ArchiveRefused(path=target, reason="there is no such file")
+    _check_there(target, address)
     home = target_source(core, source)
     check_writable(home)
     if address is None or os.path.isfile(os.path.expanduser(target)):
@@ -175,7 +171,7 @@ def import_skills(
         raise ArchiveRefused(path=target, reason="it is no archive, and no address of one")
     remote = _remote_of(address, skills)
     with _opened(core, remote) as tree:
-        found = _found_skills(core, tree, remote, target, every=every or bool(skills), name=name)
+        found = _found_skills(tree, remote, target, every=every or bool(skills), name=name)
     taken: set[str] = set()
     for one in found:
         _check(core, home, one)
@@ -191,11 +187,19 @@ def import_skills(
     return [detail_after(core, one) for one in made]
 
 
+def _check_there(target: str, address: Address | None) -> None:
+    if address is not None:
+        check_exists(address)
+    elif not os.path.lexists(os.path.expanduser(target)):
+        raise ArchiveRefused(path=target, reason="there is no such file")
+
+
 @dataclass(frozen=True, slots=True)
 class OfferedSkill(Value):
     """A skill that an address offers; ``folder`` is its folder there.
 
     ``quarantined``: it has security errors, so agents would not see it until it is trusted.
+    ``warning``: it has security findings.
     """
 
     name: str
@@ -204,6 +208,7 @@ class OfferedSkill(Value):
     folder: str
     usable: bool
     quarantined: bool
+    warning: bool
 
 
 def offered_at(core: Core, target: str) -> list[OfferedSkill]:
@@ -219,10 +224,10 @@ def offered_at(core: Core, target: str) -> list[OfferedSkill]:
     with _opened(core, remote) as tree:
         wanted, _ = wanted_files(tree, remote, Bounds())
         for folder, files, executable in _read(tree, wanted):
-            parsed = _parsed(core, _document(files), folder)
-            held = is_quarantined(core, parsed.name, files, executable)
-            facts = parsed.description, parsed.version, folder, parsed.usable, held
-            found.append(OfferedSkill(parsed.name, *facts))
+            parsed = _parsed(_document(files), folder)
+            found_there = security_status(core, parsed.name, files, executable)
+            facts = parsed.description, parsed.version, folder, parsed.usable
+            found.append(OfferedSkill(parsed.name, *facts, *found_there))
     return sorted(found, key=lambda one: (one.name, one.folder))
 
 
@@ -237,9 +242,9 @@ def _opened(core: Core, remote: Remote) -> Iterator[Snapshot]:
         yield tree
 
 
-def _parsed(core: Core, data: bytes, folder: str) -> Document:
+def _parsed(data: bytes, folder: str) -> Document:
     name = "" if folder == ROOT else os.path.basename(folder)
-    return parse_document(data, folder_name=name, dialects=core.dialects)
+    return parse_document(data, folder_name=name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +264,7 @@ def _remote_of(address: Address, skills: Sequence[str]) -> Remote:
 
 
 def _found_skills(
-    core: Core, tree: Snapshot, remote: Remote, target: str, *, every: bool, name: str | None
+    tree: Snapshot, remote: Remote, target: str, *, every: bool, name: str | None
 ) -> list[_Brought]:
     wanted, _notices = wanted_files(tree, remote, Bounds())
     skills = _without_copies(by_skill(wanted), wanted)
@@ -269,7 +274,7 @@ def _found_skills(
         raise UsageProblem(message="a name goes with a single skill")
     found = []
     for folder, files, runs in _read(tree, wanted):
-        parsed = _parsed(core, _document(files), folder)
+        parsed = _parsed(_document(files), folder)
         if not parsed.usable:
             raise SkillInvalid(name=folder, problems=parsed.diagnostics)
         found.append(_Brought(name or parsed.name, parsed.name, files, runs))

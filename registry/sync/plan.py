@@ -28,7 +28,7 @@ from registry.disk.walk import (
 )
 from registry.model import Diagnostic, Source
 from registry.settings import Limits
-from registry.sync.reading import MARK, content_now, hash_files, is_current, is_same, stamp
+from registry.sync.reading import content_now, hash_files, is_current, is_same, stamp
 from registry.sync.report import Fetched, Outcome, Progress, SourceReport
 
 PROGRESS_EVERY = 200
@@ -45,19 +45,17 @@ class Difference(NamedTuple):
 
 @dataclass(slots=True)
 class SourcePlan:
-    """What is to be done for one source, as folders and version ids; contents are read later.
+    """The work of a sync in one source, as folders and version ids; the files are read later.
 
-    ``updates`` and ``touches`` map folders to the version they are about; a touch is a folder
-    whose content is unchanged though stat says otherwise. ``rechecked`` are those of ``updates``
-    whose files are unchanged, and were read by other rules than those of today (``mark``).
-    ``mismatched`` are versions whose stored text does not fit their hash, if that was checked.
-    ``unread`` has, by version, the folder and the findings of skills that stay as they were since
-    parts of them can't be read by now.
+    ``updates`` and ``touches`` map folders to versions. A touch is a folder whose files are
+    unchanged but whose times differ. ``rechecked``: updates with unchanged files that older rules
+    have checked. ``mismatched``: versions whose stored SKILL.md doesn't match its hash, if that was
+    checked. ``unread``: by version, the folder and the findings of skills that keep their rows
+    because a part of them can't be read.
     """
 
     source: Source
     walk: Walk
-    mark: str
     outcome: Outcome = "ok"
     message: str | None = None
     kept: int = 0
@@ -147,18 +145,17 @@ def plan_source(
     roots: Sequence[str],
     limits: Limits,
     *,
-    mark: str,
     verify: bool,
     progress: Progress,
 ) -> SourcePlan:
     """Walk one source and compare it with the database. Nothing is written."""
-    plan = SourcePlan(source, Walk(source.path, limits, roots), mark)
+    plan = SourcePlan(source, Walk(source.path, limits, roots))
     if verify:
         plan.mismatched = frozenset(one.id for one in mismatched_texts(reader, limits, source.id))
     gone: list[StoredFingerprint] = []
     suspects: list[tuple[ScannedFolder, StoredFingerprint]] = []
     try:
-        for difference in compare(plan.walk, fingerprints(reader, source.id), mark, verify=verify):
+        for difference in compare(plan.walk, fingerprints(reader, source.id), verify=verify):
             _sort_in(plan, difference, suspects, gone)
             if plan.seen % PROGRESS_EVERY == 0:
                 progress(f"scanning {source.name}", plan.seen, None)
@@ -207,7 +204,6 @@ def _sort_in(
 def compare(
     scanned: Iterable[ScannedFolder],
     known: Iterable[StoredFingerprint],
-    mark: str = MARK,
     *,
     verify: bool,
 ) -> Iterator[Difference]:
@@ -226,7 +222,7 @@ def compare(
         if row is None or row.position > here:
             yield Difference(found, None)
             continue
-        trusted = row.fingerprint == stamp(found, mark) and not row.racy and not verify
+        trusted = row.fingerprint == stamp(found) and not row.racy and not verify
         yield Difference(found, row, trusted)
         row = next(rows, None)
     while row is not None:
@@ -242,7 +238,7 @@ def _examine(
         if found.is_skill or row.status != "no_document":
             plan.updates[found.folder] = row.id
         return
-    is_of_today = is_current(row.fingerprint, plan.mark)
+    is_of_today = is_current(row.fingerprint)
     if not is_of_today and not row.racy and is_same(row.fingerprint, found):
         plan.updates[found.folder] = row.id
         plan.rechecked.add(found.folder)
@@ -254,7 +250,7 @@ def _examine(
     stored = findings(reader, row.id)
     unread = [*found.unread, *hashed.unread]
     if unread:
-        # What can't be read proves nothing of the skill: all that was known of it stays.
+        # An unreadable folder proves nothing about the skill: keep its rows.
         plan.count_unchanged(row)
         now = {finding for finding in unread if finding.code == UNREADABLE}
         plan.notices += ((found.folder, one) for one in now.difference(found.unread))
@@ -291,7 +287,7 @@ class SyncOptions:
 
 @dataclass(slots=True)
 class Plan:
-    """What a sync has to do."""
+    """The work of a sync."""
 
     sources: list[SourcePlan]
     moves: Moves
@@ -299,16 +295,16 @@ class Plan:
     settled: list[int]
     """Versions that stood for links out of every source, which lead into one by now."""
     notices: list[tuple[int, str, Diagnostic]] = field(default_factory=list)
-    """What those are by now, of sources that are not synced (source id, folder, notice)."""
+    """New notices of sources outside this sync (source id, folder, notice)."""
 
     @property
-    def touched(self) -> Iterator[tuple[int, ScannedFolder, str]]:
-        """The versions whose content is unchanged, with their folders and the rules of reading."""
+    def touched(self) -> Iterator[tuple[int, ScannedFolder]]:
+        """The versions whose content is unchanged, with their folders."""
         for part in self.sources:
             for folder, version in part.touches.items():
                 found = part.look(folder)
                 if found is not None:
-                    yield version, found, part.mark
+                    yield version, found
 
     @property
     def is_idle(self) -> bool:
@@ -324,13 +320,10 @@ def make_plan(
     limits: Limits,
     options: SyncOptions,
     progress: Progress,
-    mark: str,
 ) -> Plan:
     """Scan the targets and decide what has to be done. Nothing is written."""
     parts = [
-        plan_source(
-            reader, source, roots, limits, mark=mark, verify=options.verify, progress=progress
-        )
+        plan_source(reader, source, roots, limits, verify=options.verify, progress=progress)
         for source in targets
     ]
     leaving = {part.source.id: removed_skills(reader, part.gone) for part in parts}
@@ -340,12 +333,12 @@ def make_plan(
     settled: list[int] = []
     for part in parts:
         lost = [one for one in leaving[part.source.id] if one.id not in moved]
-        # Where a link to a known skill is now, nothing is lost: it is counted where it lies.
+        # A link to a known skill loses nothing: the skill is counted in its own folder.
         linked = part.links
         settled += [one.id for one in lost if one.folder in linked and not one.file_count]
         removed += [one for one in lost if one.folder in linked and one.file_count]
         lost = [one for one in lost if one.folder not in linked]
-        # What another source inside this one has is not lost either, if it is there.
+        # A skill that belongs to a nested source is not lost either, if its folder exists.
         theirs = {one.id for one in lost if part.outcome == "ok" and part.walk.leaves(one.folder)}
         removed += [one for one in lost if one.id in theirs]
         lost = [one for one in lost if one.id not in theirs]
@@ -374,7 +367,7 @@ def _is_held(part: SourcePlan, lost: Sequence[RemovedSkill], leaving: int, *, pr
 
 
 def _find_moves(parts: Sequence[SourcePlan], leaving: Sequence[RemovedSkill]) -> Moves:
-    # Only a folder with as many files and bytes as one that left is worth reading.
+    # Only a folder with the same number of files and bytes as a removed one is worth reading.
     shapes = {(one.file_count, one.bytes) for one in leaving if one.tree_hash}
     added: list[tuple[int, str, str]] = []
     for part in parts if shapes else ():
@@ -389,10 +382,10 @@ def _find_moves(parts: Sequence[SourcePlan], leaving: Sequence[RemovedSkill]) ->
 
 
 def pair_moves(added: Iterable[tuple[int, str, str]], leaving: Iterable[RemovedSkill]) -> Moves:
-    """Pair new folders (source id, folder, tree hash) with gone versions of the same content.
+    """Pair new folders with removed versions that have the same files.
 
-    Among several of the same content the one whose last folder is the same is preferred, then
-    order.
+    ``added``: source id, folder and tree hash of each new folder.
+    If several versions have the same files, the one with the same folder name wins, then the first.
     """
     by_hash: dict[str | None, list[RemovedSkill]] = {}
     for one in leaving:

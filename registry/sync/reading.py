@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from stat import S_IXUSR
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from registry.db.interface import StatUpdates
 from registry.db.versions import NewVersion, Packed, dump, pack
@@ -13,7 +13,6 @@ from registry.disk.beneath import Folder
 from registry.disk.files import digest, open_home, read_inside, tree_digest
 from registry.disk.paths import called_on_disk, join, position
 from registry.disk.walk import FileStat, ScannedFolder, inaccessible, unreadable
-from registry.document.dialects import Dialects
 from registry.document.parse import parse_document
 from registry.document.rules import check_specification
 from registry.document.security import (
@@ -29,42 +28,29 @@ from registry.model import Diagnostic, Document, Severity, SkillFile, record
 from registry.settings import Limits
 from registry.text import name_key, utc_text
 
-if TYPE_CHECKING:
-    from registry.document.dialects import Dialects
-
-
 RULES: Final = "8"
-"""The version of what is made of a folder's content: to be raised with every change of a rule.
+"""Version of the rules that read a folder; raise it with every change of a rule.
 
-The next sync then reads all skills again, those whose files did not change, too; until then a
-check believes nothing that is stored.
+The next sync then reads all skills again. Until then `check` uses nothing that is stored.
 """
-
-MARK: Final = f"{RULES}:"
-"""What stands before a fingerprint: by which rules, and with which dialects, a folder was read."""
 
 
 RACY_NS = 2_000_000_000
 """Timestamps this close to the scan's start may hide a later change of the same size."""
 
 
-def mark_of(dialects: "Dialects") -> str:
-    """Return the mark of a folder that is read with these dialects."""
-    return "+".join([RULES, *(f"{one.name}={one.version}" for one in dialects)]) + ":"
+def stamp(found: ScannedFolder) -> str:
+    """Return the fingerprint of a folder in its stored form."""
+    return f"{RULES}:{found.fingerprint}"
 
 
-def stamp(found: ScannedFolder, mark: str = MARK) -> str:
-    """Return the fingerprint of a folder as it is stored."""
-    return mark + found.fingerprint
-
-
-def is_current(stored: str, mark: str) -> bool:
+def is_current(stored: str) -> bool:
     """Tell whether a stored fingerprint was taken by the rules of today."""
-    return stored.startswith(mark)
+    return stored.startswith(f"{RULES}:")
 
 
 def is_same(stored: str, found: ScannedFolder) -> bool:
-    """Tell whether the files are as they were, by whatever rules they were read."""
+    """Tell whether the files are unchanged, whichever rules read them."""
     return stored.rpartition(":")[2] == found.fingerprint
 
 
@@ -73,11 +59,11 @@ def is_racy(found: ScannedFolder, scan_ns: int) -> bool:
     return found.newest_ns >= scan_ns - RACY_NS
 
 
-def stamps_of(seen: Iterable[tuple[int, ScannedFolder, str]], scan_ns: int) -> StatUpdates:
-    """Return the stat facts of versions as their folders were seen, each with its mark."""
+def stamps_of(seen: Iterable[tuple[int, ScannedFolder]], scan_ns: int) -> StatUpdates:
+    """Return the stat facts of versions as their folders were seen."""
     updates = StatUpdates([], [])
-    for version, found, mark in seen:
-        updates.versions.append((stamp(found, mark), int(is_racy(found, scan_ns)), version))
+    for version, found in seen:
+        updates.versions.append((stamp(found), int(is_racy(found, scan_ns)), version))
         for path, *facts, inode in found.files:
             updates.files.append((*facts, signed(inode), version, path))
     return updates
@@ -89,7 +75,7 @@ def signed(inode: int) -> int:
 
 
 MOST: Final = 10_000
-"""Contents that are remembered; what was met longest ago is forgotten first."""
+"""Number of files whose results are cached; the least recently used go first."""
 
 _Key: TypeAlias = tuple[object, ...]
 _K = TypeVar("_K")
@@ -132,10 +118,10 @@ KnownHashes: TypeAlias = Mapping[str, tuple[tuple[int, ...], str | None]]
 
 
 class Hashed(NamedTuple):
-    """What reading the files of a folder gave.
+    """The result of reading the files of a folder.
 
-    ``unread`` are those of the ``findings`` that prove nothing of the skill: the disk does not give
-    a file out, or not the document at this moment. ``data`` are the document's bytes.
+    ``unread``: the findings about files that the disk doesn't give out now; they prove nothing
+    about the skill. ``data``: the bytes of SKILL.md.
     """
 
     hashes: dict[str, str | None]
@@ -253,7 +239,7 @@ _SAID: Final = "name description kind version license author compatibility".spli
 
 @dataclass(frozen=True, slots=True)
 class Previous:
-    """What a version takes over from the one it replaces."""
+    """The values that a version takes over from the version that it replaces."""
 
     id: int
     uid: str
@@ -262,11 +248,11 @@ class Previous:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A folder as it was read: its document, the hash of each file, and all findings.
+    """A folder that was read: its document, the hash of each file, and all findings.
 
-    ``data`` is None where the document could not be read. ``unread`` are the findings about what
-    the disk does not give out (no permission, input/output error): they prove nothing, so that what
-    was known before is kept. ``mark``: by which rules it was read.
+    ``data`` is None if SKILL.md could not be read. ``unread`` are the findings about files that the
+    disk doesn't give out (no permission, input/output error). They prove nothing, so the stored
+    values stay.
     """
 
     found: ScannedFolder
@@ -276,7 +262,6 @@ class Reading:
     findings: tuple[Diagnostic, ...]
     unread: tuple[Diagnostic, ...] = ()
     contents: tuple[Packed, ...] = ()
-    mark: str = MARK
 
 
 def read_folder(
@@ -287,14 +272,12 @@ def read_folder(
     *,
     with_contents: bool = False,
     told: Sequence[Diagnostic] = (),
-    dialects: Dialects = (),
     recent: Recent | None = None,
 ) -> Reading:
-    """Read one skill folder whole: hash its files, parse and check its document, check the others.
+    """Read a whole skill folder: hash its files, parse and check SKILL.md, check the other files.
 
-    ``with_contents``: the bytes that were read are kept, too, but for those that were stored of
-    late. ``told``: what was found before, and still holds of files that are ``known`` and so not
-    read again.
+    ``with_contents``: keep the bytes that were read, except those that were stored recently.
+    ``told``: earlier findings; they still hold for files in ``known``, which are not read again.
     """
     packed: list[Packed] = []
     texts = Texts()
@@ -313,12 +296,12 @@ def read_folder(
     unread = [*found.unread, *unread]
     document = None
     if data is not None:
-        document = parse_document(data, folder_name=found.name, dialects=dialects)
+        document = parse_document(data, folder_name=found.name)
         if with_contents and document.text.encode() != data:
             packed.append(pack(digest(data), data))
         findings.extend(_placed(finding, found.document) for finding in document.diagnostics)
         if document.usable:
-            # What the parser has said already, and had to work round, is not said again.
+            # Don't repeat problems that the parser has already reported.
             said = {finding.code for finding in document.diagnostics}
             if "description-from-body" in said:
                 said.add("description-missing")
@@ -345,7 +328,7 @@ def read_folder(
             )
     findings.sort(key=lambda finding: finding.sort_key)
     facts = found, data, document, hashes, tuple(findings), tuple(unread), tuple(packed)
-    return Reading(*facts, mark=mark_of(dialects))
+    return Reading(*facts)
 
 
 def _check_once(
@@ -396,8 +379,8 @@ def make_version(
         "document": found.document,
         "bytes": sum(file.size for file in found.files),
         "file_count": len(found.files),
-        # What could not be read must look changed to the next sync.
-        "fingerprint": "" if reading.unread else stamp(found, reading.mark),
+        # An unreadable file must look changed to the next sync.
+        "fingerprint": "" if reading.unread else stamp(found),
         "racy": int(is_racy(found, scan_ns)),
         "status": _status(reading),
         "hidden": int(said.hidden),
@@ -421,7 +404,7 @@ def make_version(
 
 
 def _nothing(found: ScannedFolder) -> Document:
-    """Return what a folder says whose document is not there, or can't be read."""
+    """Return an empty document for a folder whose SKILL.md is missing or unreadable."""
     return Document(text="", body="", body_line=1, front_matter={}, name=found.name, description="")
 
 
@@ -450,13 +433,10 @@ def read_new(
     *,
     with_contents: bool,
     from_remote: bool,
-    dialects: Dialects = (),
     recent: Recent | None = None,
 ) -> NewVersion:
     """Read a folder of which nothing is stored. From a remote source it is held back for errors."""
-    reading = read_folder(
-        root, found, limits, {}, with_contents=with_contents, dialects=dialects, recent=recent
-    )
+    reading = read_folder(root, found, limits, {}, with_contents=with_contents, recent=recent)
     version = make_version(reading, source_id, scan_ns, now, None)
     version.columns["held"] = int(from_remote and bool(security_errors(version.findings)))
     return version

@@ -16,7 +16,7 @@ from registry.model import Scope, Source
 from registry.sync.contents import store_contents
 from registry.sync.installed import record_installed
 from registry.sync.plan import Plan, SyncOptions, make_plan
-from registry.sync.reading import mark_of, stamps_of
+from registry.sync.reading import stamps_of
 from registry.sync.report import Fetched, Moved, Progress, SyncReport
 from registry.sync.sources import choose, own_sources
 from registry.text import utc_now
@@ -24,10 +24,10 @@ from registry.text import utc_now
 WAIT_SECONDS = 3600.0
 
 PATIENCE_SECONDS = 1.0
-"""A sync by a watcher is over in less: nobody should hear of it."""
+"""Seconds to wait for another sync: a watcher's sync takes less, so the user never hears of it."""
 
 MAX_TOUCHED = 400
-"""Skills whose times alone are new, and are written at once, without what changes need."""
+"""Maximum number of skills of which only the times differ that are written without a full apply."""
 
 
 def sync(
@@ -43,7 +43,7 @@ def sync(
 ) -> SyncReport:
     """Sync the targets; see `SkillRegistry.sync`.
 
-    ``fetched``: what became of remote sources before, by their path.
+    ``fetched``: the results of fetching remote sources before, by their path.
     """
     started = time.monotonic()
     progress = progress or (lambda _doing, _done, _total: None)
@@ -80,8 +80,7 @@ def _plan(
     fetched: Mapping[str, Fetched],
 ) -> Plan:
     roots = sorted({source.path for source in [*own_sources(core), *chosen]})
-    limits, mark = core.settings.limits, mark_of(core.dialects)
-    plan = make_plan(core.reader, chosen, roots, limits, options, progress, mark)
+    plan = make_plan(core.reader, chosen, roots, core.settings.limits, options, progress)
     for part in plan.sources:
         if part.source.path in fetched:
             part.take(fetched[part.source.path])

@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from registry.model import Skill
 from tests.conftest import write_skill
 from tests.remotes.upstream import all_checkouts, document, files_of
 
@@ -53,7 +54,17 @@ def test_list_says_which_skills_of_a_source_are_quarantined(cli, synced):
     ]
     told = "1 skill of team is quarantined. To see which, run: skill-registry list --source team "
     assert cli("list", "--source", "team").stderr == f"{told}--all --format table\n"
-    assert cli("list").stderr == ""
+    told = "1 skill is quarantined. To see which, run: skill-registry list --all --format table\n"
+    assert cli("list").stderr == told
+    assert cli("search", "letters").stderr.startswith(told)
+    assert cli("list", "--tag", "none").stderr.count("quarantined") == 0
+    assert cli("list", "--all").stderr == "1 skill is quarantined. It is: team/skills/evil\n"
+    listed = json.loads(cli("list", "--all", "--json").stdout)
+    assert [one["name"] for one in listed if one["quarantined"]] == ["evil"]
+    assert list(listed[0]) == [*Skill.KEYS, "quarantined"]
+    stats = json.loads(cli("stats", "--json").stdout)
+    assert (stats["by_status"], stats["skills"]) == ({"ok": 2, "quarantined": 1}, 3)
+    assert "\nquarantined\t1 (" in cli("stats").stdout
     cli("source", "trust", "team", "--yes")
     assert cli("list", "--source", "team").stderr == ""
     assert "STATUS" not in cli("list", "--all", "--format", "table").stdout
@@ -63,7 +74,7 @@ def test_show_reports_that_a_skill_is_quarantined(cli, synced):
     assert json.loads(cli("show", "evil", "--json").stdout)["quarantined"] is True
     assert json.loads(cli("show", "alpha", "--json").stdout)["quarantined"] is False
     told = "quarantined (agents don't see it until you run: skill-registry source trust team)"
-    assert told in cli("show", "evil").stdout
+    assert f"Status      {told}" in cli("show", "evil").stdout
     assert "quarantined" not in cli("show", "alpha").stdout
     cli("source", "trust", "team", "--yes")
     assert "quarantined" not in cli("show", "evil").stdout
