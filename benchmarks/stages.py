@@ -9,13 +9,12 @@ from registry import Settings
 from registry.db.versions import SEGMENTED, how_indexed, pack
 from registry.disk.files import digest
 from registry.disk.walk import Walk
-from registry.document.likeness import sketch
-from registry.document.mend import untidy
+from registry.document.autofix import untidy
+from registry.document.minhash import sketch
 from registry.document.parse import parse_document
 from registry.document.rules import check_specification
 from registry.document.security import check_file, check_security
-from registry.sync.folder import make_version, read_folder
-from registry.sync.hashing import hash_files
+from registry.sync.reading import hash_files, make_version, read_folder
 from registry.text import segment
 
 MOST = 5000

@@ -20,14 +20,13 @@ from registry.text import is_encodable
 
 if TYPE_CHECKING:
     from registry.catalog.browse import Browse
-    from registry.catalog.checked import Checked
+    from registry.catalog.check import Checked
     from registry.catalog.copies import Copies
-    from registry.catalog.evals.run import Evaluation
-    from registry.catalog.links import LinkTo
+    from registry.catalog.evals import Evaluation
     from registry.catalog.prompt import PromptText, Style
     from registry.catalog.search.explain import Placed
     from registry.catalog.visibility.rules import Decision
-    from registry.catalog.why import Explanation
+    from registry.catalog.why import Explanation, LinkTo
     from registry.changes.fix import Fix
     from registry.changes.history import History
     from registry.changes.tokens import Tokens
@@ -38,11 +37,11 @@ if TYPE_CHECKING:
     from registry.db.read.usage import UsageCount
     from registry.install.export import Export
     from registry.install.targets import InstallResult
-    from registry.remotes.offered import Choose
+    from registry.remotes.select import Choose
     from registry.remotes.sources import SourceChange
-    from registry.sync.places import Discovered
     from registry.sync.report import Progress, SyncReport
-    from registry.sync.watching import Watching
+    from registry.sync.sources import Discovered
+    from registry.sync.watch import Watching
     from registry.toolsets.base import Toolset
 
 # Operations are imported by the methods that need them: a listing needs few of them.
@@ -289,7 +288,7 @@ class SkillRegistry:
 
         Raises `SkillNotFound`, `SkillAmbiguous`.
         """
-        from registry.catalog.links import links_to
+        from registry.catalog.why import links_to
 
         return links_to(self.core, self._stored(name))
 
@@ -322,7 +321,7 @@ class SkillRegistry:
         **wanted: Unpack[FilterArguments],
     ) -> "Evaluation":
         """Search with the prompts that skills ship; return how often each is found."""
-        from registry.catalog.evals.run import evaluate
+        from registry.catalog.evals import evaluate
 
         return evaluate(self.core, names, filters, wanted)
 
@@ -483,10 +482,10 @@ class SkillRegistry:
         ``source``, by default its former source. Raises `NotInTrash`, `SkillExists`, `NotAllKept`,
         `SourceUnclear`.
         """
-        from registry.changes.back import bring_back
-        from registry.changes.create import told
+        from registry.changes.create import detail_after
+        from registry.changes.restore import restore_named
 
-        return told(self.core, bring_back(self.core, name, source=source))
+        return detail_after(self.core, restore_named(self.core, name, source=source))
 
     def trash(self) -> "Sequence[Trashed]":
         """Return what can be restored, the latest first."""
@@ -502,7 +501,7 @@ class SkillRegistry:
 
     def finish_changes(self) -> int:
         """Finish or undo changes of dead processes, as `open` does; return their number."""
-        from registry.changes.opening import recover_all
+        from registry.changes.unfinished import recover_all
 
         return recover_all(self.core)
 
@@ -528,9 +527,9 @@ class SkillRegistry:
 
     def restore_revision(self, name: str, number: int, *, copies: bool = False) -> SkillDetail:
         """Restore a revision of a skill; see `History.restore`, and `update` for ``copies``."""
-        from registry.changes.create import told
+        from registry.changes.create import detail_after
 
-        return told(self.core, self._history(name).restore(number, copies=_every(copies)))
+        return detail_after(self.core, self._history(name).restore(number, copies=_every(copies)))
 
     def _history(self, name: str) -> "History":
         from registry.changes.history import History
@@ -541,7 +540,7 @@ class SkillRegistry:
         self, *, keep: int = 20, before: str | None = None, as_admin: bool = False
     ) -> tuple[int, int]:
         """Remove all but the newest ``keep`` revisions of each skill; see `changes.prune.prune`."""
-        from registry.changes.prune import prune
+        from registry.changes.history import prune
 
         return prune(self.core, keep=keep, before=before, as_admin=as_admin)
 
@@ -592,7 +591,7 @@ class SkillRegistry:
 
     def is_address(self, name: str) -> bool:
         """Tell whether a name is a remote address, and not that of a known skill or source."""
-        from registry.remotes.offered import is_address
+        from registry.remotes.select import is_address
 
         return is_address(self.core, name)
 
@@ -606,17 +605,17 @@ class SkillRegistry:
         choose: "Choose | None" = None,
     ) -> Sequence[Skill]:
         """Register an address as a source, and return the chosen skills of it."""
-        from registry.remotes.offered import skills_at
+        from registry.remotes.select import skills_at
 
         return skills_at(
             self.core, address, skills=skills, every=every, dry_run=dry_run, choose=choose
         )
 
     def diff_upstream(self, name: str) -> str:
-        """Return the diff between a skill and its remote original."""
+        """Return the diff between a skill, or an installed copy, and its remote original."""
         from registry.install.upstream import diff_upstream
 
-        return diff_upstream(self.core, name)
+        return diff_upstream(self.core, name).text
 
     def import_archive(
         self, path: str, *, source: str | None = None, name: str | None = None
@@ -773,7 +772,7 @@ class SkillRegistry:
         Only needed on a server. ``as_admin``: also take the source of another role. Raises
         `SourceNotFound`, `SourceElsewhere`, `SourceNotYours`, `AdminNeeded`.
         """
-        from registry.sync.source_changes import adopt
+        from registry.sync.sources import adopt
 
         return adopt(self.core, name, as_admin=as_admin)
 
@@ -788,7 +787,7 @@ class SkillRegistry:
 
     def discover(self, home: str, project: str | None = None) -> "Sequence[Discovered]":
         """Return the well-known skill folders that exist below ``home`` and ``project``."""
-        from registry.sync.places import discover
+        from registry.sync.sources import discover
 
         return list(discover(self.core, home, project))
 
@@ -811,7 +810,7 @@ class SkillRegistry:
         """
         from registry.install.history import interrupted_targets
         from registry.remotes.sources import sync
-        from registry.sync.planning import SyncOptions
+        from registry.sync.plan import SyncOptions
 
         if not dry_run and interrupted_targets():
             from registry.install.pull import clear_up
@@ -827,7 +826,7 @@ class SkillRegistry:
 
         It ends with its ``with`` block, which raises what ``on_change`` raised. See `Watching`.
         """
-        from registry.sync.watching import Watching
+        from registry.sync.watch import Watching
 
         return Watching(self.core, on_change)
 
@@ -849,10 +848,10 @@ class SkillRegistry:
 
     def check_database(self, *, contents: bool = True) -> Sequence[str]:
         """Return damage and foreign unfinished changes; if none, ``contents`` with wrong hashes."""
-        from registry.changes.pending import foreign
+        from registry.changes.unfinished import foreign_changes
         from registry.db.read.corruption import find_corruption, hash_mismatches
 
-        found = [*self.core.backend.check(), *foreign(self.core)]
+        found = [*self.core.backend.check(), *foreign_changes(self.core)]
         # `unfit` looks at texts and bytes, and a sync can store those again.
         rest = None if found else find_corruption(self.core.reader, {"contents", "documents"})
         found += [rest] if rest else []

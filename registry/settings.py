@@ -67,7 +67,7 @@ class Settings:
     keeps to the types that strict clients hold front matter to; ``dialects``: which of those that
     packages add are read, in the order in which they are asked (`document.dialects`);
     ``source_kinds``: which kinds of remote sources that packages add are known
-    (`exchange.remote.kinds`); ``hosts``: what stands before ``owner/repo`` by its short name.
+    (`remotes.kinds`); ``hosts``: what stands before ``owner/repo`` by its short name.
     """
 
     default_source: str | None = None

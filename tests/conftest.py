@@ -166,7 +166,7 @@ def keep_library(
         pytest.MonkeyPatch.context() as patch,
         SkillRegistry.open(database, settings=Settings()) as registry,
     ):
-        patch.setattr("registry.sync.fingerprint.RACY_NS", -(10**18))
+        patch.setattr("registry.sync.reading.RACY_NS", -(10**18))
         registry.sync(str(root), name=name)
     return Kept(database, root)
 
@@ -216,7 +216,7 @@ def opening(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let files written a moment ago count as old, as they are two seconds later."""
-    monkeypatch.setattr("registry.sync.fingerprint.RACY_NS", -(10**18))
+    monkeypatch.setattr("registry.sync.reading.RACY_NS", -(10**18))
 
 
 @pytest.fixture(scope="session")

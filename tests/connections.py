@@ -15,7 +15,7 @@ from psycopg.conninfo import make_conninfo
 from psycopg.pq import PGconn
 
 from registry.db.postgres import session as remote
-from registry.db.postgres.address import Address
+from registry.db.postgres.dialect import Address
 from registry.db.postgres.session import Patient, Session
 
 MOST = 4

@@ -219,7 +219,7 @@ class Databases:
 
 
 def _make_current(url: str) -> None:
-    from registry.db.postgres.address import parse_url
+    from registry.db.postgres.dialect import parse_url
     from registry.db.postgres.writer import ensure_current
 
     ensure_current(parse_url(url))

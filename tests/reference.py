@@ -13,11 +13,11 @@ from typing import Final
 import click
 
 from registry import errors
-from registry.catalog.codes import OTHER_RULES, all_codes
+from registry.catalog.check import OTHER_RULES, all_codes
 from registry.cli import PROGRAM
 from registry.cli.app import COMMANDS, exit_status, root
-from registry.document.codes import CODES
-from registry.document.mend import MENDABLE, TIDY_RULES
+from registry.document.findings import CODES
+from registry.document.autofix import MENDABLE, TIDY_RULES
 from registry.document.rules import RULES
 from registry.document.security import SECURITY_RULES
 from registry.model import SECURITY_CODES

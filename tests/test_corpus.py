@@ -9,7 +9,7 @@ from registry.api import SkillRegistry
 from registry.db.read.listing import Filters
 from registry.model import DOCUMENT_NAMES
 from registry.settings import Limits, Settings
-from registry.sync import folder
+from registry.sync import reading
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -75,13 +75,13 @@ def test_a_check_says_the_same_whether_a_sync_has_looked_at_a_skill_or_not(
     real, tmp_path, monkeypatch
 ):
     registry, root, _ = real
-    looked, real_look = [], folder.check_security
+    looked, real_look = [], reading.check_security
 
     def look(document, *, files):
         looked.append(document.name)
         return real_look(document, files=files)
 
-    monkeypatch.setattr(folder, "check_security", look)
+    monkeypatch.setattr(reading, "check_security", look)
     with SkillRegistry.open(tmp_path / "none.db", settings=registry.core.settings) as other:
         anew = other.check([str(root)])
     every = len(looked)

@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from registry.api import SkillRegistry
-from registry.changes import protocol
+from registry.changes import commit
 from registry.db.read.history import latest_tombstone
 from registry.errors import (
     ChangeRefused,
@@ -244,7 +244,7 @@ def test_no_two_skills_become_one_by_what_a_stranger_says(registry, alpha):
     ((beta,),) = uids(registry, "beta")
     remove(registry, alpha)
     # It is gone when it is looked for, and another when it is written down.
-    real = protocol.add_entry
+    real = commit.add_entry
 
     def add_entry(connection, entry):
         from sqlalchemy import text
@@ -254,7 +254,7 @@ def test_no_two_skills_become_one_by_what_a_stranger_says(registry, alpha):
         assert len(connection.execute(text(sql), {"uid": entry.uid}).all()) == 1
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(protocol, "add_entry", add_entry)
+        patch.setattr(commit, "add_entry", add_entry)
         registry.restore("alpha")
     assert uids(registry, "beta") != [(beta,)]
     assert uids(registry, "alpha") != uids(registry, "beta")
@@ -463,14 +463,14 @@ def test_a_deleted_and_restored_skill_has_its_row_as_before(registry, alpha):
 def test_what_a_failed_restore_meets_is_not_taken_for_the_deleted_skill(registry, alpha):
     ((uid,),) = uids(registry, "alpha")
     registry.delete("alpha")
-    real = protocol.add_entry
+    real = commit.add_entry
 
     def add_entry(connection, entry):
         write_skill(alpha, description="Another.")
         real(connection, entry)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(protocol, "add_entry", add_entry)
+        patch.setattr(commit, "add_entry", add_entry)
         with pytest.raises(SkillExists):
             registry.restore("alpha")
     registry.sync()

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from registry.api import SkillRegistry
 from registry.catalog.visibility.decisions import decide_all, personality
-from registry.catalog.visibility.needs import NOTHING, Needs, read_needs
-from registry.catalog.visibility.rules import Facts, Host, decide
+from registry.catalog.visibility.rules import NOTHING, Facts, Host, Needs, decide, read_needs
 from registry.errors import PersonalityNotFound, SettingsProblem
 from registry.settings import GlobalIngest, Personality, load_settings, parse_settings
 from tests.conftest import write_skill

@@ -15,8 +15,7 @@ import watchfiles
 from registry.errors import UsageProblem
 from registry.model import Source
 from registry.sync import watch as watching
-from registry.sync.touched import by_source, touched_skills
-from registry.sync.watch import Watcher
+from registry.sync.watch import Watcher, by_source, touched_skills
 from tests.changes.faults import run_in_child
 from tests.conftest import REPOSITORY, hearing_interrupts, write_skill
 

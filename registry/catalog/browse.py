@@ -8,8 +8,8 @@ from typing import Final, TypeVar
 from registry.catalog.copies import Copies, copies, copies_among
 from registry.catalog.reading import CurrentSkill, current_detail
 from registry.catalog.resolve import not_found, resolve
+from registry.catalog.visibility.decisions import Limits, Seen, seen
 from registry.catalog.visibility.decisions import personality as personality_of
-from registry.catalog.visibility.seen import Limits, Seen, seen
 from registry.catalog.why import Explanation, explained, judged
 from registry.core import Core
 from registry.db.interface import Condition

@@ -1,29 +1,240 @@
 """The operation `check`: all findings about folders or registered skills, read from disk now."""
 
+import json
 import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import zlib
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cache
+from operator import attrgetter
+from typing import ClassVar, Final, NamedTuple, overload
 
-from registry.catalog.checked import Checked, Checks
-from registry.catalog.codes import chooser
-from registry.catalog.examine import Examiner
 from registry.catalog.reading import NO_DOCUMENT
-from registry.catalog.resolve import resolve
-from registry.catalog.similar import imitated, look_alikes
+from registry.catalog.resolve import imitated, look_alikes, resolve
 from registry.core import Core
-from registry.db.read.skills import findings as stored_findings
+from registry.db.read.findings import StoredFindings, stored_findings
+from registry.db.read.skills import findings as findings_of
 from registry.db.read.sources import list_sources
 from registry.disk.links import LINK_KNOWN, finding, follow, is_dangling, real_path
-from registry.disk.paths import ROOT, is_below, join
-from registry.disk.scanned import RootMissing, RootUnreadable, ScannedFolder
-from registry.disk.walk import Walk
-from registry.errors import FolderMissing, SkillNotFound, SourceInvalid
-from registry.model import DOCUMENT_NAMES, Diagnostic
-from registry.sync.owned import check_own, is_here
-from registry.sync.sources import own_sources, walk_of
+from registry.disk.paths import ROOT, is_below, join, position
+from registry.disk.private import is_ours_alone
+from registry.disk.walk import WALK_CODES, RootMissing, RootUnreadable, ScannedFolder, Walk
+from registry.document.autofix import TIDY_RULES, is_perhaps_untidy, untidy, untidy_tags
+from registry.document.findings import CODES, Rule
+from registry.document.parse import parse_document
+from registry.document.rules import RULES
+from registry.document.security import MAX_SKILL_BYTES, SECURITY_RULES
+from registry.errors import FindingUnknown, FolderMissing, SkillNotFound, SourceInvalid
+from registry.model import DOCUMENT_NAMES, Diagnostic, Source, Value
+from registry.sync.reading import Recent, hash_files, is_current, mark_of, read_folder, tree_hash
+from registry.sync.sources import check_own, is_here, own_sources, walk_of
 from registry.text import is_path
+
+NEAREST: Final = 4
+"""Codes named at most where none is the one that was asked for."""
+
+OTHER_RULES: Final[Mapping[str, Rule]] = {
+    "changing": Rule("warning", "a file changed each time while it was read"),
+    "document-too-large": Rule("error", "the skill file is larger than `limits.document_bytes`"),
+    "link-broken": Rule("warning", "a link leads nowhere, or its target can't be read"),
+    "link-inside": Rule("warning", "a link leads to something in the skill that is not a file"),
+    "link-known": Rule("info", "a link leads to a skill of another source"),
+    "link-loop": Rule("warning", "a link leads in a circle"),
+    "link-outside": Rule("warning", "a link leads out of the skill's folder, or out of all sources"),
+    "name-look-alike": Rule("warning", "the name looks like that of a skill in another source"),
+    "no-document": Rule("error", "the folder has no SKILL.md"),
+    "path-collision": Rule("error", "two names are the same on a disk that ignores case"),
+    "path-not-utf8": Rule("error", "the name of a file or folder is not UTF-8"),
+    "path-unsafe": Rule("error", "the name of a file or folder means another path on other systems"),
+    "second-document": Rule("warning", "the folder has two skill files"),
+    "skill-too-large": Rule("error", "the files together are larger than `limits.skill_bytes`"),
+    "source-unreadable": Rule("error", "the folder of a source is missing or can't be read"),
+    "special-file": Rule("warning", "a pipe, a socket or a device is in the skill's folder"),
+    "too-deep": Rule("warning", "a folder is deeper than `limits.depth`"),
+    "too-many-files": Rule("error", "the skill has more files than `limits.files`"),
+    "unreadable": Rule("warning", "a file or folder of the skill can't be read"),
+}
+"""Findings of walking and reading (`WALK_CODES` among them), and about more than one skill.
+
+The severity is the usual one; the finding itself may have another.
+"""
+
+
+@cache
+def all_codes() -> frozenset[str]:
+    """Return the code of every finding that `SkillRegistry.check` can make."""
+    tables = (CODES, RULES, SECURITY_RULES, TIDY_RULES, WALK_CODES, OTHER_RULES)
+    return frozenset[str]().union(*tables)
+
+
+def codes_of(word: str) -> frozenset[str]:
+    """Return the codes that ``word`` means: a code, or all that begin with it (``link-``).
+
+    Raises `FindingUnknown` with the codes that are near.
+    """
+    known = all_codes()
+    found = {word} & known if not word.endswith("-") else {c for c in known if c.startswith(word)}
+    if not found:
+        beginnings = Counter(code.partition("-")[0] + "-" for code in known if "-" in code)
+        words = sorted({*known, *(one for one, number in beginnings.items() if number > 1)})
+        near = get_close_matches(word, words, n=NEAREST, cutoff=0.7)
+        near += [one for one in words if word and one.startswith(word) and one not in near]
+        raise FindingUnknown(name=word, similar=tuple(near[:NEAREST]))
+    return frozenset(found)
+
+
+def chooser(select: Sequence[str], ignore: Sequence[str]) -> Callable[[str], bool]:
+    """Return what tells whether findings of a code are asked for.
+
+    ``select``: only these; ``ignore``: none of these, which is the stronger. Each word is as for
+    `codes_of`, which raises `FindingUnknown`.
+    """
+    left = frozenset[str]().union(*map(codes_of, ignore))
+    if not select:
+        return lambda code: code not in left
+    chosen = frozenset[str]().union(*map(codes_of, select)) - left
+    return chosen.__contains__
+
+
+_KEY: Final = attrgetter("sort_key")
+
+
+class Examined(NamedTuple):
+    """The name of a skill and all that is found in it, the worst first."""
+
+    name: str
+    findings: Sequence[Diagnostic]
+
+
+class Examiner:
+    """Examines folders below ``root``, in the order of a walk.
+
+    ``source``: the one whose folder ``root`` is. What its last sync found in a folder is found
+    again where its files, as they are read now, have the stored hash, and were looked through by
+    the rules of today. That is believed of a database in a file which nobody but this user can
+    have written: the rows of a server, and of a file that others may write, are theirs.
+    """
+
+    def __init__(self, core: Core, root: str, source: Source | None) -> None:
+        self._root = root
+        self._limits = core.settings.limits
+        self._dialects = core.dialects
+        self._mark = mark_of(core.dialects)
+        self._recent = Recent()
+        self._known: Iterator[StoredFindings] = iter(())
+        if source is not None and not core.host and is_ours_alone(core.backend.path):
+            self._known = stored_findings(core.reader, source.id)
+        self._next = next(self._known, None)
+
+    def examine(self, found: ScannedFolder) -> Examined:
+        """Return what there is to say of a folder."""
+        known = self._known_of(found)
+        if known is not None and (examined := self._again(found, known)) is not None:
+            return examined
+        reading = read_folder(
+            self._root, found, self._limits, {}, dialects=self._dialects, recent=self._recent
+        )
+        data, document = reading.data, reading.document
+        if data is None or document is None:
+            return Examined(found.name, reading.findings)
+        tidy = untidy(data, document) if document.usable else ()
+        return Examined(document.name, _with(reading.findings, tidy, found.document))
+
+    def _known_of(self, found: ScannedFolder) -> StoredFindings | None:
+        """Return what is stored of a folder, if it may hold by what the walk says of it."""
+        here = position(found.folder)
+        while self._next is not None and self._next.position < here:
+            self._next = next(self._known, None)
+        known = self._next
+        if known is None or known.position != here or not is_current(known.fingerprint, self._mark):
+            return None
+        told = [one for one in known.findings if one.code in WALK_CODES]
+        if sorted(told, key=_KEY) != sorted(found.problems, key=_KEY):
+            return None
+        # Of more than is looked through, a sync that read a part of it anew looked at other parts.
+        return known if sum(file.size for file in found.files) <= MAX_SKILL_BYTES else None
+
+    def _again(self, found: ScannedFolder, known: StoredFindings) -> Examined | None:
+        """Return what was found before, if each byte is as it was then."""
+        hashed = hash_files(self._root, found, {}, self._limits)
+        now = tree_hash(found, hashed.hashes)
+        if hashed.data is None or now is None or now != known.tree_hash:
+            return None
+        tidy: Iterable[Diagnostic] = ()
+        if is_perhaps_untidy(hashed.data):
+            document = parse_document(hashed.data, folder_name=found.name, dialects=self._dialects)
+            tidy = untidy(hashed.data, document)
+        elif known.front_matter is not None:
+            tidy = untidy_tags(json.loads(known.front_matter), known.tags.split("\n"))
+        return Examined(known.name, _with(known.findings, tidy, found.document))
+
+
+def _with(
+    findings: Sequence[Diagnostic], tidy: Iterable[Diagnostic], document: str | None
+) -> Sequence[Diagnostic]:
+    """Add what only a check looks for, which is about the document."""
+    more = [replace(one, path=document) for one in tidy]
+    return sorted([*findings, *more], key=_KEY)
+
+
+_FIELDS: Final = attrgetter("code", "severity", "message", "line", "fix", "path")
+
+
+@dataclass(frozen=True, slots=True)
+class Checked(Value):
+    """The findings about one skill, the worst first; ``path`` is its folder.
+
+    ``root`` is the folder from which it was reached by handles; empty where nothing was read.
+    """
+
+    KEYS: ClassVar = ("name", "path", "findings")
+
+    name: str
+    path: str
+    findings: Sequence[Diagnostic]
+    root: str = ""
+
+
+class _Packed(NamedTuple):
+    name: str
+    path: str
+    root: str
+    findings: bytes
+
+
+class Checks(Sequence[Checked]):
+    """Skills that were checked, by name. Each is made anew when it is asked for.
+
+    Of a hundred thousand skills there are a million findings, most of which say nearly the same.
+    """
+
+    def __init__(self, checked: Iterable[Checked]) -> None:
+        self._packed = sorted(map(_pack, checked))
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+    @overload
+    def __getitem__(self, index: int) -> Checked: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Checked]: ...
+    def __getitem__(self, index: int | slice) -> Checked | list[Checked]:
+        if isinstance(index, slice):
+            return list(map(_unpack, self._packed[index]))
+        return _unpack(self._packed[index])
+
+
+def _pack(one: Checked) -> _Packed:
+    findings = zlib.compress(json.dumps(list(map(_FIELDS, one.findings))).encode(), 1)
+    return _Packed(one.name, one.path, one.root, findings)
+
+
+def _unpack(one: _Packed) -> Checked:
+    findings = [Diagnostic(*facts) for facts in json.loads(zlib.decompress(one.findings).decode())]
+    return Checked(one.name, one.path, findings, one.root)
 
 
 def check(
@@ -140,7 +351,7 @@ def _target(core: Core, target: str) -> Iterator[Checked]:
         raise
     if not is_here(core, stored.host, stored.root):
         # Its folder is on another machine, which found this when it synced.
-        findings = stored_findings(core.reader, stored.id)
+        findings = findings_of(core.reader, stored.id)
         yield Checked(stored.skill.name, stored.path, findings)
     else:
         yield from _check_below(core, stored.root, stored.folder, stored.path, alone=True)

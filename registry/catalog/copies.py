@@ -1,11 +1,10 @@
-"""Names in several places: the same files, differing ones, and the same text under other names."""
+"""Copies and near-duplicates: names in several places, and the same text under other names."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
-from registry.catalog.alike import gathered
 from registry.catalog.resolve import resolve
 from registry.db.interface import Reader
 from registry.db.read.search import (
@@ -16,8 +15,29 @@ from registry.db.read.search import (
     skills_sharing_names,
 )
 from registry.db.read.skills import StoredSkill, by_place
-from registry.document.likeness import are_alike, fit, unpacked
+from registry.document.minhash import Sketch, are_alike, fit, keys, unpacked
 from registry.model import Skill
+
+
+def gathered(ids: Sequence[int], sketches: Mapping[int, bytes]) -> dict[int, list[int]]:
+    """Return the ids that keep a place, in order, each with those that are alike it."""
+    kept: dict[int, list[int]] = {}
+    holders: list[dict[bytes, int]] = [{} for _ in keys(fit(None))]
+    known: dict[int, Sketch] = {}
+    for one in ids:
+        data = fit(sketches.get(one))
+        its_keys = list(zip(holders, keys(data), strict=True))
+        found = dict.fromkeys([held[key] for held, key in its_keys if key in held])
+        mine = unpacked(data)
+        better = next((other for other in found if are_alike(mine, known[other])), None)
+        if better is not None:
+            kept[better].append(one)
+            continue
+        kept[one], known[one] = [], mine
+        for held, key in its_keys:
+            held.setdefault(key, one)
+    return kept
+
 
 Relation = Literal["identical", "differing", "alike"]
 

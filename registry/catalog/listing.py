@@ -76,7 +76,7 @@ def opened(
         if not core.reader.keeps_writers_out:
             yield found
             return
-        found = found.held()
+        found = found.loaded()
     yield found
 
 

@@ -16,7 +16,7 @@ from registry.db.read.search import same_files_as
 from registry.db.read.skills import StoredSkill
 from registry.disk.files import IsLink, open_home, read_inside
 from registry.disk.paths import ROOT, is_safe_relative
-from registry.disk.scanned import ScannedFolder, inaccessible
+from registry.disk.walk import ScannedFolder, inaccessible
 from registry.errors import (
     FileNotFoundInSkill,
     NotUtf8,
@@ -29,8 +29,8 @@ from registry.errors import (
     SkillNotFound,
 )
 from registry.model import Diagnostic, Document, Parameter, SkillDetail, Status
-from registry.sync.owned import is_here
 from registry.sync.refresh import refresh
+from registry.sync.sources import is_here
 
 TRIES: Final = 3
 """How often a skill that keeps changing hands is looked up again."""

@@ -5,9 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
 from registry.catalog.reading import check_path, detail
-from registry.changes.context import ChangeContext
-from registry.changes.locking import under_lock
-from registry.changes.protocol import carry_out, new_entry, new_operation
+from registry.changes.commit import commit, new_entry, new_operation, under_lock
+from registry.changes.state import ChangeContext
 from registry.core import Core
 from registry.db.read.skills import StoredSkill, folder_of_name
 from registry.disk.atomic import Place, exists
@@ -17,7 +16,7 @@ from registry.document.names import check_new_name
 from registry.document.render import render_document
 from registry.errors import InvalidName, RegistryError, SkillExists, SkillNotFound, UsageProblem
 from registry.model import Parameter, SkillDetail, Source
-from registry.sync.target import target_of_new, target_source
+from registry.sync.sources import target_of_new, target_source
 from registry.text import utc_now
 
 
@@ -52,7 +51,7 @@ def create_skill(
     except ValueError as error:
         raise UsageProblem(message=f"The skill can't be written: {error}.") from error
     texts = {**files, "SKILL.md": text.encode()}
-    return told(core, create_files(core, home, name, name, texts, is_free=True))
+    return detail_after(core, create_files(core, home, name, name, texts, is_free=True))
 
 
 def create_files(
@@ -73,7 +72,7 @@ def create_files(
     of a skill that comes back; ``is_free``: the source was asked, and has none of this name. Raises
     `SkillExists` where the folder is taken or, of a new skill,
     the source has one of that name, `OutsideSkill`, `ChangeRefused`, and
-    what `protocol.carry_out` raises.
+    what `commit.commit` raises.
     """
     for path in (folder, *files):
         check_path(path)
@@ -90,19 +89,19 @@ def create_files(
             new = stage_files(staged, {path: (files[path], path in executable) for path in files})
             facts = {"new": new, "uid": uid, "created_at": created_at}
             entry = new_entry(context, number, "create", folder, **facts)
-        return carry_out(context, entry, name)
+        return commit(context, entry, name)
 
-    return found_after(under_lock(core, source.id, change), folder)
+    return stored_after(under_lock(core, source.id, change), folder)
 
 
-def found_after(stored: StoredSkill | None, folder: str) -> StoredSkill:
+def stored_after(stored: StoredSkill | None, folder: str) -> StoredSkill:
     """Return the skill that a change left. Raises `SkillNotFound` where there is none any more."""
     if stored is None:
         raise SkillNotFound(folder)
     return stored
 
 
-def told(core: Core, stored: StoredSkill) -> SkillDetail:
+def detail_after(core: Core, stored: StoredSkill) -> SkillDetail:
     """Return everything of a skill that was changed; where it can't be read again, what is known.
 
     What was committed is done, also where somebody removes it in this moment.

@@ -9,9 +9,7 @@ from difflib import unified_diff
 from stat import S_ISREG
 from typing import ClassVar
 
-from registry.catalog.check import check
-from registry.catalog.checked import Checked
-from registry.catalog.codes import chooser
+from registry.catalog.check import Checked, check, chooser
 from registry.changes.update import update_files
 from registry.core import Core
 from registry.db.read.skills import StoredSkill, by_place
@@ -21,8 +19,8 @@ from registry.disk.files import digest, open_home, read_below
 from registry.disk.paths import is_below, join
 from registry.disk.swap import OLD, put_in_place
 from registry.disk.walk import Walk
+from registry.document.autofix import MENDABLE, Wanted, mend
 from registry.document.frontmatter import LINE
-from registry.document.mend import MENDABLE, Wanted, mend
 from registry.errors import ChangeRefused, RegistryError, SkillChangedOnDisk
 from registry.model import Value
 from registry.sync.sources import own_sources

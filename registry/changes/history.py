@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from registry.catalog.reading import CurrentSkill, unusable
 from registry.catalog.resolve import resolve
-from registry.changes.foreign import check_foreign
+from registry.changes.untrusted import check_untrusted
 from registry.core import Core
 from registry.db.read.history import (
     Revision,
@@ -18,6 +18,7 @@ from registry.db.read.history import (
 )
 from registry.db.read.history import content as stored_content
 from registry.db.read.skills import StoredSkill
+from registry.db.read.sources import is_admin
 from registry.disk.paths import ROOT, check_paths, join
 from registry.document.differing import difference
 from registry.errors import (
@@ -30,12 +31,10 @@ from registry.errors import (
     SkillNotFound,
 )
 from registry.model import Origin, SkillFile, Source
-from registry.sync.owned import check_writable
-from registry.sync.sources import find, own_sources
-from registry.sync.target import target_source
+from registry.sync.sources import check_admin, check_writable, find, own_sources, target_source
 
 if TYPE_CHECKING:
-    from registry.changes.copied import Which
+    from registry.changes.commit import Which
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +255,7 @@ class History:
         """Raise `SkillHeld` where what came from elsewhere has security errors."""
         runs = {file.path for file in wanted.files if file.executable}
         url = f"{origin.url}#{origin.ref}" if origin.ref else origin.url
-        check_foreign(self.core, wanted.name, files, runs, url=url)
+        check_untrusted(self.core, wanted.name, files, runs, url=url)
 
     def _kept(self, of: Revision, file: SkillFile, limit: int) -> bytes | None:
         """Return a file's bytes, ``limit`` at most; None: they are not stored.
@@ -301,3 +300,22 @@ def _missing(core: Core, handle: str) -> Tombstone | None:
     except RegistryError:
         return None
     return None
+
+
+def prune(
+    core: Core, *, keep: int = 20, before: str | None = None, as_admin: bool = False
+) -> tuple[int, int]:
+    """Forget revisions beyond the newest ``keep`` of each skill, seen before a time.
+
+    The current one stays. On a server only those of this role's sources on this host are forgotten,
+    and contents, which all share, by an admin only; ``as_admin``: those of all. Returns how many
+    revisions, and contents that only they had, went. Raises `AdminNeeded`.
+    """
+    from registry.db.write.history import prune
+
+    if as_admin:
+        check_admin(core)
+    host = None if as_admin or not core.host else core.host
+    contents_too = host is None or is_admin(core.reader)
+    with core.writer.transaction() as connection:
+        return prune(connection, keep=keep, before=before, host=host, contents_too=contents_too)

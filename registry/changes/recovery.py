@@ -1,8 +1,8 @@
-"""Bring a change to one of its ends: the table of RELIABILITY, then the database follows the disk.
+"""Bring a change to one of its ends on disk (`disk.swap`); then the database follows the disk.
 
 The same code ends a change that went well, one that failed, and one whose process died, so each
-of its branches is used every day. Only what this user signed comes here (`pending`), and every path
-follows from the source, the folder in it and the number of the change.
+of its branches is used every day. Only what this user signed comes here (`unfinished`), and every
+path follows from the source, the folder in it and the number of the change.
 """
 
 import secrets
@@ -14,10 +14,17 @@ from typing import TypeAlias
 
 from sqlalchemy import Connection
 
-from registry.changes.context import ChangeContext, open_swap
-from registry.changes.made import made_change
-from registry.changes.pending import recorded, signed_entry
-from registry.changes.state import META, OWNER, RECORD, open_if_there
+from registry.changes.state import (
+    META,
+    OWNER,
+    RECORD,
+    ChangeContext,
+    open_if_there,
+    open_swap,
+    recorded,
+    signed_entry,
+)
+from registry.changes.undo_record import made_change
 from registry.db.audit_context import audit_context
 from registry.db.read.history import stored_hashes
 from registry.db.read.journal import JournalEntry
@@ -37,9 +44,8 @@ from registry.disk.paths import join
 from registry.disk.swap import TREE, Swap, unknown_in
 from registry.disk.walk import Walk
 from registry.errors import SkillInaccessible
-from registry.sync.folder import Previous, Reading, make_version, read_folder
 from registry.sync.installed import mark_installed
-from registry.sync.recent import Recent
+from registry.sync.reading import Previous, Reading, Recent, make_version, read_folder
 from registry.text import utc_now, utc_text
 
 Change: TypeAlias = tuple[ChangeContext, JournalEntry]
@@ -53,7 +59,7 @@ def recover(context: ChangeContext) -> int:
     found = []
     for number in context.state.operations():
         # Nearly always there is nothing, and that is seen without waiting for other writers.
-        entry = recorded(context.core, context.source, context.state, context.seal, number)
+        entry = recorded(context.core, context.source, context.state, context.signer, number)
         if entry is not None:
             found.append(entry)
     with audit_context(command=""):  # these changes belong to the command that died
@@ -217,15 +223,15 @@ def _unanswered(entry: JournalEntry, reason: str) -> SkillInaccessible:
 
 def sweep(context: ChangeContext) -> None:
     """Clear away what this user's changes of this database staged and never wrote down."""
-    state, seal = context.state, context.seal
+    state, signer = context.state, context.signer
     for number in state.operations():
         operation = open_if_there(state.ops, number)
         if operation is None:
             continue
         with operation:
-            if seal.read(Place(operation, OWNER), "staging", number) is None:
+            if signer.read(Place(operation, OWNER), "staging", number) is None:
                 continue
-            entry = signed_entry(context.source, context.core.host, state, seal, number)
+            entry = signed_entry(context.source, context.core.host, state, signer, number)
             if entry is not None and not _is_over(context, entry):
                 continue
         _clear(context, number)
@@ -237,7 +243,7 @@ def sweep(context: ChangeContext) -> None:
         if kept is None:
             continue
         with kept:
-            ours = seal.read(Place(kept, META), "trash", number) is not None
+            ours = signer.read(Place(kept, META), "trash", number) is not None
             is_empty = is_gone(Place(kept, TREE))
         if ours and is_empty:
             with suppress(OSError):

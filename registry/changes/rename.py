@@ -4,11 +4,9 @@ import os
 from dataclasses import replace
 
 from registry.catalog.reading import check_path, read_document
-from registry.changes.context import ChangeContext
-from registry.changes.create import found_after, told
-from registry.changes.locking import under_lock
-from registry.changes.protocol import carry_out_together, new_entry, new_operation
-from registry.changes.state import new_numbers
+from registry.changes.commit import commit_together, new_entry, new_operation, under_lock
+from registry.changes.create import detail_after, stored_after
+from registry.changes.state import ChangeContext, new_numbers
 from registry.changes.trash import refuse_nested
 from registry.changes.update import Edits, base_of, stage_folder, update_files
 from registry.core import Core
@@ -28,7 +26,7 @@ from registry.errors import (
 )
 from registry.model import SkillDetail
 from registry.sync.installed import LOCK, lock_of
-from registry.sync.owned import check_own
+from registry.sync.sources import check_own
 
 
 def rename_skill(
@@ -59,8 +57,8 @@ def rename_skill(
         raise ChangeRefused(path=base.path, reason=str(error)) from error
     edits = {} if changed == data else {base.document or "SKILL.md": changed}
     if last == name:
-        return told(core, update_files(core, base, edits) if edits else base)
-    return told(core, move(core, base, f"{above}{slash}{name}", edits))
+        return detail_after(core, update_files(core, base, edits) if edits else base)
+    return detail_after(core, move(core, base, f"{above}{slash}{name}", edits))
 
 
 def _refuse_pulled(base: StoredSkill, name: str) -> None:
@@ -77,7 +75,7 @@ def move(core: Core, base: StoredSkill, folder: str, edits: Edits) -> StoredSkil
 
     The skill keeps its history and its ``created_at``. Raises `SkillExists` if something is at
     ``folder``, `SkillChangedOnDisk`, `ChangeRefused` for a folder that holds other skills, and as
-    `protocol.carry_out_together`.
+    `commit_together`.
     """
     check_path(folder)
 
@@ -100,6 +98,6 @@ def move(core: Core, base: StoredSkill, folder: str, edits: Edits) -> StoredSkil
         with new_operation(context, second):
             gone = new_entry(context, second, "delete together", base.folder, base=staged.base)
         ref = base.skill.ref
-        return carry_out_together([(context, made), (context, gone)], [ref, ref])[0]
+        return commit_together([(context, made), (context, gone)], [ref, ref])[0]
 
-    return found_after(under_lock(core, base.source_id, change), folder)
+    return stored_after(under_lock(core, base.source_id, change), folder)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from registry.core import Core
 from registry.errors import RoleNotFound, UsageProblem
-from registry.sync.owned import check_admin
+from registry.sync.sources import check_admin
 
 if TYPE_CHECKING:
     from registry.db.postgres.rights import Right, RoleRights

@@ -4,23 +4,40 @@ It lies beside the root, on the same file system, and is made at the first chang
 scan skills folders and must never find a staged or deleted skill there. Whoever can write around a
 source can put something of that name there, too: only what is this user's alone is used, opened by
 handles without following a link.
+
+And the context of a change: its source, the open folders, the lock, and what signs for it.
 """
 
 import errno
 import os
 import re
 import secrets
-from contextlib import ExitStack, suppress
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, fields
 from stat import S_ISDIR
-from typing import Final, Self
+from typing import Final, Self, get_args
 
+from registry.changes.signer import Signer
+from registry.core import Core
+from registry.db.read import journal
 from registry.db.read.history import GROUP_DIGITS
+from registry.db.read.journal import JournalEntry, Kind
+from registry.db.read.sources import list_sources
 from registry.disk.atomic import Place, is_gone, open_named, write_file
 from registry.disk.beneath import Folder
 from registry.disk.locks import FileLock
-from registry.disk.paths import STATE_SUFFIX
+from registry.disk.paths import ROOT, STATE_SUFFIX, is_safe_relative
 from registry.disk.private import NotOurs, open_own_folder
-from registry.errors import ChangeRefused, SkillInaccessible
+from registry.disk.swap import TREE, Swap
+from registry.errors import (
+    ChangeRefused,
+    RegistryError,
+    RootMissing,
+    SkillInaccessible,
+)
+from registry.model import Source
+from registry.sync.sources import check_ours, check_writable, is_here
 
 NUMBER: Final = re.compile("[0-9a-f]{16}")
 """What operations are called, and what they put into the trash."""
@@ -177,3 +194,115 @@ def _may_be_ours(path: str) -> bool:
     except OSError:
         return False
     return S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid() and not facts.st_mode & 0o077
+
+
+LOCK_SECONDS: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeContext:
+    """The source that is changed, its root and its state folder, open, and what signs for it.
+
+    ``roots``: those of all sources of this host.
+    """
+
+    core: Core
+    source: Source
+    roots: tuple[str, ...]
+    root: Folder
+    state: StateFolder
+    signer: Signer
+
+    @classmethod
+    @contextmanager
+    def locked(
+        cls, core: Core, source_id: int, *, inside: Collection[str] = ()
+    ) -> "Iterator[Self]":
+        """Open a source to change it, with the lock of its state folder held.
+
+        ``inside``: the roots that have their state folder in them. Raises `SourceElsewhere`,
+        `SourceNotYours`, `OwnFileUnusable`, `SkillInaccessible`, and `ChangeRefused` when the lock
+        stays taken, or something can't be had or is not ours.
+        """
+        known = list_sources(core.reader, counted=False)
+        source = next(one for one in known if one.id == source_id)
+        check_ours(core, source)
+        check_writable(source)
+        roots = tuple(one.path for one in known if is_here(core, one.host, one.path))
+        signer = Signer.of(core, source.path)
+        try:
+            root = Folder.open(source.path)
+        except FileNotFoundError as error:
+            # It is not made: what it was on may only be away, and would hide what is made now.
+            reason = "the source's folder is not there"
+            raise RootMissing(path=source.path, reason=reason) from error
+        except OSError as error:
+            raise refusal(source.path, error) from error
+        within = True if source.path in inside else None
+        with root, StateFolder.make(source.path, inside=within) as state, state.lock() as lock:
+            try:
+                taken = lock.acquire(LOCK_SECONDS)
+                if taken:
+                    lock.sign("change")
+            except OSError as error:
+                raise refusal(error.filename or source.path, error) from error
+            if not taken:
+                reason = f"another process ({lock.owner()}) is changing this source"
+                raise ChangeRefused(path=source.path, reason=reason)
+            yield cls(core, source, roots, root, state, signer)
+
+
+def refusal(path: str, error: OSError) -> RegistryError:
+    """Return the error for a disk that refused before anything was published."""
+    return ChangeRefused(path=path, reason=error.strerror or str(error))
+
+
+@contextmanager
+def open_swap(context: ChangeContext, entry: JournalEntry) -> Iterator[Swap]:
+    """Open the folders that a change moves something between."""
+    area, number, tree = entry.staged.split("/")
+    home = {"ops": context.state.ops, "trash": context.state.trash}[area]
+    with ExitStack() as stack:
+        live = open_place(stack, context.root, entry.target)
+        staged = open_place(stack, home, f"{number}/{tree}")
+        yield Swap(live, staged, entry.base, entry.new)
+
+
+def recorded(
+    core: Core, source: Source, state: StateFolder, signer: Signer, number: str
+) -> JournalEntry | None:
+    """Return a change that we signed when it began, where the journal agrees."""
+    entry = signed_entry(source, core.host, state, signer, number)
+    return entry if entry is not None and journal.is_journalled(core.reader, entry) else None
+
+
+def signed_entry(
+    source: Source, host: str, state: StateFolder, signer: Signer, number: str
+) -> JournalEntry | None:
+    """Return a change as we signed it when it began; None: there is no such record."""
+    operation = open_if_there(state.ops, number)
+    if operation is None:
+        return None
+    with operation:
+        facts = signer.read(Place(operation, RECORD), "change", number)
+    if facts is None or facts.keys() != {field.name for field in fields(JournalEntry)}:
+        return None
+    entry = JournalEntry(**facts)
+    return entry if _is_whole(entry, source, host, number) else None
+
+
+def _is_whole(entry: JournalEntry, source: Source, host: str, number: str) -> bool:
+    """Tell whether an entry is one that we make of a change in this source."""
+    area, _, rest = entry.staged.partition("/")
+    kept, _, tree = rest.partition("/")
+    return (
+        (entry.id, entry.host, entry.source_id, entry.root)
+        == (number, host, source.id, source.path)
+        and entry.kind in get_args(Kind)
+        and (entry.folder == ROOT or is_safe_relative(entry.folder))
+        and is_safe_relative(entry.target)
+        and area in {"ops", "trash"}
+        and NUMBER.fullmatch(kept) is not None
+        and (area == "trash" or kept == number)
+        and tree == TREE
+    )

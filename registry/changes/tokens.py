@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from registry.catalog.visibility.decisions import personality as personality_of
-from registry.changes.signed import Seal
+from registry.changes.signer import Signer
 from registry.core import Core
 from registry.db.read.access import SIGNED, StoredToken, all_tokens, by_hash
 from registry.errors import DatabaseProblem, TokenNotFound, UsageProblem
@@ -94,8 +94,8 @@ class Tokens:
             used_at=None,
             signature="",
         )
-        seal = Seal.of(self._core)
-        row = row._replace(signature=seal.sign("token", row.number, _signed(row)))
+        signer = Signer.of(self._core)
+        row = row._replace(signature=signer.sign("token", row.number, _signed(row)))
         with self._core.writer.transaction() as connection:
             add_token(connection, row)
         return _token(row), shown
@@ -150,10 +150,12 @@ class Tokens:
             record_use(connection, token.number, utc_now())
 
     def _is_ours(self, row: StoredToken) -> bool:
-        seal = Seal.known(self._core)
-        if seal is None or not all(isinstance(value, str) for value in (row.number, row.signature)):
+        signer = Signer.known(self._core)
+        if signer is None or not all(
+            isinstance(value, str) for value in (row.number, row.signature)
+        ):
             return False
-        return seal.signed("token", row.number, _signed(row), row.signature)
+        return signer.signed("token", row.number, _signed(row), row.signature)
 
 
 def _signed(row: StoredToken) -> dict[str, object]:

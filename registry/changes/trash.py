@@ -3,13 +3,18 @@
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 
-from registry.catalog.links import links_to
-from registry.changes.context import ChangeContext
-from registry.changes.copied import Which, change_together, with_copies
-from registry.changes.create import found_after
-from registry.changes.locking import under_lock
-from registry.changes.protocol import carry_out, new_entry, new_operation
-from registry.changes.state import META, open_place
+from registry.catalog.why import links_to
+from registry.changes.commit import (
+    Which,
+    change_together,
+    commit,
+    new_entry,
+    new_operation,
+    under_lock,
+    with_copies,
+)
+from registry.changes.create import stored_after
+from registry.changes.state import META, ChangeContext, open_place
 from registry.changes.trashed import NOTED, Trashed, list_trash, note_of
 from registry.changes.update import base_of, compare, not_as_stored
 from registry.core import Core
@@ -37,7 +42,7 @@ def delete(
 
     ``copies``: which of its copies go with it, all or none. Raises `SkillChangedOnDisk` unless
     ``force``, `ChangeRefused` for the root of a source and for a folder that holds other skills,
-    `UsageProblem`, and what `protocol.carry_out` raises.
+    `UsageProblem`, and what `commit.commit` raises.
     """
     base = base_of(core, stored, if_hash, force=force)
     group = with_copies(core, base, copies, force=force)
@@ -56,7 +61,7 @@ def delete(
 
         def change(context: ChangeContext) -> Trashed:
             entry, trashed = _stage(context, base, None if force else base)
-            carry_out(context, entry, base.skill.ref)
+            commit(context, entry, base.skill.ref)
             return trashed
 
         trashed = under_lock(core, base.source_id, change)
@@ -122,7 +127,7 @@ def restore(core: Core, trashed: Trashed, number: str | None = None) -> StoredSk
 
     ``number``: of the change, where several are made together. Raises `SkillExists` where its
     folder is taken, `ChangeRefused` where the trash no longer holds it, and what
-    `protocol.carry_out` raises.
+    `commit.commit` raises.
     """
 
     def change(context: ChangeContext) -> StoredSkill | None:
@@ -145,13 +150,13 @@ def restore(core: Core, trashed: Trashed, number: str | None = None) -> StoredSk
                 uid=trashed.uid,
                 created_at=trashed.created_at,
             )
-        stored = carry_out(context, entry, trashed.name)
+        stored = commit(context, entry, trashed.name)
         with suppress(OSError):  # it is back; what is left is removed by the next change
             remove_tree(Place(context.state.trash, trashed.id))
         return stored
 
     source_id = _source_ids(core)[trashed.source]
-    return found_after(under_lock(core, source_id, change), trashed.folder)
+    return stored_after(under_lock(core, source_id, change), trashed.folder)
 
 
 def empty_trash(core: Core, chosen: Sequence[Trashed] | None = None) -> int:
@@ -161,7 +166,7 @@ def empty_trash(core: Core, chosen: Sequence[Trashed] | None = None) -> int:
     for trashed in chosen:
 
         def change(context: ChangeContext, trashed: Trashed = trashed) -> None:
-            if note_of(context.seal, context.state.trash, trashed.id) is None:
+            if note_of(context.signer, context.state.trash, trashed.id) is None:
                 raise ChangeRefused(path=trashed.path, reason="the trash holds it no more")
             # Out of the trash in one step: what is removed by half must not look restorable.
             with new_operation(context) as (number, operation):
@@ -198,6 +203,6 @@ def _write_note(context: ChangeContext, trashed: Trashed) -> None:
     trash = context.state.trash
     with make_folder(Place(trash, trashed.id), 0o700) as kept:
         facts = {key: getattr(trashed, key) for key in NOTED}
-        context.seal.write(Place(kept, META), "trash", trashed.id, facts)
+        context.signer.write(Place(kept, META), "trash", trashed.id, facts)
         kept.sync()
     trash.sync()

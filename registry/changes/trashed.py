@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from registry.changes.signed import Seal
+from registry.changes.signer import Signer
 from registry.changes.state import META, StateFolder, open_if_there
 from registry.core import Core
 from registry.disk.atomic import Place, is_gone
@@ -95,9 +95,9 @@ def _kept(core: Core, source: Source) -> tuple[list[tuple[int, Trashed]], list[s
         if state is None:
             return ours, foreign
         with state:
-            seal = Seal.known(core, source.path)
+            signer = Signer.known(core, source.path)
             for entry in state.trash.entries():
-                facts = None if seal is None else note_of(seal, state.trash, entry.name)
+                facts = None if signer is None else note_of(signer, state.trash, entry.name)
                 path = state.trash.path_of(entry.name)
                 if facts is not None:
                     more = {"id": entry.name, "source": source.name, "path": f"{path}/{TREE}"}
@@ -108,13 +108,13 @@ def _kept(core: Core, source: Source) -> tuple[list[tuple[int, Trashed]], list[s
     return ours, foreign
 
 
-def note_of(seal: Seal, trash: Folder, number: str) -> dict[str, str] | None:
+def note_of(signer: Signer, trash: Folder, number: str) -> dict[str, str] | None:
     """Return what we signed of a deleted folder that is there; None: nothing that we did."""
     kept = open_if_there(trash, number)
     if kept is None:
         return None
     with kept:
-        facts = seal.read(Place(kept, META), "trash", number)
+        facts = signer.read(Place(kept, META), "trash", number)
         if facts is None or is_gone(Place(kept, TREE)) or facts.keys() != set(NOTED):
             return None
     return dict(facts) if is_safe_relative(facts["folder"]) else None

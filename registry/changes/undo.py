@@ -10,10 +10,10 @@ from typing import Final, Self
 from registry.catalog.copies import copies_of
 from registry.catalog.reading import CurrentSkill
 from registry.changes import trash
-from registry.changes.copied import Which
+from registry.changes.commit import Which
 from registry.changes.history import History
 from registry.changes.rename import move
-from registry.changes.signed import Seal
+from registry.changes.signer import Signer
 from registry.changes.state import StateFolder, new_numbers
 from registry.changes.trashed import Trashed, list_trash
 from registry.changes.update import Edits
@@ -312,9 +312,9 @@ def _held(core: Core) -> dict[str, Trashed]:
 def _signed(core: Core, known: Mapping[str, Source]) -> list[RecordedChange]:
     """Return the changes that this user made in known sources, the latest first."""
     found: list[RecordedChange] = []
-    seals = {name: Seal.known(core, source.path) for name, source in known.items()}
+    signers = {name: Signer.known(core, source.path) for name, source in known.items()}
     for change in last_changes(core.reader, core.host):
-        seal, facts = seals.get(change.source), facts_of(change)
-        if seal is not None and seal.signed("undo", change.number, facts, change.signature):
+        signer, facts = signers.get(change.source), facts_of(change)
+        if signer is not None and signer.signed("undo", change.number, facts, change.signature):
             found.append(change)
     return found

@@ -9,12 +9,17 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from registry.catalog.reading import CurrentSkill, check_path, detail, read_document
-from registry.changes.context import ChangeContext
-from registry.changes.copied import Which, change_together, with_copies
-from registry.changes.create import found_after, told
-from registry.changes.locking import under_lock
-from registry.changes.protocol import carry_out, new_entry, new_operation
-from registry.changes.state import open_place
+from registry.changes.commit import (
+    Which,
+    change_together,
+    commit,
+    new_entry,
+    new_operation,
+    under_lock,
+    with_copies,
+)
+from registry.changes.create import detail_after, stored_after
+from registry.changes.state import ChangeContext, open_place
 from registry.core import Core
 from registry.db.read.journal import JournalEntry, Kind
 from registry.db.read.skills import StoredSkill
@@ -35,8 +40,8 @@ from registry.disk.walk import Walk
 from registry.document.edit import EditImpossible, edit_document
 from registry.errors import ChangeRefused, NotUtf8, RegistryError, SkillChangedOnDisk, SkillMissing
 from registry.model import Parameter, SkillDetail
-from registry.sync.hashing import whole_hash
-from registry.sync.owned import check_own
+from registry.sync.reading import whole_hash
+from registry.sync.sources import check_own
 
 USUAL: Final = 0o644
 """The mode of a new file."""
@@ -87,7 +92,7 @@ def update_skill(
     if not edits:
         return detail(core, CurrentSkill.of_stored(core, stored).stored)
     given: dict[str, Any] = {"if_hash": if_hash, "force": force, "copies": copies}
-    return told(core, update_files(core, stored, edits, **given))
+    return detail_after(core, update_files(core, stored, edits, **given))
 
 
 def update_files(
@@ -107,7 +112,7 @@ def update_files(
     ``executable``: which files can be executed; the others keep what they were. ``copies``: which
     of the skill's copies are changed, too, all or none. One file is swapped by itself, several go
     in one step with a copy of the whole folder. Raises `OutsideSkill`, `ChangeRefused`,
-    `UsageProblem`, and what `protocol.carry_out` raises.
+    `UsageProblem`, and what `commit.commit` raises.
     """
     for path in edits:
         check_path(path)
@@ -119,18 +124,18 @@ def update_files(
             return stage_folder(context, one, edits, one, executable, number)
 
         changed = change_together(core, group, staged)
-        made = [found_after(now, one.folder) for now, one in zip(changed, group, strict=True)]
+        made = [stored_after(now, one.folder) for now, one in zip(changed, group, strict=True)]
         return made[-1]
 
     def change(context: ChangeContext) -> StoredSkill | None:
         check = None if force else base
         if len(edits) > 1:
             entry = stage_folder(context, base, edits, check, executable)
-            return carry_out(context, entry, base.skill.ref)
+            return commit(context, entry, base.skill.ref)
         ((path, data),) = edits.items()
         return _update_file(context, base, path, data, check, executable.get(path))
 
-    return found_after(under_lock(core, base.source_id, change), base.folder)
+    return stored_after(under_lock(core, base.source_id, change), base.folder)
 
 
 def base_of(core: Core, stored: StoredSkill, if_hash: str | None, *, force: bool) -> StoredSkill:
@@ -204,7 +209,7 @@ def _update_file(
     }
     kind = kinds[before is not None, data is not None]
     entry = new_entry(context, number, kind, base.folder, target=target, base=before, new=new)
-    return carry_out(context, entry, base.skill.ref)
+    return commit(context, entry, base.skill.ref)
 
 
 def stage_folder(

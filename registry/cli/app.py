@@ -98,8 +98,8 @@ def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int
         console.error(f"{error} {hint(error, arguments)}".rstrip())
         if isinstance(error, SkillNotFound):
             with suppress(RegistryError, ValueError), session:
-                if told := _whereabouts(session, error):
-                    console.note(escape.text(told))
+                if message := _whereabouts(session, error):
+                    console.note(escape.text(message))
         return exit_status(error)
     known = _nowhere(error) or _damage(session, error)
     if known is not None:
@@ -121,8 +121,8 @@ def _whereabouts(session: Session, error: SkillNotFound) -> str:
     registry, name = session.registry, error.facts["name"]
     if not registry.sources():
         return "The registry is empty: 'skill-registry sync FOLDER' fills it."
-    told = unsynced(registry, name)
-    return told or (trashed(registry, name) if type(error) is SkillNotFound else "")
+    message = unsynced(registry, name)
+    return message or (trashed(registry, name) if type(error) is SkillNotFound else "")
 
 
 def _nowhere(error: Exception) -> UsageProblem | None:

@@ -53,7 +53,7 @@ def _completer(
 
 def codes(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Offer the codes of findings."""
-    from registry.catalog.codes import all_codes
+    from registry.catalog.check import all_codes
 
     return sorted(code for code in all_codes() if code.startswith(incomplete))
 

@@ -41,7 +41,7 @@ def _place(path: str, line: int | None) -> str:
     return escape.line(f"{path}:{line}: " if line else f"{path}: ")
 
 
-def tell_security(console: Console, ref: str, found: "Diagnostic | SecurityFinding") -> None:
+def report_security(console: Console, ref: str, found: "Diagnostic | SecurityFinding") -> None:
     """Print a security finding of a remote skill on stderr."""
     said = f"{ref}: {found.severity} {found.code}: {found.message}"
     console.note(escape.prose(said), formatting.SEVERITY_STYLES[found.severity])

@@ -11,6 +11,7 @@ from registry.cli import escape
 from registry.disk.links import real_path
 from registry.model import DOCUMENT_NAMES
 from registry.settings import data_folder
+from registry.sync.installed import lock_of
 from registry.text import quoted
 
 if TYPE_CHECKING:
@@ -34,11 +35,11 @@ def _several_skills(error: errors.RegistryError) -> str:
     said = "--skill NAME takes one of them, --all takes all."
     if not error.facts["held"]:
         return said
-    way = _trusting(error.facts["source"], error.facts["path"])
+    way = trusting(error.facts["source"], error.facts["path"])
     return f"{said} What is quarantined has security errors: {way}"
 
 
-def _trusting(source: str, address: str | None) -> str:
+def trusting(source: str, address: str | None = None) -> str:
     """Return which commands show the security errors of a source, and trust it."""
     source = quote(escape.line(source))
     known = f"skill-registry sync {quote(escape.line(address))} && " if address else ""
@@ -48,7 +49,7 @@ def _trusting(source: str, address: str | None) -> str:
 
 def _skill_held(error: errors.RegistryError) -> str:
     if error.facts["source"] is not None:
-        return _trusting(error.facts["source"], error.facts["address"])
+        return trusting(error.facts["source"], error.facts["address"])
     if error.facts["url"] is not None:
         name, url = (quote(escape.line(error.facts[one])) for one in ("name", "url"))
         way = f"skill-registry import {url} --skill {name} --trust"
@@ -235,8 +236,8 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
     ``arguments``: the command line, for hints that repeat it with another option.
     """
     if isinstance(error, errors.LockMissing | errors.NotPulled):
-        if told := _for_all_projects(error, arguments):
-            return told
+        if again := _for_all_projects(error, arguments):
+            return again
         if "--remove" in arguments:
             return "'skill-registry list --agent AGENT' shows what it has."
     if type(error) in {errors.SourceElsewhere, errors.SourceNotYours} and "pull" in arguments:
@@ -245,8 +246,8 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
         return (
             f"Pull its skills by their names, as they were synced there. To list them, run: {names}"
         )
-    if isinstance(error, errors.SourceReadOnly) and (told := _installed_copy(arguments)):
-        return told
+    if isinstance(error, errors.SourceReadOnly) and (way := _installed_copy(arguments)):
+        return way
     found = _HINTS.get(type(error), "")
     if not isinstance(found, str):
         return found(error)
@@ -265,6 +266,9 @@ def unsynced(registry: "SkillRegistry", name: str) -> str:
         found = registry.why(path)[0]
         if found.ref is None:
             reason = found.reasons[0]
+            if lock_of(real_path(path)) is not None:
+                way = f"skill-registry diff {quote(path)} --upstream"
+                return f"There is {path}, which pull installed. To compare it, run: {way}"
             said = "it is not synced yet" if reason.code == "not-synced" else reason.message
             return f"There is {path}, but {said}" + (f"; {reason.fix}" if reason.fix else ".")
         if os.path.realpath(path) != path:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from registry.install.targets import InstallResult, Target
 
 _TELLING: Final = {
+    "behind": "is behind",
     "edited": "was edited there",
     "failed": "was not pulled",
     "gone": "was not pulled",
@@ -37,7 +38,7 @@ def explain(
     ``again``: the command that updates the installed skills.
     """
     from registry.install.lockfile import read_lock
-    from registry.install.plan import EQUAL
+    from registry.install.plan import BEHIND_TOO, EQUAL, QUARANTINED
     from registry.install.provenance import UNLESS_FORCED
 
     edited = [one for one in done if one.state == "edited" and one.reason != EQUAL]
@@ -46,13 +47,18 @@ def explain(
     for one in done:
         if one.reason is not None and one.state in _TELLING:
             ref, reason = escape.line(one.ref), escape.text(one.reason).rstrip(".")
-            way = _way_out(session, one.ref) if one.state == "failed" else ""
-            told = "was left alone" if one.reason == EQUAL else _TELLING[one.state]
-            told = "was not pulled, as no pull made what is there" if one in foreign else told
-            session.console.note(f"{ref} {told}: {reason}. {way}".rstrip())
+            way = _way_out(session, one.ref) if one.state in {"failed", "behind"} else ""
+            message = "was left alone" if one.reason == EQUAL else _TELLING[one.state]
+            message = "can't be pulled" if one.reason == QUARANTINED else message
+            message = "was not pulled, as no pull made what is there" if one in foreign else message
+            session.console.note(f"{ref} {message}: {reason}. {way}".rstrip())
     states = {one.state for one in done if one.reason != EQUAL}
+    outdated = [one for one in done if one.state == "behind" or BEHIND_TOO in (one.reason or "")]
+    if outdated:
+        shown = _named(target, outdated[0]) if len(outdated) == 1 else "NAME"
+        session.console.note(f"To see what is new: skill-registry diff {shown} --upstream")
     if "check" in doing:
-        if "behind" in states:
+        if any(one.state == "behind" and one.reason is None for one in done):
             session.console.note(f"To bring what is behind up to date: {again}")
         return
     if len(edited) > len(foreign):
@@ -69,12 +75,12 @@ def explain(
         session.console.note("--force puts what was asked for in the place of what lies there.")
 
 
-def tell_origins(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:
+def report_origins(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:
     """Print for each installed skill its source, or its address and commit; then further folders.
 
     A name that looks like the name of another skill gets a warning.
     """
-    from registry.catalog.similar import imitated, look_alikes
+    from registry.catalog.resolve import imitated, look_alikes
     from registry.install.lockfile import NAME, read_lock
 
     new = [os.path.basename(one.path) for one in done if one.state in {"added", "updated"}]
@@ -101,7 +107,7 @@ def _elsewhere(target: "Target", locked: "Mapping[str, Locked]", folders: Sequen
     for folder in folders:
         if folder in locked:
             entry = locked[folder]
-            for one in target.laid(entry.agents, entry.mode, folder)[1:]:
+            for one in target.install_paths(entry.agents, entry.mode, folder)[1:]:
                 named.setdefault("Linked" if one.is_link else "Copied", {})[one.named] = None
     return "".join(
         f"{how} into {', '.join(map(escape.line, paths))}. " for how, paths in sorted(named.items())
@@ -116,6 +122,16 @@ def _origin(entry: "Locked") -> str:
     return f"{place} at {formatting.commit(commit)}" if commit else place
 
 
+def _named(target: "Target", one: "InstallResult") -> str:
+    """Return how a command names an installed skill: by its ref in the project, else its path."""
+    from registry.install.targets import Target
+
+    with suppress(OSError):  # the current folder is gone
+        if target == Target.project(os.getcwd()):
+            return quote(escape.line(one.ref))
+    return quote(escape.line(one.path))
+
+
 def _way_out(session: Session, ref: str) -> str:
     """Return how to trust a skill, if it is quarantined; else empty."""
     from registry.catalog.resolve import resolve
@@ -127,7 +143,7 @@ def _way_out(session: Session, ref: str) -> str:
     return ""
 
 
-def tell_pulled(session: Session, since: str) -> None:
+def report_pulled(session: Session, since: str) -> None:
     """Print how to remove skills installed since a time (UTC) that `undo` doesn't know."""
     from registry.install.history import remembered_pulls
     from registry.install.lockfile import pulled_at
@@ -145,7 +161,7 @@ def tell_pulled(session: Session, since: str) -> None:
                 )
 
 
-def tell_fetched(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:
+def report_fetched(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:
     """Print for each remote source of checked skills which version they were compared with.
 
     Its remote may have a newer one by now, as a check fetches nothing. To fetch it comes after what
@@ -170,7 +186,7 @@ def tell_fetched(session: Session, target: "Target", done: "Sequence[InstallResu
             )
 
 
-def tell_strange(session: Session, target: "Target") -> None:
+def report_strange(session: Session, target: "Target") -> None:
     """Print the addresses of the lock whose current version is unknown."""
     from registry.install.provenance import strange_addresses
 

@@ -258,7 +258,7 @@ def draw_facts(console: Console, facts: Iterable[tuple[str, str]]) -> Iterator[s
             yield f"{label.lower()}\t{escape.line(value)}"
 
 
-def tell_left_out(session: "Session", chosen: Filters, does: str) -> None:
+def report_left_out(session: "Session", chosen: Filters, does: str) -> None:
     """Print on stderr how many skills of other projects are left out.
 
     ``does``: what ``--all`` does with them.
@@ -270,7 +270,7 @@ def tell_left_out(session: "Session", chosen: Filters, does: str) -> None:
         session.console.note(f"{left}; --all {does} {them}.")
 
 
-def tell_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool) -> None:
+def report_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool) -> None:
     """Explain on stderr why nothing is listed and what to do next.
 
     ``narrowed``: the request has limits beside the filters.
@@ -295,8 +295,8 @@ def tell_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool) -
     elif not registry.list(Filters(all=True), limit=1).total:
         note("The registered sources hold no skills. 'skill-registry sync' reads them again.")
     elif unknown := list(_unknown(registry, chosen)):
-        for told in unknown:
-            note(told)
+        for message in unknown:
+            note(message)
     elif narrowed or chosen not in (Filters(), Filters(all=True)):
         others = 0 if narrowed else _hidden(registry, chosen)
         do, them = ("that is", "it") if others == 1 else ("that are", "them")

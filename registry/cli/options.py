@@ -270,7 +270,7 @@ def target_of(to: str | None, *, is_global: bool) -> "Target":
     return Target.project(_here())
 
 
-def tell_project(session: Session, target: "Target", to: str | None = None) -> None:
+def report_project(session: Session, target: "Target", to: str | None = None) -> None:
     """Print the project of a command, unless it is about all projects or the folder ``to``."""
     if to is None and not target.is_global:
         session.console.note(f"Project: {escape.line(target.path)}", "dim")

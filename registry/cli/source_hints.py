@@ -8,7 +8,7 @@ from registry.cli import escape, formatting
 from registry.cli.session import Session
 
 
-def tell_nesting(session: Session, targets: Iterable[str]) -> None:
+def report_nesting(session: Session, targets: Iterable[str]) -> None:
     """Print on stderr which skills of other sources the new sources contain."""
     from registry.sync.sources import nesting
 
@@ -34,9 +34,9 @@ def tell_nesting(session: Session, targets: Iterable[str]) -> None:
             session.console.note(note)
 
 
-def tell_project(session: Session, targets: Iterable[str], before: Collection[str]) -> None:
+def report_project(session: Session, targets: Iterable[str], before: Collection[str]) -> None:
     """Print on stderr which new sources, not in ``before``, look like those of a project."""
-    from registry.sync.places import project_of, resolved
+    from registry.sync.sources import project_of, resolved
 
     known = {one.path: one.name for one in session.registry.own_sources()}
     for target in targets:

@@ -57,9 +57,9 @@ def forget(backend: Backend, path: str) -> None:
 
 
 def former_addresses(backend: Backend) -> dict[str, str]:
-    """Return the folders on this host that this user added at other addresses of a database.
+    """Return folders that this user added on this host at other addresses of a database.
 
-    With the address, as it is shown, at which each was added last.
+    The value is the address without secrets, the one used last.
     """
     found: list[tuple[int, str, str]] = []
     with (
@@ -84,10 +84,10 @@ def address_of(identity: str) -> str:
 
 
 def adopt_copied(source: Backend, target: Backend) -> list[Source]:
-    """Remember the sources of this user on this machine in a copy of a registry; return them.
+    """Remember this user's sources on this machine also for a copy of a registry; return them.
 
-    Those are the sources that this user syncs in the ``source``, too: of a server those that were
-    added or adopted here, of a file all, unless others can write it. Raises `OwnFileUnusable`.
+    For a copy from a server: sources that were added or adopted here. From a file: all, unless
+    others can write the file. Raises `OwnFileUnusable`.
     """
     if not target.host or not (source.host or is_ours_alone(source.path)):
         return []
@@ -106,7 +106,7 @@ def adopt_copied(source: Backend, target: Backend) -> list[Source]:
 
 @contextmanager
 def _place(backend: Backend, path: str, *, make: bool = False) -> Iterator[tuple[Place, bytes]]:
-    """Open the folder of what is remembered; yields the place for a path, and what it holds."""
+    """Open the folder of remembered sources; yields the place for a path, and its content."""
     facts = {"database": backend.identity, "host": backend.host, "path": path}
     data = json.dumps(facts, sort_keys=True).encode()
     name = hashlib.sha256(data).hexdigest()

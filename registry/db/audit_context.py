@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_CLIENT: Final = 200
-"""Characters of what a client calls itself."""
+"""Maximum length of a client's name, in characters."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
 
 PAGE: Final = 500
-"""Rows that are held in memory at once; of contents, which are up to 16 MiB each, a tenth."""
+"""Number of rows in memory at once; of contents, which are up to 16 MiB each, a tenth."""
 
 _LIVE: Final = "(SELECT id FROM skills WHERE live = 1)"
 

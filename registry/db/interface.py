@@ -82,14 +82,14 @@ def storable(parameters: Sequence[object]) -> list[object]:
 
 
 class Pattern(NamedTuple):
-    """Words that stand one after the other; ``prefix``: the last one may go on."""
+    """Adjacent words; ``prefix``: the last one may be longer."""
 
     words: tuple[str, ...]
     prefix: bool = False
 
 
 IndexPart: TypeAlias = Literal["heads", "bodies"]
-"""Where words are: in name, tags and description of skills, or in the texts below them."""
+"""The two indexes: name, tags and description of skills; and their bodies."""
 
 Part: TypeAlias = Literal["name", "tags", "description", "body"]
 """A part of a skill: three of its head, and the text below."""
@@ -100,14 +100,14 @@ IndexQuery: TypeAlias = tuple[IndexPart, Sequence[Pattern]]
 """A question: which texts match any of the patterns."""
 
 Condition: TypeAlias = tuple[str, Sequence[object]]
-"""SQL on skills ``s`` and sources ``src`` with its values, as `filters.where` makes it."""
+"""SQL on skills ``s`` and sources ``src`` with its values, as `read.listing.where` makes it."""
 
 
 class SearchTerms(NamedTuple):
     """The words of a query, from which `catalog.search.rank` chooses by their counts.
 
-    ``typed``: words with what may stand for each that nobody has; ``compounds`` count where heads
-    have them; ``lay`` and ``foreign`` are other words for what was typed.
+    ``typed``: words, each with a prefix to try if no skill has it. ``compounds`` count if heads
+    have them. ``lay`` and ``foreign`` are other words for the typed ones.
     """
 
     typed: Sequence[tuple[Pattern, Pattern | None]]
@@ -117,10 +117,11 @@ class SearchTerms(NamedTuple):
 
 
 class SearchLimits(NamedTuple):
-    """How many texts are counted; how many words are looked for in bodies, of how many texts.
+    """Limits of a search.
 
-    ``heads``: what more bodies have than are counted is looked for if fewer heads have it.
-    ``half``: after so many others, a place in a list is worth half.
+    ``counted``: texts that are counted for a word. ``words``: words looked for in bodies, in at
+    most ``texts`` texts. ``heads``: a word that more bodies have than are counted is looked for
+    only if fewer heads have it. ``half``: the constant k of reciprocal rank fusion, k / (k + rank).
     """
 
     counted: int
@@ -133,7 +134,7 @@ class SearchLimits(NamedTuple):
 class HitMetadata(NamedTuple):
     """What comes with a hit: precedence of its source, sketch, head."""
 
-    strength: Precedence
+    precedence: Precedence
     sketch: bytes | None
     head: str | None
 
@@ -214,14 +215,14 @@ class SyncLock(Protocol):
 
 
 WRITE_SECONDS = 30.0
-"""How long a writer waits for its turn. Turns are short: a sync takes many."""
+"""Seconds that a writer waits for other writers. Transactions are short: a sync has many."""
 
 
 class Writer(ABC):
-    """Writes to the database that ``path`` names; ``host`` is the machine whose sources are ours.
+    """Writes to the database at ``path``; ``host`` is the machine whose sources are ours.
 
-    Whoever writes holds a lock until the end of the transaction: SQLite's file lock, or an
-    advisory lock of PostgreSQL. So a transaction sees what all earlier ones did.
+    A transaction holds a lock until its end, SQLite's file lock or a table lock of PostgreSQL, so
+    it sees all earlier ones.
     """
 
     def __init__(self, path: str, host: str, engine: "Engine") -> None:
@@ -233,10 +234,11 @@ class Writer(ABC):
     def transaction(
         self, wait: float | None = None, *, quiet: bool = False
     ) -> "Iterator[Connection]":
-        """Run a block as one transaction: committed at its end, rolled back when it raises.
+        """Run a block as one transaction: committed at its end, rolled back if it raises.
 
         ``wait``: seconds to wait for other writers, `WRITE_SECONDS` by default. ``quiet``: on a
-        server writers take no turns, and readers are not told: for rows that none of them looks at.
+        server, without the lock of writers and without telling readers; only for rows that no
+        reader looks at.
 
         Raises `DatabaseProblem` and its subclasses.
         """
@@ -254,15 +256,15 @@ class Writer(ABC):
         return None
 
     def update_statistics(self) -> None:  # noqa: B027  # a file has nothing to do
-        """Let the database take note that much is different now."""
+        """Update the planner's statistics after large changes."""
 
     def close(self) -> None:
-        """Give back what the engine holds."""
+        """Close the engine's connections."""
         self._engine.dispose()
 
     @abstractmethod
     def _begun(self, wait: float, *, quiet: bool) -> "AbstractContextManager[Connection]":
-        """Return a transaction, begun after what must be held and done before."""
+        """Take the lock and begin a transaction."""
 
     @abstractmethod
     def _translate(self, error: "DBAPIError", wait: float) -> RegistryError:
@@ -272,7 +274,7 @@ class Writer(ABC):
 T = TypeVar("T")
 
 MAX_REMEMBERED: Final = 100
-"""Answers that a thread keeps (`Reader.remembered`)."""
+"""Number of results that a thread caches (`Reader.remembered`)."""
 
 UsageRow: TypeAlias = tuple[int | str | None, ...]
 """How often a skill was listed, found, read; when last each (None: not this time); where it is."""
@@ -369,10 +371,7 @@ class Reader(ABC):
 
     @property
     def empty(self) -> bool:
-        """Whether the database is not made yet; once it was, by whomever, it never is again.
-
-        Raises what `state` does.
-        """
+        """Whether the database does not exist yet. Raises what `state` does."""
         if self._empty:
             self._empty = self.state() is not State.CURRENT
         return self._empty
@@ -399,16 +398,16 @@ class Reader(ABC):
 
     @abstractmethod
     def stream(self, sql: str, parameters: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
-        """Yield the rows of a SELECT, without holding them all where that can be avoided."""
+        """Yield the rows of a SELECT, without holding all rows if possible."""
 
     def many(self, questions: "Sequence[Select]") -> list[list[tuple[Any, ...]]]:
         """Return the rows of each of several SELECTs, which all see one state."""
         with self.snapshot():
             return [self.rows(*question) for question in questions]
 
-    def pipeline(self, _question: Select) -> "Callable[[], list[tuple[Any, ...]]] | None":
-        """Queue this SELECT with the snapshot's next one. None: the backend doesn't pipeline."""
-        return None
+    def pipeline(self, question: Select) -> "Callable[[], list[tuple[Any, ...]]]":
+        """Queue this SELECT with the snapshot's next one, if the backend pipelines."""
+        return lambda: self.rows(*question)
 
     def finish(self) -> None:  # noqa: B027  # a file has nothing to wait for
         """End the snapshot with its next SELECT."""
@@ -424,7 +423,7 @@ class Reader(ABC):
         return self.stream(*question(self.visibility))
 
     def last_visibility(self) -> Visibility:
-        """Return the `visibility` as it was last, where one would wait to be told."""
+        """Return the last known `visibility`, to save a round trip."""
         return self.visibility
 
     def last_roots(self) -> list[str] | None:
@@ -514,7 +513,7 @@ class Backend(ABC):
 
     @property
     def writable(self) -> bool:
-        """Whether what is read may also be brought up to date."""
+        """Whether this process may write the database."""
         return True
 
     @abstractmethod

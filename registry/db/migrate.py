@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 LOGGERS: Final = ("alembic.runtime.migration", "alembic.runtime.plugins")
-"""Where Alembic tells each step, from its import on."""
+"""Loggers in which Alembic reports its steps."""
 
 UPGRADE_SECONDS: Final = 60.0
-"""How long to wait for another process that is upgrading the same database."""
+"""Seconds to wait for another process that upgrades the same database."""
 
 
 def migrations_folder() -> Path:
@@ -25,9 +25,9 @@ def migrations_folder() -> Path:
 
 
 def run_migrations(connection: "Connection") -> None:
-    """Bring the database of ``connection`` to the newest revision, inside its transaction.
+    """Upgrade the database of ``connection`` to the newest revision, inside its transaction.
 
-    What is kept beside the skills and follows from them all is worked out anew.
+    Then update shadowing, copies and refs of all skills.
     """
     from registry.db.write.names import refresh_names
 
@@ -45,9 +45,9 @@ def run_migrations(connection: "Connection") -> None:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Keep what Alembic tells in this thread out of the log of the program around us.
+    """Keep Alembic's reports in this thread out of the surrounding program's log.
 
-    Its own use of Alembic, in other threads and later, stays as it is.
+    The program's own use of Alembic, in other threads and later, is not affected.
     """
     ours = threading.get_ident()
 

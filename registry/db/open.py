@@ -29,7 +29,7 @@ _MANGLED: Final = re.compile(
     r"|(postgres(?:ql)?(?:\+\w+)?)/(?:/|[^/]*@)",
     re.IGNORECASE,
 )
-"""An address that lost a slash, at the beginning or below a folder; or one that lost its colon."""
+"""An address that lost a slash or its colon."""
 
 _SECRET: Final = re.compile(r":.*@|pass(?:word|wd)?\s*=|pwd\s*=", re.IGNORECASE | re.DOTALL)
 """Signs of a password in a broken address."""
@@ -40,9 +40,9 @@ def open_backend(
     settings: Settings,
     environ: Mapping[str, str] = os.environ,
 ) -> Backend:
-    """Return the database that is meant; None: what the environment says, else the default.
+    """Return the database at a path or address; None: from the environment, else the default.
 
-    Nothing is read or made yet. Raises `DatabaseProblem` for what can't be a database.
+    Nothing is read or made yet. Raises `DatabaseProblem` for an invalid path or address.
     """
     if path_or_url is None:
         path_or_url = environ.get("SKILL_REGISTRY_DB") or default_database()
@@ -63,16 +63,16 @@ def open_backend(
 
 
 def _is_of_a_server(scheme: str) -> bool:
-    from registry.db.postgres.address import SCHEMES  # nothing that a file needs
+    from registry.db.postgres.dialect import SCHEMES  # nothing that a file needs
 
     return scheme.lower() in SCHEMES
 
 
 def _passing() -> Backend:
-    """Return a database that goes when it is closed, or with this process.
+    """Return a temporary database, removed when it is closed or this process ends.
 
-    In memory each connection would have its own, and there are two lanes: it is a file that only
-    this user can read, in the folder for such.
+    It is a file that only this user can read: in memory each connection would have its own
+    database.
     """
     from shutil import rmtree
     from tempfile import mkdtemp
@@ -92,10 +92,10 @@ def _passing() -> Backend:
 
 
 def file_path(given: str) -> str:
-    """Return the absolute path that is meant. Raises `DatabaseProblem` for an address, or half one.
+    """Return the absolute path. Raises `DatabaseProblem` for an address, or half of one.
 
-    What begins like an address is none of a file: a file of such a name would hold a password in
-    it. An address that went through `Path` has lost a slash, or lies below a folder.
+    Text that begins like an address is not a path: a file of such a name would hold a password in
+    it. An address that went through `Path` has lost a slash, or is below a folder.
     """
     path = given
     if given.startswith(_SQLITE):
@@ -127,7 +127,7 @@ def _is_encodable(path: str) -> bool:
 
 def engine_at(url: str) -> "Engine":
     """Return an engine for the address in alembic.ini."""
-    from registry.db.postgres.address import parse_url
+    from registry.db.postgres.dialect import parse_url
     from registry.db.postgres.writer import make_engine as make_server_engine
     from registry.db.sqlite.writer import make_engine
 

@@ -1,4 +1,4 @@
-"""What is stored (DESIGN.md, What is stored). Migrations build it; a test holds both together.
+"""The tables of the database. Migrations build them; a test holds both together.
 
 The views for people (docs/reference/sql-views.md) stand in the migrations that made them.
 
@@ -142,7 +142,7 @@ documents = Table(
     Column("indexed", Integer, nullable=False),
 )
 
-# What is kept of a text so that near copies are known; see `document.likeness`.
+# What is kept of a text so that near copies are known; see `document.minhash`.
 sketches = Table(
     "sketches",
     metadata,
@@ -266,7 +266,7 @@ gone = Table(
 Index("ix_gone_name", gone.c.name)
 
 # The last changes by the registry, for `undo`; `before` and `after` are tree hashes, of a pull the
-# JSON of `exchange.remembered`. Only what bears this user's `signature` is taken back, and only for
+# JSON of `install.history`. Only what bears this user's `signature` is taken back, and only for
 # that the host is kept.
 changes = Table(
     "changes",

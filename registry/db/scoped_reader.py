@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from registry.db.interface import Reader, Select, State
+from registry.db.interface import Reader, Select
 from registry.db.visibility import EVERYTHING, ProjectSource, Visibility, visibility_of
 from registry.disk.paths import is_below
 
@@ -18,6 +18,15 @@ _SOURCES = (
     "ORDER BY strength, id"
 )
 """Those of a host, and one that is a project's of any: whether there is one at all."""
+
+
+def _forwarded(name: str) -> Any:
+    """Return a method that calls the method ``name`` of the wrapped reader."""
+
+    def call(self: "ScopedReader", *arguments: Any, **more: Any) -> Any:
+        return getattr(self._reader, name)(*arguments, **more)
+
+    return call
 
 
 class ScopedReader(Reader):
@@ -114,25 +123,10 @@ class ScopedReader(Reader):
             for number, (rank, strength, path) in around.items()
         ]
 
-    def state(self) -> State:
-        """See `Reader`, as for all that follow."""
-        return self._reader.state()
-
-    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return all rows of a SELECT."""
-        return self._reader.rows(sql, parameters)
-
-    def many(self, questions: Sequence[Select]) -> list[list[tuple[Any, ...]]]:
-        """Return the rows of each of several SELECTs, which all see one state."""
-        return self._reader.many(questions)
-
-    def pipeline(self, question: Select) -> Callable[[], list[tuple[Any, ...]]] | None:
-        """Queue this SELECT with the snapshot's next one."""
-        return self._reader.pipeline(question)
-
-    def finish(self) -> None:
-        """End the snapshot with its next SELECT."""
-        self._reader.finish()
+    state, rows, stream = _forwarded("state"), _forwarded("rows"), _forwarded("stream")
+    many, page, version = _forwarded("many"), _forwarded("page"), _forwarded("version")
+    pipeline, finish = _forwarded("pipeline"), _forwarded("finish")
+    recalls, close = _forwarded("recalls"), _forwarded("close")
 
     def query_visible(self, question: Callable[[Visibility], Select]) -> list[tuple[Any, ...]]:
         """Return the rows of a SELECT that depends on the `visibility`.
@@ -162,24 +156,10 @@ class ScopedReader(Reader):
         self._known, seen = now, self._seen(now)
         return (rows, total) if seen == guess else self._reader.page(*question(seen))[:2]
 
-    def page(
-        self, page: Select, count: Select, along: Select | None = None
-    ) -> tuple[list[tuple[Any, ...]], int, list[tuple[Any, ...]]]:
-        """Return the rows of a page, what another SELECT counts, and what is asked along."""
-        return self._reader.page(page, count, along)
-
-    def stream(self, sql: str, parameters: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
-        """Yield the rows of a SELECT."""
-        return self._reader.stream(sql, parameters)
-
     @property
     def keeps_writers_out(self) -> bool:
         """True if readers block writers."""
         return self._reader.keeps_writers_out
-
-    def version(self) -> int | None:
-        """Return a number that changes with the database."""
-        return self._reader.version()
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -193,14 +173,6 @@ class ScopedReader(Reader):
             finally:
                 if is_outer:
                     self._local.kept = None
-
-    def close(self) -> None:
-        """Close the connections of all threads, for all viewpoints."""
-        self._reader.close()
-
-    def recalls(self, name: str) -> bool:
-        """Tell whether a result of this name is cached."""
-        return self._reader.recalls(name)
 
     def remembered(self, name: str, load: Callable[[Reader], T]) -> T:
         """Return what ``load`` made; ``name`` tells apart what depends on the `visibility`."""

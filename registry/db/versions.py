@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from registry.document.likeness import sketch
+from registry.document.minhash import sketch
 from registry.model import Diagnostic
 from registry.text import has_unspaced
 
 LEVEL = 1
-"""Of compression: the fastest takes a third of the time of the usual, for a tenth more bytes."""
+"""Level of compression: the fastest takes a third of the default's time for a tenth more bytes."""
 
 
 class Packed(NamedTuple):
-    """The bytes of a file as they are stored; ``packed``: compressed, where that is smaller."""
+    """The stored bytes of a file; ``packed``: compressed, if that is smaller."""
 
     hash: str
     size: int
@@ -32,10 +32,9 @@ def pack(content_hash: str, data: bytes) -> Packed:
 
 @dataclass(slots=True)
 class NewVersion:
-    """One version to be stored: ``columns`` of skills, and what hangs on it.
+    """A new version: ``columns`` of skills, and the rows that belong to it.
 
-    ``text`` is None where there is no readable document; ``contents`` are bytes of files to be
-    kept.
+    ``text`` is None without a readable document; ``contents``: bytes of files to store.
     """
 
     columns: dict[str, Any]

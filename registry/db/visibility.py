@@ -33,7 +33,7 @@ PRECEDENCE: Final = (
     "src.precedence, (SELECT min(o.id) FROM sources o "
     "WHERE coalesce(o.owner, '') = coalesce(src.owner, '')), src.strength"
 )
-"""The columns of a `Strength`; the number of an owner is that of its oldest source."""
+"""The columns of a `Precedence`; the number of an owner is that of its oldest source."""
 
 STRONGEST_FIRST: Final = (
     PRECEDENCE.replace("precedence,", "precedence DESC,") + ", s.source_id, s.position"
@@ -54,11 +54,11 @@ def precedes(one: str, other: str) -> str:
 
 
 class Precedence(NamedTuple):
-    """The precedence of a source that an admin set, its owner, and its rank among the owner's."""
+    """The precedence of a source: what an admin set, its owner, and its rank among the owner's."""
 
-    precedence: int = 0
+    admin: int = 0
     owner: int = 0
-    strength: int = 0
+    rank: int = 0
 
 
 class ProjectSource(NamedTuple):

@@ -1,6 +1,7 @@
-"""Which file system holds a path."""
+"""Which file system holds a path, and which run of the machine this is."""
 
 import os
+from pathlib import Path
 from typing import Final
 
 _REMOTE: Final = frozenset(
@@ -30,3 +31,14 @@ def file_system(path: str) -> str:
     except (OSError, ValueError):
         return ""
     return kind
+
+
+_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
+
+
+def this_boot() -> str | None:
+    """Return what tells this run of the machine from others; None: the system does not say."""
+    try:
+        return _BOOT.read_text().strip()
+    except OSError:
+        return None

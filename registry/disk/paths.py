@@ -84,7 +84,7 @@ def is_below(path: str, root: str) -> bool:
 def is_safe_relative(path: str) -> bool:
     """Tell whether ``path`` can name a file inside a skill's folder.
 
-    Absolute paths, ``..``, backslashes, drives and NUL are refused (CONVENTIONS, Attacks).
+    Absolute paths, ``..``, backslashes, drives and NUL are refused.
     """
     if not path or "\\" in path or "\0" in path or path.startswith("/") or path[1:2] == ":":
         return False

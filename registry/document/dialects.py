@@ -11,9 +11,8 @@ from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from registry.document.codes import finding
-from registry.document.findings import printable
-from registry.document.normalise import normalise
+from registry.document.fields import normalise
+from registry.document.findings import finding, printable
 from registry.document.yaml_text import MAX_NESTING, SURROGATES, Reading
 from registry.errors import DialectNotFound, DialectUnusable
 from registry.model import Diagnostic, JsonValue

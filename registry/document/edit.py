@@ -11,15 +11,29 @@ from dataclasses import asdict
 from dataclasses import fields as dataclass_fields
 from typing import Any, Final
 
-from registry.document import shapes, tables
-from registry.document.fields import Fields, Path, Places, Value
-from registry.document.fronts import EditImpossible, Front, newline_of
-from registry.document.normalise import DESCRIPTION, KIND, NAME, PARAMETERS, TAGS
+from registry.document import coerce
+from registry.document.fields import (
+    DESCRIPTION,
+    KIND,
+    NAME,
+    PARAMETERS,
+    TAGS,
+    Fields,
+    Path,
+    Places,
+    Value,
+)
+from registry.document.front_matter_editor import EditImpossible, Front, newline_of
+from registry.document.markdown import same_parameters
 from registry.document.parse import parse_text
-from registry.document.render import prose_text
-from registry.document.scalars import quoted, scalar, tag_text, tag_words, text_value
-from registry.document.sections import is_template, safe_text, with_description, with_parameters
-from registry.document.yaml_text import Reading
+from registry.document.render import (
+    is_template,
+    prose_text,
+    safe_text,
+    with_description,
+    with_parameters,
+)
+from registry.document.yaml_text import Reading, quoted, scalar, tag_text, tag_words, text_value
 from registry.model import Document, JsonValue, Parameter
 
 __all__ = ["EditImpossible", "edit_document"]
@@ -65,7 +79,7 @@ def edit_document(
     if body is not None:
         text = _with_body(text, document, body)
         document = _parse(text, folder_name)
-    if parameters is not None and not tables.same(document.parameters, parameters):
+    if parameters is not None and not same_parameters(document.parameters, parameters):
         text = _with_parameters(text, document, parameters)
         document = _parse(text, folder_name)
     if description is not None and (value := prose_text(description)) != document.description:
@@ -76,7 +90,7 @@ def edit_document(
         text = _with_tags(text, document, words, folder_name)
         wanted["tags"] = words
         document = _parse(text, folder_name)
-    if kind is not None and (word := shapes.one_text(kind)) != document.kind:
+    if kind is not None and (word := coerce.one_text(kind)) != document.kind:
         text = _with_kind(text, document, word or "", folder_name)
         wanted["kind"] = word
     places = _present(document, NAME) if name is not None and document.body != text else []
@@ -138,7 +152,7 @@ def _with_tags(text: str, document: Document, words: tuple[str, ...], folder: st
         return _added(text, document, "tags", quoted(tag_text(words)))
     main = next((place for place in places if place.filled), places[0])
     for place in places:
-        present = shapes.unique(_tags_of(place.value))
+        present = coerce.unique(_tags_of(place.value))
         keep = words if place is main else tuple(word for word in present if word in words)
         if keep != present:
             text = Front(text, document).set_words(place.path, keep)
@@ -148,8 +162,8 @@ def _with_tags(text: str, document: Document, words: tuple[str, ...], folder: st
 
 def _tags_of(value: JsonValue) -> Iterable[str]:
     try:
-        return tuple(shapes.tags(value))
-    except shapes.UnknownShape:
+        return tuple(coerce.tags(value))
+    except coerce.UnknownShape:
         raise EditImpossible("the tags have a shape that is not understood") from None
 
 
@@ -273,7 +287,7 @@ def _check(
     for field, value in wanted.items():
         if getattr(after, field) != value:
             raise EditImpossible(f"the new {field} would not be read back as given")
-    if parameters is not None and not tables.same(after.parameters, parameters):
+    if parameters is not None and not same_parameters(after.parameters, parameters):
         raise EditImpossible("the new parameters would not be read back as given")
     asked = [_PLACES[field] for field in wanted]
     if before.body == before.text and after.body != after.text:

@@ -1,15 +1,15 @@
-"""Look keys up in front matter, whatever their spelling and whoever's dialect they are of."""
+"""Front matter as canonical fields, whatever the spelling of its keys and its dialect."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
-from registry.document import shapes
-from registry.document.codes import finding
-from registry.document.findings import printable
+from registry.document import coerce
+from registry.document.dates import parse_date
+from registry.document.findings import finding, printable
 from registry.document.frontmatter import FOREIGN_KEYS
 from registry.document.yaml_text import Reading
-from registry.model import Diagnostic, JsonValue
+from registry.model import Diagnostic, JsonValue, Parameter
 
 _T = TypeVar("_T")
 Path: TypeAlias = tuple[str, ...]
@@ -57,7 +57,7 @@ class Fields:
             self._add("top-ethos", *top["ethos"])
         if "metadata" in top:
             name, value = top["metadata"]
-            value = shapes.from_json(value) if isinstance(value, str) else value
+            value = coerce.from_json(value) if isinstance(value, str) else value
             if self._add("metadata", name, value):
                 inner = self._sections["metadata"][1]
                 for key, section in _SECTIONS:
@@ -83,7 +83,7 @@ class Fields:
         for value in self.values(where):
             try:
                 result = shape(value.value)
-            except shapes.UnknownShape:
+            except coerce.UnknownShape:
                 self.unknown(value)
                 continue
             if result is not None:
@@ -92,7 +92,7 @@ class Fields:
 
     def words(self, where: Places, shape: Callable[[JsonValue], Iterator[str]]) -> tuple[str, ...]:
         """Return the words of the first value at ``where`` that has any."""
-        return self.read(where, lambda value: shapes.unique(shape(value)) or None) or ()
+        return self.read(where, lambda value: coerce.unique(shape(value)) or None) or ()
 
     def unknown(self, value: Value) -> None:
         """Note a value of a shape that nobody reads."""
@@ -111,7 +111,7 @@ class Fields:
     def _add(self, section: str, name: str, value: JsonValue, origin: Path = ()) -> bool:
         """Make the mapping ``value``, also one written as JSON text, a section to look in."""
         if isinstance(value, str):
-            value = shapes.from_json(value)
+            value = coerce.from_json(value)
         if isinstance(value, Mapping):
             self._sections[section] = ((*origin, name), folded(value))
         return isinstance(value, Mapping)
@@ -132,3 +132,163 @@ def _fold(key: str) -> str:
     """Return ``key`` without case and separators: `createdAt`, `created_at` and `Created-At`."""
     key = "".join(key.casefold().translate(_SEPARATORS).split()).lstrip("+")
     return FOREIGN_KEYS.get(key, key)
+
+
+# Where each field is read from, the strongest first: `section.key`, both folded (see `_fold`);
+# the section is empty at the top level, `claw` for OpenClaw by any of its names.
+NAME: Final = places(".name")
+DESCRIPTION: Final = places(".description")
+TAGS: Final = places(".tags metadata.tags hermes.tags claw.tags claw.keywords .keywords")
+KIND: Final = places(".kind top-ethos.kind ethos.kind metadata.kind .type")
+PARAMETERS: Final = places(".parameters")
+_CATEGORY: Final = places(".category metadata.category claw.category hermes.category .domain")
+_VERSION: Final = places("metadata.version .version")
+_AUTHOR: Final = places("metadata.author .author metadata.authors metadata.skillauthor .authors")
+_CREATED: Final = places(".createdat .created .dateadded .date metadata.createdat metadata.created")
+_REQUIRED_TOOLS: Final = places(
+    ".requiredtools top-ethos.requiredtools .ethosrequiredtools metadata.requiredtools "
+    "ethos.requiredtools metadata.ethosrequiredtools hermes.requirestools hermes.requiredtools"
+)
+_ALLOWED_TOOLS: Final = places(".allowedtools .tools")
+_LICENSE: Final = places(".license .licence metadata.license")
+_COMPATIBILITY: Final = places(".compatibility")
+_HIDDEN: Final = places(".disablemodelinvocation")
+
+
+def normalise(reading: Reading) -> tuple[dict[str, Any], list[Diagnostic]]:
+    """Return the canonical fields of a `Document` that ``reading`` gives, and findings.
+
+    ``name`` and ``description`` are left out where the front matter has none.
+    """
+    fields = Fields(reading)
+    found: dict[str, Any] = {
+        "kind": fields.read(KIND, coerce.one_text),
+        "category": fields.read(_CATEGORY, coerce.one_text),
+        "version": fields.read(_VERSION, coerce.one_text),
+        "author": fields.read(_AUTHOR, coerce.people),
+        "license": fields.read(_LICENSE, _free_text),
+        "compatibility": fields.read(_COMPATIBILITY, _free_text),
+        "tags": _tags(fields),
+        "created": _created(fields),
+        "required_tools": fields.words(_REQUIRED_TOOLS, coerce.names),
+        "allowed_tools": fields.words(_ALLOWED_TOOLS, coerce.tools),
+        "parameters": fields.read(PARAMETERS, _parameters) or (),
+        "hidden": fields.read(_HIDDEN, coerce.truth) is True,
+    }
+    for key, where in (("name", NAME), ("description", DESCRIPTION)):
+        if (value := next(fields.values(where), None)) and (text := _prose(fields, key, value)):
+            found[key] = text
+    return found, fields.findings
+
+
+def _tags(fields: Fields) -> tuple[str, ...]:
+    """Return the union of the tags at all places."""
+    words: dict[str, None] = {}
+    last: Value | None = None
+    long = 0
+    for value in fields.values(TAGS):
+        try:
+            for tag in coerce.tags(value.value):
+                last = value
+                if len(tag) > coerce.MAX_TAG_LENGTH:
+                    long += 1
+                else:
+                    words[tag] = None
+        except coerce.UnknownShape:
+            fields.unknown(value)
+    if last and (long or len(words) > coerce.MAX_TAGS):
+        message = (
+            f"only {coerce.MAX_TAGS} tags of at most {coerce.MAX_TAG_LENGTH} characters are kept"
+        )
+        fix = "keep the tags that people would look for"
+        fields.findings.append(finding("tags-over-limit", message, last.line, fix))
+    return tuple(words)[: coerce.MAX_TAGS]
+
+
+def _created(fields: Fields) -> str | None:
+    """Return the first date that can be read; if there is none, note the first that can't."""
+    unreadable: Value | None = None
+    for value in fields.values(_CREATED):
+        if isinstance(value.value, str):
+            if moment := parse_date(value.value):
+                return moment
+            unreadable = unreadable or value
+    if unreadable:
+        shown = printable(str(unreadable.value), 40)
+        message = f"`{printable('.'.join(unreadable.path), 40)}` is not a date: `{shown}`"
+        fix = "write e.g. `2026-01-15` or `2026-01-15T09:30:00Z`"
+        fields.findings.append(finding("date-unreadable", message, unreadable.line, fix))
+    return None
+
+
+def _prose(fields: Fields, key: str, value: Value) -> str:
+    """Return the name or the description as people read it."""
+    text = value.value
+    if not isinstance(text, str):
+        message = f"`{key}` is not text; it is read as text"
+        fix = "put the value in double quotes"
+        fields.findings.append(finding("value-shape", message, value.line, fix))
+        text = _source(text)
+    text = text.strip()
+    cleaned = coerce.CONTROL.sub("", text).strip()
+    if key == "name" and not cleaned.isprintable():
+        cleaned = " ".join(cleaned.split())
+    if cleaned != text:
+        message = f"`{key}` has control characters, which were left out"
+        fix = "delete them, and keep a name on one line"
+        fields.findings.append(finding("control-characters", message, value.line, fix))
+    return cleaned
+
+
+def _source(value: JsonValue) -> str:
+    """Return a list or mapping as it stood in the file, nearly: `[TODO]`, `{{name}}`."""
+    if isinstance(value, Mapping):
+        pairs = (
+            str(key) if item is None else f"{key}: {_source(item)}" for key, item in value.items()
+        )
+        return "{" + ", ".join(pairs) + "}"
+    if coerce.is_list(value):
+        return "[" + ", ".join(map(_source, value)) + "]"  # type: ignore[arg-type]
+    return "" if value is None else str(value)
+
+
+def _free_text(value: JsonValue) -> str | None:
+    if isinstance(value, str):
+        return coerce.CONTROL.sub("", value).strip() or None
+    return coerce.people(value)
+
+
+def _parameters(value: JsonValue) -> tuple[Parameter, ...]:
+    """Read parameters: a list of mappings, a JSON Schema, or a mapping by name."""
+    required: frozenset[str] = frozenset()
+    if isinstance(value, str):
+        value = coerce.from_json(value)
+    if isinstance(value, Mapping) and isinstance(value.get("properties"), Mapping):
+        listed = value.get("required")
+        required = frozenset(coerce.texts(listed) if coerce.is_list(listed) else ())
+        value = value["properties"]
+    if isinstance(value, Mapping):
+        items: list[tuple[str | None, JsonValue]] = list(value.items())
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        items = [(None, item) for item in value]
+    else:
+        raise coerce.UnknownShape
+    found: dict[str, Parameter] = {}
+    for key, item in items:
+        facts = item if isinstance(item, Mapping) else {"description": item}
+        name = key if key is not None else facts.get("name")
+        if not isinstance(name, str) or not name.strip():
+            raise coerce.UnknownShape
+        name = coerce.clean_line(name)
+        flag = facts.get("required")
+        found.setdefault(
+            name,
+            Parameter(
+                name=name,
+                type=coerce.one_text(facts.get("type")) or "string",
+                description=coerce.one_text(facts.get("description")) or "",
+                required=coerce.truth(flag) if isinstance(flag, str) else name in required,
+                default=facts.get("default"),
+            ),
+        )
+    return tuple(found.values())

@@ -1,10 +1,10 @@
-"""What the checks of a document share: the shape of their tables, and how they quote."""
+"""The findings that reading a SKILL.md can make, and how messages quote text."""
 
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from registry.model import Document, Severity
+from registry.model import Diagnostic, Document, Severity
 from registry.text import shorten
 
 NEAR: Final = 300
@@ -62,3 +62,57 @@ def key_lines(document: Document) -> Mapping[str, int]:
         if match := _KEY.match(line):
             lines.setdefault(match[1], number)
     return lines
+
+
+CODES: Final[Mapping[str, Rule]] = {
+    # The file itself.
+    "empty": Rule("error", "the file has no text"),
+    "not-utf8": Rule("error", "the file is not UTF-8"),
+    "not-text": Rule("error", "so many NUL bytes that the file is not text (or UTF-16)"),
+    "nul-characters": Rule("warning", "the file has NUL characters, which were left out"),
+    "byte-order-mark": Rule("info", "the file begins with a byte order mark"),
+    # Where the front matter begins and ends.
+    "front-matter-missing": Rule("warning", "there is no front matter"),
+    "front-matter-empty": Rule("warning", "the front matter has no keys"),
+    "front-matter-late": Rule("warning", "text or blank lines stand before the front matter"),
+    "front-matter-fenced": Rule("warning", "the front matter stands inside a code fence"),
+    "front-matter-not-opened": Rule("warning", "keys without an opening `---` line"),
+    "front-matter-not-closed": Rule("warning", "no closing `---` line of its own"),
+    "front-matter-too-large": Rule("error", "the front matter is over the limit"),
+    # What is refused (CONVENTIONS.md, "Attacks to expect").
+    "yaml-alias": Rule("error", "a YAML alias that repeats an anchor's value"),
+    "yaml-tag": Rule("error", "a custom YAML tag"),
+    "yaml-depth": Rule("error", "lists or mappings nested too deeply"),
+    # YAML that was repaired.
+    "yaml-duplicate-key": Rule("warning", "a key occurs twice; the first counts"),
+    "yaml-block-text": Rule("warning", "text on the line of `|` or `>`"),
+    "yaml-colon": Rule("warning", "a colon and a space in a value without quotes"),
+    "yaml-special-character": Rule("warning", "a value begins with a character special to YAML"),
+    "yaml-quotes": Rule("warning", "quotes that don't enclose the whole value"),
+    "yaml-escape": Rule("warning", "a backslash that YAML doesn't know in double quotes"),
+    "yaml-surrogates": Rule("warning", "a character written as two JSON escapes"),
+    "yaml-surrogate-lone": Rule("warning", "half of a character written as a JSON escape"),
+    "yaml-brackets": Rule("warning", "a value begins with a bracket but is not a list"),
+    "yaml-indentation": Rule("warning", "lines that are indented wrongly, or by tabs"),
+    "yaml-list": Rule("warning", "a list that is not valid YAML"),
+    "yaml-stray-line": Rule("warning", "a line that is not `key: value`"),
+    "yaml-key-without-colon": Rule("warning", "a key without its colon"),
+    "yaml-too-many-keys": Rule("warning", "broken YAML with more keys than are repaired"),
+    "control-characters": Rule("warning", "control characters, which were left out"),
+    # What the keys say.
+    "name-missing": Rule("warning", "no name; the folder's or the title's is taken"),
+    "description-from-body": Rule("warning", "no description; the body's first words are taken"),
+    "description-missing": Rule("error", "no description, and no body to take one from"),
+    "value-shape": Rule("warning", "a key has a value of a shape that can't be read"),
+    "date-unreadable": Rule("info", "a date that can't be read"),
+    "tags-over-limit": Rule("warning", "more tags, or longer ones, than are kept"),
+    # What a dialect of a package makes of them.
+    "dialect-read": Rule("info", "a dialect of a package read what others may not know"),
+    "dialect-failed": Rule("warning", "a dialect of a package failed"),
+}
+"""All codes of `parse_document`; documentation is made from this table."""
+
+
+def finding(code: str, message: str, line: int | None, fix: str) -> Diagnostic:
+    """Return the `Diagnostic` of ``code`` at ``line`` of the skill file, counted from 1."""
+    return Diagnostic(code, CODES[code].severity, message, line, fix)

@@ -4,13 +4,12 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any, Final
 
-from registry.document.codes import finding
 from registry.document.dates import parse_date
 from registry.document.dialects import Dialects, fill
-from registry.document.findings import printable
+from registry.document.fields import normalise
+from registry.document.findings import finding, printable
 from registry.document.frontmatter import Split, ends_early, split, split_loosely
 from registry.document.markdown import Template, first_paragraph, has_template, read_template
-from registry.document.normalise import normalise
 from registry.document.repair import repair, salvage
 from registry.document.yaml_text import SURROGATES, Broken, Reading, Refused, read_mapping
 from registry.model import Diagnostic, Document

@@ -1,19 +1,108 @@
-"""Make a new SKILL.md that every client can load, the strict ones too.
+"""Write a SKILL.md that every client can load, and its Markdown sections."""
 
-The fields of the specification stand at the top, everything else as texts below `metadata`
-(CONVENTIONS.md, "Writing"). What was written is read again before it is returned.
-"""
-
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from registry.document import shapes, tables
+from registry.document import coerce
 from registry.document.dates import parse_date
+from registry.document.markdown import (
+    NO_PARAMETERS,
+    Section,
+    find_table,
+    read_sections,
+    read_template,
+    same_parameters,
+    table,
+)
 from registry.document.parse import parse_text
-from registry.document.scalars import quoted, scalar, tag_text, tag_words, text_value
-from registry.document.sections import safe_text, with_parameters
+from registry.document.yaml_text import quoted, scalar, tag_text, tag_words, text_value
 from registry.model import Parameter
 from registry.text import is_encodable
+
+_STRUCTURE: Final = re.compile(r"^([ \t]*)(?=#|```|~~~|<!--)", re.MULTILINE)
+_PLACEHOLDER: Final = re.compile(r"(?i)[_*(]*(?:none|no parameters|n/a|-)[_*).]*")
+
+
+def find_section(body: str, title: str) -> Section | None:
+    """Return the first section of ``body`` below `## title`, which is the one that is read."""
+    sections = (section for section in read_sections(body) if section.depth == 2)  # noqa: PLR2004
+    return next((section for section in sections if section.title.casefold() == title), None)
+
+
+def with_description(body: str, description: str, newline: str) -> str | None:
+    """Return ``body`` with another text below `## Description`; None where that can't be done."""
+    section = find_section(body, "description")
+    if section is None or None in section.lines:
+        return None
+    rows = [line for line in section.lines if line and line.text.strip()]
+    start = rows[0].start if rows else section.text
+    end = rows[-1].start + len(rows[-1].text.rstrip()) if rows else start
+    more = "" if rows else newline
+    return body[:start] + description.replace("\n", newline) + more + body[end:]
+
+
+def safe_text(text: str) -> str:
+    """Return ``text`` with its own headings, fences and comments escaped, so it stays in place."""
+    return _STRUCTURE.sub(r"\1\\", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def with_parameters(body: str, parameters: Sequence[Parameter], newline: str) -> str:
+    """Return ``body`` with ``parameters`` in the table below `## Parameters`.
+
+    A missing section is added before `## Implementation`, else where it is read. The rest stays.
+    """
+    section = find_section(body, "parameters")
+    if section is None:
+        return _with_section(body, table(parameters, newline), newline) if parameters else body
+    span = _table(section) or _placeholder(section)
+    if span is None:
+        start = section.text
+        after = body[start:].lstrip(" \t")
+        more = newline if not after or after.startswith(("\n", "\r")) else newline * 2
+        lead = newline if body[:start].endswith(("\n", "\r")) else newline * 2
+        return body[:start] + lead + table(parameters, newline) + more + body[start:]
+    return body[: span[0]] + table(parameters, newline) + body[span[1] :]
+
+
+def is_template(body: str) -> bool:
+    """Tell whether ``body`` has the title of miniclaw's template."""
+    return read_template(body).name is not None
+
+
+def _table(section: Section) -> tuple[int, int] | None:
+    """Return where the table that is read begins and ends."""
+    lines = [line for line in section.lines if line]
+    if (found := find_table([line.text for line in lines])) is None:
+        return None
+    last = lines[found[1] - 1]
+    return lines[found[0]].start, last.start + len(last.text)
+
+
+def _placeholder(section: Section) -> tuple[int, int] | None:
+    """Return where the words stand that say that there are none, if nothing else does."""
+    lines = [line for line in section.lines if line is None or line.text.strip()]
+    if len(lines) != 1 or (line := lines[0]) is None:
+        return None
+    known = line.text.strip() == NO_PARAMETERS or _PLACEHOLDER.fullmatch(line.text.strip())
+    return (line.start, line.start + len(line.text.rstrip())) if known else None
+
+
+def _with_section(body: str, text: str, newline: str) -> str:
+    added = f"## Parameters{newline}{text}{newline}"
+    below = find_section(body, "implementation")
+    if below:
+        return body[: below.start] + added + newline + body[below.start :]
+    gap = "" if not body.strip() else newline
+    if body and not body.endswith(("\n", "\r")):
+        gap += newline
+    result = body + gap + added
+    headings = (section.start for section in read_sections(body) if section.depth == 2)  # noqa: PLR2004
+    if read_template(result).parameters or (at := next(headings, None)) is None:
+        return result
+    # A fence of code is never closed: what stands below it is not read.
+    return body[:at] + added + newline + body[at:]
+
 
 FIRST_VERSION: Final = "1.0.0"
 
@@ -37,9 +126,9 @@ def render_document(
     """
     text = body.strip("\r\n")
     text = with_parameters(text, parameters, "\n") if parameters else text
-    facts = {"version": version, "tags": tag_words(tags), "kind": kind and shapes.one_text(kind)}
+    facts = {"version": version, "tags": tag_words(tags), "kind": kind and coerce.one_text(kind)}
     given = {key: value for key, value in facts.items() if value}
-    wanted = {"name": shapes.clean_line(name), "description": prose_text(description), **given}
+    wanted = {"name": coerce.clean_line(name), "description": prose_text(description), **given}
     metadata = {**facts, "tags": tag_text(tag_words(tags)), "created_at": _moment(created_at)}
     result = _front(name, description, metadata) + (f"\n{text.rstrip()}\n" if text.strip() else "")
     _check(result, wanted, parameters)
@@ -64,11 +153,11 @@ def render_miniclaw(
         _front(name, description, {"version": FIRST_VERSION, "created_at": facts["created"]})
         + f"\n# Skill: {name}\n\n"
         f"## Description\n{safe_text(prose_text(description))}\n\n"
-        f"## Parameters\n{tables.table(parameters)}\n\n"
+        f"## Parameters\n{table(parameters)}\n\n"
         "## Implementation\n" + implementation.strip("\r\n") + "\n\n"
         f"## Metadata\n- **Created**: {facts['created']}\n- **Version**: {FIRST_VERSION}\n"
     )
-    wanted = {"name": shapes.clean_line(name), "description": prose_text(description), **facts}
+    wanted = {"name": coerce.clean_line(name), "description": prose_text(description), **facts}
     _check(result, wanted, parameters)
     return result
 
@@ -76,12 +165,12 @@ def render_miniclaw(
 def prose_text(text: str) -> str:
     """Return a description as it is read back: without control characters, edges trimmed."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return shapes.CONTROL.sub("", text).strip()
+    return coerce.CONTROL.sub("", text).strip()
 
 
 def _front(name: str, description: str, metadata: Mapping[str, object]) -> str:
     """Return front matter with what is not empty; tags are quoted, as they may look like a list."""
-    lines = [f"name: {scalar(shapes.clean_line(name))}"]
+    lines = [f"name: {scalar(coerce.clean_line(name))}"]
     lines.append(f"description: {text_value(prose_text(description))}")
     inner = {key: str(value) for key, value in metadata.items() if value}
     lines += ["metadata:"] if inner else []
@@ -114,5 +203,5 @@ def _check(text: str, wanted: Mapping[str, object], parameters: Sequence[Paramet
     for field, value in wanted.items():
         if getattr(document, field) != value:
             raise ValueError(f"the {field} would not be read back as given")
-    if parameters and not tables.same(document.parameters, parameters):
+    if parameters and not same_parameters(document.parameters, parameters):
         raise ValueError("the parameters can't be written as a table that reads back")

@@ -1,19 +1,212 @@
-"""Every rule of the Agent Skills specification, as diagnostics: all problems, not the first.
+"""Every rule of the Agent Skills specification, as diagnostics: all problems."""
 
-Nothing here makes a skill unusable; the parser decides that. A finding is a ``warning`` where the
-specification or its reference validator (skills-ref 0.1) rejects the file, ``info`` where the
-specification only advises. Keys are compared exactly, because the specification does.
-"""
-
+import posixpath
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
+from urllib.parse import unquote
 
 from registry.document.findings import Rule, join_some, key_lines, printable
-from registry.document.name_spelling import NAME_LENGTH, same_name, slug_of, spelling
-from registry.document.references import REFERENCE_CODES, check_references
+from registry.document.markdown import code_spans
 from registry.model import DOCUMENT_NAMES, Diagnostic, Document, JsonValue, SkillFile
+
+NAME_LENGTH: Final = 64
+"""Characters of a name that https://agentskills.io/specification allows."""
+
+_STRICT_NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_NOT_IN_A_SLUG: Final = re.compile(r"[^a-z0-9]+")
+
+
+def same_name(name: str, folder: str) -> str:
+    """Say how name and folder become the same, and a name that the specification allows."""
+    rename, write = f"rename the folder to `{name}`", f"write `name: {folder}`"
+    match is_strict(name), is_strict(folder):
+        case True, True:
+            return f"{rename}, or {write}"
+        case True, False:
+            return rename
+        case False, True:
+            return write
+    slug = slug_of(name, folder)
+    return f"rename the folder to `{slug}`, and write `name: {slug}`"
+
+
+def is_strict(name: str) -> bool:
+    """Tell whether the reference validator allows a name, and all clients do."""
+    return _STRICT_NAME.fullmatch(name) is not None and len(name) <= NAME_LENGTH
+
+
+def spelling(name: str, folder: str) -> Iterator[tuple[str, str, str]]:
+    """Yield code, message and fix of each way in which a name breaks the specification."""
+    if is_strict(name):
+        return
+    shown, slug = printable(name), slug_of(name, folder)
+    write = f"write `name: {slug}`"
+    if len(name) > NAME_LENGTH:
+        message = f"the name `{shown}` has {len(name)} characters, {NAME_LENGTH} are allowed"
+        yield "name-too-long", message, f"shorten it to {NAME_LENGTH} characters"
+    if name != name.lower():
+        yield "name-upper-case", f"the name `{shown}` has upper-case letters", write
+    if name[0] == "-" or name[-1] == "-":
+        message = f"the name `{shown}` begins or ends with a hyphen"
+        yield "name-hyphen-edge", message, write
+    if "--" in name:
+        message = f"the name `{shown}` has two hyphens in a row"
+        yield "name-hyphen-double", message, write
+    strange = sorted({char for char in name if not (char.isalnum() or char == "-")})
+    if strange:
+        message = f"the name `{shown}` has other characters than letters, digits and hyphens: "
+        yield "name-characters", message + join_some(map(_visible, strange)), write
+    foreign = sorted({char for char in name if char.isalnum() and not char.isascii()})
+    if foreign:
+        message = f"the name `{shown}` has letters that other clients refuse: "
+        fix = "write the name with a-z, 0-9 and hyphens; the title in the body may stay as it is"
+        yield "name-not-ascii", message + join_some(foreign), fix
+
+
+def slug_of(name: str, otherwise: str = "") -> str:
+    """Return the nearest name that the specification allows (NFKC first, accents dropped).
+
+    Of a name without any letter that is left it is that of ``otherwise``.
+    """
+    for text in (name, otherwise):
+        plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+        slug = _NOT_IN_A_SLUG.sub("-", plain.lower()).strip("-")[:NAME_LENGTH].rstrip("-")
+        if slug:
+            return slug
+    return "my-skill"
+
+
+def _visible(char: str) -> str:
+    if char == " ":
+        return "a space"
+    return f"`{char}`" if char.isprintable() and char != "`" else f"U+{ord(char):04X}"
+
+
+FOLDERS: Final = ("scripts", "references", "assets")
+"""The folders that the specification names for supporting files."""
+
+MAX_FINDINGS: Final = 10
+"""Findings of one code about one body; what lies beyond is counted in the last."""
+
+REFERENCE_CODES: Final[Mapping[str, Rule]] = {
+    "reference-missing": Rule("warning", "the body points at a file that the skill does not have"),
+    "reference-outside": Rule("warning", "the body points at a file outside the skill's folder"),
+    "reference-deep": Rule("info", "the body points at a file more than one folder down"),
+}
+
+# `[text](target "title")`; the target may stand in angle brackets. Bounded, so that a long run of
+# brackets costs no more than its length.
+_LINK = re.compile(r"\]\([ \t]{0,3}(?:<([^<>\n]{1,300})>|([^\s()<>]{1,300}))(?=\)|[ \t]+[\"'(])")
+_TAIL = re.compile(r"[\w./-]{1,200}", re.ASCII)
+# What stands before a path that begins elsewhere: `src/scripts/`, `~/scripts/`, `$HOME/scripts/`.
+_ELSEWHERE: Final = frozenset("_/.~}])>$%*#-")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[#/~\\]")
+_PLACEHOLDER = re.compile(r"[<>{}$*|\"]|\.\.\.|\u2026|^path/to/", re.IGNORECASE)
+_SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}")
+
+
+def check_references(document: Document, files: Sequence[SkillFile]) -> Iterator[Diagnostic]:
+    """Yield findings about relative links and paths in the body, each target once.
+
+    Fenced blocks are examples more often than references, so only what stands outside of them
+    counts; absolute paths, URLs and placeholders point elsewhere on purpose.
+    """
+    body = document.body
+    found = [*_links(body), *_named_paths(body)]
+    if not found:
+        return
+    code = [edge for span in code_spans(body, nested=True) for edge in span]
+    targets: dict[str, int] = {}
+    for offset, target in found:
+        if bisect_right(code, offset) % 2 == 0:
+            targets[target] = min(offset, targets.get(target, offset))
+    if targets:
+        yield from _judge(document, targets, files)
+
+
+def _links(body: str) -> Iterator[tuple[int, str]]:
+    """Yield (offset, target) of the Markdown links that name a file by a relative path."""
+    if "](" not in body:
+        return
+    ticks = counted = 0  # backticks of the line up to ``counted``: an odd number opens code
+    for match in _LINK.finditer(body):
+        offset = match.start()
+        line = body.rfind("\n", counted, offset)
+        ticks = body.count("`", max(line, counted), offset) + (ticks if line < 0 else 0)
+        counted = offset
+        target = match[1] or match[2]
+        if _SCHEME.match(target) or _PLACEHOLDER.search(target):
+            continue
+        target = unquote(target.partition("#")[0].partition("?")[0])
+        if "/" not in target and not _is_file(target):
+            continue
+        if ticks % 2 == 0:
+            yield offset, posixpath.normpath(target)
+
+
+def _named_paths(body: str) -> Iterator[tuple[int, str]]:
+    """Yield (offset, path) of the files that the text names below `FOLDERS`."""
+    for folder in FOLDERS:
+        offset = body.find(f"{folder}/")
+        while offset >= 0:
+            start = offset
+            while body.endswith("./", 0, start):
+                start -= 3 if body.endswith("../", 0, start) else 2
+            match = _TAIL.match(body, offset)
+            end = match.end() if match else offset + 1
+            before = body[start - 1 : start] if start else " "
+            if before not in _ELSEWHERE and not (before.isascii() and before.isalnum()):
+                path = body[start:end].rstrip("./-")
+                if _is_file(path):
+                    yield start, posixpath.normpath(path)
+            offset = body.find(f"{folder}/", end)
+
+
+def _is_file(path: str) -> bool:
+    return bool(_SUFFIX.fullmatch(posixpath.splitext(path)[1]))
+
+
+def _judge(
+    document: Document, targets: Mapping[str, int], files: Sequence[SkillFile]
+) -> Iterator[Diagnostic]:
+    known = _paths(files)
+    counts = dict.fromkeys(REFERENCE_CODES, 0)
+    for target, offset in targets.items():
+        shown = printable(target)
+        if target.startswith("../"):
+            code, message = "reference-outside", f"`{shown}` lies outside the skill's folder"
+            fix = "copy the file into the skill, where every client can read it, and name the copy"
+        elif target not in known:
+            code, message = "reference-missing", f"`{shown}` is not among the skill's files"
+            fix = "add the file, or correct the path (it counts from the skill's folder)"
+        elif target.count("/") > 1:
+            code, message = "reference-deep", f"`{shown}` is more than one folder down"
+            fix = "keep what the body points at directly below " + ", ".join(FOLDERS)
+        else:
+            continue
+        counts[code] += 1
+        if counts[code] <= MAX_FINDINGS:
+            line = document.body_line + document.body.count("\n", 0, offset)
+            yield Diagnostic(code, REFERENCE_CODES[code].severity, message, line, fix)
+    for code, count in counts.items():
+        if count > MAX_FINDINGS:
+            message = f"{count - MAX_FINDINGS} more: {REFERENCE_CODES[code].meaning}"
+            yield Diagnostic(code, REFERENCE_CODES[code].severity, message)
+
+
+def _paths(files: Sequence[SkillFile]) -> frozenset[str]:
+    """Return all files and folders of the skill, itself included."""
+    known = {".", *DOCUMENT_NAMES}
+    for file in files:
+        path = file.path
+        while path and path not in known:
+            known.add(path)
+            path = path.rpartition("/")[0]
+    return frozenset(known)
+
 
 # The limits of https://agentskills.io/specification, by field.
 DESCRIPTION_LENGTH: Final = 1024

@@ -1,23 +1,207 @@
-"""Look through one text for what is suspicious: the document's, or that of a supporting file."""
+"""Look through one text for what is suspicious: SKILL.md, or a supporting file."""
 
+import base64
+import binascii
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain, islice
+from math import log2
 from typing import Final, NamedTuple
 
 from registry.document import threats
-from registry.document.behaviours import BEHAVIOURS
+from registry.document.behaviours import BEHAVIOURS, FOREIGN
 from registry.document.behaviours.quoting import is_asked_for, is_comment, is_entry, is_indicator
 from registry.document.behaviours.table import Behaviour
-from registry.document.encoded import find_encoded, find_secrets, look
+from registry.document.cpu_budget import LONGEST, CpuBudget
 from registry.document.findings import NEAR, SHOWN, Place, printable
-from registry.document.foreign import find_foreign
-from registry.document.invisible import find_hidden
-from registry.document.patience import LONGEST, Patience
 from registry.document.prefilter import Hits, Prefilter
 from registry.document.unmask import unmask
 from registry.text import beyond_ascii
+
+# Bidirectional controls, zero-width characters and invisible operators, variation selectors beyond
+# the two that emoji and CJK text use singly, and tag characters.
+_SUSPECT: Final = re.compile(
+    "[\u180e\u200b-\u200d\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]+"
+    "|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}"
+)
+# The same by one set, for a quick look: all of them but the two common selectors.
+_CANDIDATE: Final = re.compile(
+    "[\u180e\u200b-\u200d\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0d\ufeff"
+    "\U000e0000-\U000e01ef]"
+)
+_LONG: Final = 16
+"""Zero-width characters in a row that can encode hidden text."""
+
+_PAIRS: Final = ("\ufe0f\ufe0f", "\ufe0f\ufe0e", "\ufe0e\ufe0f", "\ufe0e\ufe0e")
+_BIDI: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_BLACK_FLAG: Final = "\U0001f3f4"
+_REGION_FLAG = re.compile("[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f")
+_EMOJI = re.compile(
+    "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\ufe0f"
+    "\U0001f000-\U0001faff]"
+)
+# Scripts whose letters change shape with a joiner: Hebrew to Arabic Extended, the Indic scripts
+# to Tibetan, Myanmar, Khmer, Mongolian, and the Arabic presentation forms.
+_JOINING = re.compile(
+    "[\u0590-\u08ff\u0900-\u0fff\u1000-\u109f\u1780-\u18af\u1900-\u1cff\ua840-\uabff"
+    "\ufb1d-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff\U0001e900-\U0001eeff]"
+)
+# Scripts without spaces between words: Thai, Lao, Tibetan, Myanmar, Khmer, New Tai Lue, Tai Tham.
+_UNSPACED = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\ua9e0-\uaa7f]")
+
+
+def find_hidden(text: str, beyond: str | None = None) -> Iterator[Place]:
+    """Yield the invisible characters of ``text`` that nothing legitimate explains.
+
+    ``beyond`` is the text without ASCII (`text.beyond_ascii`), for who has it already. Codes:
+    ``hidden-text`` (tag characters and selectors, which can spell out instructions),
+    ``bidi-control`` and ``zero-width-character``.
+    """
+    if beyond is None:
+        beyond = beyond_ascii(text)
+    if not (_CANDIDATE.search(beyond) or any(pair in beyond for pair in _PAIRS)):
+        return
+    for match in _SUSPECT.finditer(text):
+        yield from _judge(text, match)
+
+
+def _judge(text: str, match: re.Match[str]) -> Iterator[Place]:
+    run = match[0]
+    start, end = match.span()
+    before, after = text[start - 1 : start], text[end : end + 1]
+    tags = [char for char in run if "\U000e0000" <= char <= "\U000e007f"]
+    if tags:
+        if not (before == _BLACK_FLAG and _REGION_FLAG.match(run)):
+            said = "".join(chr(ord(char) - 0xE0000) for char in tags)
+            what = f"{len(tags)} tag characters that spell `{said}`"
+            yield Place("hidden-text", start, what)
+    elif unicodedata.category(run[0]) == "Mn":
+        yield Place("hidden-text", start, f"{len(run)} variation selectors in a row")
+    elif bidi := _BIDI.search(run):
+        yield Place("bidi-control", start, _named(bidi[0]))
+    elif not (len(run) == 1 and _belongs(run, before, after)):
+        what = _named(run[0])
+        if len(run) > 1:
+            what = f"{len(run)} invisible characters in a row, the first {what}"
+        yield Place("hidden-text" if len(run) >= _LONG else "zero-width-character", start, what)
+
+
+def _belongs(char: str, before: str, after: str) -> bool:
+    """Tell whether a single zero-width ``char`` does what it is made for between its neighbours."""
+    if char == "\u200b":
+        return bool(_UNSPACED.match(before) or _UNSPACED.match(after))
+    joining = _JOINING.match(before) or _JOINING.match(after)
+    emoji = char == "\u200d" and _EMOJI.match(before) and _EMOJI.match(after)
+    return char in "\u200c\u200d" and bool(joining or emoji)
+
+
+def _named(char: str) -> str:
+    return f"U+{ord(char):04X} {unicodedata.name(char, 'an unnamed character')}"
+
+
+MIN_ENTROPY: Final = 3.0
+"""Bits a character, below which a key is a placeholder; random base62 of 20 has about 4."""
+
+MIN_LETTERS: Final = 20
+"""Different characters of 64 in a run of base64; fewer make a pattern or a path."""
+
+# One pass over the bytes tells what is there to look for: control characters, and the long runs of
+# letters and digits without which there is neither a key nor base64.
+_CLASSES = bytes(
+    b"A"[0] if letter else b"\x01"[0] if control else b" "[0]
+    for letter, control in (
+        (chr(byte) in threats.ALPHANUMERIC, chr(byte) in threats.CONTROLS) for byte in range(256)
+    )
+)
+_RUN = b"A" * threats.MIN_RUN
+_BASE64 = bytes(
+    b"A"[0] if chr(byte) in threats.ALPHANUMERIC + "+/" else b" "[0] for byte in range(256)
+)
+_BASE64_RUN = b"A" * threats.BASE64_LENGTH
+_RANDOM = re.compile(r"[A-Za-z0-9]{12}")
+_MEDIA = re.compile(r"data:(?:image|font|audio|video)/[\w.+-]+;base64,$")
+
+
+def look(data: bytes) -> tuple[bool, bool]:
+    """Tell whether ``data``, one byte a character, has control characters, and runs of letters."""
+    classes = data.translate(_CLASSES)
+    return b"\x01" in classes, _RUN in classes or b"AIza" in data
+
+
+def find_secrets(text: str, data: bytes) -> Iterator[Place]:
+    """Yield what is shaped like a working key and not a placeholder, never the whole of it."""
+    for needle, kind, pattern in threats.SECRETS:
+        if needle not in data:
+            continue
+        for match in pattern.finditer(text):
+            start, found = match.start(), match[0]
+            if start and (text[start - 1].isalnum() or text[start - 1] == "_"):
+                continue  # the end of a longer word, such as `task-...`
+            if threats.PLACEHOLDER.search(found) or _entropy(found[4:]) < MIN_ENTROPY:
+                continue
+            if _RANDOM.search(found) and any(map(str.isdigit, found)):  # else a name of words
+                yield Place("secret", start, f"{kind}: `{found[:10].strip()}` and so on")
+
+
+def find_encoded(text: str, data: bytes) -> Iterator[Place]:
+    """Yield long runs of base64 that really decode, but for pictures and keys."""
+    if _BASE64_RUN not in data.translate(_BASE64, b"\r\n"):
+        return
+    for match in threats.BASE64_RUN.finditer(text):
+        if len(match[0]) < threats.BASE64_LENGTH:
+            continue
+        before = text[max(0, match.start() - 60) : match.start()]
+        if _MEDIA.search(before) or "PRIVATE KEY-----" in before:  # a key is a finding of its own
+            continue
+        run = "".join(match[0].split())
+        kinds = (str.isupper, str.islower, str.isdigit)
+        if not all(any(map(kind, run)) for kind in kinds) or len(set(run)) < MIN_LETTERS:
+            continue  # one alphabet alone is a sequence or a number, few letters a pattern
+        try:
+            decoded = base64.b64decode(run[: len(run) // 4 * 4].encode("ascii"), validate=True)
+        except (ValueError, binascii.Error):
+            continue
+        what = f"{len(run)} characters of base64"
+        if decoded.isascii() and (said := decoded.decode("ascii")).replace("\n", "").isprintable():
+            what += f" that say `{printable(said)}`"
+        yield Place("encoded-data", match.start(), what)
+
+
+def _entropy(text: str) -> float:
+    """Return Shannon's bits a character."""
+    counts = (text.count(char) / len(text) for char in set(text))
+    return -sum(share * log2(share) for share in counts)
+
+
+_SCRIPTS: Final = re.compile("[\u0400-\u04ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]")
+"""Letters of Cyrillic, kana, Chinese characters and Hangul, which each of `FOREIGN` has."""
+
+
+def find_foreign(text: str, beyond: str, budget: CpuBudget) -> Iterator[Place]:
+    """Yield what is found of the behaviours that are written in scripts of their own.
+
+    ``beyond``: the text without ASCII (`text.beyond_ascii`); ``budget``: how long it may take.
+    """
+    if not _SCRIPTS.search(beyond):
+        return
+    lower = text.lower()
+    if len(lower) != len(text):  # offsets are those of the text
+        lower = "".join(small if len(small := one.lower()) == 1 else one for one in text)
+    prefilter = _foreign_prefilter()
+    for number, stretches in prefilter.find(prefilter.hits(lower), lower):
+        foreign = FOREIGN[number]
+        for begin, end in stretches:
+            for match in budget.find(foreign.pattern, text, begin, end):
+                shown = printable(match[0][:SHOWN])
+                yield Place(foreign.code, match.start(), f"`{shown}` {foreign.says}")
+
+
+@cache
+def _foreign_prefilter() -> Prefilter[str]:
+    return Prefilter(range(len(FOREIGN)), (), str)
+
 
 MAX_PLACES: Final = 100
 """Places at which one check stops; a file of nothing but findings is known by then."""
@@ -81,12 +265,12 @@ def _behaviours(text: str, beyond: str, kind: Kind) -> Iterator[Place]:
     prefilter = _prefilter(prose=kind.prose)
     hits = prefilter.hits(lower)
     quoted = _Quotes(text, lower, hits, kind)
-    patience = Patience(len(text))
-    for places in _searches(text, lower, prefilter, hits, patience, prose=kind.prose):
+    budget = CpuBudget(len(text))
+    for places in _searches(text, lower, prefilter, hits, budget, prose=kind.prose):
         yield from islice(map(quoted, places), MAX_PLACES)
     if kind.prose and beyond:
-        yield from islice(map(quoted, find_foreign(text, beyond, patience)), MAX_PLACES)
-    if patience.is_over:
+        yield from islice(map(quoted, find_foreign(text, beyond, budget)), MAX_PLACES)
+    if budget.is_over:
         yield Place("slow-text", 0, "it takes so long to look through that the rest of it was not")
 
 
@@ -95,7 +279,7 @@ def _searches(
     lower: bytes,
     prefilter: Prefilter[bytes],
     hits: Hits[bytes],
-    patience: Patience,
+    budget: CpuBudget,
     *,
     prose: bool,
 ) -> Iterator[Iterator[Place]]:
@@ -108,7 +292,7 @@ def _searches(
     if prose and b"!`" in lower:
         yield _expansion(text)
     for number, stretches in prefilter.find(hits, lower):
-        yield _matches(BEHAVIOURS[number], stretches, text, lower, patience)
+        yield _matches(BEHAVIOURS[number], stretches, text, lower, budget)
 
 
 class _Quotes:
@@ -158,11 +342,11 @@ def _matches(
     stretches: Iterable[tuple[int, int]],
     text: str,
     lower: bytes,
-    patience: Patience,
+    budget: CpuBudget,
 ) -> Iterator[Place]:
     accept = behaviour.accept
     for begin, end in stretches:
-        for match in patience.find(behaviour.pattern.compiled, lower, begin, end):
+        for match in budget.find(behaviour.pattern.compiled, lower, begin, end):
             start = match.start()
             if start and _LETTER.match(lower, start) and _LETTER.match(lower, start - 1):
                 continue  # the end of a longer word

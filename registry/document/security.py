@@ -13,8 +13,7 @@ from typing import Final
 from registry.document import threats
 from registry.document.behaviours import BEHAVIOUR_RULES
 from registry.document.findings import Place, key_lines, printable
-from registry.document.invisible import find_hidden
-from registry.document.scan import Kind, scan
+from registry.document.scan import Kind, find_hidden, scan
 from registry.document.threats import SECURITY_RULES
 from registry.model import DOCUMENT_NAMES, Diagnostic, Document, Severity, SkillFile
 

@@ -5,10 +5,6 @@ its own words (`cli/hints.py`, `toolsets/native.py`): a command for people, a to
 """
 
 from registry.errors.base import *
-from registry.errors.changes import *
 from registry.errors.database import *
-from registry.errors.exchange import *
-from registry.errors.past import *
-from registry.errors.requests import *
 from registry.errors.skills import *
 from registry.errors.sources import *

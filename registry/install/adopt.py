@@ -18,7 +18,7 @@ from registry.install.content import local_files
 from registry.install.lockfile import Locked, Mode
 from registry.install.plan import InstallPlan
 from registry.install.provenance import agents_folder, owner
-from registry.install.pull import at_work
+from registry.install.pull import open_transaction
 from registry.install.targets import PLAIN, InstallOptions, InstallResult, Target
 from registry.model import DOCUMENT_NAMES
 from registry.remotes.address import Address, parse_address
@@ -42,7 +42,7 @@ def adopt(core: Core, target: Target, how: InstallOptions = PLAIN) -> list[Insta
     theirs = _client_lock(core, target)
     if theirs is None:
         raise LockMissing(path=client_lock_path(target))
-    with at_work(core, target, how) as work:
+    with open_transaction(core, target, how) as work:
         return [_adopted(core, target, work, *one) for one in sorted(theirs.items())]
 
 
@@ -83,7 +83,7 @@ def _adopted(
     if check_folder_name(folder) is not None:
         return InstallResult(name, target.path, "failed", "no folder of a skill can have its name")
     by_label = _agents_with(target, folder)
-    laid = target.laid(by_label.values(), "copy", folder) if by_label else []
+    laid = target.install_paths(by_label.values(), "copy", folder) if by_label else []
     first = next((one for one in laid if _is_folder(one.path_of(folder))), None)
     if first is None:
         return InstallResult(name, os.path.join(target.path_of(target.shared), folder), "missing")

@@ -19,7 +19,7 @@ from registry.disk.atomic import Place
 from registry.disk.beneath import Folder
 from registry.disk.files import digest, open_home, read_below, read_inside, tree_digest
 from registry.disk.paths import check_paths
-from registry.disk.scanned import UNREADABLE, inaccessible
+from registry.disk.walk import UNREADABLE, inaccessible
 from registry.errors import (
     ContentDamaged,
     FileChanging,
@@ -29,7 +29,7 @@ from registry.errors import (
 )
 from registry.install.lockfile import Locked
 from registry.model import Skill, SkillFile
-from registry.sync.owned import is_here
+from registry.sync.sources import is_here
 
 ATTEMPTS: Final = 3
 """How often a skill that changes while it is read is read."""
@@ -44,9 +44,10 @@ class Entry:
     executable: bool
 
 
-def content_of(core: Core, skill: Skill) -> list[Entry]:
+def content_of(core: Core, skill: Skill, *, quarantined: bool = False) -> list[Entry]:
     """Return the files of a skill as it is now, by path; a change meanwhile is never half in them.
 
+    ``quarantined``: also of a skill that is quarantined, to be looked at.
     Raises `SkillInvalid` for what can't be used, `SkillInaccessible` where the bytes of a file are
     to be had neither from the database nor from the disk, `ContentDamaged`, `FileTooLarge`,
     `FileChanging`, `PathRefused`, and as `SkillRegistry.get`.
@@ -58,7 +59,8 @@ def content_of(core: Core, skill: Skill) -> list[Entry]:
         found = found._replace(skill=replace(found.skill, ref=skill.ref))
         current = CurrentSkill.of_stored(core, found)
         stored = current.stored
-        if stored.skill.status not in {"ok", "warning"} or stored.quarantined:
+        is_held = stored.quarantined and not quarantined
+        if stored.skill.status not in {"ok", "warning"} or is_held:
             raise unusable(core.reader, stored, skill.ref)
         try:
             _check_whole(core, current)
@@ -101,6 +103,17 @@ def local_files(place: Place) -> dict[str, tuple[str, bool]]:
                 found[entry.name] = f"sha256:{hashed}", bool(mode & 0o100)
             else:
                 found[entry.name] = "", False
+    return found
+
+
+def local_content(core: Core, place: Place) -> list[Entry]:
+    """Return the regular files in a folder, by path. Raises OSError, `FileTooLarge`."""
+    room, found = core.settings.limits.skill_bytes, []
+    for path, (hashed, executable) in sorted(local_files(place).items()):
+        if hashed:
+            data = read_below(place.folder, f"{place.name}/{path}", room).data
+            room -= len(data)
+            found.append(Entry(path, data, executable))
     return found
 
 

@@ -9,19 +9,33 @@ folder of the lock. A pull writes it before it changes anything, and removes it 
 import hashlib
 import json
 import os
+import re
+import secrets
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
-from typing import Any, Final, NamedTuple, Self
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Self
 
-from registry.changes.signed import Seal
+from registry.changes.signer import Signer
 from registry.changes.state import new_numbers
 from registry.core import Core
 from registry.db.read.history import RecordedChange, facts_of, last_changes
-from registry.disk.atomic import OWN, Place, make_path, open_named, write_file
+from registry.disk.atomic import (
+    OWN,
+    Place,
+    copy_tree,
+    digest_of,
+    make_path,
+    open_named,
+    remove_tree,
+    rename_new,
+    write_file,
+)
 from registry.disk.beneath import Folder
 from registry.disk.private import open_own_folder, read_own_file
 from registry.errors import RegistryError
+from registry.install.content import Entry, local_content, local_files
 from registry.install.lockfile import Locked
 from registry.install.targets import Target
 from registry.settings import data_folder
@@ -30,26 +44,19 @@ from registry.text import is_encodable, utc_now
 KIND: Final = "pull"
 MAX_NAMED: Final = 10
 
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
 _FROM_FILES: Final = frozenset({"files", "digest"})
 """What an entry says that is known again once its files are."""
 
 
-class Replaced(NamedTuple):
-    """What a pull took the place of, as the lock had it; None: nothing.
-
-    ``is_kept``: nothing else lay there, no edit and nothing that no pull made.
-    """
-
-    entry: Locked | None
-    is_kept: bool
-
-
 @dataclass(frozen=True, slots=True)
-class Brought:
+class InstallRecord:
     """What a pull did to the skill in one folder.
 
     ``before``: the lock's entry without what only its files tell, None for none; ``state`` and
-    ``left``: the `state_of` its entries before and after; the others as in `Replaced`.
+    ``left``: the `state_of` its entries before and after. ``edits``: what was edited, or made by no
+    pull, and is kept (`keep_edit`): its digest, by the label of the folder it lay in. ``is_kept``:
+    nothing else was there.
     """
 
     name: str
@@ -57,23 +64,24 @@ class Brought:
     state: list[Any] | None
     left: list[Any] | None
     is_kept: bool
+    edits: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, displaced: Replaced, now: Locked | None) -> Self:
-        """Return what was displaced, and the lock says now."""
-        known = displaced.entry or now
+    def of(
+        cls, was: Locked | None, now: Locked | None, edits: Mapping[str, str], *, is_kept: bool
+    ) -> Self:
+        """Return the record of a change from one entry of the lock to another (None: nothing)."""
+        known = was or now
         assert known is not None  # noqa: S101  # what was changed is, or was, in the lock
         before = None
-        if displaced.entry is not None:
-            facts = asdict(displaced.entry).items()
-            before = {key: value for key, value in facts if key not in _FROM_FILES}
-        was, left = state_of(displaced.entry), state_of(now)
-        return cls(known.name, before, was, left, displaced.is_kept)
+        if was is not None:
+            before = {key: value for key, value in asdict(was).items() if key not in _FROM_FILES}
+        return cls(known.name, before, state_of(was), state_of(now), is_kept, edits)
 
     @property
     def is_changed(self) -> bool:
         """Whether what lies there is another; else at most the lock says something else of it."""
-        return self.state != self.left or not self.is_kept
+        return self.state != self.left or bool(self.edits) or not self.is_kept
 
 
 def state_of(entry: Locked | None) -> list[Any] | None:
@@ -81,15 +89,12 @@ def state_of(entry: Locked | None) -> list[Any] | None:
     return None if entry is None else [entry.tree_hash, list(entry.agents), entry.mode]
 
 
-def remember(
-    core: Core, target: Target, displaced: Mapping[str, Replaced], locked: Mapping[str, Locked]
-) -> None:
+def remember(core: Core, target: Target, made: Mapping[str, InstallRecord]) -> None:
     """Write a pull down, by the folders of its skills; nothing, where it changed none of these.
 
     Where there is no database, or it can't be written, the pull is made all the same: `undo` then
     names what takes it back.
     """
-    made = {folder: Brought.of(one, locked.get(folder)) for folder, one in displaced.items()}
     names = [one.name for one in made.values() if one.is_changed]
     if not names or core.reader.empty or not is_encodable(target.path):
         return
@@ -109,11 +114,11 @@ def remember(
         signature="",
     )
     # Most pulls change nothing: what writes is loaded for the others.
-    from registry.changes.made import signed
+    from registry.changes.undo_record import signed
     from registry.db.write.history import add_change, drop_old_changes
 
     with suppress(RegistryError):
-        change = signed(Seal.of(core), change)
+        change = signed(Signer.of(core), change)
         with core.writer.transaction() as connection:
             add_change(connection, change, core.host)
             drop_old_changes(connection, core.host)
@@ -125,22 +130,63 @@ def remembered_pulls(core: Core) -> list[RecordedChange]:
     Raises `OwnFileUnusable`.
     """
     found = [one for one in last_changes(core.reader, core.host) if one.kind == KIND]
-    seal = Seal.known(core) if found else None
-    if seal is None:
+    signer = Signer.known(core) if found else None
+    if signer is None:
         return []
-    return [one for one in found if seal.signed("undo", one.number, facts_of(one), one.signature)]
+    return [one for one in found if signer.signed("undo", one.number, facts_of(one), one.signature)]
 
 
-def brought_by(change: RecordedChange) -> dict[str, Brought]:
+def records_of(change: RecordedChange) -> dict[str, InstallRecord]:
     """Return what a pull that is `remembered_pulls` did, by the folders."""
     before, after = json.loads(change.before or "{}"), json.loads(change.after or "{}")
     for facts in before.values():
         facts.pop("client", None)  # which earlier pulls wrote
-    return {folder: Brought(**facts, left=after[folder]) for folder, facts in before.items()}
+    return {folder: InstallRecord(**facts, left=after[folder]) for folder, facts in before.items()}
 
 
-def _before(one: Brought) -> dict[str, Any]:
+def _before(one: InstallRecord) -> dict[str, Any]:
     return {key: value for key, value in asdict(one).items() if key != "left"}
+
+
+EDITS: Final = "edits"
+EDIT_DAYS: Final = 90
+"""After so many days without an undo, an edit that a pull replaced is no longer kept."""
+
+
+def keep_edit(place: Place, digest: str) -> bool:
+    """Copy a folder that a pull is about to replace into this user's data folder; False: it can't.
+
+    Only folders of plain files are kept, as only those can be put back.
+    """
+    with suppress(OSError, RegistryError):
+        if not all(hashed for hashed, _ in local_files(place).values()):
+            return False
+        make_path(str(data_folder()), OWN)
+        with _own(EDITS, make=True) as folder:
+            for old in folder.entries():
+                if time.time() - old.stat().st_ctime > EDIT_DAYS * 86400:
+                    remove_tree(Place(folder, old.name))
+            draft = Place(folder, secrets.token_hex(8))
+            try:
+                copy_tree(place, draft)
+                if digest_of(draft) != digest:
+                    return False
+                remove_tree(Place(folder, digest))
+                rename_new(draft, Place(folder, digest))
+                folder.sync()
+                return True
+            finally:
+                remove_tree(draft)
+    return False
+
+
+def kept_edit(core: Core, digest: str) -> list[Entry] | None:
+    """Return the files that `keep_edit` kept; None: they are not kept any more."""
+    with suppress(OSError, RegistryError), _own(EDITS) as folder:
+        place = Place(folder, digest)
+        if _DIGEST.fullmatch(digest) and digest_of(place) == digest:
+            return local_content(core, place)
+    return None
 
 
 FOLDER: Final = "pulls"
@@ -151,20 +197,20 @@ def note_begun(target: Target) -> None:
     """Note that a pull changes a target. Without a note only the next pull there clears up."""
     with suppress(OSError, ValueError):  # ValueError: a path that is not UTF-8 text
         make_path(str(data_folder()), OWN)
-        with _notes(make=True) as folder, suppress(FileExistsError):
+        with _own(FOLDER, make=True) as folder, suppress(FileExistsError):
             write_file(_note_place(folder, target), _data(target), 0o600)
 
 
 def note_ended(target: Target) -> None:
     """Forget the note of a target: nothing unfinished is there."""
-    with suppress(OSError, ValueError), _notes() as folder:
+    with suppress(OSError, ValueError), _own(FOLDER) as folder:
         os.unlink(_note_place(folder, target).name, dir_fd=folder.fd)
 
 
 def interrupted_targets() -> list[Target]:
     """Return the targets that pulls change now, or were killed changing."""
     try:
-        with _notes() as folder:
+        with _own(FOLDER) as folder:
             return [one for name in os.listdir(folder.fd) for one in _noted(folder, name)]
     except OSError:
         return []
@@ -188,9 +234,10 @@ def _data(target: Target) -> bytes:
 
 
 @contextmanager
-def _notes(*, make: bool = False) -> Iterator[Folder]:
+def _own(name: str, *, make: bool = False) -> Iterator[Folder]:
+    """Open a folder of this user's alone in their data folder."""
     with (
         open_named(str(data_folder())) as home,
-        open_own_folder(Place(home, FOLDER), make=make) as folder,
+        open_own_folder(Place(home, name), make=make) as folder,
     ):
         yield folder

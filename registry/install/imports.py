@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from registry.changes.create import create_files, told
-from registry.changes.foreign import check_foreign, is_quarantined
+from registry.changes.create import create_files, detail_after
+from registry.changes.untrusted import check_untrusted, is_quarantined
 from registry.core import Core
 from registry.db.read.skills import folder_of_name
 from registry.db.read.sources import list_sources
@@ -38,8 +38,7 @@ from registry.remotes.snapshot import Blob, Bounds, Snapshot
 from registry.remotes.sources import address_of, kind_of
 from registry.remotes.unpacking import BadArchive, Room, strictly, unpack, wrapping
 from registry.settings import Limits
-from registry.sync.owned import check_writable
-from registry.sync.target import target_source
+from registry.sync.sources import check_writable, target_source
 from registry.text import folded, quoted
 
 MAX_PACKED: Final = 64 << 20
@@ -83,9 +82,9 @@ def import_archive(
     if reason is not None:
         raise InvalidName(name=folder, reason=f"{reason}; choose one with --name")
     if not trust:
-        check_foreign(core, parsed.name, files, executable)
+        check_untrusted(core, parsed.name, files, executable)
     made = create_files(core, home, folder, parsed.name, files, executable)
-    return told(core, made)
+    return detail_after(core, made)
 
 
 def read_archive(path: str, limits: Limits) -> Unpacked:
@@ -185,11 +184,11 @@ def import_skills(
             raise ArchiveRefused(path=target, reason=reason)
         taken.add(key)
     for one in () if trust else found:
-        check_foreign(core, one.name, one.files, one.executable)
+        check_untrusted(core, one.name, one.files, one.executable)
     made = [
         create_files(core, home, one.folder, one.name, one.files, one.executable) for one in found
     ]
-    return [told(core, one) for one in made]
+    return [detail_after(core, one) for one in made]
 
 
 @dataclass(frozen=True, slots=True)

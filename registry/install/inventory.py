@@ -18,7 +18,7 @@ from registry.document.parse import parse_document
 from registry.errors import RegistryError
 from registry.install.plan import InstallPlan
 from registry.install.provenance import owner
-from registry.install.pull import told_as_refused
+from registry.install.pull import as_pull_refused
 from registry.install.targets import Target
 from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Value, record
 from registry.sync.sources import own_sources
@@ -32,9 +32,10 @@ Known: TypeAlias = Literal["pulled", "behind", "edited", "missing", "gone", "reg
 class Seen(Value):
     """A skill that an agent sees, at ``place``; its JSON has the keys of a skill and three more.
 
-    ``pulled``: as the lock and the registry say; ``behind``, ``edited``, ``gone``: as `told.Pulled`
-    says; ``missing``: the lock lists it, and it is not there; ``registered``: no pull made it, and
-    it is a skill of a source; ``unknown``: neither. What the registry does not know is null.
+    ``pulled``: as the lock and the registry say; ``behind``, ``edited``, ``gone``: as
+    `InstallResult` says; ``missing``: the lock lists it, and it is not there; ``registered``: no
+    pull made it, and it is a skill of a source; ``unknown``: neither. What the registry does not
+    know is null.
     """
 
     KEYS: ClassVar = (*Skill.KEYS, "state", "where", "place")
@@ -142,7 +143,7 @@ class _Look:
 
     def at(self, labels: list[str], agent: Agent) -> list[Seen]:
         found: list[Seen] = []
-        with told_as_refused(self._target.path), ExitStack() as stack:
+        with as_pull_refused(self._target.path), ExitStack() as stack:
             standing = InstallPlan(self._core, stack, self._target)
             standing.begin()
             ours = {

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from registry.disk.agents import find_agent
@@ -58,15 +58,6 @@ class Locked:
 _TEXTS: Final = [one.name for one in fields(Locked) if one.type is str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """What an entry of the second version adds, as it is read."""
-
-    origin: Any = None
-    agents: Any = field(default_factory=list)
-    mode: Any = "copy"
-
-
 def read_lock(to: str) -> dict[str, Locked]:
     """Return the pulled skills by the name of their folder. Raises `LockFileInvalid`."""
     path = os.path.join(to, NAME)
@@ -113,19 +104,18 @@ def locked_from(record: Any) -> Locked:
 
     Raises KeyError, TypeError, AttributeError, `AgentNotFound`.
     """
-    added = _Entry(**{one.name: record[one.name] for one in fields(_Entry) if one.name in record})
-    files = record["files"]
+    files, origin, mode = record["files"], record.get("origin"), record.get("mode", "copy")
     texts = {name: record[name] for name in _TEXTS}
     if not all(isinstance(text, str) for text in (*texts.values(), *files.values())):
         raise TypeError("hashes and names must be texts")
-    if added.mode not in get_args(Mode):
+    if mode not in get_args(Mode):
         raise TypeError("a mode is link or copy")
     return Locked(
         **texts,
         files=dict(files),
-        origin=None if added.origin is None else origin_from(added.origin),
-        agents=tuple(find_agent(str(one)).id for one in added.agents),
-        mode=added.mode,
+        origin=None if origin is None else origin_from(origin),
+        agents=tuple(find_agent(str(one)).id for one in record.get("agents", ())),
+        mode=mode,
     )
 
 

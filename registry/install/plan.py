@@ -5,13 +5,15 @@ Nothing is written here; `transaction` carries it out.
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import cached_property
 from stat import S_ISDIR
 from typing import Final
 
 from registry.core import Core
+from registry.db.read.skills import quarantined
 from registry.disk.atomic import Place, digest_of, digest_of_link, open_named
 from registry.disk.beneath import Folder
 from registry.disk.links import real_path
@@ -33,15 +35,60 @@ from registry.install.targets import (
 from registry.model import Skill
 
 
-class Places:
-    """What the lock in a folder lists, and where that lies.
+def made(entry: Locked, one: InstallPath) -> set[str]:
+    """Return the digests of what a pull may have put into a place."""
+    return {entry.digest, *({digest_of_link(one.link)} if one.link else ())}
 
-    ``anchor`` is that folder, open; None: there is none yet.
+
+_UNWRITABLE_NAME: Final = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
+"""What a file system answers that can't hold a file of this name; others it can."""
+
+_NOT_SO: Final = "the registry does not have it so"
+
+EQUAL: Final = "its files are equal, but it was not installed by pull; --adopt takes it over"
+"""Why a folder that no pull made is left alone though nothing in it differs."""
+
+ADOPTED: Final = "its files are equal, and it counts as installed by pull now"
+"""What became of such a folder that was taken over; nothing in it is changed."""
+
+BEHIND_TOO: Final = "it is behind, too"
+"""How the reason ends of a skill that was edited and for which there is an update."""
+
+QUARANTINED: Final = "it has security errors and is quarantined now"
+UPDATE_QUARANTINED: Final = "the update has security errors and is quarantined"
+
+_ELSEWHERE: Final = "It was pulled {there}: remove it first."
+
+
+class Edited(Exception):
+    """Something that no pull made is in the way, in the folder at ``path``; how it differs."""
+
+    def __init__(self, path: str, reason: str | None = None) -> None:
+        super().__init__(path)
+        self.path = path
+        self.reason = reason
+
+
+class InstallPlan:
+    """What is in place below the folder of a lock, and what a pull would do to it.
+
+    ``anchor`` is that folder, open; None: there is none yet. ``force``: also over what somebody
+    else made; ``theirs``: over edits of what was pulled.
     """
 
-    def __init__(self, stack: ExitStack, target: Target, anchor: Folder | None) -> None:
+    def __init__(
+        self,
+        core: Core,
+        stack: ExitStack,
+        target: Target,
+        anchor: Folder | None = None,
+        how: InstallOptions = PLAIN,
+    ) -> None:
+        self._core = core
         self._stack = stack
         self._target = target
+        self._how = how
+        self._own = OwnFolders(core)
         self._bases: dict[tuple[tuple[str, ...], Mode], list[InstallPath]] = {}
         self.locked = lockfile.read_lock(target.path)
         if anchor is None and os.path.isdir(target.path):
@@ -51,18 +98,18 @@ class Places:
 
     def path(self, folder: str) -> str:
         """Return the path of a skill's folder that the lock lists, for messages."""
-        return self._laid(self.locked[folder], folder)[0].path_of(folder)
+        return self._known_paths(self.locked[folder], folder)[0].path_of(folder)
 
-    def _laid(self, entry: Locked | None, folder: str) -> list[InstallPath]:
+    def _known_paths(self, entry: Locked | None, folder: str) -> list[InstallPath]:
         """Return where a skill was put; as yet unlocked ones are in the folder of the lock."""
         if entry is None:
-            return self._places((), "copy", folder)
-        return self._places(entry.agents, entry.mode, folder)
+            return self._paths((), "copy", folder)
+        return self._paths(entry.agents, entry.mode, folder)
 
-    def _places(self, ids: tuple[str, ...], mode: Mode, folder: str) -> list[InstallPath]:
-        """Return `Target.laid`, which looks at the disk once for all skills of the same agents."""
+    def _paths(self, ids: tuple[str, ...], mode: Mode, folder: str) -> list[InstallPath]:
+        """Return `Target.install_paths`, asked once for all skills of the same agents."""
         if (ids, mode) not in self._bases:
-            self._bases[ids, mode] = self._target.laid(ids, mode, "")
+            self._bases[ids, mode] = self._target.install_paths(ids, mode, "")
         bases = self._bases[ids, mode]
         return [one._replace(link=one.link + folder) if one.link else one for one in bases]
 
@@ -90,58 +137,9 @@ class Places:
 
     def _holds_files(self, known: Locked, folder: str, one: InstallPath) -> bool:
         """Tell whether a pull put a skill's files into a place, and no link: a folder is there."""
-        were_files = {laid.label for laid in self._laid(known, folder) if not laid.is_link}
+        were_files = {laid.label for laid in self._known_paths(known, folder) if not laid.is_link}
         mode = self.folder_at(one.label).lstat(folder).st_mode
         return one.label in were_files and S_ISDIR(mode)
-
-
-def made(entry: Locked, one: InstallPath) -> set[str]:
-    """Return the digests of what a pull may have put into a place."""
-    return {entry.digest, *({digest_of_link(one.link)} if one.link else ())}
-
-
-_UNWRITABLE_NAME: Final = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
-"""What a file system answers that can't hold a file of this name; others it can."""
-
-_NOT_SO: Final = "the registry does not have it so"
-
-EQUAL: Final = "its files are equal, but it was not installed by pull; --adopt takes it over"
-"""Why a folder that no pull made is left alone though nothing in it differs."""
-
-ADOPTED: Final = "its files are equal, and it counts as installed by pull now"
-"""What became of such a folder that was taken over; nothing in it is changed."""
-
-_ELSEWHERE: Final = "It was pulled {there}: remove it first."
-
-
-class Edited(Exception):
-    """Something that no pull made is in the way, in the folder at ``path``; how it differs."""
-
-    def __init__(self, path: str, reason: str | None = None) -> None:
-        super().__init__(path)
-        self.path = path
-        self.reason = reason
-
-
-class InstallPlan(Places):
-    """What is in place below the folder of a lock, and what a pull would do to it.
-
-    ``anchor`` is that folder, open; None: there is none yet. ``force``: also over what somebody
-    else made; ``theirs``: over edits of what was pulled.
-    """
-
-    def __init__(
-        self,
-        core: Core,
-        stack: ExitStack,
-        target: Target,
-        anchor: Folder | None = None,
-        how: InstallOptions = PLAIN,
-    ) -> None:
-        super().__init__(stack, target, anchor)
-        self._core = core
-        self._how = how
-        self._own = OwnFolders(core)
 
     def pull(
         self,
@@ -165,7 +163,7 @@ class InstallPlan(Places):
             if not ids:
                 mode = "copy"
             mode = mode or self._mode(known, ids)
-            laid = self._places(tuple(ids), mode, folder)
+            laid = self._paths(tuple(ids), mode, folder)
             path = laid[0].path_of(folder)
             if reason := self._refusal(known, skill, laid):
                 return InstallResult(skill.ref, path, "failed", reason)
@@ -175,7 +173,10 @@ class InstallPlan(Places):
         except (DatabaseProblem, PullRefused):
             raise
         except Edited as edited:
-            return InstallResult(skill.ref, edited.path, "edited", edited.reason)
+            reason, is_edit = edited.reason, known is not None and edited.reason != EQUAL
+            if reason and is_edit and known and known.tree_hash != skill.tree_hash:
+                reason = f"{reason}; {BEHIND_TOO}"
+            return InstallResult(skill.ref, edited.path, "edited", reason)
         except RegistryError as error:
             return InstallResult(skill.ref, path, "failed", str(error))
         except OSError as error:
@@ -184,7 +185,7 @@ class InstallPlan(Places):
             return InstallResult(skill.ref, path, "failed", error.strerror)
         return InstallResult(skill.ref, path, state, lost)
 
-    def put_back(
+    def restore(
         self,
         folder: str,
         entry: Locked,
@@ -195,7 +196,7 @@ class InstallPlan(Places):
 
         None: they are not to be had, for this ``reason``.
         """
-        laid = self._laid(entry, folder)
+        laid = self._known_paths(entry, folder)
         if entries is None:
             return InstallResult(entry.ref, laid[0].path_of(folder), "failed", reason or _NOT_SO)
         try:
@@ -210,7 +211,7 @@ class InstallPlan(Places):
         None: it is unknown what the registry has, and is compared with the lock alone.
         """
         entry = self.locked.get(folder)
-        laid = self._laid(entry, folder)
+        laid = self._known_paths(entry, folder)
         ref = skill.ref if skill is not None else self.locked[folder].ref
         states: set[State] = set()
         told = []
@@ -223,20 +224,29 @@ class InstallPlan(Places):
                 told += [] if entry is None else [self._edits(folder, entry, one)]
         path = laid[0].path_of(folder)
         is_behind = entry is not None and skill is not None and entry.tree_hash != skill.tree_hash
+        is_held = skill is not None and (skill.source, skill.folder) in self._quarantined
         if is_behind and not states:
-            return InstallResult(ref, path, "behind")
+            return InstallResult(ref, path, "behind", UPDATE_QUARANTINED if is_held else None)
+        if is_held and not states:
+            return InstallResult(ref, path, "failed", QUARANTINED)
         if told and is_behind:
-            told.append("it is behind, too")
+            told.append(BEHIND_TOO)
         state: State = "edited" if "edited" in states else "missing" if states else "unchanged"
         return InstallResult(ref, path, state, "; ".join(told) or None)
+
+    @cached_property
+    def _quarantined(self) -> set[tuple[str, str]]:
+        """The source and folder of each quarantined skill."""
+        return quarantined(self._core.reader)
 
     def remove(self, folder: str) -> InstallResult:
         """Remove what was pulled into a folder, links included; what was edited there stays."""
         entry = self.locked[folder]
-        laid = self._laid(entry, folder)
+        laid = self._known_paths(entry, folder)
         path = laid[0].path_of(folder)
         parts = []
         lost = []
+        edits: dict[str, str] = {}
         for one in laid:
             found = self.found(one, folder)
             if found is not None and found not in made(entry, one):
@@ -244,12 +254,14 @@ class InstallPlan(Places):
                 if not self._how.force:
                     return InstallResult(entry.ref, one.path_of(folder), "edited", told)
                 lost.append(told)
+                edits[one.label] = found
             if found is not None:
                 parts.append(TargetChange(one.label, found, None))
+        edits = self._keep(folder, edits)
         if parts and not self._carry_out(folder, parts, (), None):
             return InstallResult(entry.ref, path, "edited")
         self.note(folder, None)
-        self._displaced(folder, entry, is_kept=not lost)
+        self._displaced(folder, entry, edits, is_kept=len(lost) == len(edits))
         return InstallResult(entry.ref, path, "removed", "; ".join(lost) or None)
 
     def begin(self) -> None:
@@ -277,14 +289,33 @@ class InstallPlan(Places):
         parts: Sequence[TargetChange],
         entries: Sequence[Entry],
         entry: Locked | None,
+        *,
+        is_edit: bool = False,
     ) -> bool:
-        """Change the places of a skill, all or none; False: somebody was there meanwhile."""
-        del parts, entries
+        """Change the places of a skill, all or none; False: somebody was there meanwhile.
+
+        ``is_edit``: what is put there is not what the entry says.
+        """
+        del parts, entries, is_edit
         self.note(folder, entry)
         return True
 
-    def _displaced(self, folder: str, entry: Locked | None, *, is_kept: bool) -> None:
-        """Tell what was there as `remembered.Displaced` says; the lock says by now what is."""
+    def _displaced(
+        self, folder: str, entry: Locked | None, edits: Mapping[str, str], *, is_kept: bool
+    ) -> None:
+        """Record what was there (None: nothing), once the lock is changed; see `InstallRecord`."""
+
+    def _keep(self, folder: str, edits: dict[str, str]) -> dict[str, str]:
+        """Keep edits that are about to be replaced; return those that can come back."""
+        del folder
+        return edits
+
+    def put_edit(self, folder: str, label: str, entries: Sequence[Entry]) -> None:
+        """Put back an edit that a pull replaced; the lock says what it says."""
+        base = digest_of(Place(self.folder_at(label), folder))
+        part = TargetChange(label, base, "")
+        if not self._carry_out(folder, [part], entries, self.locked.get(folder), is_edit=True):
+            raise Edited(os.path.join(self._target.path_of(label), folder))
 
     def note(self, folder: str, entry: Locked | None) -> None:
         """Let the lock list this for a folder; None: nothing."""
@@ -321,6 +352,7 @@ class InstallPlan(Places):
         parts: list[TargetChange] = []
         kept = None
         lost: list[str] = []
+        edits: dict[str, str] = {}
         for one in laid:
             found = self.found(one, folder)
             if one.is_link and found == digest_of_link(one.link):
@@ -341,23 +373,30 @@ class InstallPlan(Places):
                 if not (self._how.force or (self._how.theirs and was_pulled)):
                     raise Edited(one.path_of(folder), told)
                 lost.append(told)
+                edits[one.label] = found
             parts.append(TargetChange(one.label, found, one.link if one.is_link else ""))
         entry = replace(entry, digest=kept or "")
         left = self._left_behind(known, folder, laid) if known else []
         if not parts and not left:
-            if known is not None and known != entry:
-                self._displaced(folder, known, is_kept=True)
             self.locked[folder] = entry
+            if known is not None and known != entry:
+                self._displaced(folder, known, {}, is_kept=True)
             return "unchanged", None if known is not None else ADOPTED
+        edits = self._keep(folder, edits)
         if not self._carry_out(folder, [*parts, *left], entries, entry):
             raise Edited(laid[0].path_of(folder))
-        is_new = kept is None and all(part.base is None for part in [*parts, *left])
-        self._displaced(folder, known, is_kept=not lost and (known is not None or is_new))
+        before = {None, *edits.values()}
+        was_free = kept is None and all(part.base in before for part in [*parts, *left])
+        is_new = was_free and not edits
+        is_kept = len(lost) == len(edits) and (known is not None or was_free)
+        self._displaced(folder, known, edits, is_kept=is_kept)
         return "added" if is_new else "updated", "; ".join(lost) or None
 
     def _was_installed(self, known: Locked | None, folder: str, one: InstallPath) -> bool:
         """Tell whether the lock lists a skill in this place."""
-        return known is not None and any(one.path == it.path for it in self._laid(known, folder))
+        return known is not None and any(
+            one.path == it.path for it in self._known_paths(known, folder)
+        )
 
     def _is_right(
         self,
@@ -381,7 +420,7 @@ class InstallPlan(Places):
         """Return what is to be removed, since it is put elsewhere now."""
         paths = {one.path for one in laid}
         found = []
-        for one in self._laid(known, folder):
+        for one in self._known_paths(known, folder):
             there = None if one.path in paths else self.found(one, folder)
             if there is not None and there in made(known, one):
                 found.append(TargetChange(one.label, there, None))

@@ -24,7 +24,7 @@ from registry.install.content import Entry, tree_hash
 from registry.install.lockfile import Locked, Mode, read_lock
 from registry.install.targets import InstallResult, Target
 from registry.model import DOCUMENT_NAMES, Remote, Skill
-from registry.remotes.address import meant, normalize_url
+from registry.remotes.address import normalize_url, read_address
 from registry.sync.sources import own_sources
 from registry.text import folded, name_key
 
@@ -199,7 +199,7 @@ def is_taken(core: Core, entry: Locked | None, skill: Skill) -> str | None:
     return f"what lies there was pulled from {place}, and stays that {UNLESS_FORCED}"
 
 
-def kept(core: Core, target: Target, skills: Sequence[Skill]) -> list[Skill]:
+def installed_owners(core: Core, target: Target, skills: Sequence[Skill]) -> list[Skill]:
     """Return for each skill the one that its folder was pulled from, where that is known.
 
     So a namesake that came later, or that is the stronger one by now, changes nothing. Raises
@@ -285,19 +285,19 @@ def strange_addresses(core: Core, target: Target) -> list[str]:
     What a lock calls an address and is none is left out: anybody may have written it. Raises
     `LockFileInvalid`.
     """
-    whence, found = Provenance(core), set()
+    provenance, found = Provenance(core), set()
     for entry in read_lock(target.path).values():
-        if entry.origin and whence.is_strange(entry):
+        if entry.origin and provenance.is_strange(entry):
             url, ref = entry.origin["url"], entry.origin["ref"]
             text = f"{url}#{ref}" if ref else f"{url}"
-            if _is_address(core, text) and whence.skill(entry) is None:
+            if _is_address(core, text) and provenance.skill(entry) is None:
                 found.add(text)
     return sorted(found)
 
 
 def _is_address(core: Core, text: str) -> bool:
     try:
-        address = meant(core.settings, text)
+        address = read_address(core.settings, text)
     except RegistryError:
         return False
     return address is not None and not address.is_short

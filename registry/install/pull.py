@@ -7,7 +7,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from shlex import quote
 
-from registry.changes.foreign import check_foreign
+from registry.changes.untrusted import check_untrusted
 from registry.core import Core
 from registry.db.read.skills import same_files
 from registry.errors import (
@@ -25,7 +25,7 @@ from registry.install.lockfile import Locked
 from registry.install.plan import InstallPlan
 from registry.install.provenance import Provenance, folders, original
 from registry.install.restore import LockedOrigins
-from registry.install.staging import LOCK_SECONDS, alone_in, where
+from registry.install.staging import LOCK_SECONDS, open_exclusively, where
 from registry.install.targets import PLAIN, InstallOptions, InstallResult, Target
 from registry.install.transaction import InstallTransaction
 from registry.model import Skill
@@ -47,9 +47,10 @@ def pull(
     target.labels(how.agents)
     skills = [original(core, one) for one in skills]
     places, refused = folders(skills, target.path, for_agents=bool(how.agents))
-    with at_work(core, target, how) as work:
+    with open_transaction(core, target, how) as work:
         found = [
-            work.pull(folder, places[folder], how.agents, how.mode) for folder in how.told(places)
+            work.pull(folder, places[folder], how.agents, how.mode)
+            for folder in how.with_progress(places)
         ]
     return found + refused
 
@@ -64,30 +65,32 @@ def update(
     """
     check_folder(target)
     with ExitStack() as stack:
-        origins, whence = LockedOrigins(core, stack, offline=how.offline), Provenance(core)
-        work = stack.enter_context(at_work(core, target, how))
+        origins, provenance = LockedOrigins(core, stack, offline=how.offline), Provenance(core)
+        work = stack.enter_context(open_transaction(core, target, how))
         check_locked(target)  # by now a killed pull is finished, or taken back
         chosen = [one for one in sorted(work.locked) if names is None or one in names]
         missing = [one for one in chosen if not os.path.lexists(work.path(one))]
         origins.expect(_unknown(core, [work.locked[one] for one in missing]))
-        return [_updated(core, work, whence, origins, one, how) for one in how.told(chosen)]
+        return [
+            _updated(core, work, provenance, origins, one, how) for one in how.with_progress(chosen)
+        ]
 
 
 def _updated(
     core: Core,
     work: InstallPlan,
-    whence: Provenance,
+    provenance: Provenance,
     origins: LockedOrigins,
     folder: str,
     how: InstallOptions,
 ) -> InstallResult:
     entry = work.locked[folder]
-    skill = whence.skill(entry)
+    skill = provenance.skill(entry)
     if skill is not None:
         return work.pull(folder, skill, entry.agents, how.mode)
-    told = _without_skill(work, whence, folder, entry)
+    told = _without_skill(work, provenance, folder, entry)
     if told.state == "missing" or (told.state == "edited" and (how.force or how.theirs)):
-        return _put_back(core, work, origins, folder, entry)
+        return _restore_one(core, work, origins, folder, entry)
     return told
 
 
@@ -98,11 +101,13 @@ def remove(
 
     Raises as `pull`.
     """
-    with at_work(core, target, how) as work:
+    with open_transaction(core, target, how) as work:
         return [work.remove(folder) for folder in names]
 
 
-def put_back(core: Core, target: Target, how: InstallOptions = PLAIN) -> list[InstallResult]:
+def restore_from_lock(
+    core: Core, target: Target, how: InstallOptions = PLAIN
+) -> list[InstallResult]:
     """Let everything be as the lock says, to the byte, or change nothing at all.
 
     The files come from the registry, its skills as they are now and their revisions, else from
@@ -114,16 +119,16 @@ def put_back(core: Core, target: Target, how: InstallOptions = PLAIN) -> list[In
     missing: list[str] = []
     with ExitStack() as stack:
         origins = LockedOrigins(core, stack, offline=how.offline)
-        with at_work(core, target, replace(how, dry_run=True)) as plan:
+        with open_transaction(core, target, replace(how, dry_run=True)) as plan:
             origins.expect(_unknown(core, plan.locked.values()))
             for folder, entry in sorted(plan.locked.items()):
-                told = _put_back(core, plan, origins, folder, entry)
+                told = _restore_one(core, plan, origins, folder, entry)
                 if told.state in {"edited", "failed"}:
                     missing.append(f"{folder} ({(told.reason or told.state).rstrip('.')})")
         if missing:
             raise LockNotMet(path=os.path.join(target.path, lockfile.NAME), missing=missing)
-        with at_work(core, target, how) as work:
-            return [_put_back(core, work, origins, *one) for one in sorted(work.locked.items())]
+        with open_transaction(core, target, how) as work:
+            return [_restore_one(core, work, origins, *one) for one in sorted(work.locked.items())]
 
 
 def _unknown(core: Core, entries: Iterable[Locked]) -> list[Locked]:
@@ -131,7 +136,7 @@ def _unknown(core: Core, entries: Iterable[Locked]) -> list[Locked]:
     return [one for one in entries if not is_known(core, one.name, one.tree_hash)]
 
 
-def _put_back(
+def _restore_one(
     core: Core, work: InstallPlan, origins: LockedOrigins, folder: str, entry: Locked
 ) -> InstallResult:
     # Not kept from the first time to the second: together they may be larger than the memory.
@@ -148,13 +153,13 @@ def _put_back(
             entries, reason = None, _why_held(core, entry, held)
         except RegistryError as error:
             entries, reason = None, str(error)
-    return work.put_back(folder, entry, entries, reason)
+    return work.restore(folder, entry, entries, reason)
 
 
 def _check_foreign(core: Core, entry: Locked, entries: Sequence[Entry]) -> None:
     """Raise `SkillHeld` or `SkillInvalid` for files that a sync would quarantine or refuse."""
     files = {one.path: one.data for one in entries}
-    check_foreign(core, entry.name, files, {one.path for one in entries if one.executable})
+    check_untrusted(core, entry.name, files, {one.path for one in entries if one.executable})
 
 
 def _why_held(core: Core, entry: Locked, held: SkillHeld) -> str:
@@ -211,14 +216,14 @@ def folders_of(target: Target, names: Sequence[str]) -> list[str]:
 
 
 def _without_skill(
-    work: InstallPlan, whence: Provenance, folder: str, entry: Locked
+    work: InstallPlan, provenance: Provenance, folder: str, entry: Locked
 ) -> InstallResult:
     """Tell of a skill that the registry no longer has, or has no source of."""
-    if not whence.is_strange(entry):
+    if not provenance.is_strange(entry):
         place = f"{entry.source}/{entry.folder}" if entry.source else entry.name
-        return InstallResult(place, work.path(folder), "gone", whence.reason(entry))
+        return InstallResult(place, work.path(folder), "gone", provenance.reason(entry))
     told = work.check(folder, None)
-    return replace(told, reason=told.reason or whence.reason(entry))
+    return replace(told, reason=told.reason or provenance.reason(entry))
 
 
 def check(
@@ -232,7 +237,7 @@ def check(
     ``names``: only these folders of the lock. Raises `PullClash`, `PullRefused` and
     `LockFileInvalid` as `pull`.
     """
-    with told_as_refused(target.path), ExitStack() as stack:
+    with as_pull_refused(target.path), ExitStack() as stack:
         standing = InstallPlan(core, stack, target)
         standing.begin()
         if skills is not None:
@@ -240,13 +245,13 @@ def check(
             skills = [original(core, one) for one in skills]
             places, refused = folders(skills, target.path, for_agents=for_agents)
             return [standing.check(folder, skill) for folder, skill in places.items()] + refused
-        whence, found = Provenance(core), []
+        provenance, found = Provenance(core), []
         for folder, entry in sorted(standing.locked.items()):
             if names is not None and folder not in names:
                 continue
-            skill = whence.skill(entry)
+            skill = provenance.skill(entry)
             found.append(
-                _without_skill(standing, whence, folder, entry)
+                _without_skill(standing, provenance, folder, entry)
                 if skill is None
                 else standing.check(folder, skill)
             )
@@ -254,7 +259,7 @@ def check(
 
 
 @contextmanager
-def at_work(
+def open_transaction(
     core: Core,
     target: Target,
     how: InstallOptions = PLAIN,
@@ -267,14 +272,14 @@ def at_work(
     ``remembers``: what was changed is written down, for `undo`. ``wait``: so many seconds for
     another pull to end.
     """
-    with told_as_refused(target.path), ExitStack() as stack:
+    with as_pull_refused(target.path), ExitStack() as stack:
         if how.dry_run:
             standing = InstallPlan(core, stack, target, how=how)
             standing.begin()
             yield standing
             return
         work = InstallTransaction(
-            core, stack, target, stack.enter_context(alone_in(target.path, wait)), how
+            core, stack, target, stack.enter_context(open_exclusively(target.path, wait)), how
         )
         history.note_begun(target)
         try:
@@ -283,7 +288,7 @@ def at_work(
         finally:
             work.flush()
             if remembers:
-                remember(core, target, work.displaced(), work.locked)
+                remember(core, target, work.changed)
         history.note_ended(target)
 
 
@@ -293,12 +298,12 @@ def clear_up(core: Core) -> None:
         if not os.path.isdir(target.path):
             history.note_ended(target)
             continue
-        with suppress(RegistryError), at_work(core, target, remembers=False, wait=0):
+        with suppress(RegistryError), open_transaction(core, target, remembers=False, wait=0):
             pass  # to begin is to clear up
 
 
 @contextmanager
-def told_as_refused(path: str) -> Iterator[None]:
+def as_pull_refused(path: str) -> Iterator[None]:
     """Raise `PullRefused` for what the system refuses."""
     try:
         yield

@@ -18,7 +18,7 @@ from registry.errors import AddressInvalid, RemoteInvalid, RemoteProblem, Remote
 from registry.install.content import Entry, tree_hash
 from registry.install.lockfile import Locked
 from registry.model import Remote
-from registry.remotes.address import Address, meant, normalize_url, stranger_reason
+from registry.remotes.address import Address, normalize_url, read_address, stranger_reason
 from registry.remotes.git import has_commits, open_commits
 from registry.remotes.http import Client
 from registry.remotes.kinds import open_remote
@@ -145,7 +145,7 @@ def _ref(origin: Mapping[str, str | None]) -> str | None:
 
 
 def _address(core: Core, url: str) -> Address:
-    address = meant(core.settings, url)
+    address = read_address(core.settings, url)
     if address is None or address.is_short:
         raise AddressInvalid(address=url, reason="a lock file has to name a full address")
     return address

@@ -63,18 +63,18 @@ UNREADABLE: Final = (
 
 
 @contextmanager
-def alone_in(path: str, wait: float = LOCK_SECONDS) -> Iterator[Folder]:
+def open_exclusively(path: str, wait: float = LOCK_SECONDS) -> Iterator[Folder]:
     """Open a folder, made where there is none, and keep other pulls and exports out meanwhile.
 
     Raises OSError, with words.
     """
     make_path(path)
-    with open_named(path) as folder, alone(folder, wait):
+    with open_named(path) as folder, exclusive_lock(folder, wait):
         yield folder
 
 
 @contextmanager
-def alone(folder: Folder, wait: float = LOCK_SECONDS) -> Iterator[None]:
+def exclusive_lock(folder: Folder, wait: float = LOCK_SECONDS) -> Iterator[None]:
     """Keep other pulls and exports out of an open folder. Raises OSError, with words."""
     with FolderLock(folder) as lock:
         try:

@@ -23,13 +23,6 @@ _ALONE: Final = "eve"
 """The agent that is given copies, as it reads no links."""
 
 
-class AgentDir(NamedTuple):
-    """A folder that skills are put into: its label, and whether they are links there."""
-
-    label: str
-    is_link: bool = False
-
-
 class InstallPath(NamedTuple):
     """Where a skill is to be: the label of a folder, its path without links and as it is named.
 
@@ -85,34 +78,25 @@ class Target:
                 return cls(here)
             above = os.path.dirname(above)
 
-    def spots(self, ids: Iterable[str], mode: Mode) -> list[AgentDir]:
-        """Return the folders in which agents get a skill, the one that others link to first.
+    def install_paths(self, ids: Iterable[str], mode: Mode, name: str) -> list[InstallPath]:
+        """Return where agents get a skill's folder ``name``, the one that others link to first.
 
-        Without agents it is the target's own. Raises `UsageProblem` for an agent that has none.
+        Without agents it is the target's own. Labels that lead to one folder count once. Raises
+        `UsageProblem` for an agent that has no folder there, and `PullRefused`.
         """
-        found = self.labels(ids)
-        if not found:
-            return [AgentDir(LOCK_DIR)]
-        shared = self.shared
-        if mode == "link":
-            found = [shared, *(label for label in found if label != shared)]
-            alone = agents()[_ALONE].project
-            return [AgentDir(one, is_link=one not in {shared, alone}) for one in found]
-        return [AgentDir(label) for label in found]
-
-    def laid(self, ids: Iterable[str], mode: Mode, name: str) -> "list[InstallPath]":
-        """Return where a skill's folder ``name`` is to be, the one that others link to first.
-
-        Labels that lead to one folder count once. Raises as `spots`, and `PullRefused`.
-        """
+        labels = self.labels(ids) or [LOCK_DIR]
+        copied = set(labels)
+        if mode == "link" and labels != [LOCK_DIR]:
+            labels = [self.shared, *(label for label in labels if label != self.shared)]
+            copied = {self.shared, agents()[_ALONE].project}
         found: dict[str, InstallPath] = {}
-        spots = self.spots(ids, mode)
-        shared = real_path(self.path if spots[0].label == LOCK_DIR else self.path_of(self.shared))
-        for label, is_link in spots:
+        shared = real_path(self.path if labels[0] == LOCK_DIR else self.path_of(self.shared))
+        for label in labels:
             named = self.path_of(label)
             path = self._real(label, named)
             link = os.path.join(os.path.relpath(shared, path), name) if path != shared else ""
-            found.setdefault(path, InstallPath(label, path, link, is_link and bool(link), named))
+            is_link = label not in copied and bool(link)
+            found.setdefault(path, InstallPath(label, path, link, is_link, named))
         return list(found.values())
 
     def labels(self, ids: Iterable[str]) -> list[str]:
@@ -127,10 +111,8 @@ class Target:
 
     def known_labels(self) -> set[str]:
         """Return all labels that can be opened."""
-        known = agents().values()
-        return {LOCK_DIR, *(one.personal if self.is_global else one.project for one in known)} - {
-            ""
-        }
+        found = {one.personal if self.is_global else one.project for one in agents().values()}
+        return (found - {""}) | {LOCK_DIR}
 
     def usual_mode(self, ids: Sequence[str]) -> Mode:
         """Return how skills are put where nobody said: links, but into one folder alone a copy."""
@@ -226,7 +208,7 @@ class InstallOptions:
     offline: bool = False
     progress: Progress | None = None
 
-    def told(self, names: Collection[str]) -> Iterator[str]:
+    def with_progress(self, names: Collection[str]) -> Iterator[str]:
         """Yield the names of what is pulled, and tell how far it is."""
         for number, name in enumerate(names):
             if self.progress is not None:

@@ -1,6 +1,7 @@
 """A pull at work: what is in the making, what killed pulls left, the lock that tells of it."""
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Final
@@ -8,13 +9,22 @@ from typing import Final
 from registry.core import Core
 from registry.disk.atomic import Place, remove_tree
 from registry.disk.beneath import Folder
+from registry.disk.links import real_path
+from registry.errors import RegistryError
 from registry.install import lockfile, staging
 from registry.install.content import Entry
-from registry.install.history import Replaced
+from registry.install.history import InstallRecord, keep_edit
 from registry.install.lockfile import Locked
 from registry.install.plan import InstallPlan
-from registry.install.staging import GroupSwap, TargetChange, alone, staging_dirs, stale_drafts
+from registry.install.staging import (
+    GroupSwap,
+    TargetChange,
+    exclusive_lock,
+    staging_dirs,
+    stale_drafts,
+)
 from registry.install.targets import LOCK_DIR, InstallOptions, Target
+from registry.sync.installed import forget_removed
 
 BATCH: Final = 100
 """Skills after which the lock file is written; until then staging directories tell the state."""
@@ -30,7 +40,9 @@ class InstallTransaction(InstallPlan):
         self._anchor = anchor
         self._written = dict(self.locked)
         self._behind: list[Callable[[], None]] = []
-        self._changed: dict[str, Replaced] = {}
+        self.changed: dict[str, InstallRecord] = {}
+        """What was changed so far, by the folders."""
+        self._removed: list[str] = []
 
     def begin(self) -> None:
         """Finish, or take back, what killed pulls left."""
@@ -51,13 +63,22 @@ class InstallTransaction(InstallPlan):
             self._written = dict(self.locked)
         while self._behind:
             self._behind.pop()()
+        with suppress(RegistryError):  # then the next sync finds that they are gone
+            forget_removed(self._core, self._removed)
+        self._removed.clear()
 
-    def _displaced(self, folder: str, entry: Locked | None, *, is_kept: bool) -> None:
-        self._changed[folder] = Replaced(entry, is_kept)
+    def _displaced(
+        self, folder: str, entry: Locked | None, edits: Mapping[str, str], *, is_kept: bool
+    ) -> None:
+        now = self.locked.get(folder)
+        self.changed[folder] = InstallRecord.of(entry, now, edits, is_kept=is_kept)
 
-    def displaced(self) -> dict[str, Replaced]:
-        """Return what was displaced so far, by the folders."""
-        return self._changed
+    def _keep(self, folder: str, edits: dict[str, str]) -> dict[str, str]:
+        return {
+            label: digest
+            for label, digest in edits.items()
+            if keep_edit(Place(self.folder_at(label), folder), digest)
+        }
 
     def _recover(self) -> None:
         for draft in stale_drafts(self._anchor):
@@ -83,12 +104,14 @@ class InstallTransaction(InstallPlan):
         parts: Sequence[TargetChange],
         entries: Sequence[Entry],
         entry: Locked | None,
+        *,
+        is_edit: bool = False,
     ) -> bool:
         """Change the places of a skill, all or none; False: somebody was there meanwhile."""
-        if entry is not None and [one.label for one in parts] == [LOCK_DIR]:
+        if not is_edit and entry is not None and [one.label for one in parts] == [LOCK_DIR]:
             placed = self._change_here(folder, parts[0], entries, entry)
         else:
-            placed = self._change_group(folder, parts, entries, entry)
+            placed = self._change_group(folder, parts, entries, entry, is_edit=is_edit)
         if len(self._behind) >= BATCH:
             self.flush()
         return placed
@@ -99,12 +122,15 @@ class InstallTransaction(InstallPlan):
         parts: Sequence[TargetChange],
         entries: Sequence[Entry],
         entry: Locked | None,
+        *,
+        is_edit: bool,
     ) -> bool:
         opened = {one.label: self.folder_at(one.label) for one in parts}
         group = GroupSwap.begin(self._anchor, folder, parts, opened)
         try:
             made = group.stage(parts, entries)
-            entry = entry if entry is None or not made else replace(entry, digest=made)
+            if entry is not None and made and not is_edit:
+                entry = replace(entry, digest=made)
             placed = group.place(entry)
         except BaseException:
             with suppress(OSError):
@@ -116,6 +142,8 @@ class InstallTransaction(InstallPlan):
             return False
         self.note(folder, entry)
         self._behind.append(group.clear)
+        gone = [self._target.path_of(one.label) for one in parts if one.link is None]
+        self._removed += [os.path.join(real_path(path), folder) for path in gone]
         return True
 
     def _change_here(
@@ -140,5 +168,5 @@ class InstallTransaction(InstallPlan):
 
     def _open(self, label: str) -> Folder:
         found = self._stack.enter_context(self._target.open(label, self._anchor, make=True))
-        self._stack.enter_context(alone(found))
+        self._stack.enter_context(exclusive_lock(found))
         return found

@@ -11,13 +11,20 @@ from registry.core import Core
 from registry.db.read.history import RecordedChange
 from registry.db.read.skills import same_files
 from registry.db.write.history import drop_change
+from registry.disk.atomic import Place, digest_of
 from registry.disk.files import digest
 from registry.errors import ChangeNotUndone, NothingToUndo, RegistryError
 from registry.install.content import Entry, content_as_locked
-from registry.install.history import Brought, brought_by, remembered_pulls, state_of
+from registry.install.history import (
+    InstallRecord,
+    kept_edit,
+    records_of,
+    remembered_pulls,
+    state_of,
+)
 from registry.install.lockfile import Locked, locked_from, read_lock
 from registry.install.plan import InstallPlan
-from registry.install.pull import at_work, is_locked
+from registry.install.pull import is_locked, open_transaction
 from registry.install.restore import LockedOrigins
 from registry.install.targets import InstallOptions, InstallResult, Target
 
@@ -66,14 +73,14 @@ class PullUndo:
     core: Core
     change: RecordedChange
     target: Target
-    brought: dict[str, Brought]
+    brought: dict[str, InstallRecord]
 
     @classmethod
     def of(cls, core: Core, change: RecordedChange) -> Self:
         """Return a pull as it was written down."""
         everywhere = Target.everywhere()
         target = everywhere if everywhere.path == change.folder else Target(change.folder)
-        return cls(core, change, target, brought_by(change))
+        return cls(core, change, target, records_of(change))
 
     @property
     def changes(self) -> Sequence[RecordedChange]:
@@ -89,17 +96,18 @@ class PullUndo:
     def taken(self) -> list[Taken]:
         """What becomes of each skill that is not as it was already.
 
-        Raises `LockFileInvalid`, and as `Target.laid`.
+        Raises `LockFileInvalid`, and as `Target.install_paths`.
         """
         found, locked = [], read_lock(self.target.path)
         for folder, one in self.brought.items():
             state = one.left or one.state
-            if state is None or state_of(locked.get(folder)) == one.state:
+            is_back = state_of(locked.get(folder)) == one.state and not one.edits
+            if state is None or is_back:
                 continue
             _, agents, mode = state
-            places = len(self.target.laid(agents, mode, folder))
+            places = len(self.target.install_paths(agents, mode, folder))
             fate: Fate = "replaced" if one.left else "returned"
-            found.append(Taken(one.name, fate if one.before else "removed", places))
+            found.append(Taken(one.name, fate if one.before or one.edits else "removed", places))
         return found
 
     def forget(self) -> None:
@@ -120,7 +128,7 @@ class PullUndo:
         back by then is passed over the next time. Raises as `pull.pull`, too.
         """
         self._check_lock()  # no folder is made for it
-        with at_work(self.core, self.target, remembers=False) as work:
+        with open_transaction(self.core, self.target, remembers=False) as work:
             for folder in self._planned():
                 self._take_back(work, folder)
         self.forget()
@@ -136,18 +144,27 @@ class PullUndo:
         """
         self._check_lock()
         found = []
-        with at_work(self.core, self.target, _DRY) as plan:
+        with open_transaction(self.core, self.target, _DRY) as plan:
             for folder, one in self.brought.items():
                 now = plan.locked.get(folder)
                 if not one.is_kept:
                     raise self._refused(f"what lay there as {one.name} before is not kept")
-                if one.is_changed and state_of(now) != one.state:
-                    self._check_as_left(plan, folder, now)
+                if one.is_changed and not self._is_back(plan, folder):
+                    if state_of(now) != one.state or one.state == one.left:
+                        self._check_as_left(plan, folder, now)
                     self._take_back(plan, folder)
                 elif one.is_changed or state_of(now) != one.left:
                     continue  # it is back already, or the lock says something newer
                 found.append(folder)
         return found
+
+    def _is_back(self, plan: InstallPlan, folder: str) -> bool:
+        """Tell whether a folder is as it was before the pull, edits included."""
+        one = self.brought[folder]
+        return state_of(plan.locked.get(folder)) == one.state and all(
+            digest_of(Place(plan.folder_at(label), folder)) == kept
+            for label, kept in one.edits.items()
+        )
 
     def _check_as_left(self, plan: InstallPlan, folder: str, now: Locked | None) -> None:
         one = self.brought[folder]
@@ -157,6 +174,17 @@ class PullUndo:
             self._check(plan.check(folder, None))
 
     def _take_back(self, work: InstallPlan, folder: str) -> None:
+        one, edits = self.brought[folder], {}
+        for label, kept in one.edits.items():
+            entries = kept_edit(self.core, kept)
+            if entries is None:
+                raise self._refused(f"what lay there as {one.name} before is not kept")
+            edits[label] = entries
+        self._take_back_installed(work, folder)
+        for label, entries in edits.items():
+            work.put_edit(folder, label, entries)
+
+    def _take_back_installed(self, work: InstallPlan, folder: str) -> None:
         one, now = self.brought[folder], work.locked.get(folder)
         before = one.before
         if before is None:
@@ -174,7 +202,7 @@ class PullUndo:
                 raise self._refused(f"{entry.name} is quarantined; to accept it, run: {way}")
             raise self._refused(f"the files that {entry.name} had before are not kept")
         files = {one.path: digest(one.data) for one in entries}
-        self._check(work.put_back(folder, replace(entry, files=files), entries))
+        self._check(work.restore(folder, replace(entry, files=files), entries))
 
     def _content(self, entry: Locked) -> list[Entry] | None:
         """Return the files of a lock's entry, without asking anybody else; None: they can't be had.

@@ -1,34 +1,105 @@
 """How a skill differs from what it comes from."""
 
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from shlex import quote
 from tempfile import TemporaryDirectory
+from typing import Final, NamedTuple
 
 from registry.catalog.reading import CurrentSkill
 from registry.catalog.resolve import resolve
 from registry.core import Core
 from registry.db.read.skills import StoredSkill, same_name
+from registry.disk.atomic import Place, open_named
+from registry.disk.links import real_path
 from registry.document.differing import difference
-from registry.errors import NoUpstream, RemoteInvalid
-from registry.install.content import content_of
-from registry.install.provenance import at_origin, origin_of
+from registry.errors import NoUpstream, RegistryError, RemoteInvalid
+from registry.install.content import content_of, local_content
+from registry.install.lockfile import read_lock
+from registry.install.provenance import at_origin, origin_of, owner
+from registry.install.pull import folders_of
+from registry.install.targets import Target
 from registry.model import Origin
 from registry.remotes.fetch import commit_now
 from registry.remotes.kinds import open_remote
 from registry.remotes.snapshot import Bounds, below
+from registry.sync.installed import lock_of
 from registry.sync.sources import find
 
 FilesByPath = Mapping[str, bytes]
 
 
-def diff_upstream(core: Core, name: str) -> str:
+QUARANTINED: Final = "upstream, quarantined"
+
+
+class UpstreamDiff(NamedTuple):
+    """A unified diff, empty if nothing is different; ``source``: where upstream is quarantined."""
+
+    text: str
+    source: str | None = None
+
+
+def diff_upstream(core: Core, name: str) -> UpstreamDiff:
     """Return a unified diff from a skill to what it comes from.
 
-    Of a skill of a remote source that is what the next sync would bring, and of an installed copy
-    what the pull after it would; of another, what is different in the skill of its name that the
-    strongest remote source has. Empty: nothing is. Raises `SkillNotFound`, `NoUpstream`,
-    `RemoteProblem`.
+    Of a skill that a lock lists (the project's, else the one for all projects) it is from the
+    installed copy to what `pull` would install, and if that is installed, to what the remote has
+    now. Of a skill of a remote source it is what the next sync would bring; of another, what is
+    different in the skill of its name that the strongest remote source has. Raises
+    `SkillNotFound`, `NoUpstream`, `RemoteProblem`.
     """
+    installed = _installed(name)
+    if installed is not None and (found := _diff_installed(core, *installed)) is not None:
+        return found
+    return UpstreamDiff(_diff_skill(core, name))
+
+
+def _installed(name: str) -> tuple[Target, str] | None:
+    """Return the nearest lock that lists a name or the path of a folder, and the folder's name."""
+    path = os.path.expanduser(name)
+    if os.sep in name and os.path.lexists(path):
+        path = real_path(path)
+        home, everywhere = lock_of(path), Target.everywhere()
+        is_global = home is not None and home == real_path(everywhere.path)
+        target = everywhere if is_global else Target(home or "")
+        return (target, os.path.basename(path)) if home else None
+    targets = [Target.everywhere()]
+    with suppress(OSError):  # the current folder is gone
+        targets.insert(0, Target.project(os.getcwd()))
+    for target in targets:
+        with suppress(RegistryError):
+            return target, folders_of(target, [name])[0]
+    return None
+
+
+def _diff_installed(core: Core, target: Target, folder: str) -> UpstreamDiff | None:
+    """Return the diff from an installed copy to what `pull` would install.
+
+    None: it is not there, the registry doesn't have what it was installed from, or that is the
+    user's own skill and is the same.
+    """
+    entry = read_lock(target.path)[folder]
+    skill = owner(core, entry)
+    there = target.install_paths(entry.agents, entry.mode, folder)[0].path
+    if skill is None or not os.path.isdir(os.path.join(there, folder)):
+        return None
+    with open_named(there) as above:
+        here = {one.path: one.data for one in local_content(core, Place(above, folder))}
+    stored = resolve(core.reader, f"{skill.source}/{skill.folder}")
+    newest = None
+    if stored.remote and stored.skill.origin and entry.tree_hash == stored.skill.tree_hash:
+        newest = _newest(core, stored, stored.skill.origin)
+    if newest is None:
+        newest = {one.path: one.data for one in content_of(core, skill, quarantined=True)}
+    if stored.quarantined:
+        return UpstreamDiff(_diff(here, newest, "here", QUARANTINED), stored.skill.source)
+    text = _diff(here, newest, "here", "upstream")
+    return UpstreamDiff(text) if text or stored.remote else None
+
+
+def _diff_skill(core: Core, name: str) -> str:
+    """Return the diff from a skill of the registry to what it comes from."""
     stored = CurrentSkill.of_stored(core, resolve(core.reader, name)).stored
     here = {one.path: one.data for one in content_of(core, stored.skill)}
     there = _original(core, stored)

@@ -277,10 +277,10 @@ class RequestFilter:
             return self._refused(headers, 429, "Too many requests", later)
         given = headers.getlist("authorization")
         if not self._is_known(given):
-            told, how = "A bearer token is required", "Bearer"
+            text, how = "A bearer token is required", "Bearer"
             if any(one.lower().startswith("bearer ") for one in given):
-                told, how = "The token is not valid", 'Bearer error="invalid_token"'
-            return self._refused(headers, 401, told, {"www-authenticate": how})
+                text, how = "The token is not valid", 'Bearer error="invalid_token"'
+            return self._refused(headers, 401, text, {"www-authenticate": how})
         length = headers.get("content-length", "0")
         # The SDK bounds bodies that come in chunks.
         if not length.isdecimal() or int(length) > MAX_BYTES:

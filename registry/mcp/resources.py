@@ -15,8 +15,8 @@ from registry.catalog.resolve import resolve
 from registry.db.read.listing import Filters, Manifest, list_skills, manifests
 from registry.db.read.skills import StoredSkill, files
 from registry.disk.paths import ROOT
+from registry.document.frontmatter import front_matter_json, scalar_texts
 from registry.document.names import check_new_name
-from registry.document.verbatim import front_matter_json, scalar_texts
 from registry.errors import RegistryError
 from registry.model import DOCUMENT_NAMES
 from registry.text import shorten

@@ -113,7 +113,7 @@ def parse_address(
     return found
 
 
-def meant(settings: Settings, text: str) -> Address | None:
+def read_address(settings: Settings, text: str) -> Address | None:
     """Read what somebody typed with what the settings add; see `parse_address`."""
     return parse_address(text, settings.hosts, settings.source_kinds)
 

@@ -40,27 +40,27 @@ def open_archive(
             yield _tree(url_or_file, version, changed, lambda: io.BytesIO(data), bounds)
         return
     client = Client(url_or_file, bounds)
-    with open_cache(state) as kept:
-        kept.keep_only(())
-        found, answer = kept.renewed(client, client.url, bounds.bytes, _asking(kept, known))
+    with open_cache(state) as cache:
+        cache.keep_only(())
+        found, answer = cache.renewed(client, client.url, bounds.bytes, _asking(cache, known))
         version = f"sha256:{found}"
         if found is None or version == known:
             yield None
         else:
-            opened = partial(kept.open, found)
+            opened = partial(cache.open, found)
             yield _tree(redacted(client.url), version, made_at(answer), opened, bounds)
         if found is not None:  # the checkout has the files by now
             seen = {"etag": answer.get("ETag"), "modified": answer.get("Last-Modified")}
-            kept.note({"version": version, **seen})
-            kept.keep_only(())
+            cache.note({"version": version, **seen})
+            cache.keep_only(())
 
 
-def _asking(kept: ArtifactCache, known: str | None) -> dict[str, str]:
+def _asking(cache: ArtifactCache, known: str | None) -> dict[str, str]:
     """Return the headers by which a server tells whether it still has the known version."""
     noted = {"If-None-Match": "etag", "If-Modified-Since": "modified"}
-    if known is None or kept.notes.get("version") != known:
+    if known is None or cache.notes.get("version") != known:
         return {}
-    said = {header: kept.notes.get(key) for header, key in noted.items()}
+    said = {header: cache.notes.get(key) for header, key in noted.items()}
     return {header: value for header, value in said.items() if isinstance(value, str)}
 
 

@@ -192,21 +192,21 @@ class Packed:
 class Loose:
     """Files that were brought one by one. Raises `BadArchive`, FileNotFoundError."""
 
-    def __init__(self, kept: ArtifactCache, files: Mapping[str, str]) -> None:
-        self._kept = kept
+    def __init__(self, cache: ArtifactCache, files: Mapping[str, str]) -> None:
+        self._cache = cache
         blobs: dict[str, Blob] = {}
         paths = Paths()
         for path, digest in files.items():
             if (reason := paths.add(path)) is not None:
                 strictly(path, reason)
-            with kept.open(digest) as file:
+            with cache.open(digest) as file:
                 blobs[path] = Blob(digest, executable=False, size=file.seek(0, os.SEEK_END))
         self.blobs: Mapping[str, Blob] = blobs
 
     def read(self, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
         """Yield the bytes of these files."""
         for path in wanted:
-            with self._kept.open(self.blobs[path].id) as file:
+            with self._cache.open(self.blobs[path].id) as file:
                 yield path, file.read()
 
 
@@ -244,7 +244,7 @@ class Held:
                 yield f"{folder}/{path}" if folder else path, data
 
 
-def part_of(kept: ArtifactCache, stored: Stored, bounds: Bounds) -> Part:
+def part_of(cache: ArtifactCache, stored: Stored, bounds: Bounds) -> Part:
     """Return the files of a skill as it was brought.
 
     Raises `BadArchive`, `TooMuch`, FileNotFoundError where it is no longer kept.
@@ -252,9 +252,9 @@ def part_of(kept: ArtifactCache, stored: Stored, bounds: Bounds) -> Part:
     part: Part
     if isinstance(stored, str):
         room = Room(bounds.artifact_files, bounds.artifact_bytes, bounds.artifact_bytes)
-        part = Packed(lambda: kept.open(stored), room)
+        part = Packed(lambda: cache.open(stored), room)
     else:
-        part = Loose(kept, stored)
+        part = Loose(cache, stored)
     if not any(name in part.blobs for name in DOCUMENT_NAMES):
         raise BadArchive("it holds no SKILL.md at its top, or in one folder")
     return part
@@ -327,7 +327,7 @@ def is_stored(value: object) -> TypeGuard[Stored]:
 
 
 def fetch_skills(
-    kept: ArtifactCache,
+    cache: ArtifactCache,
     wanted: Sequence[Wanted],
     before: Mapping[str, object],
     known: str | None,
@@ -355,7 +355,7 @@ def fetch_skills(
     stored: dict[str, Stored] = {}
     files, size = 0, 0
     for folder, one in pairs:
-        found = _part(kept, folder, one, before.get(folder), bounds, notices)
+        found = _part(cache, folder, one, before.get(folder), bounds, notices)
         if found is None:
             continue
         part, of = found
@@ -385,7 +385,7 @@ def _brought(want: Wanted) -> Stored | Exception:
 
 
 def _part(
-    kept: ArtifactCache,
+    cache: ArtifactCache,
     folder: str,
     brought: Stored | Exception,
     old: object,
@@ -401,7 +401,7 @@ def _part(
         if not is_stored(stored):
             continue
         try:
-            part = part_of(kept, stored, bounds)
+            part = part_of(cache, stored, bounds)
         except BadArchive as error:
             reason = reason or str(error)
         except FileNotFoundError:

@@ -28,8 +28,8 @@ from stat import S_ISREG
 from typing import Any, Final, Self
 
 from registry.disk.atomic import OWN, Place, make_path, open_named
-from registry.disk.boot import this_boot
 from registry.disk.locks import FileLock
+from registry.disk.mounts import this_boot
 from registry.disk.paths import ROOT
 from registry.disk.private import open_own_folder
 from registry.errors import RemoteTooLarge, SourceInvalid, SyncRunning

@@ -21,7 +21,7 @@ from registry.remotes.checkout import Checkout, home_of
 from registry.remotes.git import COMMIT, TAG, Git, interrupt
 from registry.remotes.kinds import MAX_REASON, open_remote
 from registry.remotes.snapshot import Bounds
-from registry.sync.planning import SyncOptions
+from registry.sync.plan import SyncOptions
 from registry.sync.report import Fetched, Outcome, Progress
 from registry.text import in_one_line, utc_now
 

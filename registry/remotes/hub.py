@@ -64,26 +64,27 @@ def open_hub(url: str, state: str, known: str | None, bounds: Bounds) -> Iterato
     client = Client(url, bounds)
     base = find_base(client)
     notices = Notices()
-    with open_cache(state) as kept:
+    with open_cache(state) as cache:
         items = _items(client, base, bounds, notices)
-        before = kept.noted("skills")
-        same = {item.folder: before[item.folder] for item in items if _is_known(kept, item)}
+        before = cache.noted("skills")
+        same = {item.folder: before[item.folder] for item in items if _is_known(cache, item)}
         if len(same) == len(items) and version_of(same) == known:
             yield None
             return
-        kept.keep_only(files_of(before.values()))
+        cache.keep_only(files_of(before.values()))
         wanted = [
-            Wanted(item.folder, partial(_bring, client, base, kept, item, bounds)) for item in items
+            Wanted(item.folder, partial(_bring, client, base, cache, item, bounds))
+            for item in items
         ]
-        gathered = fetch_skills(kept, wanted, before, known, bounds, notices, url=base)
+        gathered = fetch_skills(cache, wanted, before, known, bounds, notices, url=base)
         yield gathered.tree(past(max((item.updated for item in items), default=0) // 1000))
         versions = {
             item.folder: [item.version, item.updated]
             for item in items
             if item.folder not in gathered.failed
         }
-        kept.note({"skills": gathered.stored, "versions": versions})
-        kept.keep_only(files_of(gathered.stored.values()))
+        cache.note({"skills": gathered.stored, "versions": versions})
+        cache.keep_only(files_of(gathered.stored.values()))
 
 
 def find_base(client: Client) -> str:
@@ -164,29 +165,29 @@ def _is_blocked(said: Any) -> bool:
     return isinstance(moderation, dict) and moderation.get("isMalwareBlocked") is True
 
 
-def _is_known(kept: ArtifactCache, item: _Item, *, any_time: bool = False) -> bool:
+def _is_known(cache: ArtifactCache, item: _Item, *, any_time: bool = False) -> bool:
     """Tell whether this version is kept, and nothing else was said of the skill since."""
-    stored = kept.noted("skills").get(item.folder)
-    version = kept.noted("versions").get(item.folder)
+    stored = cache.noted("skills").get(item.folder)
+    version = cache.noted("versions").get(item.folder)
     noted = [item.version, item.updated]
     if any_time and isinstance(version, list):
         version, noted = version[:1], noted[:1]
-    return version == noted and is_stored(stored) and isinstance(stored, str) and kept.has(stored)
+    return version == noted and is_stored(stored) and isinstance(stored, str) and cache.has(stored)
 
 
-def _bring(client: Client, base: str, kept: ArtifactCache, item: _Item, bounds: Bounds) -> Stored:
-    if _is_known(kept, item):
-        return cast("Stored", kept.noted("skills")[item.folder])
+def _bring(client: Client, base: str, cache: ArtifactCache, item: _Item, bounds: Bounds) -> Stored:
+    if _is_known(cache, item):
+        return cast("Stored", cache.noted("skills")[item.folder])
     try:
         said, _ = client.json(f"{base}{SKILLS}/{quote(item.slug, safe='')}{item.query()}")
         if not isinstance(said, dict) or said.get("skill", said) is None:
             raise Removed("the hub lists it and says that it is not there")
         if _is_blocked(said):
             raise Removed(BLOCKED)
-        if _is_known(kept, item, any_time=True):
-            return cast("Stored", kept.noted("skills")[item.folder])
+        if _is_known(cache, item, any_time=True):
+            return cast("Stored", cache.noted("skills")[item.folder])
         query = item.query(slug=item.slug, version=item.version)
-        return kept.download(client, f"{base}/api/v1/download{query}", bounds.artifact_bytes)
+        return cache.download(client, f"{base}/api/v1/download{query}", bounds.artifact_bytes)
     except RemoteRefused as problem:
         if problem.status in GONE:
             raise Removed(str(problem)) from problem

@@ -67,7 +67,7 @@ def open_site(url: str, state: str, known: str | None, bounds: Bounds) -> Iterat
         reason = f"it lists {len(index.skills)} skills, and {bounds.files} are taken"
         raise RemoteTooLarge(url=redacted(index.url), reason=reason)
     notices = Notices()
-    with open_cache(state) as kept:
+    with open_cache(state) as cache:
         offers: dict[str, Stored] = {}
         if index.has_digests:
             entries = _entries(index, notices)
@@ -76,17 +76,17 @@ def open_site(url: str, state: str, known: str | None, bounds: Bounds) -> Iterat
                 yield None
                 return
             wanted = [
-                Wanted(name, partial(_bring, client, kept, entry, bounds))
+                Wanted(name, partial(_bring, client, cache, entry, bounds))
                 for name, entry in entries.items()
             ]
         else:
-            wanted = list(_loose(client, kept, index, bounds, notices))
-        before = kept.noted("skills")
-        kept.keep_only(files_of([*before.values(), *offers.values()]))
-        gathered = fetch_skills(kept, wanted, before, known, bounds, notices, url=index.url)
+            wanted = list(_loose(client, cache, index, bounds, notices))
+        before = cache.noted("skills")
+        cache.keep_only(files_of([*before.values(), *offers.values()]))
+        gathered = fetch_skills(cache, wanted, before, known, bounds, notices, url=index.url)
         yield gathered.tree(index.made_at)
-        kept.note({"skills": gathered.stored})
-        kept.keep_only(files_of(gathered.stored.values()))
+        cache.note({"skills": gathered.stored})
+        cache.keep_only(files_of(gathered.stored.values()))
 
 
 def find_index(client: Client) -> Index:
@@ -165,16 +165,16 @@ def _entry(entry: Any, base: str) -> _Entry:
     return _Entry(stored, known[1], resolved(base, url))
 
 
-def _bring(client: Client, kept: ArtifactCache, entry: _Entry, bounds: Bounds) -> Stored:
-    if kept.has(entry.digest):
+def _bring(client: Client, cache: ArtifactCache, entry: _Entry, bounds: Bounds) -> Stored:
+    if cache.has(entry.digest):
         return entry.stored
-    if kept.download(client, entry.url, bounds.artifact_bytes) != entry.digest:
+    if cache.download(client, entry.url, bounds.artifact_bytes) != entry.digest:
         raise BadArchive("what lies at its address is not what its digest says")
     return entry.stored
 
 
 def _loose(
-    client: Client, kept: ArtifactCache, index: Index, bounds: Bounds, notices: Notices
+    client: Client, cache: ArtifactCache, index: Index, bounds: Bounds, notices: Notices
 ) -> Iterator[Wanted]:
     """Yield the skills of the older form, whose files lie beside the index, without digests."""
     known = set()
@@ -188,7 +188,7 @@ def _loose(
             continue
         known.add(name)
         urls = {path: f"{quote(name)}/{quote(path)}" for path in files or ()}
-        yield Wanted(name, partial(_bring_files, client, kept, index.url, urls, bounds))
+        yield Wanted(name, partial(_bring_files, client, cache, index.url, urls, bounds))
 
 
 def _why_not(files: Any, bounds: Bounds) -> str | None:
@@ -203,9 +203,9 @@ def _why_not(files: Any, bounds: Bounds) -> str | None:
 
 
 def _bring_files(
-    client: Client, kept: ArtifactCache, base: str, urls: Mapping[str, str], bounds: Bounds
+    client: Client, cache: ArtifactCache, base: str, urls: Mapping[str, str], bounds: Bounds
 ) -> Stored:
     return {
-        path: kept.download(client, resolved(base, url), bounds.artifact_bytes)
+        path: cache.download(client, resolved(base, url), bounds.artifact_bytes)
         for path, url in urls.items()
     }

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from registry.disk.paths import ROOT, check_path
-from registry.document.invisible import find_hidden
 from registry.document.names import is_device
+from registry.document.scan import find_hidden
 from registry.text import folded, quoted
 
 

@@ -22,14 +22,13 @@ from registry.errors import (
     UsageProblem,
 )
 from registry.model import Remote, Scope, Source
-from registry.remotes.address import Address, meant, normalize_url
+from registry.remotes.address import Address, normalize_url, read_address
 from registry.remotes.snapshot import Bounds
-from registry.sync import source_changes
 from registry.sync import sources as folders
-from registry.sync.owned import check_ours, is_here, is_ours
-from registry.sync.planning import SyncOptions
+from registry.sync.plan import SyncOptions
 from registry.sync.report import Fetched, Progress, SyncReport, joined
 from registry.sync.run import sync as sync_folders
+from registry.sync.sources import check_ours, is_here, is_ours
 from registry.text import name_key
 
 AT_ONCE: Final = 4
@@ -44,7 +43,7 @@ SCOPE: Final[Scope] = "community"
 
 def sync(  # noqa: C901  # targets that are addresses, then batches
     core: Core,
-    targets: Sequence[str] = (),
+    targets: Sequence[str | Address] = (),
     options: SyncOptions = SyncOptions(),  # noqa: B008  # a frozen value
     *,
     scope: Scope | None = None,
@@ -60,11 +59,15 @@ def sync(  # noqa: C901  # targets that are addresses, then batches
     chosen: list[str] = []
     fetched: dict[str, Fetched] = {}
     told = progress or (lambda _doing, _done, _total: None)
-    addresses = [address_of(core, known, target) for target in targets]
-    for target, address in zip(targets, addresses, strict=True):
-        source = None if address is None else _same(known, address)
-        if address is None or source is not None:
-            chosen.append(target if source is None else source.name)
+    meant = [
+        address_of(core, known, one) or one if isinstance(one, str) else one for one in targets
+    ]
+    for target, address in zip(targets, meant, strict=True):
+        if isinstance(address, str):
+            chosen.append(address)
+            continue
+        if (source := _same(known, address)) is not None:
+            chosen.append(source.name)
             continue
         if options.dry_run:
             message = f"{target} is no source yet, and what lies elsewhere has to be fetched first"
@@ -138,21 +141,21 @@ def add(core: Core, target: str, *, name: str | None, scope: Scope | None, prior
     return _add(core, address, name=name, scope=scope, priority=priority)[0]
 
 
-class SourceChange(source_changes.Change, total=False):
+class SourceChange(folders.Change, total=False):
     """What of a source is to be different; see `SkillRegistry.update_source`."""
 
     ref: str | None
 
 
 def update(
-    core: Core, name: str, ref: str | None = None, **change: Unpack[source_changes.Change]
+    core: Core, name: str, ref: str | None = None, **change: Unpack[folders.Change]
 ) -> Source:
     """Change a source; see `SkillRegistry.update_source`.
 
     ``ref``: its pin, which the remote is asked for; empty: none.
     """
-    if unknown := change.keys() - source_changes.Change.__annotations__.keys():
-        told = ", ".join(["ref", *source_changes.Change.__annotations__])
+    if unknown := change.keys() - folders.Change.__annotations__.keys():
+        told = ", ".join(["ref", *folders.Change.__annotations__])
         raise UsageProblem(message=f"a source has no {min(unknown)} to change; there are: {told}")
     source = folders.find(core, name)
     if ref is not None:
@@ -172,14 +175,14 @@ def update(
             if ref:
                 Git(remote.url, "", Bounds(seconds=ASK_SECONDS)).find(ref)
             # What of it is refused changes no pin.
-            changed = source_changes.update(core, source.name, **change)
+            changed = folders.update(core, source.name, **change)
             pins = [source.remote.ref, remote.ref]
             with core.writer.transaction() as connection:
                 record_remote(connection, source.id, remote)
                 record_audit(connection, "source changed", changed.name, pin=pins)
                 checkout.ask(remote)
         return next(one for one in list_sources(core.reader) if one.id == source.id)
-    return source_changes.update(core, source.name, **change)
+    return folders.update(core, source.name, **change)
 
 
 def trust(
@@ -214,7 +217,7 @@ def remove(
 
     ``with_tombstones``: its skills count as gone from now on; else as never seen.
     """
-    source = source_changes.remove(core, name, as_admin=as_admin, with_tombstones=with_tombstones)
+    source = folders.remove(core, name, as_admin=as_admin, with_tombstones=with_tombstones)
     if source.remote is not None and is_here(core, source.host, source.path):
         from registry.remotes.checkout import remove_checkout
 
@@ -317,7 +320,7 @@ def address_of(core: Core, known: Sequence[Source], target: str) -> Address | No
     if any(target in {one.name, one.path} for one in known):
         return None
     path = os.path.expanduser(target.replace("\0", "\ufffd"))
-    address = meant(core.settings, target)
+    address = read_address(core.settings, target)
     if address is None or (os.path.isdir(path) and "://" not in target):
         return None
     if address.is_short and not _has_repository(known, address):

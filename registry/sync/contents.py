@@ -16,7 +16,7 @@ from registry.db.read.sources import is_admin
 from registry.db.versions import Packed, pack
 from registry.disk.files import digest, open_home, read_inside
 from registry.errors import RegistryError
-from registry.sync.owned import is_here
+from registry.sync.sources import is_here
 
 BATCH: Final = 400
 """Files that are stored in one transaction."""

@@ -19,10 +19,9 @@ from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple, TypeAlias
 
 from registry.db.versions import NewVersion
-from registry.disk.scanned import ScannedFolder
+from registry.disk.walk import ScannedFolder
 from registry.settings import Limits
-from registry.sync.folder import read_new
-from registry.sync.recent import Recent
+from registry.sync.reading import Recent, read_new
 
 _AHEAD: Final = 8
 """Pieces that the helper is given at once: it reads on while this process waits for a batch to be

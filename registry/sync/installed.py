@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Any, Final, TypeAlias
 
 from registry.core import Core
-from registry.db.read.skills import stored_origins
+from registry.db.read.skills import by_place, stored_origins
 from registry.db.versions import NewVersion
 from registry.disk.agents import SHARED, expand, find_agent
 from registry.disk.files import read_file
@@ -22,6 +22,7 @@ from registry.disk.paths import ROOT, check_path, is_below, join
 from registry.errors import RegistryError
 from registry.model import Source
 from registry.settings import data_folder
+from registry.sync.sources import own_sources
 from registry.text import is_encodable, without_secrets
 
 LOCK: Final = "skills.lock.json"
@@ -68,6 +69,26 @@ def mark_installed(version: NewVersion, root: str) -> None:
     facts = version.columns
     path = join(root, facts["folder"])
     facts["installed"] = _origin_of(_installed([root]), path, facts["tree_hash"])
+
+
+def forget_removed(core: Core, paths: Iterable[str]) -> None:
+    """Forget the skills in folders (paths without links) that the registry itself removed."""
+    paths = list(paths)
+    if not paths or core.reader.empty or not core.backend.writable:
+        return
+    sources, gone = own_sources(core), []
+    for path in paths:
+        for source in sources:
+            if is_below(path, source.path) and not os.path.lexists(path):
+                stored = by_place(
+                    core.reader, source.id, path[len(join(source.path, "")) :] or ROOT
+                )
+                gone += [] if stored is None else [stored.id]
+    if gone:
+        from registry.db.write.skills import publish
+
+        with core.writer.transaction() as connection:
+            publish(connection, [], gone)
 
 
 def lock_of(path: str) -> str | None:

@@ -5,12 +5,10 @@ from collections.abc import Sequence
 
 from registry.core import Core
 from registry.db.read.skills import StoredSkill, by_place
-from registry.disk.scanned import ScannedFolder, inaccessible
-from registry.disk.walk import Walk
+from registry.disk.walk import ScannedFolder, Walk, inaccessible
 from registry.errors import SkillMissing
 from registry.model import Diagnostic
-from registry.sync.fingerprint import is_same
-from registry.sync.hashing import content_now
+from registry.sync.reading import content_now, is_same
 from registry.sync.sources import walk_of
 from registry.text import utc_text
 

@@ -14,9 +14,9 @@ from registry.disk.paths import is_safe_relative, join, storable
 from registry.errors import SyncRunning
 from registry.model import Scope, Source
 from registry.sync.contents import store_contents
-from registry.sync.fingerprint import mark_of, stamps_of
 from registry.sync.installed import record_installed
-from registry.sync.planning import Plan, SyncOptions, make_plan
+from registry.sync.plan import Plan, SyncOptions, make_plan
+from registry.sync.reading import mark_of, stamps_of
 from registry.sync.report import Fetched, Moved, Progress, SyncReport
 from registry.sync.sources import choose, own_sources
 from registry.text import utc_now

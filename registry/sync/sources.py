@@ -1,21 +1,188 @@
-"""Sources as people name them: folders to register, what was registered, which are ours."""
+"""Registered sources: find, choose, register, change and remove them; whose they are."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 from shlex import quote
-from typing import NamedTuple
+from typing import Final, NamedTuple, TypedDict, Unpack
 
 from registry.core import Core
-from registry.db.adopted import remember
-from registry.db.read.sources import count_below, list_sources, roots
+from registry.db.adopted import address_of, forget, former_addresses, is_adopted, remember
+from registry.db.read.skills import places_of_name
+from registry.db.read.sources import count_below, is_admin, list_sources, roots, sources_and
+from registry.disk.agents import personal_folders, project_folders
+from registry.disk.links import real_path
 from registry.disk.paths import ROOT, STATE_SUFFIX, is_below
 from registry.disk.walk import Walk
-from registry.errors import SourceExists, SourceInvalid, SourceNotFound, UsageProblem
-from registry.model import DOCUMENT_NAMES, Remote, Scope, Source
-from registry.sync.owned import check_ours, is_here, is_ours
-from registry.sync.places import MAX_NAME, project_of, resolved, suggest_name
+from registry.errors import (
+    AdminNeeded,
+    RoleNotFound,
+    SkillExists,
+    SourceElsewhere,
+    SourceExists,
+    SourceInvalid,
+    SourceNotAdopted,
+    SourceNotFound,
+    SourceNotYours,
+    SourceReadOnly,
+    SourceUnclear,
+    UsageProblem,
+)
+from registry.model import DOCUMENT_NAMES, Remote, Scope, Source, Value
 from registry.text import utc_now
+
+
+def is_here(core: Core, host: str, path: str) -> bool:
+    """Tell whether a source's folder is this machine's, and this user's to read and change.
+
+    A file as the database has no hosts and needs no adoption: it indexes only into itself, but a
+    path that leads to wherever one stands is none of ours. On a server the host is a claim; only
+    what this user added or adopted is here.
+    """
+    if not core.host:
+        return not host and os.path.isabs(path)
+    return host == core.host and is_adopted(core.backend, path)
+
+
+def check_own(core: Core, name: str, host: str, path: str) -> None:
+    """Raise for a source that is not here.
+
+    `SourceElsewhere`, `SourceNotAdopted`, or `SourceNotYours` for another role's.
+    """
+    if host != core.host:
+        raise SourceElsewhere(name=name, host=host)
+    if not is_here(core, host, path):
+        raise not_adopted(core, name, path)
+
+
+def not_adopted(core: Core, name: str, path: str) -> SourceNotAdopted | SourceNotYours:
+    """Return the error about a source under this host's name that this user did not add here.
+
+    Only its owner can adopt it.
+    """
+    for source in list_sources(core.reader, counted=False):
+        if source.name == name and not source.own:
+            return SourceNotYours(name=name, owner=source.owner, host=source.host)
+    formerly = former_addresses(core.backend).get(path)
+    address = address_of(core.backend.identity) if formerly else None
+    return SourceNotAdopted(name=name, host=core.host, formerly=formerly, address=address)
+
+
+def is_ours(core: Core, source: Source) -> bool:
+    """Tell whether a source is here, and belongs to this user's role."""
+    return is_here(core, source.host, source.path) and (source.own or not core.host)
+
+
+def check_ours(core: Core, source: Source, *, as_admin: bool = False) -> None:
+    """Raise, as `check_own`, for a source that is not here; `SourceNotYours` for another role's.
+
+    ``as_admin``: instead `AdminNeeded` where who asks is none.
+    """
+    if as_admin:
+        check_admin(core)
+        return
+    check_own(core, source.name, source.host, source.path)
+    check_owner(core, source)
+
+
+def check_owner(core: Core, source: Source) -> None:
+    """Raise `SourceNotYours` for a source of another role, on a server."""
+    if core.host and not source.own:
+        raise SourceNotYours(name=source.name, owner=source.owner, host=source.host)
+
+
+def check_admin(core: Core) -> None:
+    """Raise `AdminNeeded` where a server takes this user for no admin; of a file everybody is."""
+    if core.host and not is_admin(core.reader):
+        raise AdminNeeded(path=core.backend.path)
+
+
+def check_writable(source: Source) -> None:
+    """Raise `SourceReadOnly` for a checkout of what lies elsewhere."""
+    if source.remote is not None:
+        raise SourceReadOnly(name=source.name, url=source.remote.url)
+
+
+MAX_NAME: Final = 64
+
+_GENERIC: Final = frozenset({"skills", "skill", "workspace", "agent-skills"})
+
+
+@dataclass(frozen=True, slots=True)
+class Discovered(Value):
+    """A well-known folder that exists; ``source`` is its name where it is registered."""
+
+    path: str
+    scope: Scope
+    suggested_name: str
+    source: str | None
+
+
+def discover(core: Core, home: str, project: str | None = None) -> Iterable[Discovered]:
+    """Yield the well-known skill folders that exist below ``home`` and ``project``."""
+    every = list_sources(core.reader)
+    known = {one.path: one for one in every if one.host == core.host}
+    taken = {source.name for source in every}
+    places: list[tuple[str, Scope]] = [(path, "personal") for path in personal_folders(home)]
+    if project is not None and resolved(project) != resolved(home):
+        places += [(os.path.join(project, below), "project") for below in project_folders()]
+    seen: set[str] = set()
+    for path, scope in places:
+        real = resolved(path)
+        if real in seen or not os.path.isdir(path):
+            continue
+        seen.add(real)
+        source = known.get(real)
+        name = source.name if source else suggest_name(real, taken)
+        taken.add(name)
+        yield Discovered(real, scope, name, source.name if source else None)
+
+
+def suggest_name(path: str, taken: Iterable[str]) -> str:
+    """Return a short name for the folder ``path`` that is not ``taken``.
+
+    Folders called just "skills" are named after what they belong to: ``~/.claude/skills`` is
+    "claude", and a second one "project-claude".
+    """
+    parts = [part.lstrip(".") for part in PurePath(path).parts[1:]]
+    telling = [part for part in parts if part and part.lower() not in _GENERIC] or ["skills"]
+    used = set(taken)
+    candidates = ["-".join(telling[-count:]) for count in range(1, min(3, len(telling)) + 1)]
+    candidates += [f"{candidates[0]}-{number}" for number in range(2, 10_000)]
+    for candidate in candidates:
+        name = "".join(c if c.isprintable() and not c.isspace() else "-" for c in candidate)
+        name = name.encode("utf-8", "replace").decode()[-MAX_NAME:]
+        if name not in used:
+            return name
+    raise UsageProblem(message="no free name was found: give one with --name")
+
+
+def project_of(scope: Scope, path: str) -> str | None:
+    """Return the folder of the project that keeps skills at ``path``; None: its scope is another.
+
+    It is the folder below which an agent keeps them, else the nearest at or above it that is a git
+    checkout, else the one that holds it. A home folder under version control is no project.
+    """
+    if scope != "project":
+        return None
+    for below in project_folders():
+        if path.endswith(f"/{below}"):
+            return path.removesuffix(f"/{below}") or os.sep
+    above, name = os.path.split(path)
+    if name in {"skill", "skills"} and os.path.basename(above).startswith("."):
+        return os.path.dirname(above)  # of an agent that is not known here
+    folder, home = path, resolved("~")
+    while not is_below(home, folder):
+        if os.path.lexists(os.path.join(folder, ".git")):
+            return folder
+        folder = os.path.dirname(folder)
+    return os.path.dirname(path)
+
+
+def resolved(path: str) -> str:
+    """Return the absolute path that people mean, without links."""
+    return real_path(os.path.expanduser(path.replace("\0", "\ufffd")))
 
 
 class Nesting(NamedTuple):
@@ -251,3 +418,135 @@ def _check_folder(target: str, path: str, known: Sequence[Source]) -> None:
         raise SourceInvalid(path=path, reason=reason)
     if any(part.endswith(STATE_SUFFIX) for part in PurePath(path).parts):
         raise SourceInvalid(path=path, reason="it holds the registry's own state, not skills")
+
+
+def target_source(core: Core, name: str | None, *, to_read: bool = False) -> Source:
+    """Return the source to write to: the one named, else the only one, else the setting's.
+
+    ``to_read``: a source of another machine will do where there is none here. Raises
+    `SourceNotFound`, `SourceUnclear`, `SourceNotAdopted`.
+    """
+    return _target(core, list_sources(core.reader, counted=False), name, to_read=to_read)
+
+
+def target_of_new(core: Core, source: str | None, name: str) -> Source:
+    """Return the source to write a new skill to, as `target_source`.
+
+    Raises `SkillExists` where it has one of this ``name``.
+    """
+    every, found = sources_and(core.reader, places_of_name(name))
+    target = _target(core, every, source)
+    if (folder := dict(found).get(target.id)) is not None:
+        raise SkillExists(name=name, path=os.path.join(target.path, folder))
+    return target
+
+
+def _target(
+    core: Core, every: Sequence[Source], name: str | None, *, to_read: bool = False
+) -> Source:
+    known = [one for one in every if is_ours(core, one)]
+    known = known or (list(every) if to_read else [])
+    foreign = [] if to_read else [one.name for one in known if one.remote is not None]
+    if not to_read:
+        known = [one for one in known if one.remote is None]
+    claimed = sorted((one for one in every if one.host == core.host), key=lambda one: not one.own)
+    if name is None and not known and foreign and core.settings.default_source is None:
+        raise SourceUnclear(known=[], foreign=foreign)
+    if name is None and not known and not foreign and claimed:
+        raise not_adopted(core, claimed[0].name, claimed[0].path)
+    if name is None and len(known) == 1:
+        return known[0]
+    name = name or core.settings.default_source
+    if name is None:
+        own = [source.name for source in known]
+        elsewhere = bool(every) and not own
+        raise SourceUnclear(known=own, elsewhere=elsewhere, to_read=to_read)
+    return found_in(core, every, name)
+
+
+class Change(TypedDict, total=False):
+    """What of a source is to be different.
+
+    ``team``: who sees it, empty for everybody; ``owner``: whose it is, which an admin alone says;
+    ``as_admin``: though it is another role's, or elsewhere. On a server ``priority`` then also
+    counts among the sources of all owners; else it counts among the owner's own.
+    """
+
+    new_name: str | None
+    scope: Scope | None
+    priority: int | None
+    team: str | None
+    owner: str | None
+    as_admin: bool
+
+
+def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
+    """Change what a source is called, how strong it is, or whose; see `Change`."""
+    from registry.db.write.sources import change_source, rename_source, set_owner, set_team
+
+    known = list_sources(core.reader, counted=False)
+    source = found_in(core, known, name)
+    check_ours(core, source, as_admin=change.get("as_admin", False))
+    new_name, team, owner = (change.get("new_name"), change.get("team"), change.get("owner"))
+    if not core.host and (team is not None or owner is not None):
+        raise UsageProblem(message="owners and teams are of a server; a file has neither")
+    if owner is not None:
+        from registry.db.postgres.rights import is_role
+
+        check_admin(core)
+        if not is_role(core.reader, owner):
+            raise RoleNotFound(name=owner)
+    if new_name is not None and new_name != source.name:
+        check_name(new_name, [one for one in known if one.id != source.id])
+    scope, priority = change.get("scope") or source.scope, change.get("priority")
+    priority = source.priority if priority is None else priority
+    # An admin's decision counts between owners. A file without owners has one order only.
+    decided = change.get("as_admin", False) and source.owner is not None
+    precedence = change.get("priority") if decided else None
+    with core.writer.transaction() as connection:
+        if new_name is not None:
+            rename_source(connection, source.id, source.name, new_name)
+        if team is not None:
+            set_team(connection, source.id, team or None)
+        if owner is not None:
+            set_owner(connection, source.id, owner)
+        project = project_of(scope, source.path)
+        change_source(connection, source.id, scope, priority, project, precedence)
+    return next(one for one in list_sources(core.reader) if one.id == source.id)
+
+
+def remove(
+    core: Core, name: str, *, as_admin: bool = False, with_tombstones: bool = True
+) -> Source:
+    """Forget a source; see `exchange.remote.sources.remove`."""
+    from registry.db.write.sources import remove_source
+
+    wanted = find(core, name)
+    if as_admin:
+        check_admin(core)
+    elif core.host and (wanted.host != core.host or not wanted.own):
+        raise SourceNotYours(name=wanted.name, owner=wanted.owner, host=wanted.host)
+    source = next(one for one in list_sources(core.reader) if one.id == wanted.id)
+    with core.writer.transaction() as connection:
+        remove_source(connection, source.id, with_tombstones=with_tombstones)
+    if source.host == core.host:
+        forget(core.backend, source.path)
+    return source
+
+
+def adopt(core: Core, name: str, *, as_admin: bool = False) -> Source:
+    """Take a source under this host's name as one's own; see `SkillRegistry.adopt_source`."""
+    source = find(core, name)
+    if source.host != core.host:
+        raise SourceElsewhere(name=source.name, host=source.host)
+    if core.host:
+        if as_admin:
+            from registry.db.write.sources import set_owner
+
+            check_admin(core)
+            with core.writer.transaction() as connection:
+                set_owner(connection, source.id, None)
+            source = find(core, name)
+        check_owner(core, source)
+        remember(core.backend, source.path)
+    return source

@@ -1,29 +1,77 @@
-"""Follow the disk by file events, and tell what became different in the catalogue.
+"""Watch the sources and sync what changes."""
 
-One thread watches all sources, reads the skills anew whose files were touched, syncs a source where
-skills may have come or gone, and compares what models are offered with what it was: so a change is
-noticed whoever made it, this process or another.
-"""
-
+import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final
+from types import TracebackType
+from typing import Final, Self
 
 from registry.core import Core
+from registry.db.forks import reopen_in_child
+from registry.db.interface import Reader
 from registry.db.read.listing import TreeHashes
-from registry.db.read.skills import by_place
+from registry.db.read.skills import by_place, has_below, innermost
 from registry.disk.mounts import is_remote
-from registry.errors import RegistryError, SkillNotFound, SyncRunning, Unavailable
-from registry.model import Source
+from registry.disk.paths import ROOT, is_below, is_ignored
+from registry.errors import RegistryError, SkillNotFound, SyncRunning, Unavailable, UsageProblem
+from registry.model import DOCUMENT_NAMES, Source
 from registry.sync.refresh import refresh
 from registry.sync.report import SyncReport
 from registry.sync.run import sync
 from registry.sync.sources import own_sources
-from registry.sync.touched import by_source, touched_skills
+
+MAX_SKILLS: Final = 20
+"""More skills than this are seen to by one walk of their source."""
+
+
+def by_source(paths: Iterable[str], sources: Sequence[Source]) -> dict[str, list[str]]:
+    """Return the paths by the name of the source they lie in, the innermost where sources nest.
+
+    Paths in folders that are passed over are left out.
+    """
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        holding = [source for source in sources if is_below(path, source.path)]
+        if holding:
+            source = max(holding, key=lambda one: len(one.path))
+            folders = os.path.relpath(os.path.dirname(path), source.path).split(os.sep)
+            if not any(is_ignored(folder) for folder in folders):
+                found.setdefault(source.name, []).append(path)
+    return found
+
+
+def touched_skills(reader: Reader, source: Source, paths: Sequence[str]) -> list[str] | None:
+    """Return the folders of the skills whose own files were touched, none else.
+
+    None: a skill may have come, gone or moved, so that the whole source has to be walked.
+    """
+    folders: dict[str, None] = {}
+    for path in paths:
+        below = os.path.relpath(path, source.path)
+        folder = innermost(reader, source.id, below)
+        if folder is None or _may_be_more(reader, source, folder, path, below):
+            return None
+        folders[folder] = None
+        if len(folders) > MAX_SKILLS:
+            return None
+    return list(folders)
+
+
+def _may_be_more(reader: Reader, source: Source, folder: str, path: str, below: str) -> bool:
+    """Tell whether the event may be about another skill than the one in ``folder``."""
+    name = os.path.basename(path)
+    inside = os.path.dirname(below) or ROOT
+    if os.path.isdir(path) or os.path.islink(path) or (name in DOCUMENT_NAMES and inside != folder):
+        return True
+    if name in DOCUMENT_NAMES and not os.path.lexists(path):
+        return True
+    # What is gone may have been a folder with skills in it.
+    return not os.path.lexists(path) and has_below(reader, source.id, below)
+
 
 SETTLE_MS: Final = 200
 """Events that come in such a time are one; an editor's save is several."""
@@ -274,3 +322,86 @@ class Watcher:
         if text not in self._noted:
             self._noted.add(text)
             self._on_note(text)
+
+
+log = logging.getLogger(__name__)
+
+
+class Watching(Watcher):
+    """Keeps a registry in line with its sources, in a thread, until it is stopped or closed.
+
+    ``on_change`` is called by that thread with each report of a sync that found something. What it
+    raises is logged, and keeps nobody from being told of the next change: `stop`, or the end of the
+    ``with`` block, raises the first of it. A forked child watches nothing.
+    """
+
+    def __init__(self, core: Core, on_change: Callable[[SyncReport], object]) -> None:
+        if not callable(on_change):
+            raise UsageProblem(message="on_change must be a function that takes a report")
+        super().__init__(core, on_sync=self._call, on_note=core.warn)
+        self._callback = on_change
+        self._failure: Exception | None = None
+        self._followers = core.followers
+        self._followers.add(self)
+        reopen_in_child(self)
+        self.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.stop()
+        else:
+            self.end()
+
+    @property
+    def running(self) -> bool:
+        """Whether it watches: not yet stopped, not ended by an error, and not in a forked child."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def stop(self) -> None:
+        """End the watching, wait for a call that is under way, and raise what failed first.
+
+        Called by ``on_change``, it waits for nothing and raises nothing.
+        """
+        self.end()
+        if not self.is_own_thread:
+            failure, self._failure = self._failure, None
+            if failure is not None:
+                raise failure
+
+    def end(self) -> None:
+        """End the watching as `stop` does, and keep what failed for who calls that."""
+        super().stop()
+        if not self.is_own_thread:
+            self._followers.discard(self)
+
+    def run(self) -> None:
+        """Watch until `stop` is called; see `Watcher`."""
+        try:
+            super().run()
+        except Exception as error:
+            log.exception("the watching has ended")
+            self._keep(error)
+
+    def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # nothing is closed
+        """Leave to the parent what it watches; see `registry.db.forks`."""
+        self.abandon()
+        self._failure = None
+
+    def _call(self, report: SyncReport) -> None:
+        try:
+            self._callback(report)
+        except Exception as error:
+            log.exception("what was to be told of a change has failed")
+            self._keep(error)
+
+    def _keep(self, failure: Exception) -> None:
+        if self._failure is None:
+            self._failure = failure

@@ -93,8 +93,8 @@ class Arguments:
             return "the arguments are nested too deeply"
         if error is None:
             return None
-        told = _unknown(error) if error.validator_value is False else error.message
-        words = shorten(told, MAX_PROBLEM)
+        message = _unknown(error) if error.validator_value is False else error.message
+        words = shorten(message, MAX_PROBLEM)
         place = ".".join(map(str, error.path))
         text = f"{place}: {words}" if place else words
         return text.encode("utf-8", "replace").decode()

@@ -20,9 +20,7 @@ from registry.disk.links import Leads, follow
 from registry.disk.paths import ROOT, is_ignored
 from registry.errors import FileTooLarge, RegistryError, SkillInaccessible
 from registry.model import DOCUMENT_NAMES, Source
-from registry.sync.owned import is_here
-from registry.sync.sources import walk_of
-from registry.sync.target import target_source
+from registry.sync.sources import is_here, target_source, walk_of
 from registry.text import is_encodable
 from registry.toolsets.base import Context, Toolset, shown
 from registry.toolsets.schemas import Json, Tool, schema, text
@@ -208,9 +206,9 @@ class BasicToolset(Toolset):
 
 
 def folders_in(root: str) -> dict[str, str]:
-    """Return the names that a folder has for folders in it, and which each is, or leads to.
+    """Return the names of subfolders and of links to them, with the subfolder of each.
 
-    Raises OSError where the folder can't be read.
+    Raises OSError if the folder can't be read.
     """
     with os.scandir(root) as listing:
         found = [one for one in listing if is_valid(one.name) and not is_ignored(one.name)]

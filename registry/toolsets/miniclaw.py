@@ -24,7 +24,7 @@ from registry.errors import (
 )
 from registry.model import DOCUMENT_NAMES, Parameter, Skill, Source
 from registry.sync.sources import find as find_source
-from registry.sync.target import target_source
+from registry.sync.sources import target_source
 from registry.text import shorten, utc_now
 from registry.toolsets.base import Arguments, Context, Toolset, one_line, parameter, shown
 from registry.toolsets.schemas import TYPES, Json, Tool, schema, text

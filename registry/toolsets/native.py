@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from registry.catalog.copies import Fate, copies_of, fate
 from registry.catalog.reading import check_path, read_file
 from registry.catalog.search.find import MAX_QUERIES, search
-from registry.catalog.search.fit import FITS
+from registry.catalog.search.rank import FITS
 from registry.db.read.listing import Filters, list_skills
 from registry.db.read.skills import SORTS, StoredSkill
 from registry.db.read.summary import registered
@@ -34,7 +34,7 @@ from registry.errors import (
 )
 from registry.model import SCOPES, Found, Skill, record
 from registry.remotes.sources import sync
-from registry.sync.planning import SyncOptions
+from registry.sync.plan import SyncOptions
 from registry.sync.report import SyncReport
 from registry.text import Fact, is_encodable
 from registry.toolsets.base import Arguments, Context, Toolset, parameter, shown
@@ -42,7 +42,7 @@ from registry.toolsets.schemas import TYPES, Json, Tool, schema, text
 from registry.toolsets.view import View
 
 if TYPE_CHECKING:
-    from registry.changes.copied import Which
+    from registry.changes.commit import Which
 
 
 PAGE: Final = 20
@@ -555,9 +555,9 @@ class NativeToolset(Toolset):
         return {"deleted": {**gone, "trash_id": trashed.id}, "copies": done}
 
     def _fate(self, changed: StoredSkill, before: Sequence[StoredSkill]) -> Fate:
-        told = self._view.localized
-        before = [one._replace(skill=told(one.skill)) for one in before]
-        return fate(self._core.reader, changed, before, told)
+        localized = self._view.localized
+        before = [one._replace(skill=localized(one.skill)) for one in before]
+        return fate(self._core.reader, changed, before, localized)
 
     def _copies(
         self, stored: StoredSkill, *, chosen: bool
@@ -568,12 +568,12 @@ class NativeToolset(Toolset):
         return found, (lambda one: one.place in places) if chosen else None
 
     def _restore_skill(self, *, name: str, source: str | None = None) -> Json:
-        from registry.changes.back import bring_back
+        from registry.changes.restore import restore_named
 
         among = None if self._view.is_whole else self._sources()
         chosen = None if source is None else self._named(source)
         try:
-            back = bring_back(self._core, name, source=chosen, among=among)
+            back = restore_named(self._core, name, source=chosen, among=among)
         except SkillNotDeleted:
             self._view.resolve(name)  # of what is not seen here, nothing is said
             raise

@@ -36,7 +36,7 @@ class Tool:
 
 
 TYPES: Final = ("string", "number", "boolean", "array", "object")
-"""What a parameter of a skill may be."""
+"""The types of a skill's parameter."""
 
 
 def schema(properties: Mapping[str, Json], required: Sequence[str] = ()) -> Json:
@@ -130,7 +130,7 @@ def strict_schema(schema: Json, *, optional: bool = False) -> Json:
     Bounds and defaults move into the description.
     """
     schema = _as_pairs(schema)
-    told = _told(schema, bounds=True)
+    description = _told(schema, bounds=True)
     done: Json = {"type": _types(schema)[0]}
     if "enum" in schema:
         done["enum"] = [*schema["enum"]]
@@ -145,8 +145,8 @@ def strict_schema(schema: Json, *, optional: bool = False) -> Json:
         done["items"] = strict_schema(schema["items"])
     if optional or "null" in _types(schema):
         # As pydantic writes it, which all know; a list of types is news to some.
-        return {"anyOf": [done, {"type": "null"}], **told}
-    return {**done, **told}
+        return {"anyOf": [done, {"type": "null"}], **description}
+    return {**done, **description}
 
 
 def gemini_schema(schema: Json, *, optional: bool = False) -> Json:
@@ -210,8 +210,8 @@ def _told(schema: Json, *, bounds: bool) -> Json:
         for key, word in (("minimum", "least"), ("maximum", "most"), ("default", "default"))
         if key in schema and (bounds or key == "default")
     ]
-    told = f"{text} ({', '.join(notes)})".lstrip() if notes else text
-    return {"description": told} if told else {}
+    description = f"{text} ({', '.join(notes)})".lstrip() if notes else text
+    return {"description": description} if description else {}
 
 
 def _is_map(schema: Json) -> bool:

@@ -8,12 +8,18 @@ from typing import Any, Final, TypeVar
 
 from registry.catalog.reading import CurrentSkill, current_detail, unusable
 from registry.catalog.resolve import is_storable, lost, resolve
-from registry.catalog.similar import near as similar
-from registry.catalog.visibility.decisions import decide_all, decide_document, decisions
+from registry.catalog.resolve import near as similar
+from registry.catalog.visibility.decisions import (
+    Limits,
+    Seen,
+    decide_all,
+    decide_document,
+    decisions,
+    seen,
+    shown_now,
+)
 from registry.catalog.visibility.decisions import personality as personality_of
-from registry.catalog.visibility.now import shown_now
 from registry.catalog.visibility.rules import HIDDEN
-from registry.catalog.visibility.seen import Limits, Seen, seen
 from registry.db.read import listing
 from registry.db.read import skills as stored_skills
 from registry.db.read.history import latest_tombstone
@@ -33,12 +39,12 @@ from registry.errors import (
 )
 from registry.model import Document, Found, Scope, Skill, SkillDetail, Source
 from registry.settings import Personality
-from registry.sync.owned import is_here
 from registry.sync.sources import find as find_source
+from registry.sync.sources import is_here
 from registry.toolsets.base import Context
 
 _NAMED_ONLY: Final = frozenset({"none", "explicit"})
-"""Modes of a personality that let in what is named, and nothing new."""
+"""Modes of a personality that admit only named skills."""
 
 S = TypeVar("S", bound=Skill)
 T = TypeVar("T", bound=Any)

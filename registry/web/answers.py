@@ -29,14 +29,14 @@ from registry.web.rendering import is_place, render
 from registry.web.state import AppState, Edition, Visitor
 
 PLACES: Final = frozenset({"path", "location", "url"})
-"""Keys of JSON that may hold a place of this machine. Paths below a skill's folder are relative."""
+"""Keys of JSON that may hold a path of this machine. Paths below a skill's folder are relative."""
 
 STRANGE: Final = frozenset({"front_matter"})
-"""Keys whose values the author of a skill wrote."""
+"""Keys whose values come from the author of a skill; they stay unchanged."""
 
 
 def without_places(value: Any) -> Any:
-    """Return a value as JSON in which the places of this machine are null."""
+    """Return a value as JSON with null for paths of this machine."""
     value = record(value)
     if isinstance(value, list | tuple):
         return [without_places(one) for one in value]
@@ -53,7 +53,7 @@ def without_places(value: Any) -> Any:
 
 
 def public_explanation(found: Explanation, sources: Sequence[Source]) -> Explanation:
-    """Return an explanation whose reasons name sources in the place of their folders."""
+    """Return an explanation with names of sources instead of their folders."""
 
     def named(text: str) -> str:
         for source in sorted(sources, key=lambda one: -len(one.path)):
@@ -69,7 +69,7 @@ def public_explanation(found: Explanation, sources: Sequence[Source]) -> Explana
 
 
 def public_sentence(error: RegistryError) -> str:
-    """Return what an error says, with the names of files in the place of their absolute paths."""
+    """Return the first line of an error, with names of files instead of absolute paths."""
     text = str(error).partition("\n")[0]
     for fact in error.facts.values():
         if isinstance(fact, str) and os.path.isabs(fact):
@@ -83,10 +83,10 @@ OK: Final = 200
 NOT_FOUND: Final = 404
 
 COMPRESSED: Final = 1000
-"""Bytes from which an answer is compressed."""
+"""Minimum size of a compressed response, in bytes."""
 
 MAX_ANSWER: Final = 16 << 20
-"""Bytes of a page or of its JSON. The parts of each are bounded, so that hardly any is as large."""
+"""Maximum size of a page or of its JSON, in bytes."""
 
 VARY: Final = "Accept-Encoding, Authorization, Cookie"
 
@@ -104,21 +104,18 @@ STATUS: Final[Mapping[type[RegistryError], int]] = {
     errors.Conflict: 409,
     errors.RegistryError: 422,
 }
-"""The status of an error: of its class, or the first here that it is one of."""
+"""HTTP status by class of error; the first match counts."""
 
 
 OF_SKILL: Final = frozenset("skills files history copies raw download artifacts".split())
-"""How the paths begin that name a skill."""
+"""First segments of paths that name a skill."""
 
 TITLES: Final = {300: "Which one?", 404: "Not found", 503: "Not now"}
 
 
 @dataclass(frozen=True, slots=True)
 class PageContent:
-    """What a page says: a template with its ``facts``, or the same as JSON (``record``).
-
-    Only what was asked for is made.
-    """
+    """The content of a page: a template with its ``facts``, or a ``record`` for JSON."""
 
     template: str
     facts: Callable[[], Mapping[str, Any]]
@@ -131,7 +128,7 @@ class PageContent:
 class Visit:
     """One request by one visitor; ``path`` has no ``.json``.
 
-    `cached` holds for an ``edition``; None where the database could not be asked for it.
+    `cached` holds for an ``edition``; None if the database couldn't be read.
     """
 
     state: AppState
@@ -142,19 +139,19 @@ class Visit:
     as_json: bool
 
     @property
-    def look(self) -> Any:
-        """What the visitor sees; a `Browse`."""
-        return self.state.look(self.visitor)
+    def view(self) -> Any:
+        """The visitor's view of the registry; a `Browse`."""
+        return self.state.view_of(self.visitor)
 
     @property
     def base(self) -> str:
-        """The address by which the visitor knows this server, without a slash at its end."""
+        """The visitor's address of this server, without a final slash."""
         return self.state.base or str(self.request.base_url).rstrip("/")
 
     def cached(self, what: object, load: Callable[[], Any], *, of_use: bool = False) -> Any:
-        """Return what was worked out for visitors who see the same, until skills or sources change.
+        """Return a cached value for visitors with the same view, until skills or sources change.
 
-        ``of_use``: until anything in the database does.
+        ``of_use``: until anything in the database changes.
         """
         edition = self.edition and (self.edition.instant if of_use else self.edition.skills)
         limits = self.visitor.personality, self.visitor.source
@@ -165,7 +162,7 @@ Handler = Callable[[Visit], PageContent | Response]
 
 
 def visit_of(request: Request, edition: Edition | None = None) -> Visit:
-    """Return the visit that a request is."""
+    """Return the visit of a request."""
     path = request.scope["path"]
     # Of a skill whose ref ends so the dot is written in another way (`addresses.of_ref`).
     as_json = request.scope["raw_path"].endswith(JSON.encode())
@@ -179,11 +176,11 @@ def page(
 ) -> Callable[[Request], Any]:
     """Return an endpoint of Starlette that answers by a handler, which runs in a thread.
 
-    ``of_disk``: the answer depends on files, so it has to be made before it can be compared.
-    ``of_use``: it depends on more than which skills and sources there are.
+    ``of_disk``: the response depends on files, so it must be made before its ETag is known.
+    ``of_use``: it depends on more than skills and sources.
 
-    An answer of the last two kinds, and each to a narrowed visitor, has a tag of its own bytes: a
-    tag of the whole database would tell that something changed that the visitor does not see.
+    Responses of these kinds, and all for limited visitors, have an ETag of their own bytes: one of
+    the database would reveal changes that the visitor can't see.
     """
 
     async def endpoint(request: Request) -> Response:
@@ -215,23 +212,23 @@ def page(
 
 def _answer(handler: Handler, visit: Visit, tag: str | None) -> Response:
     try:
-        told = handler(visit)
-        if not isinstance(told, Response):
-            return _sent(visit, told, tag)
+        content = handler(visit)
+        if not isinstance(content, Response):
+            return _sent(visit, content, tag)
     except (RegistryError, *UNEXPECTED) as error:
         shorter = _shorter(visit.request) if isinstance(error, errors.NotFound) else None
         return shorter or _sent(visit, refusal(error, visit), None)
-    if told.status_code == OK and "etag" not in told.headers:
-        told.headers.update(_kept_by_client(tag or _digest(told.body)))
-        if tag is None and is_known(visit.request, _tag_of(told)):
-            return Response(status_code=304, headers=_kept_by_client(_tag_of(told)))
-    return told
+    if content.status_code == OK and "etag" not in content.headers:
+        content.headers.update(_kept_by_client(tag or _digest(content.body)))
+        if tag is None and is_known(visit.request, _tag_of(content)):
+            return Response(status_code=304, headers=_kept_by_client(_tag_of(content)))
+    return content
 
 
 def refusal(error: Exception, visit: Visit) -> PageContent:
-    """Return the page of an error: its own sentence, and where to go from there.
+    """Return the page of an error: its message, and skills that the visitor may have meant.
 
-    Raises the error again if it is a fault of this program, and not of the stored data.
+    Raises the error again if it is a bug, and not due to damaged data.
     """
     if not isinstance(error, RegistryError):
         found = visit.state.registry.core.damage()
@@ -251,12 +248,12 @@ def refusal(error: Exception, visit: Visit) -> PageContent:
 
 
 def _damage(found: errors.DatabaseCorrupt, visit: Visit) -> str:
-    """Return which stored data is damaged. Only a visitor who sees all skills is told the row."""
+    """Return which data is damaged; only visitors who see all skills get the row."""
     log.warning("%s", found)
     of, _, ref = visit.path.strip("/").partition("/")
     if of in OF_SKILL and ref:
         what = f"The stored data of {unquote(ref):.200} is damaged"
-    elif visit.look.is_whole:
+    elif visit.view.is_whole:
         what = f"The stored data of a skill is damaged: {found.reason}"
     else:
         what = "The stored data of a skill is damaged"
@@ -264,7 +261,7 @@ def _damage(found: errors.DatabaseCorrupt, visit: Visit) -> str:
 
 
 def failed(code: str, message: str) -> Callable[[Request, Exception], Response]:
-    """Return a handler of Starlette for what no page answers: a page, JSON, or a sentence."""
+    """Return Starlette's handler of an HTTP error: a page, JSON, or plain text."""
 
     def answer(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
@@ -280,9 +277,9 @@ def failed(code: str, message: str) -> Callable[[Request, Exception], Response]:
 
 
 def _shorter(request: Request) -> Response | None:
-    """Return the way to the address without the slash at its end, if it has one.
+    """Return a redirect to the address without its final slash, if it has one.
 
-    It names no host: a proxy may call us by another name, and speak TLS where we do not.
+    It is relative, as a proxy may use another host or TLS.
     """
     path, query = request.scope["raw_path"].decode("latin-1"), request.url.query
     if not path.endswith("/") or not path.strip("/"):
@@ -309,9 +306,9 @@ def status_of(error: RegistryError) -> int:
     return next(status for kind, status in STATUS.items() if isinstance(error, kind))
 
 
-def _sent(visit: Visit, told: PageContent, tag: str | None) -> Response:
+def _sent(visit: Visit, content: PageContent, tag: str | None) -> Response:
     if visit.as_json:
-        facts = told.record()
+        facts = content.record()
         facts = facts if visit.visitor.is_local else without_places(facts)
         body, kind = as_json(facts), "application/json"
     else:
@@ -321,17 +318,17 @@ def _sent(visit: Visit, told: PageContent, tag: str | None) -> Response:
             "here": visit.path,
             "json_url": addresses.as_json(visit.path, visit.request.url.query),
         }
-        html = render(told.template, {**told.facts(), **surroundings})
+        html = render(content.template, {**content.facts(), **surroundings})
         body = html.encode("utf-8", "replace")
         kind = "text/html; charset=utf-8"
     if len(body) > MAX_ANSWER:
         message = "This page is too large. Ask for a part of it, or use the command line."
         return _sent(visit, _refused("page_too_large", message, 413), None)
-    if told.status != OK:
-        headers = {"cache-control": "no-store", **told.headers}
-        return compressed(visit.request, body, kind, headers, told.status)
+    if content.status != OK:
+        headers = {"cache-control": "no-store", **content.headers}
+        return compressed(visit.request, body, kind, headers, content.status)
     tag = tag or _digest(body)
-    headers = {**_kept_by_client(tag), **told.headers}
+    headers = {**_kept_by_client(tag), **content.headers}
     if is_known(visit.request, tag):
         return Response(status_code=304, headers=headers)
     return compressed(visit.request, body, kind, headers)
@@ -344,7 +341,7 @@ def compressed(
     headers: Mapping[str, str],
     status: int = 200,
 ) -> Response:
-    """Return a response, compressed where the client takes that and it is worth it."""
+    """Return a response, compressed if the client accepts that and it is large enough."""
     given = {**headers, "content-type": kind}
     given["vary"] = VARY
     if len(body) >= COMPRESSED and takes_gzip(request):
@@ -354,28 +351,28 @@ def compressed(
 
 
 def takes_gzip(request: Request) -> bool:
-    """Tell whether the client takes what is compressed."""
+    """Tell whether the client accepts gzip."""
     return _GZIP.search(request.headers.get("accept-encoding", "")) is not None
 
 
 def as_json(value: Any) -> bytes:
     """Return a value as JSON; file names that are not valid text are escaped."""
-    told = record(value) if not isinstance(value, dict) else value
-    text = json.dumps(told, ensure_ascii=False, default=record)
+    plain = record(value) if not isinstance(value, dict) else value
+    text = json.dumps(plain, ensure_ascii=False, default=record)
     try:
         return text.encode() + b"\n"
     except UnicodeEncodeError:
-        return json.dumps(told, default=record).encode() + b"\n"
+        return json.dumps(plain, default=record).encode() + b"\n"
 
 
 def is_known(request: Request, tag: str) -> bool:
-    """Tell whether the client says that it has what has this tag."""
+    """Tell whether the client already has the content with this ETag."""
     given = request.headers.get("if-none-match", "")
     return given == "*" or tag in _TAG.findall(given)
 
 
 def _tag_of(answer: Response) -> str:
-    """Return the tag of an answer that `_kept_by_client` made."""
+    """Return the ETag of a response, without its quotes."""
     return answer.headers["etag"].removeprefix('W/"').removesuffix('"')
 
 
@@ -384,7 +381,7 @@ def _digest(body: bytes | memoryview) -> str:
 
 
 def _named(edition: str, visit: Visit) -> str:
-    """Return what names an answer: it is the same for who sees the same, on one day."""
+    """Return the cache key of a response: database version, day, visitor and URL."""
     said = f"{edition} {utc_now()[:10]} {visit.visitor} {visit.request.url}"
     return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:32]
 

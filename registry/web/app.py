@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from registry.errors import NotFound, UsageProblem
+from registry.errors import UsageProblem
 from registry.mcp.fairness import FairRequests
 from registry.mcp.http import Bounds, RequestFilter, allowed_hosts, run_app
 from registry.remotes.address import is_loopback
@@ -25,7 +25,7 @@ from registry.web import clawhub, openapi, pages, skill_pages, well_known
 from registry.web.answers import failed, page
 from registry.web.auth import Auth, Trusted
 from registry.web.mcp import McpMount
-from registry.web.rendering import STATIC, refused, sign_in, static
+from registry.web.rendering import STATIC, refused, static
 from registry.web.state import AppState, Visitor
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""Of our own pages: scripts and styles are files of ours, and none stand in a page."""
+"""Content security policy of our pages: scripts and styles only from our own files."""
 
 ALWAYS: Final = {
     "content-security-policy": POLICY,
@@ -49,7 +49,7 @@ ALWAYS: Final = {
 
 
 class Headers:
-    """An ASGI application around another that adds these headers, unless an answer has its own."""
+    """ASGI middleware that adds `ALWAYS`, unless a response has these headers."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -138,7 +138,7 @@ def both(path: str, json_path: str, endpoint: Callable[[Request], Any]) -> list[
 
 
 async def _all_skills(request: Request) -> Response:
-    """Lead who cut a skill's address short to where they are listed."""
+    """Redirect to the start page."""
     query = request.url.query
     return RedirectResponse(f"/?{query}" if query else "/")
 
@@ -151,7 +151,7 @@ async def _static(request: Request) -> Response:
 
 
 async def _health(_request: Request) -> Response:
-    """Say that the server lives; it asks no database, which would say whether that does."""
+    """Answer without reading the database."""
     return PlainTextResponse("ok\n", headers={"cache-control": "no-store"})
 
 
@@ -179,7 +179,7 @@ def _closing(
 
 
 LOOPBACK: Final = (ip_network("127.0.0.0/8"), ip_network("::1"))
-"""Where a proxy is expected if others use a URL of its own."""
+"""Addresses of proxies if a public URL is given without trusted proxies."""
 
 TURN: Final = 0.001
 """Seconds after which a thread that works gives way: those that only pass something on wait for
@@ -188,9 +188,9 @@ each of several at every step, and by Python's own 5 ms a page that is ready too
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where it is served. ``public``: the URL by which others know it; ``tls``: (certificate, key).
+    """The address to serve at.
 
-    ``public`` is that of a proxy, or of a name of this machine.
+    ``public``: the URL of a proxy, or with a name of this machine; ``tls``: certificate and key.
     """
 
     host: str = "127.0.0.1"
@@ -205,19 +205,19 @@ class Address:
 
     @property
     def own(self) -> str:
-        """The URL at which it listens, which a proxy forwards requests to."""
+        """The URL at which the server listens, to which a proxy forwards."""
         host = f"[{self.host.strip('[]')}]" if ":" in self.host else self.host
         return f"{'https' if self.tls else 'http'}://{host}:{self.port}"
 
     @property
     def is_open(self) -> bool:
-        """Whether requests from this machine need no token: nothing says that others are served."""
+        """Whether requests from this machine need no token, as only this machine is served."""
         public = urlsplit(self.public or "http://localhost").hostname or ""
         return is_loopback(self.host) and is_loopback(public)
 
     @property
     def hosts(self) -> Sequence[str] | None:
-        """What the Host header of a request may say; None: anything."""
+        """Allowed values of the Host header; None: any."""
         own = allowed_hosts(self.host, self.port)
         if own is None:
             return None
@@ -229,36 +229,16 @@ class Address:
 def guarded(
     state: AppState, address: Address, mcp: McpMount | None, trusted: Trusted | None = None
 ) -> Headers:
-    """Return the whole application: what turns strangers away, and all that stands behind it."""
-    tokens = state.registry.tokens()
+    """Return the whole application with its middleware: limits, filter, authentication."""
     if mcp is not None:
         mcp.unsent = state.turns.unsent
-
-    def visitor(shown: str) -> Visitor | None:
-        token = tokens.known(shown)
-        if token is None:
-            return None
-        try:
-            state.registry.browse(token.personality, token.source)
-        except NotFound:  # it was renamed, or went; what else there is is no answer
-            return None
-        return Visitor(token.name, token.personality, token.source, token.write)
-
-    async def known(shown: str) -> Visitor | None:
-        return await state.run(visitor, shown)
-
-    door = Auth(
-        build(state, mcp),
-        known=known,
-        sign_in=sign_in,
-        is_open=address.is_open,
-        trusted=trusted,
-        secure=address.url.startswith("https:"),
-    )
+    secure = address.url.startswith("https:")
+    app: Any = build(state, mcp)
+    app = Auth(app, state, is_open=address.is_open, trusted=trusted, secure=secure)
     origins = [address.public] if address.public else []
-    guard = RequestFilter(door, hosts=address.hosts, origins=origins, refuse=refused)
+    app = RequestFilter(app, hosts=address.hosts, origins=origins, refuse=refused)
     proxies = trusted.networks if trusted else () if address.is_open else LOOPBACK
-    return Headers(FairRequests(guard, state.turns.unsent, proxies))
+    return Headers(FairRequests(app, state.turns.unsent, proxies))
 
 
 def serve(
@@ -310,4 +290,4 @@ def serve(
 
 
 def _ignored(_report: object) -> None:
-    """Pages are made when they are asked for; nobody is told."""
+    """Do nothing: pages are made when they are requested."""

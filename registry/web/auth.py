@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
@@ -17,18 +17,18 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from registry.errors import DatabaseProblem
 from registry.mcp.fairness import Network, caller, is_from
 from registry.remotes.address import is_loopback
-from registry.web.rendering import refused
-from registry.web.state import Visitor
+from registry.web.rendering import refused, sign_in
+from registry.web.state import AppState, Visitor
 
 log = logging.getLogger(__name__)
 
 INVALID: Final = "That token is not known, or not valid any more."
 COOKIE: Final = "skill_registry"
 MAX_FORM: Final = 32 << 10
-"""Bytes of the form that signs in, with the address that was asked for."""
+"""Maximum size of the form that signs in, in bytes."""
 
 MAX_PARAMETERS: Final = 100
-"""Parameters of one URL."""
+"""Maximum number of parameters in a URL."""
 
 OPEN: Final = frozenset({"/healthz", "/robots.txt"})
 """Paths that need no token, besides static files: they contain no data about skills."""
@@ -46,17 +46,17 @@ FORWARDED: Final = (
 """Prefixes of headers that proxies, tunnels and content networks add to a request."""
 
 OLD_HTTP: Final = frozenset({"0.9", "1.0"})
-"""Versions of HTTP that browsers and agents no longer speak, and proxies still do."""
+"""Versions of HTTP that only proxies still use."""
 
 SIGNING: Final = ("/login", "/logout")
 
 _OURS: Final = re.compile(r"/(?![/\\])[!-~]*")
-"""A path, and not what a browser takes for another host."""
+"""A path that no browser interprets as another host."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trusted:
-    """A header in which a proxy at one of these addresses says who asks; and what they may see."""
+    """A header in which trusted proxies name the user, and the personality of these users."""
 
     header: str
     networks: Sequence[Network]
@@ -66,47 +66,44 @@ class Trusted:
 class Auth:
     """ASGI middleware that finds the visitor of each request, or refuses the request.
 
-    ``known`` returns the visitor of a token. If ``is_open``, a request from this machine needs no
-    token, unless it shows any sign of a proxy. ``sign_in`` makes the page that asks for a token.
-    ``secure``: browsers come over TLS.
+    If ``is_open``, a request from this machine needs no token, unless it has a sign of a proxy.
+    ``secure``: browsers connect over TLS.
     """
 
     look_again = 5.0
-    """Seconds after which it is asked again whether who listens may still do so."""
+    """Seconds after which the access of a listening client is checked again."""
 
     def __init__(
         self,
         app: Any,
+        state: AppState,
         *,
-        known: Callable[[str], Awaitable[Visitor | None]],
-        sign_in: Callable[[str, str], Response],
         is_open: bool,
         trusted: Trusted | None = None,
         secure: bool = False,
     ) -> None:
         self._app = app
-        self._known = known
-        self._sign_in = sign_in
+        self._state = state
         self._is_open = is_open and trusted is None
         self._trusted = trusted
         self._secure = secure
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request, or hand it on with its visitor."""
+        """Answer a request, or pass it on with its visitor."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         request = Request(scope, receive)
         if scope["query_string"].count(b"&") >= MAX_PARAMETERS:
-            told = f"A URL may have {MAX_PARAMETERS} parameters at most"
-            await refused(request.headers, 400, told, {})(scope, receive, send)
+            message = f"A URL may have {MAX_PARAMETERS} parameters at most"
+            await refused(request.headers, 400, message, {})(scope, receive, send)
             return
         try:
             answer = await self._answer(request)
         except DatabaseProblem as error:
             log.warning("Who asks can't be told: %s", error)
-            told = "Who you are can't be told at the moment"  # nor what the database is called
-            answer = refused(request.headers, 503, told, {"cache-control": "no-store"})
+            message = "Who you are can't be told at the moment"  # nor what the database is called
+            answer = refused(request.headers, 503, message, {"cache-control": "no-store"})
         if answer is not None:
             await answer(scope, receive, send)
         elif scope["path"] == "/mcp":
@@ -172,7 +169,7 @@ class Auth:
 
     async def _of_token(self, token: str) -> Visitor | None:
         """Return the visitor of a token, and count the request as one of the token."""
-        visitor = await self._known(token)
+        visitor = await self._state.visitor_of(token)
         if visitor is not None:
             caller().who = f"token {visitor.name}"
         return visitor
@@ -183,11 +180,11 @@ class Auth:
         async for chunk in request.stream():
             body += chunk
             if len(body) > MAX_FORM:
-                return self._sign_in("That is no token.", "/")
+                return sign_in("That is no token.", "/")
         form = dict(parse_qsl(body.decode("utf-8", "replace")))
         token, wanted = form.get("token", "").strip(), _ours(form.get("wanted", "/"))
-        if await self._known(token) is None:
-            return self._sign_in(INVALID, wanted)
+        if await self._state.visitor_of(token) is None:
+            return sign_in(INVALID, wanted)
         entered = RedirectResponse(wanted, 303)
         # A link on another site brings it along, nothing else does: pages only read.
         entered.set_cookie(
@@ -202,12 +199,12 @@ class Auth:
             and request.method == "GET"
             and not request.url.path.startswith(("/api/", "/mcp"))
         ):
-            return self._sign_in("", _ours(_asked(request)))
-        told, how = "A token is needed.", "Bearer"
+            return sign_in("", _ours(_asked(request)))
+        message, how = "A token is needed.", "Bearer"
         if request.headers.get("authorization", "").lower().startswith("bearer "):
-            told, how = INVALID, 'Bearer error="invalid_token"'
+            message, how = INVALID, 'Bearer error="invalid_token"'
         return PlainTextResponse(
-            f"{told}\n", 401, {"www-authenticate": how, "cache-control": "no-store"}
+            f"{message}\n", 401, {"www-authenticate": how, "cache-control": "no-store"}
         )
 
 

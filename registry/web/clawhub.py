@@ -205,18 +205,18 @@ def endpoint(handler: Handler) -> Callable[[Request], Any]:
 
 def _answer(handler: Handler, visit: Visit) -> Response:
     try:
-        told = handler(visit)
+        content = handler(visit)
     except _Refused as refused:
         return _plain(refused.status, refused.text)
     except _Ambiguous as ambiguous:
-        told = choices_json(visit.base, ambiguous.slug, ambiguous.found)
-        return _json(visit, told, 409)
+        content = choices_json(visit.base, ambiguous.slug, ambiguous.found)
+        return _json(visit, content, 409)
     except NotFound:
         return _plain(404, "Skill not found")
     except (RegistryError, *UNEXPECTED) as error:
         problem = refusal(error, visit)
         return _plain(problem.status, problem.record()["error"]["message"])
-    return told if isinstance(told, Response) else _json(visit, told)
+    return content if isinstance(content, Response) else _json(visit, content)
 
 
 def discovery(visit: Visit) -> dict[str, Any]:
@@ -229,12 +229,12 @@ def search(visit: Visit) -> dict[str, Any]:
     query = visit.request.query_params
     text, limit = " ".join(query.get("q", "")[:500].split()), _limit(visit, USUAL)
     if query.get("mode") == "exact":
-        found = [(one, 1.0) for one in hub.find(visit.look, text)][:limit]
+        found = [(one, 1.0) for one in hub.find(visit.view, text)][:limit]
     elif text:
-        hits = visit.look.search([text], Filters(), limit=limit, offset=0)
-        places = [visit.look.locate(f"{hit.source}/{hit.folder}") for hit in hits]
+        hits = visit.view.search([text], Filters(), limit=limit, offset=0)
+        places = [visit.view.locate(f"{hit.source}/{hit.folder}") for hit in hits]
         scores = [hit.score for hit in hits]
-        found = list(zip(hub.offered(visit.look, places), scores, strict=True))
+        found = list(zip(hub.offered(visit.view, places), scores, strict=True))
     else:
         found = []
     return {"results": [{**summary_json(one), "score": score} for one, score in found]}
@@ -247,7 +247,7 @@ def skills(visit: Visit) -> dict[str, Any]:
     cursor = query.get("cursor", "")
     offset = int(cursor) if cursor.isascii() and cursor.isdecimal() and len(cursor) < 8 else 0  # noqa: PLR2004
     found, has_more = hub.page(
-        visit.look,
+        visit.view,
         prefix=query.get("prefix", "")[:500],
         sort=_SORTS.get(query.get("sort", ""), "updated"),
         limit=limit,
@@ -269,7 +269,7 @@ def skill(visit: Visit) -> dict[str, Any]:
 
 def versions(visit: Visit) -> dict[str, Any]:
     """Answer ``/skills/{slug}/versions``."""
-    found = hub.contents(visit.look, _found(visit))[: _limit(visit, USUAL)]
+    found = hub.contents(visit.view, _found(visit))[: _limit(visit, USUAL)]
     return {"items": [version_json(each) for each in found], "nextCursor": None}
 
 
@@ -324,7 +324,7 @@ def resolve(visit: Visit) -> dict[str, Any]:
     match = next(
         (
             {"version": each.version}
-            for each in hub.contents(visit.look, one)
+            for each in hub.contents(visit.view, one)
             if hashed and fingerprint(offered_files(each)) == hashed
         ),
         None,
@@ -343,15 +343,15 @@ def _found(visit: Visit) -> Offered:
 
 def _of(visit: Visit, slug: str) -> Offered:
     owner = visit.request.query_params.get("ownerHandle") or None
-    found = hub.find(visit.look, slug, owner)
+    found = hub.find(visit.view, slug, owner)
     if not found:
         raise _Refused(404, "Skill not found")
     if len(found) > 1:
         raise _Ambiguous(slug, found)
     # What was edited since the last sync is another content, and has a version of its own.
     before = found[0].stored
-    stored = visit.look.current(before).stored
-    return found[0] if stored.id == before.id else hub.offered(visit.look, [stored])[0]
+    stored = visit.view.current(before).stored
+    return found[0] if stored.id == before.id else hub.offered(visit.view, [stored])[0]
 
 
 def _chosen(visit: Visit, one: Offered) -> Kept:
@@ -366,7 +366,7 @@ def _chosen(visit: Visit, one: Offered) -> Kept:
 
 
 def _content(visit: Visit, one: Offered, wanted: str) -> Kept:
-    for each in hub.contents(visit.look, one):
+    for each in hub.contents(visit.view, one):
         if each.version == wanted:
             return each
     raise _Refused(404, "Version not found")
@@ -395,6 +395,6 @@ def _plain(status: int, text: str) -> Response:
     return PlainTextResponse(text, status, {"cache-control": "no-store"})
 
 
-def _json(visit: Visit, told: dict[str, Any], status: int = 200) -> Response:
+def _json(visit: Visit, content: dict[str, Any], status: int = 200) -> Response:
     headers = {"cache-control": "no-store"}
-    return compressed(visit.request, as_json(told), "application/json", headers, status)
+    return compressed(visit.request, as_json(content), "application/json", headers, status)

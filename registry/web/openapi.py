@@ -96,7 +96,7 @@ def described() -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {"title": "Skill registry", "version": __version__},
-        "paths": {path: {"get": _operation(path, about, asked)} for path, about, asked in PATHS},
+        "paths": {path: {"get": _operation(path, about, query)} for path, about, query in PATHS},
         "components": {
             "schemas": {
                 kind.__name__: {"type": "object", "required": list(kind.KEYS)}
@@ -108,10 +108,10 @@ def described() -> dict[str, Any]:
     }
 
 
-def _operation(path: str, about: str, asked: Parameters) -> dict[str, Any]:
+def _operation(path: str, about: str, query: Parameters) -> dict[str, Any]:
     return {
         "summary": about,
-        "parameters": list(_parameters(path, asked)),
+        "parameters": list(_parameters(path, query)),
         "responses": {
             "200": {"description": about, "content": {"application/json": {}}},
             "304": {"description": "It is as it was when the client's ETag was given."},
@@ -120,9 +120,9 @@ def _operation(path: str, about: str, asked: Parameters) -> dict[str, Any]:
     }
 
 
-def _parameters(path: str, asked: Parameters) -> Iterator[dict[str, Any]]:
+def _parameters(path: str, query: Parameters) -> Iterator[dict[str, Any]]:
     for name in ("ref", "name"):
         if f"{{{name}}}" in path:
             yield {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-    for name, schema, about in asked:
+    for name, schema, about in query:
         yield {"name": name, "in": "query", "schema": dict(schema), "description": about}

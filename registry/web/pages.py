@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from registry.catalog.search.fit import FITS
+from registry.catalog.search.rank import FITS
 from registry.core import UNEXPECTED
 from registry.db.read.history import Change
 from registry.db.read.listing import MOST, Facet, Facets, Filters
@@ -45,49 +45,49 @@ STREAMED: Final = 500
 
 def start(visit: Visit) -> PageContent:
     """Show the skills that match the query, and facets to narrow it."""
-    asked = PageQuery.of(visit.request.query_params)
-    look, filters = visit.look, asked.filters
+    params = PageQuery.of(visit.request.query_params)
+    view, filters = visit.view, params.filters
     # What is kept must not grow with what is asked.
-    kept = visit.cached if asked.limit <= PAGE else _made
-    if asked.queries:
+    kept = visit.cached if params.limit <= PAGE else _made
+    if params.queries:
         found = kept(
-            ("search", asked),
-            lambda: look.search(asked.queries, filters, limit=asked.limit, offset=asked.offset),
+            ("search", params),
+            lambda: view.search(params.queries, filters, limit=params.limit, offset=params.offset),
         )
     else:
         found = kept(
-            ("list", asked),
-            lambda: look.page(
+            ("list", params),
+            lambda: view.page(
                 filters,
-                sort=asked.sort,
-                reverse=asked.reverse,
-                limit=asked.limit,
-                offset=asked.offset,
+                sort=params.sort,
+                reverse=params.reverse,
+                limit=params.limit,
+                offset=params.offset,
             ),
         )
     counts: Facets = visit.cached(
-        ("facets", asked.queries, filters), lambda: look.facets(asked.queries, filters)
+        ("facets", params.queries, filters), lambda: view.facets(params.queries, filters)
     )
     broken = visit.cached(("broken",), lambda: _broken(visit))
     # Each skill has one status: what is counted by it need not be counted again.
-    total = found.total if asked.queries else sum(one.count for one in counts.statuses)
-    pages = -(-total // asked.limit)
-    said: dict[str, Any] = {"total": total, "page": asked.page, "pages": pages}
-    if asked.queries:
+    total = found.total if params.queries else sum(one.count for one in counts.statuses)
+    pages = -(-total // params.limit)
+    said: dict[str, Any] = {"total": total, "page": params.page, "pages": pages}
+    if params.queries:
         said |= {"confidence": found.confidence, "missing": list(found.missing)}
     return PageContent(
         "start.html",
         lambda: {
-            "title": ", ".join(asked.queries) or "Skills",
-            "asked": asked,
+            "title": ", ".join(params.queries) or "Skills",
+            "params": params,
             "found": found,
             "total": total,
-            "missing": found.missing if asked.queries else (),
-            "fits": not asked.queries or found.confidence >= FITS,
+            "missing": found.missing if params.queries else (),
+            "fits": not params.queries or found.confidence >= FITS,
             "pages": pages,
-            "facets": list(_facets(counts, asked)),
+            "facets": list(_facets(counts, params)),
             "months": [
-                (key, title, charts.months(getattr(counts, key)), getattr(asked, key))
+                (key, title, charts.months(getattr(counts, key)), getattr(params, key))
                 for key, title in (("updated", "Last changed"), ("created", "Made"))
             ],
             "shown": SHOWN,
@@ -97,13 +97,13 @@ def start(visit: Visit) -> PageContent:
     )
 
 
-def _facets(counts: Facets, asked: PageQuery) -> Iterator[tuple[str, str, list[Facet], bool, Any]]:
+def _facets(counts: Facets, params: PageQuery) -> Iterator[tuple[str, str, list[Facet], bool, Any]]:
     """Yield each facet: key, title, further values, whether there are more, active value."""
     for key, title, name in FACETS:
         values: Sequence[Facet] = getattr(counts, name)
         # Of tags several can be chosen; those that are narrow no further.
-        further = [one for one in values if key != "tag" or one.value not in asked.tags]
-        yield key, title, further, len(values) == MOST, getattr(asked, key, None)
+        further = [one for one in values if key != "tag" or one.value not in params.tags]
+        yield key, title, further, len(values) == MOST, getattr(params, key, None)
 
 
 def _made(_what: object, load: Callable[[], Any]) -> Any:
@@ -111,7 +111,7 @@ def _made(_what: object, load: Callable[[], Any]) -> Any:
 
 
 def _broken(visit: Visit) -> int:
-    filters = visit.look.filters(Filters(status="invalid"))
+    filters = visit.view.filters(Filters(status="invalid"))
     return visit.state.registry.list(filters, limit=0).total
 
 
@@ -120,18 +120,18 @@ async def every_skill(request: Request) -> Response:
     state = request.app.state.catalogue
     visit = visit_of(request)
     try:
-        asked = PageQuery.of(request.query_params)
+        params = PageQuery.of(request.query_params)
         if any(request.query_params.get(one) for one in PAGED):
             message = f"this is the whole listing: {', '.join(PAGED)} are asked of /index.json"
             raise UsageProblem(message=message)
-        filters = await state.run(visit.look.filters, asked.filters)
-        found = state.registry.iter(filters, sort=asked.sort, reverse=asked.reverse)
-        skills = map(visit.look.localized, found)
+        filters = await state.run(visit.view.filters, params.filters)
+        found = state.registry.iter(filters, sort=params.sort, reverse=params.reverse)
+        skills = map(visit.view.localized, found)
         first = await state.run(_some, visit, skills)
     except (RegistryError, *UNEXPECTED) as error:
-        told = await state.run(refusal, error, visit)
-        body = json.dumps(told.record()).encode()
-        return Response(body, told.status, media_type="application/json")
+        content = await state.run(refusal, error, visit)
+        body = json.dumps(content.record()).encode()
+        return Response(body, content.status, media_type="application/json")
 
     async def write() -> Any:
         yield b"["
@@ -164,23 +164,23 @@ READ: Final = 20
 def sources(visit: Visit) -> PageContent:
     """List the sources."""
     found = _sources(visit)
-    told = [one.to_dict() for one in found]
+    rows = [one.to_dict() for one in found]
     if not visit.visitor.is_local:
-        for one in told:
+        for one in rows:
             del one["path"]
     has_remote = any(one.remote for one in found)
     facts = {"title": "Sources", "sources": found, "has_remote": has_remote}
-    return PageContent("sources.html", lambda: facts, lambda: {"sources": told})
+    return PageContent("sources.html", lambda: facts, lambda: {"sources": rows})
 
 
 def _sources(visit: Visit) -> Sequence[Source]:
-    found: Sequence[Source] = visit.cached(("sources",), visit.look.sources, of_use=True)
+    found: Sequence[Source] = visit.cached(("sources",), visit.view.sources, of_use=True)
     return found
 
 
 def findings(visit: Visit) -> PageContent:
     """Count all findings by code, or list those of one."""
-    counts = visit.cached(("counts",), visit.look.counts)
+    counts = visit.cached(("counts",), visit.view.counts)
     code = visit.request.query_params.get("code") or None
     page = number_of(visit.request.query_params, "page") or 1
     facts: dict[str, Any] = {"title": "Findings", "counts": counts, "code": code, "page": page}
@@ -194,7 +194,7 @@ def findings(visit: Visit) -> PageContent:
     offset = min((page - 1) * ROWS_PER_PAGE, 1_000_000)
     found = visit.cached(
         ("findings", code, page),
-        lambda: visit.look.findings(code, limit=ROWS_PER_PAGE, offset=offset),
+        lambda: visit.view.findings(code, limit=ROWS_PER_PAGE, offset=offset),
     )
     pages = -(-total // ROWS_PER_PAGE)
     facts |= {"title": f"Findings: {code}", "total": total, "found": found, "pages": pages}
@@ -215,7 +215,7 @@ def changes(visit: Visit) -> PageContent:
         lambda: {
             "title": "Changes",
             "days": by_day,
-            "asked_days": days,
+            "chosen_days": days,
             "is_cut": is_cut,
         },
         lambda: {"changes": record(found), "more": is_cut},
@@ -230,7 +230,7 @@ def recent(visit: Visit, days: int | None) -> list[Change]:
             raise UsageProblem(message=f"days is a number up to {MAX_DAYS}")
         begin = date.fromisoformat(utc_now()[:10]) - timedelta(days=days - 1)
         since = f"{begin.isoformat()}T00:00:00Z"
-    return list(visit.look.recent(limit=CHANGES, since=since))
+    return list(visit.view.recent(limit=CHANGES, since=since))
 
 
 def _gathered(some: list[Change]) -> list[tuple[str, list[Change]]]:
@@ -242,13 +242,13 @@ def _gathered(some: list[Change]) -> list[tuple[str, list[Change]]]:
 
 def stats(visit: Visit) -> PageContent:
     """Show statistics and charts."""
-    look = visit.look
-    counts: Facets = visit.cached(("facets", (), Filters()), lambda: look.facets((), Filters()))
-    sizes = visit.cached(("sizes",), look.sizes)
-    read = visit.cached(("read",), lambda: look.most_read(READ), of_use=True)
-    unread = visit.cached(("unread",), look.count_unread, of_use=True)
+    view = visit.view
+    counts: Facets = visit.cached(("facets", (), Filters()), lambda: view.facets((), Filters()))
+    sizes = visit.cached(("sizes",), view.sizes)
+    read = visit.cached(("read",), lambda: view.most_read(READ), of_use=True)
+    unread = visit.cached(("unread",), view.count_unread, of_use=True)
     total = sum(one.skills for one in sizes)
-    totals = _totals(visit) if look.is_whole else None
+    totals = _totals(visit) if view.is_whole else None
     tables = [
         ("Sources", "source", counts.sources),
         ("Tags", "tag", counts.tags[:READ]),
@@ -291,7 +291,7 @@ def _totals(visit: Visit) -> Stats:
 def personalities(visit: Visit) -> PageContent:
     """List the personalities of the settings; limited visitors see none."""
     known = _known(visit)
-    told = [
+    rows = [
         {
             "name": one.name,
             "team": one.team,
@@ -300,8 +300,8 @@ def personalities(visit: Visit) -> PageContent:
         }
         for one in known.values()
     ]
-    facts = {"title": "Personalities", "personalities": told}
-    return PageContent("personalities.html", lambda: facts, lambda: {"personalities": told})
+    facts = {"title": "Personalities", "personalities": rows}
+    return PageContent("personalities.html", lambda: facts, lambda: {"personalities": rows})
 
 
 def personality(visit: Visit) -> PageContent:
@@ -333,7 +333,7 @@ def personality(visit: Visit) -> PageContent:
 
 def _known(visit: Visit) -> dict[str, Any]:
     """Return the personalities; none for a limited visitor."""
-    return dict(visit.state.registry.settings.personalities) if visit.look.is_whole else {}
+    return dict(visit.state.registry.settings.personalities) if visit.view.is_whole else {}
 
 
 def _rules(visit: Visit, name: str) -> list[dict[str, Any]]:

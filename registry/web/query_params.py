@@ -53,7 +53,7 @@ class PageQuery:
         single: dict[str, Any] = {key: given.get(key) or None for key in _SINGLE}
         sort = given.get("sort") or "name"
         check_page(sort, None, 0)
-        asked = cls(
+        query = cls(
             queries=_each(" ".join(one[:MAX_QUERY].split()) for one in given.getlist("q")),
             tags=_each(given.getlist("tag")),
             sort=cast("Sort", sort),
@@ -64,12 +64,12 @@ class PageQuery:
             **single,
         )
         for key in ("created", "updated"):
-            month = getattr(asked, key)
+            month = getattr(query, key)
             if month is not None and not _MONTH.fullmatch(month):
                 raise UsageProblem(
                     message=f"{key} must be a month such as 2026-11, not {month!r:.60}"
                 )
-        return asked
+        return query
 
     @property
     def offset(self) -> int:
@@ -168,8 +168,8 @@ def _each(values: Iterable[str]) -> tuple[str, ...]:
 def _check_once(given: QueryParams, key: str) -> None:
     """Raise `UsageProblem` if a parameter is given several times."""
     if len(several := _each(given.getlist(key))) > 1:
-        told = " and as ".join(f"{one!r:.60}" for one in several[:2])
-        raise UsageProblem(message=f"give {key} once, not as {told}")
+        values = " and as ".join(f"{one!r:.60}" for one in several[:2])
+        raise UsageProblem(message=f"give {key} once, not as {values}")
 
 
 def _number(given: QueryParams, key: str, default: int, most: int) -> int:

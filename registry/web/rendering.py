@@ -116,9 +116,11 @@ def sign_in(problem: str, wanted: str) -> Response:
     return _page("sign_in.html", facts, 401, {"cache-control": "no-store"})
 
 
-def refused(asked: Headers, status: int, text: str, headers: Mapping[str, str]) -> Response:
+def refused(
+    request_headers: Headers, status: int, text: str, headers: Mapping[str, str]
+) -> Response:
     """Return the response to a request that `RequestFilter` refuses."""
-    if HTML in asked.get("accept", ""):
+    if HTML in request_headers.get("accept", ""):
         return _page("refused.html", {"problem": text}, status, headers)
     return PlainTextResponse(f"{text}.\n", status, headers)
 

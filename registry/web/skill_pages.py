@@ -179,17 +179,17 @@ def ref_in(visit: Visit, prefix: str) -> str:
 
 def located(visit: Visit, prefix: str) -> StoredSkill:
     """Return the skill that a path asks for; raises as `Browse.locate`."""
-    stored: StoredSkill = visit.look.locate(ref_in(visit, prefix))
+    stored: StoredSkill = visit.view.locate(ref_in(visit, prefix))
     return stored
 
 
 def skill(visit: Visit) -> PageContent:
     """Show one skill."""
-    look = visit.look
-    current = look.current(located(visit, "/skills/"))
-    stored, detail = current.stored, look.detail(current)
-    (why,) = _explained(visit, [look.why(stored)])
-    usage = look.usage_of(stored)
+    view = visit.view
+    current = view.current(located(visit, "/skills/"))
+    stored, detail = current.stored, view.detail(current)
+    (why,) = _explained(visit, [view.why(stored)])
+    usage = view.usage_of(stored)
     origin = getattr(detail, "origin", None)
     if origin is not None and not visit.visitor.is_local and is_place(origin.url):
         origin = None
@@ -282,9 +282,9 @@ def mcp_snippet(base: str) -> str:
 
 def file(visit: Visit) -> PageContent:
     """Show a file of a skill."""
-    current = visit.look.current(located(visit, "/files/"))
+    current = visit.view.current(located(visit, "/files/"))
     path = visit.request.query_params.get("path", "")
-    detail = visit.look.detail(current)
+    detail = visit.view.detail(current)
     listed = next((one for one in detail.files if one.path == path), None)
     if listed is None:
         raise FileNotFoundInSkill(name=detail.ref, path=path)
@@ -356,7 +356,7 @@ def near(visit: Visit) -> PageContent:
 
 
 def _copies(visit: Visit, stored: StoredSkill) -> list[Any]:
-    found = visit.look.copies(stored)
+    found = visit.view.copies(stored)
     return [replace(group, skills=group.skills[:SHOWN_COPIES]) for group in found]
 
 
@@ -372,7 +372,7 @@ def why(visit: Visit) -> PageContent:
             if visitor.is_local:
                 found = registry.why(subject, personality)
             else:
-                found = _explained(visit, visit.look.explain(subject, personality))
+                found = _explained(visit, visit.view.explain(subject, personality))
         except RegistryError as error:
             problem = str(refusal(error, visit).record()["error"]["message"])
     return PageContent(
@@ -383,7 +383,7 @@ def why(visit: Visit) -> PageContent:
             "found": found,
             "problem": problem,
             "personality": personality,
-            "personalities": sorted(registry.settings.personalities) if visit.look.is_whole else (),
+            "personalities": sorted(registry.settings.personalities) if visit.view.is_whole else (),
         },
         lambda: {"subject": subject, "explanations": record(list(found)), "problem": problem},
     )
@@ -397,10 +397,10 @@ def history(visit: Visit) -> PageContent:
     """Show the revisions of a skill, also of a removed one if all is visible, and compare two."""
     ref = ref_in(visit, "/history/")
     try:
-        skill = visit.look.locate(ref).skill
+        skill = visit.view.locate(ref).skill
         handle, named = f"{skill.source}/{skill.folder}", {"name": skill.name, "ref": skill.ref}
     except (SkillMissing, SkillNotFound):
-        if not visit.look.is_whole:
+        if not visit.view.is_whole:
             raise
         handle, named = ref, {"name": ref, "ref": ref}
     revisions = visit.state.registry.history(handle)
@@ -494,9 +494,9 @@ RUN: Final = frozenset(
 
 def raw(visit: Visit) -> Response:
     """Send a file of a skill."""
-    current = visit.look.current(located(visit, "/raw/"))
+    current = visit.view.current(located(visit, "/raw/"))
     path = visit.request.query_params.get("path", "")
-    detail = visit.look.detail(current)
+    detail = visit.view.detail(current)
     if all(file.path != path for file in detail.files):
         raise FileNotFoundInSkill(name=detail.ref, path=path)
     data = bytes_of(visit, current, detail, path)
@@ -510,7 +510,7 @@ def download(visit: Visit) -> Response:
     """Send a skill as an archive, in a folder of its name."""
     path = visit.request.scope["path"].removesuffix(".skill")
     ref = path.removeprefix("/download/")
-    stored = visit.look.locate(f"{ref}." if ref.endswith("/") else ref)
+    stored = visit.view.locate(f"{ref}." if ref.endswith("/") else ref)
     entries = content_of(visit.state.registry.core, stored.skill)
     folder = posixpath.basename(stored.skill.name.rstrip("/")) or "skill"
     data = zipped(entries, "skill" if folder in {".", ".."} else folder)

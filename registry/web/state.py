@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from starlette.responses import Response
 
+from registry.errors import NotFound
 from registry.mcp.fairness import FairThreads
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class AppState:
         self._clock = ThreadPoolExecutor(1, thread_name_prefix="version")
         self._begun = secrets.token_hex(4)
         self._edition: Edition | None = None
-        self._looks: dict[tuple[str | None, str | None], Browse] = {}
+        self._views: dict[tuple[str | None, str | None], Browse] = {}
         self.facts: Cache[Any] = Cache(FACTS)
         self.answers: Cache[Response] = Cache(ANSWERS, lambda answer: len(answer.body))
         self.texts: Cache[str | None] = Cache(TEXTS, lambda text: len(text or ""))
@@ -139,6 +140,20 @@ class AppState:
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
         """Call a function that reads the database or the disk in a thread, in fair turns."""
         return await self.turns.run(work, *arguments)
+
+    async def visitor_of(self, token: str) -> Visitor | None:
+        """Return the visitor of a token; None if it is unknown, or its limits no longer exist."""
+        return await self.run(self._visitor_of, token)
+
+    def _visitor_of(self, shown: str) -> Visitor | None:
+        token = self.registry.tokens().known(shown)
+        if token is None:
+            return None
+        try:
+            self.registry.browse(token.personality, token.source)
+        except NotFound:
+            return None
+        return Visitor(token.name, token.personality, token.source, token.write)
 
     async def edition(self) -> Edition:
         """Return the current version of the database, which only this server process knows."""
@@ -153,12 +168,12 @@ class AppState:
             self._edition = Edition(f"{self._begun}-{state}", instant)
         return self._edition
 
-    def look(self, visitor: Visitor) -> "Browse":
+    def view_of(self, visitor: Visitor) -> "Browse":
         """Return the visitor's view of the registry. Raises as `SkillRegistry.browse`."""
         limits = visitor.personality, visitor.source
-        if limits not in self._looks:
-            self._looks[limits] = self.registry.browse(*limits)
-        return self._looks[limits]
+        if limits not in self._views:
+            self._views[limits] = self.registry.browse(*limits)
+        return self._views[limits]
 
     def close(self) -> None:
         """End the threads."""

@@ -59,7 +59,7 @@ def fetch(visit: Visit) -> Response:
     """Send an artifact: the SKILL.md of a skill that has nothing else, or an archive."""
     path = visit.request.scope["path"].removeprefix("/artifacts/")
     ref, _, name = path.rpartition("/")
-    stored = visit.look.locate(addresses.ref_of(ref))
+    stored = visit.view.locate(addresses.ref_of(ref))
     entries = entries_of(visit, stored.skill, stored.document)
     is_document = len(entries) == 1
     if name != (DOCUMENT if is_document else "skill.tar.gz"):
@@ -85,16 +85,16 @@ def _meant(visit: Visit) -> Iterator[Skill]:
     """
     path: str = visit.request.scope["path"]
     name = path.removeprefix("/s/").removesuffix(END) if path.startswith("/s/") else None
-    registry, look = visit.state.registry, visit.look
+    registry, view = visit.state.registry, visit.view
     if name is None:
-        return _told_apart(visit, look.filters(Filters()))
+        return _told_apart(visit, view.filters(Filters()))
     try:
-        return iter([look.locate(addresses.ref_of(name)).skill])
+        return iter([view.locate(addresses.ref_of(name)).skill])
     except (NotFound, SkillAmbiguous) as error:
         problem = error
-    if any(source.name == name for source in look.sources()):
-        return _told_apart(visit, look.filters(Filters(source=name)))
-    tagged = look.filters(Filters(tags=[name]))
+    if any(source.name == name for source in view.sources()):
+        return _told_apart(visit, view.filters(Filters(source=name)))
+    tagged = view.filters(Filters(tags=[name]))
     if not registry.list(tagged, limit=0).total:
         raise NotFound if not isinstance(problem, NotFound) else problem
     return _told_apart(visit, tagged)
@@ -102,9 +102,9 @@ def _meant(visit: Visit) -> Iterator[Skill]:
 
 def _told_apart(visit: Visit, filters: Filters) -> Iterator[Skill]:
     """Return the skills with unique names: of several a client would take the first."""
-    registry, look = visit.state.registry, visit.look
+    registry, view = visit.state.registry, visit.view
     times = Counter(one.name for one in registry.iter(filters))
-    return (look.localized(one) for one in registry.iter(filters) if times[one.name] == 1)
+    return (view.localized(one) for one in registry.iter(filters) if times[one.name] == 1)
 
 
 def _entries(visit: Visit, skills: Iterator[Skill]) -> list[dict[str, Any]] | None:
@@ -126,8 +126,8 @@ def _entry(visit: Visit, skill: Skill) -> dict[str, Any] | None:
         return None
     try:
         # What was edited has another digest by now, and a client that finds that drops the skill.
-        stored = visit.look.locate(f"{skill.source}/{skill.folder}")
-        stored = visit.look.current(stored).stored
+        stored = visit.view.locate(f"{skill.source}/{skill.folder}")
+        stored = visit.view.current(stored).stored
         skill = stored.skill
         if stored.file_count == 1 and skill.content_hash is not None:
             kind, name, hashed = "skill-md", DOCUMENT, skill.content_hash

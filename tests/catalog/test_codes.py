@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from registry.catalog.codes import all_codes, chooser, codes_of
-from registry.document.mend import MENDABLE
+from registry.catalog.check import all_codes, chooser, codes_of
+from registry.document.autofix import MENDABLE
 from registry.errors import FindingUnknown
 from registry.model import SECURITY_CODES, SEVERITIES
 from registry.settings import Limits, Settings

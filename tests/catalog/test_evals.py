@@ -5,8 +5,7 @@ import os
 
 import pytest
 
-from registry.catalog.evals.prompts import NotPrompts, is_prompt_file, read_prompts
-from registry.catalog.evals.run import MAX_PROMPTS
+from registry.catalog.evals import MAX_PROMPTS, NotPrompts, is_prompt_file, read_prompts
 from registry.errors import SkillNotFound, SourceNotFound
 from tests.conftest import OLD, write_skill
 

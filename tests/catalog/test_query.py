@@ -6,9 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.catalog.search.function_words import FUNCTION_WORDS
-from registry.catalog.search.lexicon import _concepts, other_words
-from registry.catalog.search.query import joined, parse, pattern, stem, stems
+from registry.catalog.search.query import (
+    FUNCTION_WORDS,
+    _concepts,
+    joined,
+    other_words,
+    parse,
+    pattern,
+    stem,
+    stems,
+)
 from registry.text import fold, has_unspaced, split, words
 
 

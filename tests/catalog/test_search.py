@@ -2,8 +2,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from registry.catalog.search.find import make_snippet
 from registry.catalog.search.query import parse
-from registry.catalog.search.snippet import make_snippet
 
 
 @pytest.fixture

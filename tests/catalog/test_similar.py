@@ -3,7 +3,7 @@
 import pytest
 
 from registry.api import SkillRegistry
-from registry.catalog.similar import near
+from registry.catalog.resolve import near
 from registry.errors import SkillNotFound
 from registry.settings import Settings
 from tests.conftest import keep_library, write_skill

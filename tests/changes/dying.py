@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from registry.changes import protocol
+from registry.changes import commit
 from registry.disk import atomic, swap
 from tests.changes.planted import rows
 
@@ -20,21 +20,21 @@ def die(*_, **__):
 @contextmanager
 def slipping_in(edit):
     """Let somebody do something between the comparison and the rename."""
-    real = protocol.add_entry
+    real = commit.add_entry
 
     def add_entry(connection, entry):
         edit()
         real(connection, entry)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(protocol, "add_entry", add_entry)
+        patch.setattr(commit, "add_entry", add_entry)
         yield
 
 
-def dies(registry, change, *, at=(protocol, "roll_forward_or_back"), edit=lambda: None):
+def dies(registry, change, *, at=(commit, "roll_forward_or_back"), edit=lambda: None):
     """Make a change whose process dies; ``edit`` slips in before the rename."""
     with slipping_in(edit), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(protocol, "roll_forward_or_back", die)
+        patch.setattr(commit, "roll_forward_or_back", die)
         patch.setattr(*at, die)
         with pytest.raises(Dead):
             change(registry)
@@ -54,5 +54,5 @@ def dies_between_two_renames(monkeypatch, registry, change, **edit):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(swap, "rename_new", rename)
-        dies(registry, change, at=(protocol, "sync_folder"), **edit)
+        dies(registry, change, at=(commit, "sync_folder"), **edit)
     assert len(renames) == 1

@@ -8,8 +8,8 @@ import pytest
 
 from registry.catalog.copies import Fate, copies_of, fate
 from registry.catalog.resolve import resolve
-from registry.changes import copied, protocol
-from registry.changes.locking import under_locks
+from registry.changes import commit
+from registry.changes.commit import under_locks
 from registry.changes.update import update_files
 from registry.db.read.listing import Filters
 from registry.disk.swap import Swap
@@ -130,7 +130,7 @@ def test_a_copy_that_was_removed_by_hand_is_said_to_be_missing(registry, places,
 
 
 def test_more_copies_than_can_be_changed_together_are_refused(registry, places, monkeypatch):
-    monkeypatch.setattr(copied, "MAX_TOGETHER", 2)
+    monkeypatch.setattr(commit, "MAX_TOGETHER", 2)
     with pytest.raises(ChangeRefused, match="these are more than 2 copies"):
         update(registry)
     assert [says(one) for one in places] == [BEFORE] * 3
@@ -140,7 +140,7 @@ def test_more_copies_than_can_be_changed_together_are_refused(registry, places, 
 def test_an_edit_in_the_last_moment_takes_all_back(
     registry, places, tmp_path, monkeypatch, change, swap
 ):
-    real, edited = protocol.publish, []
+    real, edited = commit.publish, []
 
     def publish(entry, at, name):
         if (entry.root, entry.folder) == (str(places[0].parent), "pdf"):
@@ -148,7 +148,7 @@ def test_an_edit_in_the_last_moment_takes_all_back(
             write_skill(places[0], description="By hand.", age=None)
         real(entry, at, name)
 
-    monkeypatch.setattr(protocol, "publish", publish)
+    monkeypatch.setattr(commit, "publish", publish)
     with pytest.raises(SkillChangedOnDisk):
         change(registry)
     assert edited == [[AFTER if change is update else None] * 2]  # these were published by then
@@ -161,7 +161,7 @@ def test_an_edit_in_the_last_moment_takes_all_back(
 
 def die_at(monkeypatch, number):
     """Let the process die before the rename of the ``number``-th copy (from 0), and not go on."""
-    real, passed = protocol.publish, []
+    real, passed = commit.publish, []
 
     def publish(entry, at, name):
         if len(passed) == number:
@@ -170,8 +170,8 @@ def die_at(monkeypatch, number):
         real(entry, at, name)
 
     with monkeypatch.context() as patch:
-        patch.setattr(protocol, "publish", publish)
-        patch.setattr(protocol, "roll_forward_or_back", die)
+        patch.setattr(commit, "publish", publish)
+        patch.setattr(commit, "roll_forward_or_back", die)
         yield
     assert len(passed) == number
 
@@ -264,7 +264,7 @@ def test_a_row_that_somebody_altered_is_left_alone(registry, places, monkeypatch
 def test_a_journal_whose_commit_was_not_answered_is_struck_out(
     registry, places, tmp_path, monkeypatch, arrived
 ):
-    real, lost = protocol.add_entry, []
+    real, lost = commit.add_entry, []
 
     def add_entry(connection, entry):
         real(connection, entry)
@@ -275,7 +275,7 @@ def test_a_journal_whose_commit_was_not_answered_is_struck_out(
             raise DatabaseUnreachable(path="x", reason="server closed the connection")
 
     with monkeypatch.context() as patch:
-        patch.setattr(protocol, "add_entry", add_entry)
+        patch.setattr(commit, "add_entry", add_entry)
         with pytest.raises(DatabaseUnreachable):
             update(registry)
     assert len(lost) == 1
@@ -287,7 +287,7 @@ def test_a_journal_whose_commit_was_not_answered_is_struck_out(
 def test_where_taking_back_fails_the_outcome_is_said_to_be_open(
     registry, places, tmp_path, monkeypatch
 ):
-    real, failed = protocol.publish, []
+    real, failed = commit.publish, []
 
     def publish(entry, at, name):
         if entry.root.endswith("two"):
@@ -299,7 +299,7 @@ def test_where_taking_back_fails_the_outcome_is_said_to_be_open(
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr(protocol, "publish", publish)
+        patch.setattr(commit, "publish", publish)
         patch.setattr(Swap, "roll_back", roll_back)
         with pytest.raises(ChangePending):
             update(registry)

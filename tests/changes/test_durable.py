@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from registry.changes import protocol
+from registry.changes import commit
 from registry.disk import atomic, swap
 from registry.errors import SkillChangedOnDisk
 from tests.conftest import write_skill
@@ -107,7 +107,7 @@ def test_an_edit_that_is_put_aside_is_on_the_disk(registry, root, tmp_path, monk
     """It slipped in before the rename, and its place is taken after it."""
     alpha, synced = write_skill(root / "alpha"), set()
     registry.sync(str(root), name="mine")
-    add, rename, real = protocol.add_entry, swap.rename_new, os.fsync
+    add, rename, real = commit.add_entry, swap.rename_new, os.fsync
 
     def add_entry(connection, entry):
         (alpha / "late.txt").write_text("late")
@@ -121,7 +121,7 @@ def test_an_edit_that_is_put_aside_is_on_the_disk(registry, root, tmp_path, monk
         synced.add(os.fstat(descriptor).st_ino)
         real(descriptor)
 
-    monkeypatch.setattr(protocol, "add_entry", add_entry)
+    monkeypatch.setattr(commit, "add_entry", add_entry)
     monkeypatch.setattr(swap, "rename_new", renamed)
     monkeypatch.setattr(os, "fsync", fsync)
     with pytest.raises(SkillChangedOnDisk):

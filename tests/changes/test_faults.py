@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from registry.changes import opening, protocol
+from registry.changes import commit, unfinished
 from registry.db import interface as transactions
 from registry.db.sqlite import writer
 from registry.disk import atomic, swap
@@ -272,7 +272,7 @@ class TestControls:
 
     @pytest.mark.parametrize("change", ["update"])
     def test_without_recovery_some_kill_breaks_the_promise(self, world, change, monkeypatch):
-        monkeypatch.setattr(opening, "recover_all", lambda _: 0)
+        monkeypatch.setattr(unfinished, "recover_all", lambda _: 0)
         assert any(
             killed(here, change, step) and broken_promises(here, change)
             for step, here in each_step(world, change)
@@ -297,14 +297,14 @@ class TestControls:
 
     @pytest.mark.parametrize("change", ["update"])
     def test_without_a_journal_some_kill_breaks_the_promise(self, world, change, monkeypatch):
-        monkeypatch.setattr(protocol, "add_entry", lambda *_: None)
+        monkeypatch.setattr(commit, "add_entry", lambda *_: None)
         assert any(broken for _, broken in killed_at_each_step(world, change))
 
     @pytest.mark.parametrize("change", ["update"])
     def test_without_the_check_after_the_rename_some_edit_is_lost(self, world, change, monkeypatch):
         monkeypatch.setattr(Swap, "unknown", lambda _: [])
         monkeypatch.setattr(Swap, "_settle_exchange", lambda *_: None)
-        monkeypatch.setattr(protocol, "publish", blind_publish)
+        monkeypatch.setattr(commit, "publish", blind_publish)
 
         assert any(not edit_survives(here) for _, here in each_edit(world, change))
 

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from registry.api import SkillRegistry
-from registry.changes import protocol, recovery
+from registry.changes import commit, recovery
 from registry.db.sqlite.dialect import WriterLock
 from registry.disk import swap as disk_swap
 from registry.disk.locks import FileLock
@@ -161,7 +161,7 @@ class TestCreate:
         dies(
             registry,
             lambda it: it.restore("alpha"),
-            at=(disk_swap if at == "rename_new" else protocol, at),
+            at=(disk_swap if at == "rename_new" else commit, at),
         )
         if at == "rename_new":
             assert recovered(registry, root) == {}

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from registry.api import SkillRegistry
-from registry.changes import context, protocol
+from registry.changes import commit
 from registry.changes.state import state_path
 from registry.disk import swap
 from registry.disk.locks import FileLock
@@ -52,7 +52,7 @@ def untouched(registry, root):
 def test_a_source_that_another_process_changes_is_refused_with_its_name(
     registry, root, alpha, monkeypatch
 ):
-    monkeypatch.setattr(context, "LOCK_SECONDS", 0)
+    monkeypatch.setattr("registry.changes.state.LOCK_SECONDS", 0)
     registry.update("alpha", description="One.")
     with FileLock(str(state(root, "lock"))) as lock:
         assert lock.acquire(0)
@@ -249,7 +249,7 @@ def test_what_the_disk_neither_confirms_nor_denies_is_not_called_undone(
         raise OSError(5, "Input/output error")
 
     real = swap.digest_of
-    monkeypatch.setattr(protocol, "sync_folder", fail)
+    monkeypatch.setattr(commit, "sync_folder", fail)
     monkeypatch.setattr(
         swap,
         "digest_of",

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from registry.changes.signed import Seal
+from registry.changes.signer import Signer
 from registry.disk.atomic import Place
 from registry.disk.beneath import Folder
 from registry.errors import OwnFileUnusable
@@ -82,8 +82,8 @@ def test_a_key_of_another_user_is_refused(registry, alpha, key):
 
 
 MAKER = """
-from registry.changes import signed
-print(signed._key(make=True).hex())
+from registry.changes import signer
+print(signer._key(make=True).hex())
 """
 
 
@@ -104,13 +104,13 @@ FACTS = {"a": "b", "c": [1, None]}
 
 
 def test_a_record_is_known_again_by_what_it_was_signed_for_and_nothing_else(here, tmp_path):
-    seal = Seal(b"k" * 32, "database", "/root")
+    seal = Signer(b"k" * 32, "database", "/root")
     seal.write(here, "change", "1", FACTS)
     assert seal.read(here, "change", "1") == FACTS
     for other in (
-        Seal(b"l" * 32, "database", "/root"),
-        Seal(b"k" * 32, "another", "/root"),
-        Seal(b"k" * 32, "database", "/other"),
+        Signer(b"l" * 32, "database", "/root"),
+        Signer(b"k" * 32, "another", "/root"),
+        Signer(b"k" * 32, "database", "/other"),
     ):
         assert other.read(here, "change", "1") is None
     assert seal.read(here, "trash", "1") is None

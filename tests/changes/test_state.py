@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from registry.api import SkillRegistry
-from registry.changes import protocol
+from registry.changes import commit
 from registry.db.sqlite.writer import ensure_current  # the real one
 from registry.disk import swap
 from registry.errors import ChangeRefused, DatabaseProblem, NotInTrash
@@ -312,14 +312,14 @@ def test_the_folder_of_a_new_database_is_on_the_disk(tmp_path, monkeypatch):
 def test_the_folder_of_a_change_is_on_the_disk_before_the_journal_tells_of_it(
     registry, root, alpha, monkeypatch
 ):
-    noted, real = synced(monkeypatch), protocol.add_entry
+    noted, real = synced(monkeypatch), commit.add_entry
     told = []
 
     def add_entry(connection, entry):
         told.extend(noted)
         real(connection, entry)
 
-    monkeypatch.setattr(protocol, "add_entry", add_entry)
+    monkeypatch.setattr(commit, "add_entry", add_entry)
     registry.update("alpha", description="New.")
     ops = str(state_of(root, "ops"))
     assert ops in told

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from registry.api import SkillRegistry
-from registry.changes import signed
+from registry.changes import signer
 from registry.cli.app import root as program
 from registry.db.read.listing import Filters
 from registry.db.schema import journal
@@ -239,6 +239,6 @@ def test_these_experiments_would_see_a_note_that_is_believed(home, monkeypatch):
         (kept / "meta.json").chmod(0o600)
         kept.chmod(0o700)
         if believed:
-            monkeypatch.setattr(signed.hmac, "compare_digest", lambda *_: True)
+            monkeypatch.setattr(signer.hmac, "compare_digest", lambda *_: True)
         use_all_of_it(home)
         assert (home.root / "evil").exists() == believed

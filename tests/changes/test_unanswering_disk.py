@@ -7,7 +7,7 @@ import pytest
 
 from registry.api import SkillRegistry
 from registry.catalog.resolve import resolve
-from registry.changes import protocol, recovery
+from registry.changes import commit, recovery
 from registry.changes.create import create_files
 from registry.changes.update import update_files
 from registry.errors import ChangePending, ChangeRefused
@@ -104,7 +104,7 @@ def test_an_updated_document_that_can_not_be_read_buries_nothing(
 def test_a_rename_that_the_disk_does_not_confirm_is_not_called_undone(
     registry, root, source, monkeypatch
 ):
-    failing_on(monkeypatch, "sync_folder", root, module=protocol)
+    failing_on(monkeypatch, "sync_folder", root, module=commit)
     with pytest.raises(ChangePending, match="Input/output error"):
         create_files(registry.core, source, "beta", "beta", {"SKILL.md": BETA})
     assert registry.get("beta").description == "New."

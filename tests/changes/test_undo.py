@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from registry.api import SkillRegistry
-from registry.changes import back, protocol
+from registry.changes import commit, restore
 from registry.changes.undo import Undo
 from registry.db.write import history
 from registry.errors import ChangeNotUndone, NothingToUndo, SkillChangedOnDisk, SkillExists
@@ -256,7 +256,7 @@ def test_copies_are_taken_back_all_or_none(registry, copies):
 
 def test_copies_that_an_edit_in_the_last_moment_holds_are_all_held(registry, copies):
     registry.update("two/pdf", description="Two.", copies=True)
-    real, edits = protocol.publish, []
+    real, edits = commit.publish, []
 
     def publish(entry, at, name):
         if entry.root.endswith("two"):  # the last of them
@@ -265,7 +265,7 @@ def test_copies_that_an_edit_in_the_last_moment_holds_are_all_held(registry, cop
         real(entry, at, name)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(protocol, "publish", publish)
+        patch.setattr(commit, "publish", publish)
         with pytest.raises(SkillChangedOnDisk):
             undo(registry)
     assert edits == [{"One."}]
@@ -277,7 +277,7 @@ def test_copies_that_were_deleted_together_come_back_together_and_go_again(regis
     assert undo(registry) == "delete"
     assert texts(copies) == {"One."}
     registry.delete("two/pdf", copies=True)
-    back.bring_all(registry.core, back.with_copies(registry.core, [find(registry, "pdf")]))
+    restore.restore_all(registry.core, restore.with_copies(registry.core, [find(registry, "pdf")]))
     assert texts(copies) == {"One."}
     assert undo(registry) == "restore"
     assert len(registry.trash()) == 3
@@ -291,7 +291,7 @@ def test_no_copy_comes_back_where_the_place_of_one_is_taken(registry, copies):
     with pytest.raises(ChangeNotUndone, match=r"something is at .*one/pdf now"):
         undo(registry)
     with pytest.raises(SkillExists):
-        back.with_copies(registry.core, [find(registry, "pdf")])
+        restore.with_copies(registry.core, [find(registry, "pdf")])
     assert [one.exists() for one in copies] == [True, False, False]
 
 
@@ -321,7 +321,7 @@ def test_a_stranger_adds_nothing_to_what_was_made_together(registry, copies):
 
 
 def find(registry, name):
-    return back.find(registry.core, name)
+    return restore.find_deleted(registry.core, name)
 
 
 @pytest.mark.both

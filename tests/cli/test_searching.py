@@ -7,8 +7,8 @@ import shlex
 import pytest
 
 from registry.catalog.search.find import MAX_QUERIES
-from registry.catalog.search.fit import FITS
-from registry.catalog.search.lexicon import _concepts
+from registry.catalog.search.query import _concepts
+from registry.catalog.search.rank import FITS
 from tests.conftest import REPOSITORY, write_skill
 
 STEPS = "".join(f"Step {number} of the usual way.\n" for number in range(20))

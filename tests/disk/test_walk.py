@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from registry.disk.paths import position
-from registry.disk.scanned import FileStat, RootMissing, RootUnreadable, ScannedFolder
-from registry.disk.walk import Walk
+from registry.disk.walk import FileStat, RootMissing, RootUnreadable, ScannedFolder, Walk
 from registry.model import Diagnostic
 from registry.settings import Limits
 from tests.conftest import write_skill

@@ -8,10 +8,10 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from registry.document.edit import EditImpossible, edit_document
+from registry.document.markdown import same_parameters
 from registry.document.parse import parse_text
 from registry.document.render import prose_text
-from registry.document.scalars import tag_words
-from registry.document.tables import same
+from registry.document.yaml_text import tag_words
 from registry.model import DOCUMENT_NAMES, Parameter
 
 FIELDS = (
@@ -329,7 +329,7 @@ def test_parameters_are_replaced_in_their_table():
 def test_a_missing_table_is_added(body, expected):
     result = edit_document(front("description: a\n", body), parameters=CUPS)
     found = read(result)
-    assert same(found.parameters, CUPS)
+    assert same_parameters(found.parameters, CUPS)
     lines = [line for line in found.body.splitlines() if line.startswith("|")]
     assert len(lines) == 3
     assert found.body == expected.format("\n".join(lines))

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.document.likeness import (
+from registry.document.minhash import (
     ALIKE,
     DESCRIBED_ALIKE,
     MIN_SENTENCES,

@@ -8,8 +8,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from registry.document.autofix import MENDABLE, TIDY_RULES, mend, untidy
 from registry.document.frontmatter import split
-from registry.document.mend import MENDABLE, TIDY_RULES, mend, untidy
 from registry.document.parse import parse_document
 from registry.model import DOCUMENT_NAMES, Document
 

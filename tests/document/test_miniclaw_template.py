@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from registry.document.markdown import clean
 from registry.document.parse import parse_text
 from registry.document.render import render_miniclaw
-from registry.document.tables import clean
 from registry.model import Parameter
 
 MOMENT = "2026-02-14T15:45:00Z"

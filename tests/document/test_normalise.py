@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from registry.document.coerce import MAX_TAG_LENGTH, MAX_TAGS
 from registry.document.parse import parse_text
-from registry.document.shapes import MAX_TAG_LENGTH, MAX_TAGS
 from registry.model import Parameter
 
 

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from registry.document import yaml_text
-from registry.document.codes import CODES
+from registry.document.findings import CODES
 from registry.document.parse import FRONT_MATTER_BYTES, MAX_FINDINGS, parse_document, parse_text
 from registry.model import SEVERITIES
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from registry.document import threats
 from registry.document.behaviours import BEHAVIOURS, FOREIGN
-from registry.document.foreign import find_foreign
-from registry.document.patience import LONGEST, Patience
+from registry.document.cpu_budget import LONGEST, CpuBudget
 from registry.document.prefilter import SLACK, Prefilter
+from registry.document.scan import find_foreign
 from registry.document.security import is_about_defence
 from tests.document.attacks.agentic import HELD_OUT, TRIED
 from tests.document.attacks.samples import HARMLESS, SAMPLES
@@ -49,7 +49,7 @@ def rewritten(draw):
     return "".join(parts)
 
 
-class Forever(Patience):
+class Forever(CpuBudget):
     """All the time that it takes."""
 
     def __init__(self):

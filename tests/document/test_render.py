@@ -5,11 +5,18 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from registry.document.markdown import (
+    cell,
+    clean,
+    default_cell,
+    read_default,
+    same_parameters,
+    with_breaks,
+)
 from registry.document.parse import parse_text
 from registry.document.render import prose_text, render_document, render_miniclaw
 from registry.document.rules import check_specification
-from registry.document.scalars import block, scalar, tag_text, tag_words
-from registry.document.tables import cell, clean, default_cell, read_default, same, with_breaks
+from registry.document.yaml_text import block, scalar, tag_text, tag_words
 from registry.model import Parameter
 
 NASTY = [
@@ -240,7 +247,7 @@ def test_a_document_by_miniclaws_contract_comes_back(description, parameters, im
     document = read(text)
     assert document.name == "make_tea"
     assert document.description == prose_text(description)
-    assert same(document.parameters, parameters)
+    assert same_parameters(document.parameters, parameters)
     assert document.created == "2026-02-14T15:45:00Z"
     assert document.version == "1.0.0"
     assert implementation.strip("\r\n") in text

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.document import references, rules
-from registry.document.name_spelling import is_strict
-from registry.document.rules import RULES, check_specification
+from registry.document import rules
+from registry.document.rules import RULES, check_specification, is_strict
 from registry.model import Diagnostic, Document, SkillFile
 
 SOUND = {"name": "tea", "description": "Makes tea."}
@@ -285,7 +284,7 @@ def test_a_reference_first_named_in_a_fence_is_found_behind_it():
 def test_many_missing_references_end_in_a_count():
     body = "".join(f"[x](gone{number}.md)\n" for number in range(1000))
     findings = [found for found in check(body=body) if found.code == "reference-missing"]
-    assert len(findings) == references.MAX_FINDINGS + 1
+    assert len(findings) == rules.MAX_FINDINGS + 1
     assert findings[-1].message.startswith("990 more")
 
 

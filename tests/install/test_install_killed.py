@@ -13,7 +13,7 @@ from registry.disk import atomic
 from registry.errors import LockMissing, PullRefused
 from registry.install import staging
 from registry.install.history import FOLDER, interrupted_targets, note_begun
-from registry.install.pull import at_work, remove, update
+from registry.install.pull import open_transaction, remove, update
 from registry.install.targets import Target
 from registry.settings import Settings, data_folder
 from tests.changes import faults
@@ -135,7 +135,7 @@ def test_a_sync_clears_up_after_a_killed_pull(killed, what):
 def test_a_sync_leaves_alone_what_a_running_pull_works_on(killed):
     killed.place.pull("alpha", agents=BOTH)
     target = killed.place.target
-    with at_work(killed.library.core, target) as work:
+    with open_transaction(killed.library.core, target) as work:
         draft = killed.project / ".exchange-0123456789abcdef.skill-registry"
         draft.mkdir(mode=0o700)
         killed.library.sync()

@@ -10,7 +10,7 @@ import pytest
 from registry.api import SkillRegistry
 from registry.disk import swap
 from registry.errors import LockFileInvalid
-from registry.install.pull import check, pull, put_back, remove, update
+from registry.install.pull import check, pull, remove, restore_from_lock, update
 from registry.install.targets import InstallOptions, Target
 from registry.settings import Settings
 from tests.conftest import write_skill
@@ -280,6 +280,6 @@ def test_what_a_lock_says_is_had_from_a_revision_and_from_a_skill_of_another_sou
     library.delete("mine/beta")
     shutil.rmtree(project / ".agents")
     shutil.rmtree(project / ".claude")
-    assert {one.state for one in put_back(library.core, place.target)} == {"added"}
+    assert {one.state for one in restore_from_lock(library.core, place.target)} == {"added"}
     assert tree(project) == whole
     assert (project / "skills.lock.json").read_bytes() == lock

@@ -259,7 +259,7 @@ def test_the_lock_file_is_not_written_where_nothing_is_new(library, to):
 def test_of_two_pulls_one_waits_or_gives_up_in_words(library, to, monkeypatch):
     to.mkdir()
     monkeypatch.setattr(staging, "LOCK_SECONDS", 0.05)
-    with staging.alone_in(str(to)), pytest.raises(PullRefused, match="another pull"):
+    with staging.open_exclusively(str(to)), pytest.raises(PullRefused, match="another pull"):
         pull(library, to, "alpha")
     assert pull(library, to, "alpha") == [("alpha", "added")]
 

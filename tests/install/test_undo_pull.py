@@ -12,7 +12,7 @@ from registry.db.read.history import last_changes
 from registry.errors import ChangeNotUndone, NothingToUndo
 from registry.install.adopt import adopt
 from registry.install.plan import InstallPlan
-from registry.install.pull import pull, put_back
+from registry.install.pull import pull, restore_from_lock
 from registry.install.targets import InstallOptions, Target
 from registry.install.undo import last_change
 from tests.install.places import Place, tree
@@ -157,19 +157,40 @@ def test_where_the_files_of_before_are_not_kept_nothing_happens(library, place, 
 
 
 @pytest.mark.parametrize("how", ["theirs", "force"])
-def test_what_was_there_and_no_pull_made_is_not_promised_to_come_back(library, place, project, how):
+def test_an_edit_or_a_folder_of_ones_own_that_a_pull_replaced_comes_back(
+    library, place, project, how
+):
     document = project / ".agents/skills/alpha/SKILL.md"
     if how == "theirs":
         place.pull("alpha")
     else:
         document.parent.mkdir(parents=True)
     document.write_text("By hand.\n")
+    before = tree(project), place.locked
     library.update("alpha", description="Two.")
     place.pull("alpha", **{how: True})
-    before = tree(project)
+    assert tree(project) != before[0]
+    undo(library)
+    assert (tree(project), place.locked) == before
+
+
+def test_an_edit_that_was_removed_comes_back_in_each_place(library, place, project):
+    place.pull("alpha", mode="copy")
+    for agent in (".agents", ".claude"):
+        (project / agent / "skills/alpha/SKILL.md").write_text(f"{agent} by hand.\n")
+    before = tree(project), lock(project)
+    place.remove("alpha", force=True)
+    assert tree(project) == {}
+    undo(library)
+    assert (tree(project), lock(project)) == before
+
+
+def test_a_link_in_an_edit_is_not_kept_and_so_nothing_happens(library, place, project):
+    place.pull("alpha")
+    (project / ".agents/skills/alpha/link").symlink_to("SKILL.md")
+    place.update(theirs=True)
     with pytest.raises(ChangeNotUndone, match="what lay there as alpha before is not kept"):
         undo(library)
-    assert tree(project) == before
 
 
 def test_the_same_files_that_lay_there_before_a_pull_stay(library, place, project, root):
@@ -186,7 +207,7 @@ def test_what_changes_nothing_is_no_change(library, place, project):
     place.pull("alpha")
     place.pull("beta", dry_run=True)
     shutil.rmtree(project / ".agents/skills/alpha")
-    put_back(library.core, place.target)
+    restore_from_lock(library.core, place.target)
     shutil.rmtree(project / ".agents/skills/alpha")
     place.update()
     assert changes(library) == ["pull"]
@@ -299,6 +320,7 @@ def test_an_edit_that_gave_way_to_what_was_pulled_before_is_not_passed_over(
     document = project / ".agents/skills/alpha/SKILL.md"
     document.write_text("By hand.\n")
     assert place.update(theirs=True) == [("alpha", "updated")]
-    with pytest.raises(ChangeNotUndone, match="what lay there as alpha before is not kept"):
-        undo(library)
-    assert document.exists()
+    assert last_change(library.core).taken == [("alpha", "replaced", 2)]
+    undo(library)
+    assert document.read_text() == "By hand.\n"
+    assert place.check() == {"alpha": "edited"}

@@ -14,7 +14,7 @@ from registry.db.read.listing import Filters
 from registry.db.visibility import RESOLVING
 from registry.errors import DatabaseProblem, SkillNotFound
 from registry.settings import Settings
-from registry.sync import apply, storing
+from registry.sync import apply
 from tests.changes.faults import run_in_child
 from tests.conftest import write_skill
 
@@ -26,7 +26,7 @@ SKILLS = 23
 @pytest.fixture(autouse=True)
 def _few(monkeypatch):
     monkeypatch.setattr(apply, "BATCH", 10)
-    monkeypatch.setattr(storing, "PART", 4)
+    monkeypatch.setattr(apply, "PART", 4)
 
 
 @pytest.fixture
@@ -56,23 +56,23 @@ def seen(registry):
 
 def each_part(monkeypatch, work):
     """Do something after each part is published; return how many versions each had."""
-    real, sizes = storing.publish, []
+    real, sizes = apply.publish, []
 
     def publish(connection, staged, *rest):
         found = real(connection, staged, *rest)
         sizes.append(len(staged))
         return found
 
-    monkeypatch.setattr(storing, "publish", publish)
     monkeypatch.setattr(apply, "publish", publish)
-    stored = storing.Store.add
+    monkeypatch.setattr(apply, "publish", publish)
+    stored = apply.Store.add
 
     def add(self, batch):
         found = stored(self, batch)
         work()
         return found
 
-    monkeypatch.setattr(storing.Store, "add", add)
+    monkeypatch.setattr(apply.Store, "add", add)
     return sizes
 
 
@@ -126,7 +126,7 @@ def test_the_server_knows_what_is_there_from_the_first_part_on(
 
 
 def test_one_batch_is_made_ready_while_another_is_stored(library, large, monkeypatch):
-    both, stored = threading.Barrier(2, timeout=60), storing.Store.add
+    both, stored = threading.Barrier(2, timeout=60), apply.Store.add
     met, calls = [], itertools.count()
 
     def add(self, batch):
@@ -134,7 +134,7 @@ def test_one_batch_is_made_ready_while_another_is_stored(library, large, monkeyp
             met.append(both.wait())
         return stored(self, batch)
 
-    monkeypatch.setattr(storing.Store, "add", add)
+    monkeypatch.setattr(apply.Store, "add", add)
     report = library.sync(str(large), name="large")
     assert sorted(met) == [0, 1]
     assert len(report.added) == SKILLS + 3
@@ -144,7 +144,7 @@ def test_one_batch_is_made_ready_while_another_is_stored(library, large, monkeyp
 def test_of_a_batch_that_fails_beside_another_nothing_is_seen_and_the_next_sync_goes_on(
     library, large, monkeypatch
 ):
-    before, stored, seen_batches = seen(library), storing.Store.add, []
+    before, stored, seen_batches = seen(library), apply.Store.add, []
 
     def add(self, batch):
         seen_batches.append(len(batch))
@@ -152,7 +152,7 @@ def test_of_a_batch_that_fails_beside_another_nothing_is_seen_and_the_next_sync_
             raise DatabaseProblem(path="x", reason="no room")
         return stored(self, batch)
 
-    monkeypatch.setattr(storing.Store, "add", add)
+    monkeypatch.setattr(apply.Store, "add", add)
     with pytest.raises(DatabaseProblem, match="no room"):
         library.sync(str(large), name="large")
     assert len(seen_batches) >= 2
@@ -209,7 +209,7 @@ def test_what_was_killed_before_it_was_shown_is_shown_by_a_sync_that_finds_nothi
     def work():
         with SkillRegistry.open(server_database, settings=Settings()) as registry:
             monkeypatch.setattr(
-                storing, "finish_importing", lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+                apply, "finish_importing", lambda *_: os.kill(os.getpid(), signal.SIGKILL)
             )
             registry.sync(str(large), name="large")
 
@@ -228,7 +228,7 @@ def test_killed_while_it_is_told_apart_from_others_it_hides_nothing(
     before = seen(library)
 
     def work():
-        left, real = iter((1, 0)), storing.refresh_names
+        left, real = iter((1, 0)), apply.refresh_names
 
         def refresh_names(*given):
             next(left) or os.kill(os.getpid(), signal.SIGKILL)
@@ -236,8 +236,8 @@ def test_killed_while_it_is_told_apart_from_others_it_hides_nothing(
 
         with SkillRegistry.open(server_database, settings=Settings()) as registry:
             registry.update_source("mine", scope="personal", priority=-1)  # it will be hidden
-            monkeypatch.setattr(storing, "PART", 1)
-            monkeypatch.setattr(storing, "refresh_names", refresh_names)
+            monkeypatch.setattr(apply, "PART", 1)
+            monkeypatch.setattr(apply, "refresh_names", refresh_names)
             registry.sync(str(large), name="large")
 
     assert run_in_child(work) == -signal.SIGKILL

@@ -89,7 +89,7 @@ def test_a_role_that_can_not_write_takes_every_lock_it_can_and_a_writer_still_wr
 
 
 def test_a_role_without_rights_holds_no_upgrade_up(world, databases):
-    from registry.db.postgres.address import parse_url
+    from registry.db.postgres.dialect import parse_url
     from registry.db.postgres.writer import ensure_current
 
     url = databases.empty()
@@ -105,7 +105,7 @@ def test_a_role_without_rights_holds_no_upgrade_up(world, databases):
 def test_two_that_make_a_new_schema_at_the_same_time_wait_for_each_other(databases):
     from concurrent.futures import ThreadPoolExecutor
 
-    from registry.db.postgres.address import parse_url
+    from registry.db.postgres.dialect import parse_url
     from registry.db.postgres.writer import ensure_current
 
     url = databases.empty()

@@ -106,8 +106,8 @@ def test_a_sync_here_removes_nothing_of_another_machine(reader, publisher, tmp_p
 def test_what_another_machine_is_staging_is_not_cleared_away(machine, publisher, tmp_path):
     from registry.db.write.skills import stage
     from registry.disk.walk import Walk
-    from registry.sync.folder import make_version, read_folder
-    from registry.sync.storing import clear
+    from registry.sync.apply import clear
+    from registry.sync.reading import make_version, read_folder
 
     (source,) = publisher.sources()
     walk = Walk(source.path, publisher.settings.limits, [])

@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from registry.db.postgres.address import parse_url
+from registry.db.postgres.dialect import parse_url
 from registry.db.postgres.session import READING, WRITING, Session
 
 pytestmark = pytest.mark.server

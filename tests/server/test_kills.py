@@ -11,7 +11,7 @@ from itertools import count
 
 import pytest
 
-from registry.changes import protocol
+from registry.changes import commit
 from registry.errors import DatabaseUnreachable
 from tests.changes import faults
 from tests.changes.faults import (
@@ -39,7 +39,7 @@ numbers = count()
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch):
     """Let a client whose server is away ask again as often as ever, but soon."""
-    monkeypatch.setattr(protocol, "PAUSES", [0.01] * len(protocol.PAUSES))
+    monkeypatch.setattr(commit, "PAUSES", [0.01] * len(commit.PAUSES))
 
 
 def make_world(place, url, change):

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from registry.db.write import skills
-from registry.sync import apply, storing
+from registry.sync import apply
 from tests.conftest import OLD, write_skill
 from tests.server.numbered import numbered
 
@@ -33,8 +33,8 @@ def test_the_documents_of_what_leaves_are_kept_before_others_wait(library, root,
     documents = [one.read_bytes() for one in sorted(root.glob("*/SKILL.md"))]
     left = {f"sha256:{hashlib.sha256(one).hexdigest()}" for one in documents}
     edit(root)
-    monkeypatch.setattr(storing, "FEW", 1)
-    monkeypatch.setattr(storing, "PART", 4)
+    monkeypatch.setattr(apply, "FEW", 1)
+    monkeypatch.setattr(apply, "PART", 4)
     real, kept = apply.publish, []
 
     def publish(connection, *what):

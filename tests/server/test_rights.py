@@ -227,7 +227,7 @@ def test_an_upgrade_gives_rights_to_what_is_new_and_nobody_more(world, may):
     world.as_dba(f"REVOKE ALL ON content_uses, audit, gone FROM {world.name('alice')}")
     world.as_dba("UPDATE alembic_version SET version_num = '0015'")
     from registry.db.postgres import writer
-    from registry.db.postgres.address import parse_url
+    from registry.db.postgres.dialect import parse_url
 
     with pytest.MonkeyPatch.context() as patch:
         done = []
@@ -328,7 +328,7 @@ def test_a_writer_needs_no_more_than_it_is_given(world, root):
 
 def test_an_upgrade_removes_tokens_from_stored_addresses(world, caplog):
     """Run by the role that owns the tables: also from what the server noted of them."""
-    from registry.db.postgres.address import parse_url
+    from registry.db.postgres.dialect import parse_url
     from registry.db.postgres.writer import ensure_current
 
     world.as_dba(

@@ -196,11 +196,11 @@ def test_a_writer_that_waits_too_long_says_the_server_is_busy(filled, server_dat
 
 
 def test_who_writes_does_not_wait_for_what_a_sync_stages(filled, root, monkeypatch):
-    from registry.sync import storing
+    from registry.sync import apply
 
     for number in range(5):
         write_skill(root / f"new-{number}")
-    real, written = storing.stage, []
+    real, written = apply.stage, []
 
     def stage(connection, batch, **given):
         staged = real(connection, batch, **given)
@@ -210,7 +210,7 @@ def test_who_writes_does_not_wait_for_what_a_sync_stages(filled, root, monkeypat
         written.extend(staged)
         return staged
 
-    monkeypatch.setattr(storing, "stage", stage)
+    monkeypatch.setattr(apply, "stage", stage)
     assert len(filled.sync().added) == 5
     assert len(written) == 5
     assert filled.resolve("alpha").description == "meanwhile"

@@ -16,7 +16,7 @@ import pytest
 from registry import Settings, SkillRegistry
 from registry.errors import DatabaseProblem
 from registry.settings import Limits
-from registry.sync import apply, helper, storing
+from registry.sync import apply, helper
 from registry.sync.helper import Helper
 from tests.conftest import interpreted, write_skill
 
@@ -125,7 +125,7 @@ def test_what_a_process_that_is_no_more_was_to_read_is_read_here(
     if how == "silly answer":
         monkeypatch.setattr(helper, "_MAIN", "print('Read it yourself.')")
     if how == "something else":
-        reading = "from registry.sync import helper as h; h.read_all = lambda *_: []; serve()"
+        reading = "from registry.sync import helper()"
         monkeypatch.setattr(helper, "_MAIN", helper._MAIN.replace("serve()", reading))
     helped = stored(library, tmp_path / "helped.db")
     assert None in answered
@@ -173,7 +173,7 @@ def test_who_interrupts_an_import_leaves_no_process_behind(registry, library, st
 
 
 def test_an_import_that_fails_leaves_no_process_behind(registry, library, started, monkeypatch):
-    real = storing.stage
+    real = apply.stage
     batches = []
 
     def fail(connection, batch, **named):
@@ -182,7 +182,7 @@ def test_an_import_that_fails_leaves_no_process_behind(registry, library, starte
             raise DatabaseProblem(path="here", reason="the disk is full")
         return real(connection, batch, **named)
 
-    monkeypatch.setattr(storing, "stage", fail)
+    monkeypatch.setattr(apply, "stage", fail)
     with pytest.raises(DatabaseProblem, match="the disk is full"):
         registry.sync(str(library), name="mine")
     assert [one.returncode for one in started] == [-signal.SIGKILL]

@@ -8,7 +8,7 @@ import pytest
 from registry.db.read.findings import notice_digest
 from registry.db.read.listing import Filters
 from registry.errors import SkillNotFound
-from registry.sync.planning import SyncOptions
+from registry.sync.plan import SyncOptions
 from registry.sync.run import sync
 from tests.conftest import write_skill
 

@@ -3,10 +3,9 @@ from hypothesis import strategies as st
 
 from registry.db.read.skills import RemovedSkill, StoredFingerprint
 from registry.disk.paths import position
-from registry.disk.scanned import ScannedFolder
-from registry.sync.fingerprint import stamp
-from registry.sync.planning import pair_moves
-from registry.sync.scan import compare
+from registry.disk.walk import ScannedFolder
+from registry.sync.plan import compare, pair_moves
+from registry.sync.reading import stamp
 
 folders = st.lists(
     st.lists(st.sampled_from(["a", "a-b", "b", "c.d", "\u00e9"]), min_size=1, max_size=3).map(

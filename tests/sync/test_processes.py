@@ -26,18 +26,16 @@ apply.BATCH = 40
 KILLED = """
 import os, signal, sys
 from registry import SkillRegistry, Settings
-from registry.sync import apply, storing
+from registry.sync import apply
 def wrap(name):
-    places = [one for one in (apply, storing) if hasattr(one, name)]
-    real = getattr(places[0], name)
+    real = getattr(apply, name)
     def step(*args, **more):
         global left
         left -= 1
         if left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
         return real(*args, **more)
-    for place in places:
-        setattr(place, name, step)
+    setattr(apply, name, step)
 left = int(sys.argv[2])
 apply.BATCH = 10
 for name in ("stage", "publish", "delete_retired", "record_sync"):

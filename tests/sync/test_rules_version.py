@@ -4,7 +4,7 @@ import hashlib
 import os
 
 from registry.db.read.listing import Filters
-from registry.sync.fingerprint import RULES
+from registry.sync.reading import RULES
 from tests.conftest import OLD, write_skill
 from tests.document.attacks.agentic import DEFENSIVE, HELD_OUT, TRIED
 from tests.document.attacks.evasions import EVASIONS
@@ -12,7 +12,7 @@ from tests.document.attacks.gathered import GATHERED
 from tests.document.attacks.samples import DISGUISED, HARMLESS, MARK, QUOTED, SAMPLES
 from tests.document.attacks.unseen import UNSEEN
 
-FOUND = ("7", "1f56baed7066eda1")
+FOUND = ("8", "2d851238a51f78d2")
 """The version of the rules, and a digest of what they find in the texts below."""
 
 FRONTS = (
@@ -72,5 +72,5 @@ def test_what_the_rules_find_differs_only_where_their_version_does(registry, roo
     digest = hashlib.sha256(repr((skills, sorted(checked.items()))).encode()).hexdigest()[:16]
     assert (RULES, digest) == FOUND, (
         "Other findings, or other samples: if what the rules say of any text differs from before, "
-        "raise RULES in registry/sync/fingerprint.py. Then write down what is here now."
+        "raise RULES in registry/sync/reading.py. Then write down what is here now."
     )

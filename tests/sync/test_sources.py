@@ -16,7 +16,7 @@ from registry.errors import (
     UsageProblem,
 )
 from registry.settings import Settings
-from registry.sync.places import MAX_NAME, suggest_name
+from registry.sync.sources import MAX_NAME, suggest_name
 from tests.conftest import write_skill
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from registry.sync import touched
-from registry.sync.touched import touched_skills
+from registry.sync import watch
+from registry.sync.watch import touched_skills
 
 
 @pytest.fixture
@@ -62,9 +62,9 @@ def test_what_lies_in_no_skill_is_about_the_source(about):
 
 def test_so_many_skills_are_looked_at_one_by_one_and_more_by_a_walk(about, monkeypatch):
     paths = ("alpha/x", "alpha/inner/x")
-    monkeypatch.setattr(touched, "MAX_SKILLS", 2)
+    monkeypatch.setattr(watch, "MAX_SKILLS", 2)
     assert about(*paths) == ["alpha", "alpha/inner"]
-    monkeypatch.setattr(touched, "MAX_SKILLS", 1)
+    monkeypatch.setattr(watch, "MAX_SKILLS", 1)
     assert about(*paths) is None
 
 

@@ -9,8 +9,8 @@ from registry.db.read.findings import notice_digest
 from registry.disk.files import digest
 from registry.errors import FileChanging
 from registry.settings import Limits, Settings
-from registry.sync import apply, hashing
-from registry.sync.fingerprint import signed
+from registry.sync import apply, reading
+from registry.sync.reading import signed
 from tests.conftest import OLD, write_skill
 
 
@@ -37,7 +37,7 @@ def reads(monkeypatch):
             self.clear()
             return taken
 
-    noted, real = Reads(), hashing.read_inside
+    noted, real = Reads(), reading.read_inside
 
     def read(home, path, *more):
         name = os.path.basename(path)
@@ -46,7 +46,7 @@ def reads(monkeypatch):
         noted.append(name)
         return real(home, path, *more)
 
-    monkeypatch.setattr(hashing, "read_inside", read)
+    monkeypatch.setattr(reading, "read_inside", read)
     return noted
 
 
@@ -79,7 +79,7 @@ class TestRead:
         assert reads.taken() == []
 
     def test_a_touched_skill_that_vanishes_disturbs_nothing(self, registry, alpha, monkeypatch):
-        monkeypatch.setattr("registry.sync.scan.MAX_REMEMBERED", 0)
+        monkeypatch.setattr("registry.sync.plan.MAX_REMEMBERED", 0)
         os.utime(alpha / "notes.md", (OLD + 9, OLD + 9))
 
         def vanish(doing, *_):

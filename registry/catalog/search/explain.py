@@ -7,16 +7,14 @@ from typing import Final
 from registry.catalog.listing import chosen
 from registry.catalog.resolve import resolve
 from registry.catalog.search.find import Match, answers
-from registry.catalog.search.fit import confidence
-from registry.catalog.search.lexicon import said_for
-from registry.catalog.search.query import parse, unquoted
-from registry.catalog.search.rank import MAX_RANKED, Among, Asked, counted
+from registry.catalog.search.query import parse, said_for, unquoted
+from registry.catalog.search.rank import MAX_RANKED, Among, Asked, confidence, counted
 from registry.catalog.visibility.decisions import seen_by
 from registry.catalog.why import Explanation, explain
 from registry.core import Core
 from registry.db.interface import Part, Pattern, Reader
 from registry.db.read.listing import FilterArguments, Filters, list_skills, where
-from registry.db.read.skills import bodies_and_skills, visible_refs_of
+from registry.db.read.skills import bodies_and_skills, refs_of
 from registry.model import Diagnostic, Value
 from registry.text import fold, has_unspaced, name_key
 
@@ -160,7 +158,7 @@ class _Search:
         )
         beside = None
         if match is not None and match.id != version:
-            beside = visible_refs_of(self.reader, [match.id], self.reader.visibility)[match.id]
+            beside = refs_of(self.reader, [match.id])[match.id]
         kept_out = () if match is not None else tuple(self.reasons(subject, version, words))
         return replace(
             answer,

@@ -1,18 +1,74 @@
-"""What was typed, as terms: words that are looked for, each with those that must stand beside it.
-
-Quotes make phrases, any other words are terms of their own, and so are the pairs of neighbouring
-characters of a script without spaces. Nothing typed is a syntax error.
-"""
+"""What was typed, as search terms: words, phrases, and other words for them."""
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Final, TypeAlias
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
 
-from registry.catalog.search.function_words import FUNCTION_CHARACTERS, FUNCTION_WORDS
-from registry.text import has_unspaced, letters, pairs, runs, split
+from registry.text import fold, has_unspaced, letters, pairs, runs, split
+
+ENGLISH: Final = frozenset(
+    """a about again all also always am an and another any anybody anyone anything are as ask at
+    aren away back be because been before being but by can could couldn d did didn do does doesn
+    doing don each either else ever every everybody everyone everything few find for forever from
+    get gets getting give had hadn has hasn have haven having he her here him his how however i if
+    in instead into is isn it its itself just keep kind know let like ll look looking lot m make
+    makes making many may maybe me might more most much must my myself need needs never no nobody
+    none nor not nothing now of off often ok okay on once one ones only or other others our out over
+    own please put quite re really s said same say see shall she should shouldn show since skill
+    skills so some somebody someone something sometimes somewhere still such sure t take takes tell
+    than that the their them then there these they thing things think this those though through to
+    too try trying under until up upon us use used uses using ve very via want wants was wasn way we
+    well went were weren what whatever when where whether which while who whole whom whose why will
+    with within without won would wouldn yet you your yours""".split()
+)
+
+OTHERS: Final = frozenset(
+    # German
+    """aber alle als am auch auf aus bei beim bekomme bin bis bitte brauche da damit dann das dass
+    dein deine dem den denn der deren des dich dir doch durch ein eine einem einen einer eines er
+    es etwas euch für gegen habe haben hat hier ich ihm ihn ihr ihre im immer ist jede jeder kann
+    kannst kein keine können machen mein meine meinem meinen meiner mich mir mit möchte muss nach
+    nicht noch nur ob oder ohne schon sehr sein seine sich sie sind soll über um und uns unser
+    unsere unter vom von vor wann warum weil welche welcher wenn werden wie wieder will wir wird
+    wo zu zum zur zwischen"""
+    # French
+    """ alors au aucun aussi aux avec avoir ce ces cet cette chez comme comment dans de depuis des
+    donc du elle elles en encore entre est et être faire fait faut il ils je l la le les leur leurs
+    lui ma mais mes moi mon ne nos notre nous où par pas peut plus pour pourquoi puis qu quand que
+    quel quelle qui quoi sa sans ses si son sont sous suis ta te tes ton tous tout toute toutes très
+    tu un une vers veux voici vos votre vous"""
+    # Spanish, Portuguese
+    """ al algo ante antes aquí así como con contra cual cuál cuando cuándo cómo da das de del
+    desde dónde e el él ella ellas ellos en entre era es esa ese eso esta está están este esto
+    estos fue hacer hacia han hasta hay la las le les lo los mas más mi mis muy necesito nos o
+    otra otro para pero por porque puede puedo que qué quiero se ser si sí sin sobre son soy su
+    sus también te tengo tiene todo todos tu tus un una uno y ya yo
+    ao aos até com ela ele eles em essa esse estou eu fazer foi isso isto já mais mas me meu
+    meus minha minhas muito na não no nos ou os para pela pelas pelo pelos pode posso preciso
+    qual quais quando quem quero seu seus são só sua suas também tem tenho ter um uma umas uns
+    você vocês"""
+    # Italian
+    """ agli alla alle anche che chi col come cosa così da dalla degli dei del della delle di dove e
+    gli ho i il la le lo loro ma mi mia mie miei mio nel nella nelle noi non ogni per perché più può
+    quale quando quanto quella quello questa questo se sei si sono su sulla sul sull suo tra tutti
+    tutto un una uno vorrei"""
+    # Russian
+    """ а без бы был была было быть в вам вас ваш весь во вот все всё вы где да для до его ее её
+    ей если есть ещё же за и из или им их к как какой когда который кто ли мне мой может можно мой
+    моя моё мои мы на над надо нам нас наш не нет ни но ну нужно о об он она они оно от по под при
+    с сделать со так такой там то тот ту ты у уже хочу чего чей чем что чтобы эта эти это этот
+    я""".split()
+)
+
+FUNCTION_WORDS: Final = ENGLISH | OTHERS
+
+FUNCTION_CHARACTERS: Final = re.compile("[的了吗呢吧啊呀嘛们我你您他她它这那哪么のをはがにでとへ]+")
+"""Characters of Chinese, and particles of Japanese, at which a run of text is cut."""
+
 
 Term: TypeAlias = tuple[str, ...]
 """Words, in small letters, that must stand one after the other."""
@@ -144,3 +200,145 @@ def _cut_off(word: str) -> str:
 
 _stem = lru_cache(maxsize=8192)(_cut_off)
 """The heads of what is found say the same words again and again."""
+
+
+MAX_WORDS: Final = 16
+"""Of one question, terms of a kind that are added to it."""
+
+MAX_KEY: Final = 12
+"""Characters of a word of a script without spaces."""
+
+_ELSEWHERE: Final = OTHERS - ENGLISH
+_BEGINNING: Final = 4
+_OF_Y: Final = ("y", "ies")
+_ENDING: Final = 2
+
+_Words: TypeAlias = dict[str, list[tuple[str, str]]]
+"""What is said and what it means, by how it begins."""
+
+
+class OtherWords(NamedTuple):
+    """What a query says in lay words of English, and what in other languages."""
+
+    lay: tuple[Term, ...]
+    foreign: tuple[Term, ...]
+
+
+def other_words(query: str) -> OtherWords:
+    """Return terms of authors for what a query says otherwise, each once."""
+    text = f" {' '.join(split(fold(query)))} "
+    return OtherWords(
+        *(
+            tuple(tuple(one.split()) for one in meant if f" {one} " not in text)[:MAX_WORDS]
+            for meant in _meant(query)
+        )
+    )
+
+
+def said_for(query: str) -> dict[Term, str]:
+    """Return for the terms of `other_words` what the query says instead of each."""
+    lay, foreign = _meant(query)
+    return {tuple(meant.split()): said for meant, said in {**foreign, **lay}.items()}
+
+
+def _meant(query: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what lay words and words of other languages mean, each with what says it first."""
+    lay: dict[str, str] = {}
+    foreign: dict[str, str] = {}
+    if has_unspaced(query):
+        for part in runs(query.casefold())[1::2]:
+            for meant, said in _in_text(letters(part)):
+                foreign.setdefault(meant, said)
+    told, english = _english()
+    said_words = split(fold(query))
+    is_english = query.isascii() and _is_english_sentence(said_words)
+    for start, word in enumerate(said_words):
+        rest = said_words[start:]
+        for meant, said in _in_words(told, rest, _is_same_in_english):
+            lay.setdefault(meant, said)
+        # What is an English word, too, is taken for that.
+        if not (is_english or word in english or word in FUNCTION_WORDS):
+            for meant, said in _in_words(_foreign(), rest, _is_same):
+                foreign.setdefault(meant, said)
+    return lay, foreign
+
+
+def _is_english_sentence(words: Sequence[str]) -> bool:
+    """Tell whether function words of English, and of no other language, hold words together."""
+    return not ENGLISH.isdisjoint(words) and _ELSEWHERE.isdisjoint(words)
+
+
+def _in_text(text: str) -> Iterator[tuple[str, str]]:
+    """Yield what the longest known words of a text without spaces mean, and the words."""
+    known = _unspaced_words()
+    start = 0
+    while start < len(text):
+        for end in range(min(len(text), start + MAX_KEY), start + 1, -1):
+            if text[start:end] in known:
+                yield from ((meant, text[start:end]) for meant in known[text[start:end]])
+                start = end - 1
+                break
+        start += 1
+
+
+def _in_words(
+    table: _Words, words: Sequence[str], is_same: Callable[[str, str], bool]
+) -> Iterator[tuple[str, str]]:
+    """Yield what the words mean that these begin with, and those words."""
+    for text, meant in table.get(words[0][:_BEGINNING], ()):
+        known = text.split()
+        if len(known) <= len(words) and all(map(is_same, known, words)):
+            yield meant, " ".join(words[: len(known)])
+
+
+def _is_same_in_english(known: str, word: str) -> bool:
+    # "unity" is no form of "unit", though the stems are the same.
+    is_form = stem(known) == stem(word) and known.endswith(_OF_Y) == word.endswith(_OF_Y)
+    return known == word or is_form
+
+
+def _is_same(known: str, word: str) -> bool:
+    """Tell whether a word is a known one but for an ending of two letters."""
+    if known == word:
+        return True
+    beginning = max(len(known), len(word)) - _ENDING
+    return beginning >= _BEGINNING and known[:beginning] == word[:beginning]
+
+
+@lru_cache(maxsize=1)
+def _english() -> tuple[_Words, set[str]]:
+    """Return lay words of English, and all words that mean themselves first."""
+    table: _Words = {}
+    known: set[str] = set()
+    for author, others, *_ in _concepts():
+        known.update(author.split())
+        for one in filter(None, others.split("|")):
+            table.setdefault(one[:_BEGINNING], []).append((one, author))
+            known.update(one.split())
+    return table, known
+
+
+@lru_cache(maxsize=1)
+def _foreign() -> _Words:
+    """Return words of languages that set spaces between them."""
+    table: _Words = {}
+    for author, _, _, _, _, *languages in _concepts():
+        for one in filter(None, "|".join(languages).split("|")):
+            table.setdefault(one[:_BEGINNING], []).append((one, author))
+    return table
+
+
+@lru_cache(maxsize=1)
+def _unspaced_words() -> dict[str, list[str]]:
+    """Return words of scripts without spaces."""
+    table: dict[str, list[str]] = {}
+    for author, _, *languages in _concepts():
+        for one in filter(None, "|".join(languages[:3]).split("|")):
+            table.setdefault(one, []).append(author)
+    return table
+
+
+@lru_cache(maxsize=1)
+def _concepts() -> list[list[str]]:
+    text = Path(__file__).with_name("lexicon.tsv").read_text("utf-8")
+    return [line.split("\t") for line in text.splitlines()[1:]]

@@ -6,7 +6,7 @@ import click
 
 from registry.cli import escape, formatting, options
 from registry.cli.commands.pull import CHOOSE, choosing_options, chosen_skills, confirm_names
-from registry.cli.findings import tell_security
+from registry.cli.findings import report_security
 from registry.cli.group import session_command
 from registry.cli.listing import skill_line
 from registry.cli.progress import waiting
@@ -50,7 +50,7 @@ def import_(session: Session, /, *, file: str, yes: bool, **given: Any) -> None:
     for one in made:
         for finding in one.diagnostics:
             if finding.category == "security" and finding.severity != "info":
-                tell_security(session.console, one.ref, finding)
+                report_security(session.console, one.ref, finding)
 
 
 @session_command(

@@ -192,7 +192,7 @@ def edit(session: Session, *, name: str) -> None:
     Exit status: 1 if the editor failed, or if the skill can't be used any more.
     """
     from registry.catalog.resolve import resolve
-    from registry.changes.made import record_edit
+    from registry.changes.undo_record import record_edit
 
     console, registry = session.console, session.registry
     editor = _editor(os.environ)
@@ -234,8 +234,7 @@ def _editor(environ: Mapping[str, str]) -> list[str]:
 
 def _writable(session: Session, skill: SkillDetail) -> str:
     """Return the file to edit. Raises `ChangeRefused`, `SourceElsewhere`."""
-    from registry.sync.owned import check_ours, check_writable
-    from registry.sync.sources import find
+    from registry.sync.sources import check_ours, check_writable, find
 
     source = find(session.registry.core, skill.source)
     check_ours(session.registry.core, source)
@@ -254,9 +253,10 @@ def _report(
     console = session.console
     yield from _diff(console, before, after)
     found = [one for checked in session.registry.check([place]) for one in checked.findings]
-    told = [one for one in found if session.verbose or one.severity != "info"]
-    yield f"{console.style(escape.line(skill.ref), 'bold')}: {'checked' if told else 'no findings'}"
-    yield from draw_findings(console, told, console.width)
+    shown = [one for one in found if session.verbose or one.severity != "info"]
+    state = "checked" if shown else "no findings"
+    yield f"{console.style(escape.line(skill.ref), 'bold')}: {state}"
+    yield from draw_findings(console, shown, console.width)
 
 
 def _diff(console: Console, before: bytes, after: bytes) -> Iterator[str]:

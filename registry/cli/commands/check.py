@@ -21,7 +21,7 @@ from registry.errors import DatabaseProblem, FindingUnknown, RegistryError
 from registry.model import SEVERITIES, Diagnostic
 
 if TYPE_CHECKING:
-    from registry.catalog.checked import Checked
+    from registry.catalog.check import Checked
     from registry.changes.fix import Fix
 
 
@@ -36,7 +36,7 @@ Group: TypeAlias = tuple[bool, bool, int]
 """Sort key of a finding: not minor, about security, severity."""
 
 
-class Told(NamedTuple):
+class SkillFinding(NamedTuple):
     """A finding and the skill that it is about."""
 
     skill: "Checked"
@@ -54,7 +54,7 @@ class Told(NamedTuple):
 class Tally:
     """How often a code was found, and the first place."""
 
-    first: Told
+    first: SkillFinding
     number: int = 0
 
 
@@ -66,36 +66,31 @@ class Findings:
 
     def __init__(self, checked: "Sequence[Checked]") -> None:
         self._checked = checked
-        self._groups: dict[Group, int] = {}
-        self._of_skill = bytearray()
-        """A bit for each group of which a skill has a finding."""
+        self._skills: dict[Group, list[int]] = {}
+        """The indexes of the skills with findings of a group."""
         tallies: dict[tuple[Group, str], Tally] = {}
-        for skill in checked:
-            bits = 0
+        for index, skill in enumerate(checked):
             for finding in skill.findings:
                 group = _group(finding)
-                bits |= self._groups.setdefault(group, 1 << len(self._groups))
+                indexes = self._skills.setdefault(group, [])
+                if indexes[-1:] != [index]:
+                    indexes.append(index)
                 key = group, finding.code
-                if key not in tallies:
-                    tallies[key] = Tally(Told(skill, finding))
-                tallies[key].number += 1
-            self._of_skill.append(bits)
+                tallies.setdefault(key, Tally(SkillFinding(skill, finding))).number += 1
         order = sorted(tallies, key=lambda key: (key[0], -tallies[key].number, key[1]))
         self.tallies: Final = [tallies[key] for key in order]
         """Each code with its number, in the order of the findings, the most frequent first."""
 
-    def told(self, *, minor: bool) -> Iterator[Told]:
+    def ordered(self, *, minor: bool) -> Iterator[SkillFinding]:
         """Yield the findings; minor ones only if ``minor``."""
-        for group, bit in sorted(self._groups.items()):
-            if group[0] and not minor:
-                continue
-            for index, bits in enumerate(self._of_skill):
-                if bits & bit:
-                    skill = self._checked[index]
-                    yield from (Told(skill, one) for one in skill.findings if _group(one) == group)
+        for group, indexes in sorted(self._skills.items()):
+            for index in [] if group[0] and not minor else indexes:
+                skill = self._checked[index]
+                found = (one for one in skill.findings if _group(one) == group)
+                yield from (SkillFinding(skill, one) for one in found)
 
     def number(self, *, minor: bool) -> int:
-        """Return how many `told` yields."""
+        """Return how many `ordered` yields."""
         return sum(one.number for one in self.tallies if minor or not _group(one.first.finding)[0])
 
 
@@ -104,9 +99,9 @@ def _group(finding: Diagnostic) -> Group:
     return severity == "info", finding.category != "security", SEVERITIES.index(severity)
 
 
-def lines(told: Iterable[Told]) -> Iterator[str]:
+def lines(findings: Iterable[SkillFinding]) -> Iterator[str]:
     """Yield a line for each finding."""
-    return (finding_line(one.finding, one.skill.path) for one in told)
+    return (finding_line(one.finding, one.skill.path) for one in findings)
 
 
 def report(console: Console, findings: Findings, *, minor: bool, room: int | None) -> Iterator[str]:
@@ -120,7 +115,7 @@ def report(console: Console, findings: Findings, *, minor: bool, room: int | Non
     rows = len(tallies) if room is None else min(len(tallies), max(FEWEST, (room - BELOW) // 2))
     left = None if room is None else max(FEWEST, room - BELOW - rows)
     shown = 0
-    for part in _paragraphs(console, findings.told(minor=minor), fitted=room is not None):
+    for part in _paragraphs(console, findings.ordered(minor=minor), fitted=room is not None):
         if left is not None and shown and len(part) > left:
             break
         yield from part
@@ -138,13 +133,15 @@ def report(console: Console, findings: Findings, *, minor: bool, room: int | Non
         yield console.style(f"... and {found} of {formatting.count(len(rest), 'more code')}", "dim")
 
 
-def _paragraphs(console: Console, told: Iterable[Told], *, fitted: bool) -> Iterator[list[str]]:
+def _paragraphs(
+    console: Console, findings: Iterable[SkillFinding], *, fitted: bool
+) -> Iterator[list[str]]:
     """Yield the lines of each finding, with a heading for each skill.
 
     ``fitted``: the name and its path take one line.
     """
     above: object = None
-    for one in told:
+    for one in findings:
         found = list(draw_findings(console, [one.finding], console.width))
         group = (_group(one.finding), one.skill.path)
         if group != above:
@@ -232,7 +229,7 @@ def _painted(console: Console, found: "Sequence[Fix]") -> Iterator[str]:
 
 def _code(text: str) -> str:
     """Parse a code of findings, or a prefix of codes, which ends with a hyphen."""
-    from registry.catalog.codes import codes_of
+    from registry.catalog.check import codes_of
 
     try:
         codes_of(text)
@@ -334,8 +331,8 @@ def command(
     if session.style in {None, "table"}:
         console.note(summary(len(checked), found))
         if console.is_terminal and any(map(_is_mendable, found)):
-            told = "What takes no judgement is mended, after you saw it, by: check --fix"
-            console.note(told, "dim")
+            message = "What takes no judgement is mended, after you saw it, by: check --fix"
+            console.note(message, "dim")
     if any(_fails(one, "warning" if strict else fail_on or "error") for one in found):
         raise click.exceptions.Exit(Status.FAILED)
 
@@ -349,25 +346,25 @@ def _show(
     if session.style in {"json", "jsonl"}:
         emit(session, checked, COLUMNS)
     elif session.style == "names":
-        emit(session, _skills(findings.told(minor=minor)), COLUMNS)
+        emit(session, _skills(findings.ordered(minor=minor)), COLUMNS)
     elif session.style == "table" or console.is_terminal:
         room = None if whole or not console.is_terminal else console.height
         console.write(report(console, findings, minor=minor, room=room))
     else:
-        console.write(lines(findings.told(minor=minor)))
+        console.write(lines(findings.ordered(minor=minor)))
 
 
-def _skills(told: Iterable[Told]) -> "Iterator[Checked]":
+def _skills(findings: Iterable[SkillFinding]) -> "Iterator[Checked]":
     """Yield each skill once."""
     seen: set[str] = set()
-    for one in told:
+    for one in findings:
         if one.skill.path not in seen:
             seen.add(one.skill.path)
             yield one.skill
 
 
 def _is_mendable(one: Tally) -> bool:
-    from registry.document.mend import MENDABLE
+    from registry.document.autofix import MENDABLE
 
     return one.first.finding.code in MENDABLE
 
@@ -388,8 +385,8 @@ def summary(number: int, found: Sequence[Tally]) -> str:
     if of["info"]:
         counts.append(f"{of['info']:,} minor")
     grave = sum(one.number for one in found if _fails(one, "security"))
-    told = f"; {grave:,} of them about security" if grave else ""
-    return f"{formatting.count(number, 'skill')} checked: {', '.join(counts)}{told}"
+    message = f"; {grave:,} of them about security" if grave else ""
+    return f"{formatting.count(number, 'skill')} checked: {', '.join(counts)}{message}"
 
 
 COLUMNS: Final[Sequence[Column["Checked"]]] = (Column("PATH", lambda one: one.path),)

@@ -101,8 +101,8 @@ def _of_file(session: Session) -> Iterator[Setting]:
         elif one.name == "host":
             variable = "SKILL_REGISTRY_HOST"
             named = os.environ.get(variable)
-            told = _variable(variable) if named else origin("host")
-            yield Setting("host", named or value or platform.node() or "localhost", told)
+            where = _variable(variable) if named else origin("host")
+            yield Setting("host", named or value or platform.node() or "localhost", where)
         else:
             yield Setting(one.name, _shown(value), origin(one.name))
 

@@ -47,7 +47,7 @@ def info(session: Session) -> None:
     """Say where the database is and what it is like."""
     facts = session.registry.database_info()
     session.answer(facts, draw_facts(session.console, _facts(facts)))
-    _tell_open(session)
+    _report_open(session)
 
 
 @session_command("skill-registry db check", group=command)
@@ -69,7 +69,7 @@ def check(session: Session) -> None:
         {"path": registry.path, "problems": problems},
         map(escape.line, problems or ["The database is sound."]),
     )
-    _tell_open(session)
+    _report_open(session)
     if damage:
         session.console.note(
             "The skills on disk are untouched, and what you did not begin is not done. Where "
@@ -90,7 +90,7 @@ def check(session: Session) -> None:
         raise click.exceptions.Exit(Status.FAILED)
 
 
-def _tell_open(session: Session) -> None:
+def _report_open(session: Session) -> None:
     """Warn if other users may write to the data folder, a database file or its folder."""
     from registry.disk.private import open_to_others
     from registry.settings import data_folder
@@ -154,7 +154,7 @@ def copy(session: Session, *, source: str, target: str) -> None:
         SyncProgress(session.console) as progress,
     ):
         if after.host:
-            _tell_owner(session, after)
+            _report_owner(session, after)
         copied = copy_all(before, after, progress)
         path = after.path
         adopted = adopt_copied(before, after)
@@ -179,7 +179,7 @@ def copy(session: Session, *, source: str, target: str) -> None:
         session.console.note(of_others(others), "yellow")
 
 
-def _tell_owner(session: Session, backend: "Backend") -> None:
+def _report_owner(session: Session, backend: "Backend") -> None:
     """Say which role owns the tables on a server, or will own them."""
     from registry.db.postgres.rights import owner_of_tables
 
@@ -226,8 +226,10 @@ def _list_undecided(session: Session) -> None:
     found = list(undecided(session.registry.core.reader))
     if not found:
         return
-    told = "Scope and priority no longer count between owners. These sources came before those of"
-    session.console.write([f"{told} others.", "To restore that, an admin runs:"])
+    message = (
+        "Scope and priority no longer count between owners. These sources came before those of"
+    )
+    session.console.write([f"{message} others.", "To restore that, an admin runs:"])
     for one in found:
         shown = escape.line(one.name)
         facts = f"{one.scope}, priority {one.priority}, of {escape.line(one.owner)}"
@@ -369,8 +371,8 @@ def _right(role: str, granted: "Mapping[str, RoleRights]", verb: str) -> str:
     if found is None:
         return f"{escape.line(role)} {verb}: nothing; writes: nothing"
     through = f" (through {formatting.listed(found.through)})" if found.through else ""
-    told = f"{role} {verb}: {_sees(found)}; writes: {_WRITES[found.may]}{through}"
-    return escape.line(told)
+    message = f"{role} {verb}: {_sees(found)}; writes: {_WRITES[found.may]}{through}"
+    return escape.line(message)
 
 
 def _sees(granted: "RoleRights") -> str:
@@ -429,8 +431,8 @@ def audit(session: Session, *, limit: int) -> None:
 
 
 def _detail(one: "AuditRecord") -> str:
-    told = one.detail if isinstance(one.detail, dict) else {}
-    pairs = {key: value for key, value in told.items() if value is not None}
+    detail = one.detail if isinstance(one.detail, dict) else {}
+    pairs = {key: value for key, value in detail.items() if value is not None}
     changed = (
         f"{key}: {' → '.join(map(str, value)) if isinstance(value, list) else value}"
         for key, value in pairs.items()

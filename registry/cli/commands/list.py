@@ -1,7 +1,7 @@
 """`skill-registry list`."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import partial
+from operator import attrgetter
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,8 +10,8 @@ import click
 from registry.catalog.listing import opened
 from registry.cli import escape, formatting, options
 from registry.cli.group import session_command
-from registry.cli.listing import FIRST_SHARE, Column, emit, tell_left_out, tell_nothing_found
-from registry.cli.options import agent_option, global_option, target_of, tell_project
+from registry.cli.listing import FIRST_SHARE, Column, emit, report_left_out, report_nothing_found
+from registry.cli.options import agent_option, global_option, report_project, target_of
 from registry.cli.session import Session
 from registry.db.read.listing import Filters
 from registry.db.read.skills import SORTS, quarantined
@@ -20,37 +20,41 @@ from registry.model import Skill
 if TYPE_CHECKING:
     from registry.install.inventory import Seen
 
-COLUMNS: Final[Sequence[Column[Skill]]] = (
-    Column("SKILL", lambda skill: skill.ref, style="bold", share=FIRST_SHARE, cut="middle"),
-    Column(
-        "STATUS",
-        lambda skill: formatting.state(skill.status, shadowed=skill.shadowed),
-        only="table",
-        style=formatting.STATUS_STYLES,
-        when=lambda states: not states <= {"ok", "warning"},
-        drop=1,
-    ),
-    Column("KIND", lambda skill: skill.kind, only="table", drop=5, max_width=16),
-    Column(
-        "SOURCE",
-        lambda skill: skill.source,
-        only="table",
-        when=lambda sources: len(sources) > 1,
-        drop=3,
-        max_width=20,
-    ),
-    Column("TAGS", lambda skill: ", ".join(skill.tags), only="table", drop=6, max_width=24),
-    Column("UPDATED", lambda skill: skill.updated_at, only="table", time=True, drop=4),
-    Column("DESCRIPTION", lambda skill: skill.description, prose=True, flexible=True, min_width=40),
-)
 
-BY_CREATION: Final = tuple(
-    column._replace(title="CREATED", value=lambda skill: skill.created_at)
-    if column.title == "UPDATED"
-    else column
-    for column in COLUMNS
-)
-"""Columns of a list sorted by creation, which shows that time."""
+def _columns(sort: str, held: Collection[tuple[str, str]]) -> Sequence[Column[Skill]]:
+    """Return the columns; ``held``: the sources and folders of quarantined skills."""
+
+    def status(skill: Skill) -> str:
+        if (skill.source, skill.folder) in held:
+            return "quarantined"
+        return formatting.state(skill.status, shadowed=skill.shadowed)
+
+    time = attrgetter("created_at" if sort == "created" else "updated_at")
+    return (
+        Column("SKILL", lambda skill: skill.ref, style="bold", share=FIRST_SHARE, cut="middle"),
+        Column(
+            "STATUS",
+            status,
+            only="table",
+            style=formatting.STATUS_STYLES,
+            when=lambda states: not states <= {"ok", "warning"},
+            drop=1,
+        ),
+        Column("KIND", lambda skill: skill.kind, only="table", drop=5, max_width=16),
+        Column(
+            "SOURCE",
+            lambda skill: skill.source,
+            only="table",
+            when=lambda sources: len(sources) > 1,
+            drop=3,
+            max_width=20,
+        ),
+        Column("TAGS", lambda skill: ", ".join(skill.tags), only="table", drop=6, max_width=24),
+        Column(
+            "CREATED" if sort == "created" else "UPDATED", time, only="table", time=True, drop=4
+        ),
+        Column("DESCRIPTION", lambda one: one.description, prose=True, flexible=True, min_width=40),
+    )
 
 
 class _Counted(Iterable[Skill]):
@@ -106,36 +110,24 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
         return
     if is_global:
         raise click.UsageError("--global is about what an agent sees: name it with --agent.")
-    columns = BY_CREATION if given["sort"] == "created" else COLUMNS
-    if chosen.all or chosen.status:
-        held = quarantined(session.registry.core.reader)
-        columns = [
-            one._replace(value=partial(_status, held)) if one.title == "STATUS" else one
-            for one in columns
-        ]
+    is_mixed = chosen.all or chosen.status
+    held = quarantined(session.registry.core.reader) if is_mixed else frozenset()
     with opened(session.registry.core, chosen, **given) as found:
         skills = _Counted(found)
-        told = emit(session, skills, columns)
+        is_table = emit(session, skills, _columns(given["sort"], held))
         # Others are counted only where somebody is told of them.
         shown = skills.many
-        total = found.total if (told or not shown) and not found.is_whole else shown
+        total = found.total if (is_table or not shown) and not found.is_whole else shown
         if not total:
-            tell_nothing_found(session, chosen, narrowed=False)
-        elif told:
+            report_nothing_found(session, chosen, narrowed=False)
+        elif is_table:
             session.console.note(f"{shown:,} of {total:,} skills", "dim")
-        tell_left_out(session, chosen, "lists")
+        report_left_out(session, chosen, "lists")
         if chosen.source is not None and chosen == Filters(source=chosen.source):
-            _tell_quarantined(session, chosen.source)
+            _report_quarantined(session, chosen.source)
 
 
-def _status(held: Collection[tuple[str, str]], skill: Skill) -> str:
-    """Return a skill's status for people; ``held``: the sources and folders of quarantined ones."""
-    if (skill.source, skill.folder) in held:
-        return "quarantined"
-    return formatting.state(skill.status, shadowed=skill.shadowed)
-
-
-def _tell_quarantined(session: Session, name: str) -> None:
+def _report_quarantined(session: Session, name: str) -> None:
     count = sum(source == name for source, _ in quarantined(session.registry.core.reader))
     if count:
         shown = escape.line(name)
@@ -164,7 +156,7 @@ def _show_seen(session: Session, name: str, *, is_global: bool) -> None:
     agent = find_agent(name)
     project = None if is_global else target_of(None, is_global=False)
     if project is not None:
-        tell_project(session, project)
+        report_project(session, project)
     found = seen_by(session.registry.core, agent, project)
     emit(
         session,

@@ -337,6 +337,9 @@ def _keep(path: str, text: str, mode: int) -> str:
 
 TOKEN: Final = "SKILL_REGISTRY_TOKEN"  # noqa: S105  # the variable's name
 
+EXTRA: Final = frozenset({"mcp", "mcp_types", "anyio", "h11", "starlette", "uvicorn"})
+"""Packages of the extra ``mcp``."""
+
 STDIO: Final = (
     "This speaks to an MCP client over stdin and stdout, and nothing typed here means anything to "
     "it.\n'skill-registry mcp install --client NAME' makes a client start it; Ctrl-C ends it."
@@ -422,10 +425,10 @@ def mcp(
         if address is not None:
             from registry.mcp.http import serve_http
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types", "anyio", "uvicorn"}:
+        if (error.name or "").partition(".")[0] not in EXTRA:
             raise
-        told = "The MCP server is an extra: pip install 'skill-registry[mcp]'"
-        raise click.ClickException(told) from error
+        message = "The MCP server is an extra: pip install 'skill-registry[mcp]'"
+        raise click.ClickException(message) from error
     serving = Serving(
         toolsets=tuple(dict.fromkeys(toolsets)),
         workdir=limits.pop("workdir"),
@@ -435,7 +438,7 @@ def mcp(
     )
     server = SkillServer(session.registry, serving)
     if address is None:
-        _tell_if_empty(session)
+        _report_if_empty(session)
         if console.is_terminal and sys.stdin.isatty():
             console.note(STDIO)
         serve_stdio(server)
@@ -444,12 +447,12 @@ def mcp(
 
     def on_start() -> None:
         console.note(f"Serving http://{host}:{port}/mcp; Ctrl-C ends it.")
-        _tell_if_empty(session)
+        _report_if_empty(session)
 
     serve_http(server, host, port, os.environ.get(TOKEN) or None, on_start=on_start)
 
 
-def _tell_if_empty(session: Session) -> None:
+def _report_if_empty(session: Session) -> None:
     """Print that there is no database yet; else a client only sees empty results."""
     if session.registry.core.reader.empty:
         session.console.note(

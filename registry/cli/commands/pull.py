@@ -13,9 +13,9 @@ import click
 from registry.cli import completion, escape, formatting, options
 from registry.cli.formatting import fit
 from registry.cli.group import session_command
-from registry.cli.install_messages import explain, tell_fetched, tell_origins, tell_strange
+from registry.cli.install_messages import explain, report_fetched, report_origins, report_strange
 from registry.cli.listing import Column, emit
-from registry.cli.options import agents_of, target_of, tell_project, where_options
+from registry.cli.options import agents_of, report_project, target_of, where_options
 from registry.cli.progress import SyncProgress, waiting
 from registry.cli.prompts import choose as ask_which
 from registry.cli.prompts import confirm_addresses, is_terminal
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from registry.install.lockfile import Mode
     from registry.install.targets import InstallOptions, InstallResult, Target
     from registry.model import Skill
-    from registry.remotes.offered import Choose
+    from registry.remotes.select import Choose
 
 
 CHOOSE: Final = "Choose skills by name, by --tag, or --all of them."
@@ -104,9 +104,9 @@ def chosen_skills(
     found = list(registry.list(chosen))
     if target is None:
         return found
-    from registry.install.provenance import kept
+    from registry.install.provenance import installed_owners
 
-    return kept(registry.core, target, found)
+    return installed_owners(registry.core, target, found)
 
 
 def _check_no_folder(names: Sequence[str]) -> None:
@@ -153,7 +153,9 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
 @click.option("--link", "mode", flag_value="link", help="One copy, and links of agents to it.")
 @click.option("--copy", "mode", flag_value="copy", help="A copy for each agent's folder.")
 @click.option(
-    "--theirs", is_flag=True, help="Replace what was edited there by what the registry has."
+    "--theirs",
+    is_flag=True,
+    help="Replace what was edited there by what the registry has; undo brings it back.",
 )
 @click.option(
     "--force", is_flag=True, help="Also over folders that were edited, or made by somebody else."
@@ -243,16 +245,16 @@ def pull(
     if not doing and not dry_run and (is_named or given["personality"] is not None):
         confirm_names(session, given["names"], yes=yes)
     done = _done(session, target, how, doing, given, is_named=is_named, may_ask=not yes)
-    tell_project(session, target, to)  # by now it is no usage error
+    report_project(session, target, to)  # by now it is no usage error
     emit(session, done, COLUMNS, name=lambda one: one.ref)
     if not dry_run:
-        tell_origins(session, target, done)
+        report_origins(session, target, done)
     where = ["--to", to] if to is not None else ["--global"] if is_global else []
     explain(session, target, done, doing, again=join(["skill-registry", "pull", *where]))
     if doing == ["check"]:
-        tell_fetched(session, target, done)
+        report_fetched(session, target, done)
     if not given["names"] and doing in ([], ["check"]):
-        tell_strange(session, target)
+        report_strange(session, target)
     if any(one.state not in DONE for one in done):
         raise click.exceptions.Exit(Status.FAILED)
 
@@ -310,7 +312,7 @@ def _done(
 
             return adopt(core, target, how)
         if "frozen" in doing:
-            return pulling.put_back(core, target, how)
+            return pulling.restore_from_lock(core, target, how)
         if is_check:
             return _checked(session, target, given)
         chosen = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
 
-from registry.catalog.search.fit import FITS
+from registry.catalog.search.rank import FITS
 from registry.cli import completion, escape, formatting, options
 from registry.cli.findings import INDENT, draw_findings
 from registry.cli.formatting import fit, width_of, wrap
@@ -18,10 +18,10 @@ from registry.cli.listing import (
     Column,
     draw_table,
     emit,
-    tell_left_out,
-    tell_nothing_found,
+    report_left_out,
+    report_nothing_found,
 )
-from registry.cli.options import agent_option, target_of, tell_project
+from registry.cli.options import agent_option, report_project, target_of
 from registry.cli.progress import waiting
 from registry.cli.session import Console, Session, Status, Style
 from registry.db.read.listing import Filters
@@ -30,7 +30,7 @@ from registry.model import SearchHit, record
 from registry.text import Fact
 
 if TYPE_CHECKING:
-    from registry.catalog.evals.run import Answer, Evaluation, Score, SkillScore
+    from registry.catalog.evals import Answer, Evaluation, Score, SkillScore
     from registry.catalog.search.explain import Ahead, AskedWord, Placed
     from registry.catalog.why import Explanation
 
@@ -52,8 +52,8 @@ def draw_placed(console: Console, placed: "Iterable[Placed]") -> Iterator[str]:
         yield from _table(console, AHEAD, one.ahead)
         if one.to_write:
             yield ""
-            told = f"Its name, tags and description lack: {', '.join(one.to_write)}"
-            yield from wrap(escape.prose(told), console.width)
+            message = f"Its name, tags and description lack: {', '.join(one.to_write)}"
+            yield from wrap(escape.prose(message), console.width)
 
 
 def _standing(one: "Placed") -> str:
@@ -157,12 +157,12 @@ def search(session: Session, /, *, query: tuple[str, ...], limit: int | None, **
         Column[SearchHit]("SKILL", lambda hit: hit.ref),
         Column[SearchHit]("MATCH", lambda hit: _match(hit, wanted), prose=True),
     )
-    told = emit(session, hits, columns, draw=partial(draw_hits, wanted=wanted))
+    is_table = emit(session, hits, columns, draw=partial(draw_hits, wanted=wanted))
     if not hits.total:
-        tell_nothing_found(session, chosen, narrowed=True)
-        tell_left_out(session, chosen, "finds")
+        report_nothing_found(session, chosen, narrowed=True)
+        report_left_out(session, chosen, "finds")
         return
-    if told:
+    if is_table:
         session.console.note(f"{len(hits):,} of {formatting.count(hits.total, 'hit')}", "dim")
     if hits.confidence < FITS:
         named = f": none of the best names {Fact(hits.missing):or}" if hits.missing else ""
@@ -306,7 +306,7 @@ def why(
         from registry.install.inventory import explained_for
 
         project = target_of(None, is_global=False)
-        tell_project(session, project)
+        report_project(session, project)
         found = explained_for(session.registry.core, found, find_agent(agent), project)
     emit(session, found, WHY_COLUMNS, to_record=_record, draw=_draw)
 
@@ -426,10 +426,10 @@ def _summary(found: "Evaluation", *, named: bool) -> Iterator[str]:
         first, five = (
             f"{_percent(hits, total.prompts):.0f}%" for hits in (total.hit_at_1, total.hit_at_5)
         )
-        told = f"{first} found their skill first, {five} among the first five"
+        message = f"{first} found their skill first, {five} among the first five"
         if total.negatives:
-            told += f"; of {total.negatives:,} for others {total.false_alarms:,} found it, too"
-        yield f"{asked} of {skills}: {told}"
+            message += f"; of {total.negatives:,} for others {total.false_alarms:,} found it, too"
+        yield f"{asked} of {skills}: {message}"
     if total.competitors:
         won = ", ".join(f"{escape.line(one.ref)} ({one.wins:,})" for one in total.competitors)
         yield f"Most won by: {won}"

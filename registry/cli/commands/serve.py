@@ -101,8 +101,8 @@ def serve(
     if bool(tls_cert) != bool(tls_key):
         raise click.UsageError("--tls-cert and --tls-key go together.")
     if public_url is not None and not _PUBLIC.fullmatch(public_url):
-        told = "--public-url is a URL without a path, such as https://skills.example.org."
-        raise click.UsageError(told)
+        message = "--public-url is a URL without a path, such as https://skills.example.org."
+        raise click.UsageError(message)
     console = session.console
     try:
         from registry.web.app import Address, serve
@@ -110,15 +110,15 @@ def serve(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in EXTRA:
             raise
-        told = "The web catalogue is an extra: pip install 'skill-registry[web]'"
-        raise click.ClickException(told) from error
+        message = "The web catalogue is an extra: pip install 'skill-registry[web]'"
+        raise click.ClickException(message) from error
     tls = (tls_cert, tls_key) if tls_cert and tls_key else None
     address = Address(host, port, public_url and public_url.rstrip("/"), tls)
     trusted = Trusted(trust_header, networks, personality) if trust_header else None
 
     def begun() -> None:
-        told = [] if address.public is None else [f"A proxy forwards requests to {address.own}"]
-        console.note("\n".join([f"Serving {address.url}; Ctrl-C ends it.", *told]))
+        lines = [] if address.public is None else [f"A proxy forwards requests to {address.own}"]
+        console.note("\n".join([f"Serving {address.url}; Ctrl-C ends it.", *lines]))
         if address.is_open and trusted is None:
             console.note(PUBLISHED)
         if show:

@@ -20,7 +20,7 @@ from registry.model import Origin, Parameter, SkillDetail, SkillFile, Source, re
 from registry.text import quoted
 
 if TYPE_CHECKING:
-    from registry.catalog.links import LinkTo
+    from registry.catalog.why import LinkTo
     from registry.db.read.history import Revision, Tombstone
 
 
@@ -193,13 +193,13 @@ def show(
             files = [file for skill in skills for file in skill.files]
             emit(session, files, FILES)
         elif session.as_json:
-            told = [
+            lines = [
                 record(
                     replace(skill, diagnostics=(*skill.diagnostics, *(one.notice for one in links)))
                 )
                 for skill, links in _linked(session, skills)
             ]
-            console.json(told if names[1:] else told[0])
+            console.json(lines if names[1:] else lines[0])
         else:
             console.page(_pages(session, skills))
 
@@ -266,18 +266,25 @@ def history(session: Session, *, name: str, who: bool) -> None:
 def diff(session: Session, *, name: str, old: int | None, new: int | None, upstream: bool) -> None:
     """Show what is different between two revisions of a skill, in all its files.
 
-    With --upstream: what the next sync would bring to a skill of a remote source; of a skill of
-    your own, what is different in the skill of its name in a remote source. Lines with "-" are
-    here, those with "+" are upstream.
+    With --upstream: what "pull" would change in an installed skill (of this project, else of all
+    projects; or the one in the folder NAME); what the next sync would bring to another skill of a
+    remote source; of a skill of your own, what is different in the skill of its name in a remote
+    source. Lines with "-" are here, those with "+" are upstream.
     """
-    console = session.console
+    from registry.cli.hints import trusting
+    from registry.install.upstream import diff_upstream
+
+    console, quarantined = session.console, None
     if upstream and old is not None:
         raise click.UsageError("--upstream goes without revisions.")
     if upstream:
         with waiting(console, "asking"):
-            text = session.registry.diff_upstream(name)
+            text, quarantined = diff_upstream(session.registry.core, name)
     else:
         text = session.registry.diff(name, old, new)
+    if quarantined is not None:
+        text = escape.text(text)
+        console.note(f"What is upstream is quarantined. {trusting(quarantined)}", "yellow")
     if not text:
         console.note("Nothing is different.")
     elif console.is_terminal:
@@ -291,17 +298,17 @@ def _where(gone: "Tombstone", asked: str) -> str:
     name = quoted(gone.name)
     place = f" It was in {quoted(gone.place)}." if gone.place else ""
     if gone.trash is not None:
-        told = f"{name} is in the trash (deleted {gone.since})."
+        message = f"{name} is in the trash (deleted {gone.since})."
     elif gone.since:
-        told = f"{name} is gone since {gone.since}.{place}"
+        message = f"{name} is gone since {gone.since}.{place}"
     else:
-        told = f"{name} is not on disk any more.{place}"
-    return f"{told} 'skill-registry restore {quote(asked)}' brings it back."
+        message = f"{name} is not on disk any more.{place}"
+    return f"{message} 'skill-registry restore {quote(asked)}' brings it back."
 
 
 def _state(one: "Revision") -> str:
-    told = ("current" if one.current else "", "" if one.complete else "incomplete")
-    return " ".join(filter(None, told))
+    states = ("current" if one.current else "", "" if one.complete else "incomplete")
+    return " ".join(filter(None, states))
 
 
 def _commit(one: "Revision") -> str | None:

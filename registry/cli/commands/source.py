@@ -3,22 +3,23 @@
 import os
 import shlex
 from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from registry.cli import completion, escape, formatting, options
-from registry.cli.findings import tell_security
+from registry.cli.findings import report_security
 from registry.cli.group import Group, session_command
 from registry.cli.listing import Column, emit
 from registry.cli.progress import waiting
 from registry.cli.prompts import confirm, confirm_addresses
 from registry.cli.session import Session
-from registry.cli.source_hints import tell_nesting
+from registry.cli.source_hints import report_nesting
 from registry.model import SCOPES, Remote, Source
 
 if TYPE_CHECKING:
-    from registry.sync.places import Discovered
+    from registry.sync.sources import Discovered
 
 
 def place_of(source: Source) -> str:
@@ -42,29 +43,16 @@ def _behind(source: Source, here: Collection[int]) -> str | None:
     return {True: "behind", False: "newest", None: "away"}[source.remote.behind]
 
 
-def columns_of(sources: Sequence[Source]) -> Sequence[Column[Source]]:
-    """Return the columns of a list: owners, teams and precedence only if sources differ in them."""
-    owner = Column[Source]("OWNER", lambda one: one.owner, only="table", drop=3)
-    team = Column[Source]("TEAM", lambda one: one.team, only="table", drop=3)
-    first = Column[Source](
-        "PRECEDENCE", lambda one: str(one.precedence or ""), only="table", right=True, drop=3
-    )
-    columns = {"owner": owner, "team": team, "precedence": first}
-    added = [
-        column
-        for fact, column in columns.items()
-        if len({getattr(one, fact) for one in sources}) > 1
-    ]
-    return [*SOURCES[:OWNER_AT], *added, *SOURCES[OWNER_AT:]]
+def _differ(texts: AbstractSet[str]) -> bool:
+    return len(texts) > 1
 
 
-def asked_columns(sources: Sequence[Source], here: Collection[int]) -> Sequence[Column[Source]]:
+def asked_columns(here: Collection[int]) -> Sequence[Column[Source]]:
     """Return the columns of a list that asked the remotes."""
-    columns = columns_of(sources)
     return [
-        *columns[:REMOTE_AT],
+        *SOURCES[:2],
         Column("REMOTE", lambda one: _behind(one, here), only="table"),
-        *columns[REMOTE_AT:],
+        *SOURCES[2:],
         Column("ADDRESS", lambda one: _address(one.remote) if one.remote else "-", only="plain"),
         Column("REMOTE", lambda one: _behind(one, here) or "-", only="plain"),
     ]
@@ -82,6 +70,16 @@ SOURCES: Final[Sequence[Column[Source]]] = (
     Column("PRIORITY", lambda source: str(source.priority or ""), only="table", right=True, drop=5),
     Column("SKILLS", lambda source: source.skills, right=True, drop=2),
     Column("HOST", lambda source: source.host, only="table", drop=3),
+    Column("OWNER", lambda one: one.owner, only="table", drop=3, when=_differ),
+    Column("TEAM", lambda one: one.team, only="table", drop=3, when=_differ),
+    Column(
+        "PRECEDENCE",
+        lambda one: str(one.precedence or ""),
+        only="table",
+        right=True,
+        drop=3,
+        when=_differ,
+    ),
     Column(
         "SYNCED", lambda source: source.last_sync_at or "never", only="table", time=True, drop=4
     ),
@@ -90,12 +88,6 @@ SOURCES: Final[Sequence[Column[Source]]] = (
     Column("FOLDER", place_of, only="table", flexible=True, cut="start"),
     Column("FOLDER", lambda source: source.path, only="plain"),
 )
-
-OWNER_AT: Final = 5
-"""Index of the first column about owners."""
-
-REMOTE_AT: Final = 2
-"""Index of the first column about remotes."""
 
 DISCOVERED: Final[Sequence[Column["Discovered"]]] = (
     Column("FOLDER", lambda one: one.path, max_width=1000, cut="start"),
@@ -150,12 +142,12 @@ def list_(session: Session, *, remote: bool) -> None:
     a hyphen for what is neither, and for both of a folder of your own.
     """
     sources = session.registry.sources()
-    columns = columns_of(sources)
+    columns = SOURCES
     if remote:
         with waiting(session.console, "asking"):
             sources = session.registry.sources_asked(sources)
         here = {one.id for one in session.registry.own_sources()}
-        columns = asked_columns(sources, here)
+        columns = asked_columns(here)
     emit(
         session,
         sources,
@@ -201,7 +193,7 @@ def add(session: Session, /, *, place: str, yes: bool, **given: Any) -> None:
     each sync fetches new versions.
     """
     confirm_addresses(session, [place], yes=yes)
-    tell_nesting(session, [place])
+    report_nesting(session, [place])
     with waiting(session.console, "fetching"):
         source = session.registry.add_source(place, **given)
     shown = escape.line(source.name)
@@ -315,7 +307,7 @@ def trust(session: Session, *, name: str, revoke: bool, yes: bool, as_admin: boo
         if one.severity == "error" and one.quarantined != revoke
     ]
     for one in found:
-        tell_security(session.console, one.ref, one)
+        report_security(session.console, one.ref, one)
     count = formatting.count(len({one.ref for one in found}), "skill")
     if found and not revoke:
         confirm(session, f"Trust {count}, so that agents see what is above?", yes=yes)
@@ -385,8 +377,8 @@ def discover(session: Session, *, project: str, register: bool) -> None:
         new = sum(one.source is None for one in found)
         found = session.registry.discover(home, os.path.expanduser(project))
         if new:
-            told = f"Registered {formatting.count(new, 'source')}. Now read the skills:"
-            session.console.note(f"{told} skill-registry sync")
+            message = f"Registered {formatting.count(new, 'source')}. Now read the skills:"
+            session.console.note(f"{message} skill-registry sync")
     emit(session, found, DISCOVERED)
     left = [one for one in found if one.source is None]
     if not found:

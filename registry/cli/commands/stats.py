@@ -195,8 +195,8 @@ def _draw(console: Console, found: "Sequence[Copies]", elsewhere: Collection[str
             listed = "" if skill.shadowed else "listed"
             where = "of a project elsewhere" if skill.source in elsewhere else listed
             facts = [changed, mark, where]
-            told = ", ".join(fact for fact in facts if fact)
-            yield f"  {escape.line(skill.ref)}  {console.style(told, 'dim')}"
+            message = ", ".join(fact for fact in facts if fact)
+            yield f"  {escape.line(skill.ref)}  {console.style(message, 'dim')}"
             yield f"    {escape.line(skill.path)}"
 
 

@@ -10,11 +10,11 @@ import click
 
 from registry.cli import completion, escape, formatting, options
 from registry.cli.commands.source import of_others
-from registry.cli.findings import finding_line, tell_security
+from registry.cli.findings import finding_line, report_security
 from registry.cli.group import session_command
 from registry.cli.prompts import confirm_addresses
 from registry.cli.session import Console, Session, Status, Style
-from registry.cli.source_hints import tell_nesting, tell_project
+from registry.cli.source_hints import report_nesting, report_project
 from registry.disk.links import LINK_KNOWN
 from registry.model import SCOPES
 
@@ -80,7 +80,7 @@ def command(
     if not targets and not (given["scope"] or given["name"]) and not registry.own_sources():
         _fail_for_want_of_sources(session)
     confirm_addresses(session, targets, yes=yes or given["dry_run"])
-    tell_nesting(session, targets)
+    report_nesting(session, targets)
     before = {one.path for one in registry.sources(counted=False)}
     try:
         with SyncProgress(console) as progress:
@@ -90,13 +90,13 @@ def command(
         raise click.exceptions.Exit(Status.INTERRUPTED) from None
     limit = None if session.verbose else MAX_SHOWN
     session.answer(report.to_dict(), draw_report(console, report, limit))
-    _tell_remotes(console, report, before)
+    _report_remotes(console, report, before)
     if given["scope"] is None:
-        tell_project(session, targets, before)
-    _tell_empty(console, report, before)
-    _tell(session, report, hints=not session.as_json)
+        report_project(session, targets, before)
+    _report_empty(console, report, before)
+    _report_sources(session, report, hints=not session.as_json)
     if not targets:
-        _tell_unadopted(session)
+        _report_unadopted(session)
     if watch:
         _watch(session)
         return
@@ -106,7 +106,7 @@ def command(
 
 def _fail_for_want_of_sources(session: Session) -> NoReturn:
     none = "No sources are registered yet."
-    if unadopted := _tell_unadopted(session):
+    if unadopted := _report_unadopted(session):
         if any(one.own for one in unadopted):  # what to do was printed
             raise click.exceptions.Exit(Status.FAILED)
         none = "No source here is yours."
@@ -118,7 +118,7 @@ def _fail_for_want_of_sources(session: Session) -> NoReturn:
     )
 
 
-def _tell_remotes(console: Console, report: "SyncReport", before: Collection[str]) -> None:
+def _report_remotes(console: Console, report: "SyncReport", before: Collection[str]) -> None:
     """Print which remote sources are new, not in ``before``, and which a dry run did not ask."""
     remotes = [(one.name, one.path, one.remote) for one in report.sources if one.remote is not None]
     for name, path, remote in remotes:
@@ -130,7 +130,7 @@ def _tell_remotes(console: Console, report: "SyncReport", before: Collection[str
         console.note(f"What lies elsewhere was not asked whether it has anything new: {some}.")
 
 
-def _tell_empty(console: Console, report: "SyncReport", before: Collection[str]) -> None:
+def _report_empty(console: Console, report: "SyncReport", before: Collection[str]) -> None:
     """Print which new sources, not in ``before``, hold no skills."""
     for part in () if report.dry_run else report.sources:
         if part.path not in before and part.outcome == "ok" and not part.skills:
@@ -140,7 +140,7 @@ def _tell_empty(console: Console, report: "SyncReport", before: Collection[str])
             )
 
 
-def _tell_unadopted(session: Session) -> "Sequence[Source]":
+def _report_unadopted(session: Session) -> "Sequence[Source]":
     """Print which sources claim to be of this host and are left out, and return them."""
     from registry.sync.sources import unadopted_sources
 
@@ -228,7 +228,7 @@ def summary(report: "SyncReport") -> str:
     return f"{dry}{numbers} ({report.seconds:.1f} s)"
 
 
-def _tell(session: Session, report: "SyncReport", *, hints: bool) -> None:
+def _report_sources(session: Session, report: "SyncReport", *, hints: bool) -> None:
     console = session.console
     for part in report.sources:
         if part.outcome != "ok":
@@ -237,10 +237,10 @@ def _tell(session: Session, report: "SyncReport", *, hints: bool) -> None:
                 console.note("Please report it with what the same command with --verbose prints.")
         for text in part.fetched:
             console.note(f"{escape.line(part.name)}: {escape.prose(text)}.")
-    _tell_suspicious(session, report)
+    _report_suspicious(session, report)
     if not hints:
         return
-    _tell_links(session, report)
+    _report_links(session, report)
     notices = [
         finding_line(notice, f"{part.path}/{folder}")
         for part in report.sources
@@ -259,7 +259,7 @@ def _tell(session: Session, report: "SyncReport", *, hints: bool) -> None:
         )
 
 
-def _tell_links(session: Session, report: "SyncReport") -> None:
+def _report_links(session: Session, report: "SyncReport") -> None:
     """Print which folder to sync if links lead to skills in it."""
     found = (notice for part in report.sources for _, notice in part.notices)
     unread = Counter(one.fix for one in found if one.code == LINK_KNOWN and one.fix)
@@ -268,7 +268,7 @@ def _tell_links(session: Session, report: "SyncReport") -> None:
         session.console.note(f"{links} to skills outside of all sources. To read them, {fix}")
 
 
-def _tell_suspicious(session: Session, report: "SyncReport") -> None:
+def _report_suspicious(session: Session, report: "SyncReport") -> None:
     """Print the security findings of new or quarantined remote skills."""
     from registry.db.read.findings import security_findings
 
@@ -281,7 +281,7 @@ def _tell_suspicious(session: Session, report: "SyncReport") -> None:
         shown = [one for one in found if one.ref in new]
         limit = None if session.verbose else MAX_SHOWN
         for one in shown[:limit]:
-            tell_security(console, one.ref, one)
+            report_security(console, one.ref, one)
         if limit is not None and len(shown) > limit:
             console.note(f"and {len(shown) - limit:,} more: 'skill-registry check' lists them")
         held = sorted({one.ref for one in found if one.quarantined})
@@ -303,7 +303,7 @@ def _held(part: "SourceReport") -> str:
     if part.outcome in {"offline", "refused"}:
         return f"{name} was not fetched, and stays as it was: {why}"
     kept = (
-        f"its {formatting.count(part.kept, 'skill')} stay listed"
+        f"its {formatting.count(part.kept, 'skill')} {'stays' if part.kept == 1 else 'stay'} listed"
         if part.kept
         else "nothing was read"
     )

@@ -58,20 +58,20 @@ def delete(
             visible.add(known.name)
         if lock is not None:
             way = removal(os.path.basename(known.path), lock)
-            told = (
+            message = (
                 f"{escape.line(known.ref)} was pulled: the next pull brings it back, unless you run"
             )
-            session.console.note(f"{told}: {way}")
+            session.console.note(f"{message}: {way}")
         return trashed
 
     gone, is_complete = each(session, names, remove, copies=copies)
     for name in sorted(visible):
         warn_of_successor(registry.core, name)
-    told = (
+    lines = (
         f"Deleted {escape.line(one.name)}; 'skill-registry restore {one.id}' brings it back."
         for one in gone
     )
-    session.answer(gone if names[1:] else gone[0], told)
+    session.answer(gone if names[1:] else gone[0], lines)
     if not is_complete:
         raise click.exceptions.Exit(Status.FAILED)
 
@@ -120,8 +120,8 @@ def restore(
         back, is_complete = [made], True
     else:
         back, is_complete = _restored(session, names, source, copies=copies)
-    told = (line for one in back for line in skill_line("Restored", one))
-    session.answer(back if names[1:] or copies else back[0], told)
+    lines = (line for one in back for line in skill_line("Restored", one))
+    session.answer(back if names[1:] or copies else back[0], lines)
     if not is_complete:
         raise click.exceptions.Exit(Status.FAILED)
 
@@ -130,17 +130,23 @@ def _restored(
     session: Session, names: Sequence[str], source: str | None, *, copies: bool
 ) -> tuple[list["SkillDetail"], bool]:
     """Restore skills after all were checked; return them, and whether all came back."""
-    from registry.changes import back
-    from registry.changes.create import told
+    from registry.changes import restore
+    from registry.changes.create import detail_after
 
     core = session.registry.core
     if copies:
-        some = back.with_copies(core, back.find_all(core, names, source=source))
-        return [told(core, one) for one in back.bring_all(core, some, source=source)], True
+        some = restore.with_copies(core, restore.find_all_deleted(core, names, source=source))
+        return [
+            detail_after(core, one) for one in restore.restore_all(core, some, source=source)
+        ], True
     if not names[1:]:
         return [session.registry.restore(names[0], source=source)], True
-    found = back.find_all(core, names, source=source)
-    return each_of(session, found, lambda one: told(core, back.bring(core, one, source=source)))
+    found = restore.find_all_deleted(core, names, source=source)
+    return each_of(
+        session,
+        found,
+        lambda one: detail_after(core, restore.restore_one(core, one, source=source)),
+    )
 
 
 @click.group(cls=Group, examples=("skill-registry trash list", "skill-registry trash empty --yes"))
@@ -154,10 +160,10 @@ def list_(session: Session) -> None:
     """List the deleted skills that can be restored, the latest first."""
     found = session.registry.trash()
     emit(session, found, COLUMNS, name=lambda one: one.name, nothing="The trash is empty.")
-    _tell_foreign(session)
+    _report_foreign(session)
 
 
-def _tell_foreign(session: Session) -> None:
+def _report_foreign(session: Session) -> None:
     """Print which folders in the trash aren't listed, as this user did not delete them here."""
     from registry.changes.trashed import foreign_trash
 

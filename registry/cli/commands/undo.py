@@ -8,7 +8,7 @@ import click
 from registry.cli import escape, formatting, options
 from registry.cli.batch import some_refs
 from registry.cli.group import session_command
-from registry.cli.install_messages import tell_pulled
+from registry.cli.install_messages import report_pulled
 from registry.cli.prompts import confirm
 from registry.cli.session import Session
 from registry.errors import NothingToUndo
@@ -82,7 +82,7 @@ def command(session: Session, *, yes: bool, lists: bool, skip: bool) -> None:
     try:
         undo = last_change(session.registry.core)
     except NothingToUndo:
-        tell_pulled(session, "")
+        report_pulled(session, "")
         raise
     if skip:
         undo.forget()
@@ -94,7 +94,7 @@ def command(session: Session, *, yes: bool, lists: bool, skip: bool) -> None:
         console.note(line)
     for line in _pulled(undo):
         console.note(line)
-    tell_pulled(session, undo.change.made_at)
+    report_pulled(session, undo.change.made_at)
     for line in difference.splitlines():
         console.note(console.paint_diff(line))
     confirm(session, "Do it?", yes=yes)
@@ -128,15 +128,15 @@ def _facts(undo: "Undo | PullUndo") -> dict[str, object]:
 def _short(undo: "Undo | PullUndo") -> str:
     """Return what a command did, in a few words."""
     change = undo.change
-    told = f"{_typed(undo)} {escape.line(change.name)}"
+    message = f"{_typed(undo)} {escape.line(change.name)}"
     if others := undo.changes[1:]:
         are_copies = len(undo.changes) == len(_steps(undo)[0])
-        told += (
+        message += (
             f" and {formatting.count(len(others), 'copy', 'copies')} of it"
             if are_copies
             else f" and {formatting.count(len(others), 'more skill')}"
         )
-    return told
+    return message
 
 
 def _typed(undo: "Undo | PullUndo") -> str:

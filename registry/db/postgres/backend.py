@@ -15,8 +15,7 @@ from registry.db.interface import (
     UsageRow,
     Writer,
 )
-from registry.db.postgres.address import parse_url
-from registry.db.postgres.dialect import load_driver, to_pyformat, translate
+from registry.db.postgres.dialect import load_driver, parse_url, to_pyformat, translate
 from registry.db.postgres.reader import PostgresReader
 from registry.db.read.summary import problems, registered
 from registry.db.sqlite.dialect import copy_target, unwritable
@@ -116,11 +115,11 @@ class PostgresBackend(Backend):
         )
 
     def check(self) -> Sequence[str]:
-        """Look for what the server itself does not keep from happening."""
+        """Look for damage that the server's constraints don't prevent."""
         return list(problems(self.reader.rows, "SELECT skill_id FROM search_texts"))
 
     def backup(self, target: str, *, overwrite: bool) -> None:
-        """Write all that is stored into a SQLite file."""
+        """Copy the database into a SQLite file."""
         from registry.db.copy import copy
         from registry.db.sqlite.backend import SqliteBackend
 

@@ -15,10 +15,9 @@ from typing import Any, Final, Self
 import psycopg
 from sqlalchemy import Connection
 
-from registry.db.postgres.address import Address
-from registry.db.postgres.dialect import translate
+from registry.db.postgres.dialect import Address, translate
 from registry.db.postgres.session import Session
-from registry.disk.boot import this_boot
+from registry.disk.mounts import this_boot
 from registry.errors import DatabaseUnreachable
 
 LEASE_SECONDS: Final = 30

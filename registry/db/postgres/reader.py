@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from registry.db.forks import reopen_in_child
 from registry.db.interface import MAX_REMEMBERED, Reader, Select, State, storable
-from registry.db.postgres.address import Address
-from registry.db.postgres.dialect import FACTS, REVISION, schema_state, to_pyformat, translate
+from registry.db.postgres.dialect import (
+    FACTS,
+    REVISION,
+    Address,
+    schema_state,
+    to_pyformat,
+    translate,
+)
 from registry.db.postgres.search import VectorIndex
 from registry.db.read.journal import UNFINISHED
 from registry.errors import DatabaseUnreachable
@@ -104,11 +110,11 @@ class PostgresReader(Reader):
         whole: list[Question] = [(_BEGIN, None), *asked, ("COMMIT", None)]
         return self._asked(lambda session: session.ask(whole))[1:-1]
 
-    def pipeline(self, question: Select) -> "Callable[[], list[tuple[Any, ...]]] | None":
-        """Queue this SELECT with the snapshot's next one; None: there is no snapshot."""
+    def pipeline(self, question: Select) -> "Callable[[], list[tuple[Any, ...]]]":
+        """Queue this SELECT with the snapshot's next one."""
         pinned = self._pinned
         if pinned is None or self.empty:
-            return None
+            return super().pipeline(question)
         return pinned.add(_question(*question), self._ask)
 
     def finish(self) -> None:

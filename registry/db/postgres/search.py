@@ -3,11 +3,10 @@
 import json
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import compress
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 
 from registry.db.interface import (
     PARTS,
@@ -22,12 +21,14 @@ from registry.db.interface import (
     Select,
     TextIndex,
 )
-from registry.db.postgres import search_sql
 from registry.db.postgres.search_sql import (
     AMONG,
     COLUMNS,
+    FACTS,
+    NO_VERSION,
     QUERY,
     Answer,
+    Facts,
     Find,
     Query,
     query_of,
@@ -35,53 +36,6 @@ from registry.db.postgres.search_sql import (
     text_query,
     understood,
 )
-
-# What the server knows of the commonest words since it analyzed the table last (migration 0015);
-# what it estimates of the number of texts may be long ago. Nothing, where it says what it said.
-FACTS: Final = """
-SELECT '', '', (SELECT count(*) FROM search_texts) WHERE (SELECT number FROM data_version) <> ?
-UNION ALL
-SELECT place, word, texts FROM registry_common_words()
-WHERE (SELECT number FROM data_version) <> ?
-"""
-
-NO_VERSION: Final = -1
-
-_SAME: Final = 3
-"""So many letters of a word, at least, its stem begins with, but for few."""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What holds for all texts: about how many have a common word, by column and word; how many.
-
-    ``version``: the state of the database in which that was so.
-    """
-
-    version: int
-    common: Mapping[tuple[str, str], int]
-    texts: int
-
-    @classmethod
-    def of(cls, version: int | None, rows: Iterable[tuple[str, str, int]]) -> Self:
-        """Return what was said to `FACTS`."""
-        said = {(column, word): texts for column, word, texts in rows}
-        texts = said.pop(("", ""), 0)
-        return cls(NO_VERSION if version is None else version, said, texts)
-
-    def beginning(self, column: str, word: str) -> Mapping[str, int]:
-        """Return the stems that a word may have, by its first letters; those of common words."""
-        known = self._begun.get((column, word[:_SAME]), ())
-        return {stem: texts for stem, texts in known if len(stem) <= len(word)}
-
-    @cached_property
-    def _begun(self) -> dict[tuple[str, str], list[tuple[str, int]]]:
-        found: dict[tuple[str, str], list[tuple[str, int]]] = {}
-        for (column, stem), texts in self.common.items():
-            if texts > search_sql.COMMON:
-                found.setdefault((column, stem[:_SAME]), []).append((stem, texts))
-        return found
-
 
 _XIDS: Final = 1 << 32
 
@@ -159,8 +113,7 @@ class VectorIndex(TextIndex):
         expected.facts = reader.pipeline((FACTS, [version, version]))
         if known is not None:
             expected.common = known.common
-            asking = [reader.pipeline(one) for one in self._questions(expected, known)]
-            expected.rows = [rows for rows in asking if rows is not None]
+            expected.rows = [reader.pipeline(one) for one in expected.questions(known)]
 
     def metadata(self, ids: Sequence[int]) -> dict[int, HitMetadata]:
         """Return what came with hits."""
@@ -186,16 +139,11 @@ class VectorIndex(TextIndex):
             if len(expected.rows) == len(expected.queries) and facts.common == expected.common:
                 said = [rows() for rows in expected.rows]
             else:
-                said = reader.many(self._questions(expected, facts)) if expected.queries else []
+                said = reader.many(expected.questions(facts)) if expected.queries else []
             answer = expected.answer = Answer()
             for query, rows in zip(expected.queries, said, strict=True):
                 understood(query, rows, answer)
         return expected.answer
-
-    def _questions(self, expected: "_Expected", facts: "Facts") -> list[Select]:
-        """Return the statements that ask for all that is needed of each query."""
-        rest = (facts.version, facts.texts), expected.condition, expected.most, expected.limits
-        return [question(query, facts.beginning, *rest) for query in expected.queries]
 
     def counts(
         self,
@@ -273,7 +221,7 @@ class VectorIndex(TextIndex):
         """Return the words of heads, as the index holds them, that begin so; or began so once."""
         return self._words.beginning(reader, beginning)
 
-    def _facts(self, reader: Reader) -> "Facts":
+    def _facts(self, reader: Reader) -> Facts:
         """Return what holds for all texts of the state that is read."""
         version = reader.version()
         known = self._known
@@ -301,3 +249,8 @@ class _Expected:
     facts: Callable[[], list[tuple[Any, ...]]] | None = None
     rows: list[Callable[[], list[tuple[Any, ...]]]] = field(default_factory=list)
     answer: Answer | None = None
+
+    def questions(self, facts: Facts) -> list[Select]:
+        """Return the statements that ask for all that is needed of each query."""
+        rest = facts, self.condition, self.most, self.limits
+        return [question(query, *rest) for query in self.queries]

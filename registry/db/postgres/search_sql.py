@@ -1,9 +1,10 @@
 """The SQL of a search on a server."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from functools import cached_property
+from typing import Any, Final, NamedTuple, Self
 
 from registry.db.interface import (
     Condition,
@@ -120,6 +121,53 @@ ORDER BY f.place
 _WEIGHT: Final = (
     "CAST(round(coalesce((SELECT weight FROM r WHERE p = {}), 0) / 1e6, 4) AS double precision)"
 )
+
+
+# What the server knows of the commonest words since it analyzed the table last (migration 0015);
+# what it estimates of the number of texts may be long ago. Nothing, where it says what it said.
+FACTS: Final = """
+SELECT '', '', (SELECT count(*) FROM search_texts) WHERE (SELECT number FROM data_version) <> ?
+UNION ALL
+SELECT place, word, texts FROM registry_common_words()
+WHERE (SELECT number FROM data_version) <> ?
+"""
+
+NO_VERSION: Final = -1
+
+_SAME: Final = 3
+"""So many letters of a word, at least, its stem begins with, but for few."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What holds for all texts: about how many have a common word, by column and word; how many.
+
+    ``version``: the state of the database in which that was so.
+    """
+
+    version: int
+    common: Mapping[tuple[str, str], int]
+    texts: int
+
+    @classmethod
+    def of(cls, version: int | None, rows: Iterable[tuple[str, str, int]]) -> Self:
+        """Return what was said to `FACTS`."""
+        said = {(column, word): texts for column, word, texts in rows}
+        texts = said.pop(("", ""), 0)
+        return cls(NO_VERSION if version is None else version, said, texts)
+
+    def beginning(self, column: str, word: str) -> Mapping[str, int]:
+        """Return the stems that a word may have, by its first letters; those of common words."""
+        known = self._begun.get((column, word[:_SAME]), ())
+        return {stem: texts for stem, texts in known if len(stem) <= len(word)}
+
+    @cached_property
+    def _begun(self) -> dict[tuple[str, str], list[tuple[str, int]]]:
+        found: dict[tuple[str, str], list[tuple[str, int]]] = {}
+        for (column, stem), texts in self.common.items():
+            if texts > COMMON:
+                found.setdefault((column, stem[:_SAME]), []).append((stem, texts))
+        return found
 
 
 class Find:
@@ -362,18 +410,9 @@ class Answer:
 
 
 def question(
-    query: Query,
-    about: Callable[[str, str], Mapping[str, int]],
-    facts: tuple[int, int],
-    condition: Condition,
-    most: int,
-    limits: SearchLimits,
+    query: Query, facts: Facts, condition: Condition, most: int, limits: SearchLimits
 ) -> Select:
-    """Return what asks for all that a search is about to need of a query.
-
-    ``about`` says of a column and a word which stems it may have, and how many texts those;
-    ``facts``: a state of the database and how many texts it had.
-    """
+    """Return the statement that asks for all that a search will need of a query."""
     words = [
         {
             "n": number,
@@ -381,8 +420,8 @@ def question(
             "q": text,
             "p": query.begun.get(text),
             "w": query.single.get(text),
-            "h": about("head", query.single.get(text, "")),
-            "b": about("body", query.single.get(text, "")),
+            "h": facts.beginning("head", query.single.get(text, "")),
+            "b": facts.beginning("body", query.single.get(text, "")),
         }
         for number, text in enumerate(query.kinds)
     ]
@@ -399,7 +438,7 @@ def question(
         **_RANKS,
         **limits._asdict(),
     )
-    return sql, [json.dumps(words), *facts, *condition[1], most]
+    return sql, [json.dumps(words), facts.version, facts.texts, *condition[1], most]
 
 
 def understood(query: Query, rows: Iterable[Sequence[Any]], answer: Answer) -> None:

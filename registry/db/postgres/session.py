@@ -13,12 +13,12 @@ another program's.
 import select
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, NamedTuple, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from registry.db.postgres.address import Address
+from registry.db.postgres.dialect import Address
 
 _ALONE: Final = "VACUUM"
 """How a statement begins that can't be in a transaction with others."""
@@ -48,12 +48,8 @@ Question: TypeAlias = tuple[str, Sequence[object] | None]
 """A statement with psycopg's placeholders, and its values; None: it has no placeholders."""
 
 
-class Kept(NamedTuple):
-    """A statement that was not sent yet; ``cursor`` is given what it returns."""
-
-    cursor: psycopg.Cursor[Any]
-    query: Any
-    values: Any
+Kept: TypeAlias = tuple[psycopg.Cursor[Any], Any, Any]
+"""A statement that was not sent yet: the cursor for its rows, its text, its values."""
 
 
 class Session(psycopg.Connection[Any]):
@@ -113,7 +109,7 @@ class Session(psycopg.Connection[Any]):
         if self._kept is None:
             self._kept = []
         cursor = psycopg.Cursor(self) if cursor is None else cursor
-        self._kept.append(Kept(cursor, query, values))
+        self._kept.append((cursor, query, values))
         self._values += sum(len(one) if isinstance(one, list) else 1 for one in values or ())
         if self._values > MAX_VALUES:
             self.send()
@@ -128,8 +124,8 @@ class Session(psycopg.Connection[Any]):
         assert self._pipeline is not None  # noqa: S101  # it is never left
         first: psycopg.Error | None = None
         try:
-            for one in kept:
-                psycopg.Cursor.execute(one.cursor, one.query, one.values)
+            for cursor, query, values in kept:
+                psycopg.Cursor.execute(cursor, query, values)
         except psycopg.Error as error:
             first = error
         try:
@@ -141,10 +137,10 @@ class Session(psycopg.Connection[Any]):
 
     def _settle(self, kept: list[Kept]) -> None:
         """Put the settings in the place where a transaction begins."""
-        first = str(kept[0].query)
+        first = str(kept[0][1])
         if not first.startswith(_ALONE):
             place = 1 if first.startswith("BEGIN") else 0
-            kept.insert(place, Kept(psycopg.Cursor(self), *self._settings))
+            kept.insert(place, (psycopg.Cursor(self), *self._settings))
 
     def ask(self, questions: Iterable[Question]) -> list[list[Any]]:
         """Return the rows of statements that are sent together."""

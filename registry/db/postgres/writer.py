@@ -17,8 +17,7 @@ from registry.db.forks import reopen_in_child
 from registry.db.interface import State, Writer
 from registry.db.migrate import UPGRADE_SECONDS, run_migrations
 from registry.db.postgres import session as remote
-from registry.db.postgres.address import Address
-from registry.db.postgres.dialect import FACTS, REVISION, schema_state, translate
+from registry.db.postgres.dialect import FACTS, REVISION, Address, schema_state, translate
 from registry.db.postgres.rights import granting_again
 from registry.db.postgres.session import Session
 from registry.db.write.skills import next_ids

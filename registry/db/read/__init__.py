@@ -1,1 +1,1 @@
-"""Queries: plain SQL, written once for both databases, and the values they return."""
+"""Reading: plain SQL, written once for both databases, and the values it returns."""

@@ -342,7 +342,7 @@ class RecordedChange(NamedTuple):
 
     ``kind`` is create, update, delete or restore; ``before`` and ``after`` are tree hashes, None
     if there was no skill; ``number`` is the number of the operation. A pull is also a change, of
-    no source: see `exchange.remembered`. ``command`` is shared by all changes of one run of the
+    no source: see `install.history`. ``command`` is shared by all changes of one run of the
     program, None for a change that belongs to no run. ``tool`` is not signed: a hint for people.
     """
 

@@ -11,7 +11,7 @@ from registry.db.interface import Reader, Select
 Kind = Literal[
     "create", "update", "delete", "create together", "update together", "delete together"
 ]
-"""The last three are parts of one change: journalled at once, and each is finished (`moves`)."""
+"""The last three are parts of one change, journalled at once (`changes.commit`)."""
 
 _TEXTS: Final = tuple(
     "id host root kind folder target staged base new uid created_at started_at".split()

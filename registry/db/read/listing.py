@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, Self, TypeAlias, TypedDict
 
 from registry.db.interface import MAX_INTEGER, Condition, Reader, Select
 from registry.db.read.skills import (
+    BY_NAME,
     DESCRIPTION,
     FROM,
     ORDER,
@@ -236,7 +237,7 @@ class Listing(Iterable[Skill]):
     """The skills that pass some filters, in order; each iteration runs the query.
 
     Within a snapshot of the reader they are the same each time. ``items`` and ``counted`` are kept
-    by one that was `held`.
+    by one that is `loaded`.
     """
 
     reader: Reader
@@ -276,7 +277,7 @@ class Listing(Iterable[Skill]):
             return self.counted
         return _count(self.reader, self.condition, self.values)
 
-    def held(self) -> Self:
+    def loaded(self) -> Self:
         """Return the same with nothing left to be read."""
         items = tuple(self)
         return replace(self, items=items, counted=len(items) if self.is_whole else self.total)
@@ -572,7 +573,7 @@ def candidates(
         f"{visibility.project}, -src.precedence, coalesce(src.owner, ''), src.strength, "
         f"s.source_id, s.position, coalesce(src.team, ''), "
         f"{columns(visibility)} FROM {tables} "
-        f"WHERE {condition} ORDER BY {order('name', reverse=False)}",
+        f"WHERE {condition} ORDER BY {BY_NAME}",
         values,
     )
     return (
@@ -604,7 +605,7 @@ class CatalogEntry(NamedTuple):
 PARTS: Final = 128
 """Of all skills, by the numbers of their versions: what changes is in few of them."""
 
-_ORDER: Final = f"ORDER BY {order('name', reverse=False)}"
+_ORDER: Final = f"ORDER BY {BY_NAME}"
 
 _LOCATION: Final = f"rtrim({PATH}, '/') || '/' || coalesce(s.document, 'SKILL.md')"
 
@@ -745,7 +746,7 @@ def manifests(
         rows = reader.rows(
             f"SELECT s.id, {visibility.ref}, s.name, {DESCRIPTION}, src.name, s.folder, "
             f"s.document, d.text FROM {FROM} JOIN documents d ON d.skill_id = s.id "
-            f"WHERE {condition} ORDER BY {order('name', reverse=False)} LIMIT ? OFFSET ?",
+            f"WHERE {condition} ORDER BY {BY_NAME} LIMIT ? OFFSET ?",
             [*values, limit, offset],
         )
         files: dict[int, list[FileEntry]] = {row[0]: [] for row in rows}
@@ -767,7 +768,7 @@ def skills_with_files(reader: Reader, filters: Filters, patterns: Sequence[str])
     rows = reader.rows(
         f"SELECT s.id FROM {FROM} WHERE {condition} AND s.id IN "
         f"(SELECT f.skill_id FROM skill_files f WHERE {like}) "
-        f"ORDER BY {order('name', reverse=False)}",
+        f"ORDER BY {BY_NAME}",
         [*values, *patterns],
     )
     return [row[0] for row in rows]

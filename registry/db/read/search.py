@@ -1,19 +1,19 @@
 """The skills that a search found, skills that may be the same, and skills by their name."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
-from registry.db.interface import Condition, Reader, Select
+from registry.db.interface import Condition, Reader
 from registry.db.read.skills import (
+    BY_NAME,
     DESCRIPTION,
     FROM,
     StoredSkill,
     bodies_and_skills,
     columns,
-    order,
     select,
-    select_visible_refs,
+    select_refs,
     skill_of,
     skills,
 )
@@ -25,7 +25,7 @@ from registry.text import slug
 def ids_named(reader: Reader, key: str, condition: Condition) -> Callable[[], list[int]]:
     """Ask later for the ids of skills whose name has this key and for which a condition holds."""
     sql = f"SELECT s.id FROM {FROM} WHERE s.name_key = ? AND {condition[0]} ORDER BY s.id"
-    rows = _later(reader, (sql, [key, *condition[1]]))
+    rows = reader.pipeline((sql, [key, *condition[1]]))
     return lambda: [row[0] for row in rows()]
 
 
@@ -40,29 +40,22 @@ def heads_of(reader: Reader, ids: Sequence[int]) -> Callable[[], dict[int, str]]
         f"SELECT s.id, s.name || ' ' || s.tags || ' ' || {DESCRIPTION} FROM skills s "
         f"WHERE s.id {reader.in_json_array}"
     )
-    rows = _later(reader, (sql, [json.dumps(left)]))
+    rows = reader.pipeline((sql, [json.dumps(left)]))
     return lambda: known | dict(rows())
 
 
-def precedences_of(
-    reader: Reader, ids: Sequence[int]
-) -> Callable[[Sequence[int]], Mapping[int, Precedence]]:
-    """Ask later for the strength of the sources of some of these versions."""
+def precedences_of(reader: Reader, ids: Sequence[int]) -> dict[int, Precedence]:
+    """Return the precedence of the sources of versions."""
     told = reader.index.metadata(ids)
     if len(told) == len(ids):
-        return lambda some: {one: told[one].strength for one in some}
+        return {one: known.precedence for one, known in told.items()}
     sql = f"SELECT s.id, {PRECEDENCE} FROM {FROM} WHERE s.id {reader.in_json_array}"
-    asked = reader.pipeline((sql, [json.dumps(list(ids))]))
-
-    def answer(some: Sequence[int]) -> dict[int, Precedence]:
-        rows = asked() if asked else reader.rows(sql, [json.dumps(list(some))])
-        return {one: Precedence(*told) for one, *told in rows}
-
-    return answer
+    rows = reader.rows(sql, [json.dumps(list(ids))])
+    return {one: Precedence(*facts) for one, *facts in rows}
 
 
 def sketches(reader: Reader, ids: Sequence[int]) -> dict[int, bytes]:
-    """Return what is kept of the texts of versions, to compare them; see `document.likeness`."""
+    """Return what is kept of the texts of versions, to compare them; see `document.minhash`."""
     told = reader.index.metadata(ids)
     if len(told) == len(ids):
         return {one: known.sketch for one, known in told.items() if known.sketch is not None}
@@ -74,14 +67,9 @@ def hit_details(
     reader: Reader, ids: Sequence[int], others: Sequence[int], visibility: Visibility
 ) -> tuple[dict[int, tuple[str, Skill]], dict[int, str]]:
     """Return body and skill of each version, and the refs of others; the snapshot ends with it."""
-    refs = _later(reader, select_visible_refs(reader, others, visibility)) if others else list
+    refs = reader.pipeline(select_refs(reader, others, visibility)) if others else list
     reader.finish()
     return bodies_and_skills(reader, ids, visibility), dict(refs())
-
-
-def _later(reader: Reader, question: Select) -> Callable[[], list[tuple[Any, ...]]]:
-    """Ask with what is asked next, where one waits for answers; else when it is called."""
-    return reader.pipeline(question) or (lambda: reader.rows(*question))
 
 
 _REPEATED: Final = (
@@ -94,7 +82,7 @@ def skills_sharing_names(reader: Reader, name: str | None = None) -> tuple[Skill
     named = f"s.name IN ({_REPEATED})" if name is None else "s.name = ?"
     rows = reader.rows(
         f"SELECT {columns(reader.visibility)} FROM {FROM} WHERE {OFFERABLE} AND {named} "
-        f"ORDER BY {order('name', reverse=False)}",
+        f"ORDER BY {BY_NAME}",
         () if name is None else (name,),
     )
     return skills(rows)
@@ -110,7 +98,7 @@ def same_files_as(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
 
 
 def listed_sketches(reader: Reader, listed: Sequence[int] | None = None) -> dict[int, bytes]:
-    """Return what is kept of the texts of all that is listed (`document.likeness`), by name.
+    """Return what is kept of the texts of all that is listed (`document.minhash`), by name.
 
     ``listed``: the versions that count as listed.
     """
@@ -119,7 +107,7 @@ def listed_sketches(reader: Reader, listed: Sequence[int] | None = None) -> dict
         condition, values = f"s.id {reader.in_json_array}", [json.dumps(list(listed))]
     rows = reader.rows(
         f"SELECT s.id, k.data FROM {FROM} JOIN sketches k ON k.skill_id = s.id "
-        f"WHERE {condition} ORDER BY {order('name', reverse=False)}",
+        f"WHERE {condition} ORDER BY {BY_NAME}",
         values,
     )
     return {row[0]: bytes(row[1]) for row in rows}

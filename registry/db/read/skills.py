@@ -151,6 +151,9 @@ def order(sort: Sort, *, reverse: bool) -> str:
     return ", ".join(f"{term.split()[0]} {flipped[term.split()[1]]}" for term in terms)
 
 
+BY_NAME: Final = order("name", reverse=False)
+
+
 _FACTS: Final = (
     "s.id, s.uid, s.source_id, src.path, src.host, src.enabled, s.document, s.fingerprint, s.racy, "
     "s.hidden, s.held, s.compatibility, s.required_tools, s.parameters, s.file_count, src.project, "
@@ -158,8 +161,6 @@ _FACTS: Final = (
 )
 
 _FACT_COUNT: Final = _FACTS.count(",") + 2
-
-BATCH: Final = 500
 
 
 class StoredSkill(NamedTuple):
@@ -399,10 +400,14 @@ def visible_refs(reader: Reader, name: str) -> list[str]:
 
 
 def refs_of(reader: Reader, ids: Sequence[int]) -> dict[int, str]:
-    """Return the refs of versions, live or not."""
-    visibility, starts = reader.visibility, range(0, len(ids), BATCH)
-    parts = (visible_refs_of(reader, ids[start : start + BATCH], visibility) for start in starts)
-    return {one: ref for part in parts for one, ref in part.items()}
+    """Return the visible refs of versions, current or not."""
+    return dict(reader.rows(*select_refs(reader, ids, reader.visibility))) if ids else {}
+
+
+def select_refs(reader: Reader, ids: Sequence[int], visibility: Visibility) -> Select:
+    """Return the SELECT for id and visible ref of each version."""
+    sql = f"SELECT s.id, {visibility.ref} FROM {FROM} WHERE s.id {reader.in_json_array}"
+    return sql, [json.dumps(list(ids))]
 
 
 def bodies_and_skills(
@@ -456,17 +461,6 @@ def has_below(reader: Reader, source_id: int, folder: str) -> bool:
     )
 
 
-def visible_refs_of(reader: Reader, ids: Sequence[int], visibility: Visibility) -> dict[int, str]:
-    """Return the visible ref of each version."""
-    return dict(reader.rows(*select_visible_refs(reader, ids, visibility))) if ids else {}
-
-
-def select_visible_refs(reader: Reader, ids: Sequence[int], visibility: Visibility) -> Select:
-    """Return the SELECT for id and visible ref of each version."""
-    sql = f"SELECT s.id, {visibility.ref} FROM {FROM} WHERE s.id {reader.in_json_array}"
-    return sql, [json.dumps(list(ids))]
-
-
 class StoredFingerprint(NamedTuple):
     """A stored version, as far as the comparison needs it."""
 
@@ -501,6 +495,10 @@ def stored_file_hashes(
     }
 
 
+_FOLDERS: Final = 500
+"""Number of folders that one SELECT names."""
+
+
 class StoredOrigin(NamedTuple):
     """A live version of a skill, and the origin that is stored for it as an installed copy."""
 
@@ -519,8 +517,8 @@ def stored_origins(reader: Reader, folders: Mapping[int, Sequence[str]]) -> list
     begin = "SELECT id, source_id, folder, tree_hash, installed FROM skills WHERE live = 1 AND"
     asked: list[Select] = [(f"{begin} installed IS NOT NULL", ())]
     for source_id, wanted in folders.items():
-        for start in range(0, len(wanted), BATCH):
-            some = wanted[start : start + BATCH]
+        for start in range(0, len(wanted), _FOLDERS):
+            some = wanted[start : start + _FOLDERS]
             marks = ", ".join("?" * len(some))
             sql = f"{begin} source_id = ? AND folder IN ({marks})"
             asked.append((sql, (source_id, *some)))
@@ -563,7 +561,7 @@ def has_retired(reader: Reader, host: str) -> bool:
 def skills_of_source(reader: Reader, source: str) -> list[StoredSkill]:
     """Return all skills of a source, by name, whether they are seen or not."""
     wanted = "src.name = ? AND src.enabled = 1 AND s.status <> 'no_document'"
-    return select(reader, f"{wanted} ORDER BY {order('name', reverse=False)}", source)
+    return select(reader, f"{wanted} ORDER BY {BY_NAME}", source)
 
 
 def quarantined(reader: Reader) -> set[tuple[str, str]]:

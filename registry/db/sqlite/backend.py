@@ -87,7 +87,7 @@ class SqliteBackend(Backend):
         ``work``: statements, each with the rows of values to run it with.
 
         A tool call in a process of its own has counted something, and a sync that finds nothing to
-        do has looked: neither may pay for an import to say so (DESIGN.md, "Two lanes").
+        do has looked: neither may pay for an import to say so.
         """
         with WriterLock(self.path) as lock:
             if not lock.acquire(wait):

@@ -102,7 +102,7 @@ MAX_VALUE: Final = 64 << 20
 
 
 def connect(path: str) -> sqlite3.Connection:
-    """Connect to the file at ``path`` to write it, as RELIABILITY.md says; nothing is begun."""
+    """Connect to the file at ``path`` for writing, in autocommit."""
     journal = "TRUNCATE" if is_remote(path) else "WAL"
     connection = sqlite3.connect(
         path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False

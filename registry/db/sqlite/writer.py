@@ -36,7 +36,7 @@ def make_engine(path: str) -> Engine:
     """Return an engine that writes the SQLite file at ``path``.
 
     Transactions begin with BEGIN IMMEDIATE, issued by an event, since the driver's own handling
-    leaves half-applied DDL behind (RELIABILITY.md). Connections are not pooled: a change opens
+    leaves half-applied DDL behind. Connections are not pooled: a change opens
     one, and an idle process holds none.
     """
     engine = create_engine("sqlite://", creator=partial(connect, path), poolclass=NullPool)
@@ -52,7 +52,7 @@ class SqliteWriter(Writer):
     """Writes to the SQLite file at ``path``.
 
     All writes and checkpoints happen under one file lock, taken before the transaction begins:
-    the order is always lock, then database (RELIABILITY.md).
+    the order is always lock, then database.
     """
 
     def __init__(self, path: str) -> None:

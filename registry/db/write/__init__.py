@@ -1,1 +1,1 @@
-"""Writes: what changes the database, inside a transaction of SQLAlchemy."""
+"""Writing: changes of the database inside a transaction of SQLAlchemy."""

@@ -23,14 +23,14 @@ def record_audit(connection: Connection, what: str, subject: str | None, **detai
 
 
 def add_token(connection: Connection, token: StoredToken) -> None:
-    """Write a token down."""
+    """Add a token."""
     facts: dict[str, Any] = token._asdict()
     connection.execute(insert(tokens).values(**facts))
     record_audit(connection, "token added", token.name, number=token.number, write=token.write)
 
 
 def remove_token(connection: Connection, number: str) -> None:
-    """Take a token away."""
+    """Remove a token."""
     known = tokens.c.number == number
     for name in connection.scalars(select(tokens.c.name).where(known)):
         record_audit(connection, "token removed", name, number=number)
@@ -38,5 +38,5 @@ def remove_token(connection: Connection, number: str) -> None:
 
 
 def record_use(connection: Connection, number: str, now: str) -> None:
-    """Write down that a token was used."""
+    """Record when a token was used."""
     connection.execute(update(tokens).where(tokens.c.number == number).values(used_at=now))

@@ -1,4 +1,7 @@
-"""Record what skills were like and where they were, and the last changes, for `undo`."""
+"""Record what skills were like and where they were, and the last changes, for `undo`.
+
+Plain SQL where rows are made from rows, with an array of ids as one value.
+"""
 
 import hashlib
 from collections.abc import Collection, Sequence
@@ -169,7 +172,7 @@ ON CONFLICT DO NOTHING
 
 
 def record_tombstones(connection: Connection, versions: Sequence[int]) -> None:
-    """Write down where skills are, or were a moment ago, that are about to be retired."""
+    """Record where skills are that are about to be retired."""
     if not versions:
         return
     which = list(versions)
@@ -179,7 +182,7 @@ def record_tombstones(connection: Connection, versions: Sequence[int]) -> None:
 
 
 def note_trash(connection: Connection, uid: str, number: str) -> None:
-    """Write down that a skill that is gone lies in the trash, under this number."""
+    """Record the number of a deleted skill in the trash."""
     connection.execute(update(gone).where(gone.c.uid == uid).values(trash=number))
 
 

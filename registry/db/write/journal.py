@@ -9,13 +9,13 @@ from registry.db.schema import journal
 
 
 def add_entry(connection: Connection, entry: JournalEntry) -> None:
-    """Write an entry down."""
+    """Add an entry."""
     # How an update swaps is told by what lies in its folder, whatever this says.
     connection.execute(insert(journal).values(**asdict(entry), exchange=1))
 
 
 def drop_entry(connection: Connection, entry: JournalEntry) -> None:
-    """Strike an entry out: its change is finished, or undone."""
+    """Remove an entry: its change is finished, or undone."""
     connection.execute(delete(journal).where(journal.c.id == entry.id))
 
 

@@ -14,6 +14,8 @@ the source.
 Scope and priority compare sources of one owner only. Between owners only ``precedence`` counts,
 which an admin sets (`db.visibility.precedes`). So no owner can hide the skill of another owner by a
 setting. A file has no owners: all its sources belong together.
+
+Plain SQL, since a server runs the same statement as a procedure that migration 0015 makes.
 """
 
 from collections.abc import Iterable
@@ -26,7 +28,7 @@ from registry.db.visibility import IMPORTING, RESOLVING
 from registry.db.write.statements import execute
 
 MAX_COPIES: Final = 50
-"""Refs of copies that are kept with a skill; what many have copied is listed once all the same."""
+"""Maximum number of refs of copies stored with a skill."""
 
 _RANKED = f"""
 WITH ranked AS (
@@ -152,7 +154,7 @@ WHERE skills.id = told.id AND (skills.shadowed <> told.shadowed OR skills.bare <
 """
 
 _AT_ONCE: Final = 2_500
-"""Names that a file is asked for at once: what it sorts them in grows with them."""
+"""Names that one statement updates in a file; its sort needs memory."""
 
 _BELOW: Final = (
     "SELECT DISTINCT name FROM skills WHERE live = 1 AND name >= {0} || '/' AND name < {0} || '0'"
@@ -160,14 +162,14 @@ _BELOW: Final = (
 """Names that begin with a source's and a slash, which comes right before the digit."""
 
 _ALL_ON_A_SERVER: Final = 20_000
-"""From this many names on, a server goes over all skills: each takes as long either way."""
+"""From this many names on, a server updates all skills, which takes as long."""
 
 
 def procedure(schema: str) -> str:
-    """Return what makes the procedure by which a server does `refresh_names`.
+    """Return the SQL that creates the server's procedure for `refresh_names`.
 
-    Names are shared by all sources, of which a writer may change its own alone: so this runs as the
-    owner of the tables. A change of it needs a migration. ``schema`` is quoted.
+    A writer may change its own sources only, but names are shared by all, so this runs as the owner
+    of the tables. A change of it needs a migration. ``schema`` is quoted.
     """
     whole = _RANKED.format(touched="").format(concat=CONCAT)
     some = _RANKED.format(touched="AND s.name = ANY (wanted)").format(concat=CONCAT)
@@ -179,9 +181,9 @@ def procedure(schema: str) -> str:
 
 
 def procedure_below(schema: str) -> str:
-    """Return what makes the procedure by which a server does `refresh_names_below`.
+    """Return the SQL that creates the server's procedure for `refresh_names_below`.
 
-    The same holds as of `procedure`: a writer may not even see the names that other teams have.
+    It runs as the owner, as `procedure`: a writer may not see the names that other teams have.
     """
     return (
         "CREATE OR REPLACE PROCEDURE registry_refresh_names_below(source text) LANGUAGE plpgsql "

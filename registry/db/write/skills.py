@@ -3,6 +3,9 @@
 Readers see only rows with ``live`` 1. A sync stages its new versions in many short transactions
 and publishes them in one, so it is seen whole or not at all, and a killed sync leaves only rows
 that nobody sees.
+
+Plain SQL where one statement does many rows: it takes an array of ids as one value, and Core would
+compile a statement anew for each number of ids.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -65,11 +68,10 @@ def stage(
     first: int | None = None,
     unfit: Collection[int] = (),
 ) -> list[int]:
-    """Store new versions, unseen by readers unless ``live`` is 1, and return their ids.
+    """Store new versions, invisible to readers unless ``live`` is 1, and return their ids.
 
-    ``first``: the lowest number that is free, where that is known. ``unfit``: of what is replaced
-    the versions whose stored text is another than they had, which they get back: by that the index
-    forgets what they stand for.
+    ``first``: the lowest free id, if known. ``unfit``: replaced versions whose stored text is
+    corrupt; they get their text again, by which the index forgets their words.
     """
     batch = list(versions)
     if not batch:
@@ -123,7 +125,7 @@ def stage(
 
 
 def next_ids(connection: Connection, count: int) -> int:
-    """Return the first of so many numbers for new versions; the lock of all writers is held."""
+    """Return the first of ``count`` ids for new versions; needs the lock of writers."""
     sql = f"SELECT {dialect_of(connection).NEXT_IDS.format(count=count)}"
     return int(execute(connection, sql).scalar_one())
 
@@ -134,11 +136,11 @@ def publish(
     removed: Sequence[int],
     settled: Sequence[int] = (),
 ) -> list[int]:
-    """Make staged versions live in the place of those they replace, and retire ``removed``.
+    """Make staged versions current instead of those they replace, and retire ``removed``.
 
-    ``settled`` are retired as well, and not gone: what they stood for is counted elsewhere.
-    A staged version whose predecessor is no longer live, or whose folder has a live version by now,
-    lost to a change made meanwhile and is left out. Returns the ids that went live.
+    ``settled`` are retired as well, without a tombstone: they are stored in another source. A
+    staged version is left out if its predecessor is not current any more or its folder has a
+    current version: it lost to a concurrent change. Returns the ids that became current.
     """
     holders: list[tuple[int, int | None]] = []
     replaced: list[int] = []
@@ -170,7 +172,7 @@ def publish(
 def switch(
     connection: Connection, incoming: Sequence[int], outgoing: Sequence[int], names: Iterable[str]
 ) -> None:
-    """Let versions be live instead of others; ``names``: all that is different for them."""
+    """Make versions current instead of others; ``names``: all names that this affects."""
     if outgoing:
         execute(connection, "UPDATE skills SET live = 0 WHERE id {in_array}", list(outgoing))
     if incoming:
@@ -219,7 +221,7 @@ def set_installed(connection: Connection, origins: Sequence[tuple[int, str | Non
 def replace_notices(
     connection: Connection, source_id: int, notices: Iterable[tuple[str, Diagnostic]]
 ) -> None:
-    """Store the findings about places of a source that are not skills, instead of the old ones."""
+    """Replace the findings about places of a source that are not skills."""
     connection.execute(
         delete(diagnostics).where(
             diagnostics.c.source_id == source_id, diagnostics.c.skill_id.is_(None)
@@ -241,9 +243,9 @@ def replace_findings(
     code: str,
     unread: Mapping[int, tuple[str, Sequence[Diagnostic]]],
 ) -> None:
-    """Store the findings of a ``code`` about live versions, instead of the old ones.
+    """Replace the findings of a ``code`` about current versions.
 
-    ``unread``: folder and findings by the version's id. All else of these versions stays.
+    ``unread``: folder and findings by the version's id. All other findings stay.
     """
     live = execute(
         connection, "SELECT id FROM skills WHERE live = 1 AND id {in_array}", list(unread)
@@ -304,8 +306,8 @@ class LiveVersion(NamedTuple):
 class CurrentState(NamedTuple):
     """The current state of a folder that is about to change.
 
-    ``free``: the lowest number of a version that is free; ``is_back``: the skill that was asked for
-    is live, wherever it is; ``live``: what is live in the folder.
+    ``free``: the lowest free id of a version. ``is_back``: the skill to restore exists already, in
+    any folder. ``live``: the current version in the folder.
     """
 
     free: int

@@ -154,7 +154,7 @@ def remove_source(connection: Connection, source_id: int, *, with_tombstones: bo
 
 @contextmanager
 def _unless_taken(name: str) -> Iterator[None]:
-    """Say so where a source has this name that this role does not see, of another team."""
+    """Raise `SourceExists` if an invisible source of another team has this name."""
     try:
         yield
     except IntegrityError as error:
@@ -172,7 +172,7 @@ def _facts(remote: Remote | None) -> dict[str, str | None]:
 
 
 def record_remote(connection: Connection, source_id: int, remote: Remote) -> None:
-    """Write down what a source is a checkout of, and what was fetched of it last."""
+    """Record the remote of a source, and what was fetched last."""
     connection.execute(update(sources).where(sources.c.id == source_id).values(**_facts(remote)))
 
 
@@ -197,7 +197,7 @@ def trust_source(
 
 
 def distrust_source(connection: Connection, source_id: int) -> int:
-    """Hold back the skills of a source with security errors; return how many there were."""
+    """Quarantine the skills of a source with security errors; return how many there were."""
     grave = select(diagnostics.c.skill_id).where(
         diagnostics.c.severity == "error", diagnostics.c.code.in_(sorted(SECURITY_CODES))
     )
@@ -210,9 +210,9 @@ def distrust_source(connection: Connection, source_id: int) -> int:
 
 
 def begin_importing(connection: Connection, source_ids: Sequence[int]) -> set[int]:
-    """Show nothing of sources of which nothing is seen yet; return those of which that is so.
+    """Hide sources that have no visible skills until their first import is complete; return them.
 
-    What becomes live in them is seen when `show_all` is told, after `join`.
+    Their new skills become visible with `finish_importing`, after `begin_resolving`.
     """
     nothing = ~exists().where(skills.c.source_id == sources.c.id, skills.c.live == 1)
     unseen = or_(sources.c.enabled == RESOLVING, and_(sources.c.enabled == 1, nothing))
@@ -228,8 +228,8 @@ def begin_importing(connection: Connection, source_ids: Sequence[int]) -> set[in
 def begin_resolving(connection: Connection, source_ids: Sequence[int]) -> list[int]:
     """Begin to resolve the names of imported sources, not visible yet; return those sources.
 
-    The names that they share (`shared_names`) are to be worked out before `show_all` is told, in
-    any number of transactions: what others change from now on takes those sources into account.
+    The names that they share (`shared_names`) must be updated before `finish_importing`, in any
+    number of transactions: from now on changes by others take these sources into account.
     """
     ours = sources.c.id.in_(source_ids)
     connection.execute(
@@ -257,7 +257,7 @@ def shared_names(connection: Connection, source_ids: Sequence[int]) -> list[str]
 
 
 def finish_importing(connection: Connection, source_ids: Sequence[int]) -> None:
-    """Show what sources hold that were hidden until they are complete, and hide what that hides."""
+    """Make imported sources visible, and update the names that they shadow."""
     for source_id in source_ids:
         one = sources.c.id == source_id
         owner = func.coalesce(sources.c.owner, "")
@@ -292,7 +292,7 @@ def finish_importing(connection: Connection, source_ids: Sequence[int]) -> None:
 
 
 def _told(connection: Connection, what: str, which: Sequence[ColumnElement[bool]]) -> list[str]:
-    """Return the names of skills whose trust is about to change, and note each of them."""
+    """Return the names of skills whose trust is about to change, and audit each of them."""
     told = select(skills.c.name, sources.c.name, skills.c.folder).join(sources).where(*which)
     rows = connection.execute(told).all()
     for _, source, folder in rows:
@@ -301,7 +301,7 @@ def _told(connection: Connection, what: str, which: Sequence[ColumnElement[bool]
 
 
 def record_sync(connection: Connection, source_id: int, now: str, result: str) -> None:
-    """Write down when a source was synced, and with what result."""
+    """Record when a source was synced, and with what result."""
     connection.execute(
         update(sources)
         .where(sources.c.id == source_id)

@@ -14,14 +14,14 @@ MAX_VARIABLES: Final = 30_000  # SQLite and PostgreSQL allow some more than 32,0
 
 
 def dialect_of(connection: Connection) -> ModuleType:
-    """Return the module that says things in the words of this database: ``db.*.index``."""
+    """Return the module of this database's own SQL: ``db.*.index``."""
     return sqlite if connection.dialect.name == "sqlite" else postgres
 
 
 def execute(connection: Connection, sql: str, *values: object) -> CursorResult[Any]:
-    """Run one statement; a list among its values stands where ``sql`` says {in_array}.
+    """Run one statement; a list among its values replaces {in_array} in ``sql``.
 
-    ``{concat}`` is the aggregate that puts texts together, with what stands between them.
+    ``{concat}`` is the aggregate that joins texts with a separator.
     """
     words = dialect_of(connection)
     given = tuple(words.array(value) if isinstance(value, list) else value for value in values)
@@ -69,10 +69,8 @@ def insert_rows(
 ) -> None:
     """Insert rows that all have the same keys, many with one statement.
 
-    ``ignore_known``: rows whose key is there already are passed over.
-
-    A driver comes back to Python between two rows of an executemany; while another thread parses,
-    each of these returns costs more than the row.
+    ``ignore_known``: skip rows whose key exists. An executemany would return to Python after each
+    row, which costs more than the row while another thread parses.
     """
     if not rows:
         return

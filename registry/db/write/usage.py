@@ -105,36 +105,27 @@ class _Counts:
     """How often, and when last, each event happened to the skill at each place."""
 
     def __init__(self) -> None:
-        self.often: dict[UsageEvent, Counter[tuple[str, str]]] = {
-            event: Counter() for event in EVENTS
-        }
-        self.last: dict[UsageEvent, dict[tuple[str, str], int]] = {event: {} for event in EVENTS}
+        self.often: Counter[tuple[UsageEvent, tuple[str, str]]] = Counter()
+        self.last: dict[tuple[UsageEvent, tuple[str, str]], int] = {}
 
     def add(self, event: UsageEvent, skills: Sequence[Located]) -> None:
         # All in C: a listing of ten thousand skills costs a few milliseconds more by this.
-        places = list(map(_place_of, skills))
-        self.often[event].update(places)
-        self.last[event].update(zip(places, repeat(time.time_ns())))
+        events = list(zip(repeat(event), map(_place_of, skills)))
+        self.often.update(events)
+        self.last.update(zip(events, repeat(time.time_ns())))
 
     def merge(self, later: "_Counts") -> None:
-        for event in EVENTS:
-            self.often[event].update(later.often[event])
-            self.last[event].update(later.last[event])
+        self.often.update(later.often)
+        self.last.update(later.last)
 
     def rows(self) -> list[UsageRow]:
         """Return for each place the three numbers, the three times, and where it is."""
-        places = dict.fromkeys(place for event in EVENTS for place in self.often[event])
-        return [
-            (
-                *(self.often[event][place] for event in EVENTS),
-                *(
-                    utc_text(at) if (at := self.last[event].get(place)) else None
-                    for event in EVENTS
-                ),
-                *place,
-            )
-            for place in places
-        ]
+        found: dict[tuple[str, str], list[int | str | None]] = {}
+        for (event, place), number in self.often.items():
+            row = found.setdefault(place, [0, 0, 0, None, None, None])
+            at = EVENTS.index(event)
+            row[at], row[at + 3] = number, utc_text(self.last[event, place])
+        return [(*row, *place) for place, row in found.items()]
 
 
 class Usage:
@@ -147,7 +138,7 @@ class Usage:
         reopen_in_child(self)
 
     def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # nothing is closed
-        """Leave to the parent what it has counted; see `registry.db.forks`."""
+        """Forget the parent's counts; see `registry.db.forks`."""
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._waiting: _Counts | None = None
@@ -166,7 +157,7 @@ class Usage:
         self._note("read", [SkillPlace(source, folder)])
 
     def write(self) -> None:
-        """Write down what was counted; where the database is busy or unusable, keep it."""
+        """Write the counts; keep them if the database is busy or unusable."""
         with self._writing:
             with self._lock:
                 waiting, self._waiting = self._waiting, None
@@ -181,7 +172,7 @@ class Usage:
                 self._put_back(waiting)
 
     def close(self) -> None:
-        """Write down the rest."""
+        """Write the remaining counts."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
@@ -207,13 +198,13 @@ class Usage:
 
 
 DAYS: Final = 400
-"""For how many days counts are kept: a year, and the month to compare it with."""
+"""Days for which counts are kept: a year, and the month to compare it with."""
 
 
 def drop_old_days(connection: "Connection", now: str) -> None:
-    """Forget the counts of days that are too long before ``now``; the totals stay.
+    """Delete the counts of days long before ``now``; the totals stay.
 
-    A row that a reader has locked on a server stays until the next time.
+    On a server a row that a reader has locked stays until the next time.
     """
     from registry.db.write.statements import execute
 

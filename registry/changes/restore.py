@@ -17,26 +17,26 @@ from registry.errors import NotInTrash, RegistryError, SkillExists, SkillNotDele
 from registry.sync.sources import own_sources
 from registry.text import quoted
 
-Found: TypeAlias = Trashed | History
+Deleted: TypeAlias = Trashed | History
 
 MAX_NAMED: Final = 10
 
 
-def find(
+def find_deleted(
     core: Core,
     name: str,
     *,
     source: str | None = None,
     among: Collection[str] | None = None,
-) -> Found:
-    """Return what `bring_back` would bring back. Raises `NotInTrash`, `SkillNotDeleted`.
+) -> Deleted:
+    """Return what `restore_named` would bring back. Raises `NotInTrash`, `SkillNotDeleted`.
 
     What this user deleted comes first: it is signed, and what the database says is not.
     """
-    return _find(core, list_trash(core), name, source=source, among=among)
+    return _find_deleted(core, list_trash(core), name, source=source, among=among)
 
 
-def _find(
+def _find_deleted(
     core: Core,
     held: Sequence[Trashed],
     name: str,
@@ -44,8 +44,8 @@ def _find(
     source: str | None,
     among: Collection[str] | None = None,
     without: Collection[str] = (),
-) -> Found:
-    """As `find`; ``held``: what the trash holds; ``without``: uids of what is not meant."""
+) -> Deleted:
+    """As `find_deleted`; ``held``: what the trash holds; ``without``: uids of what is not meant."""
     try:
         return find_trashed(held, name, source=source, among=among, without=without)
     except NotInTrash:
@@ -67,24 +67,26 @@ def _is_there(core: Core, name: str) -> bool:
     return True
 
 
-def find_all(core: Core, names: Iterable[str], *, source: str | None = None) -> list[Found]:
+def find_all_deleted(
+    core: Core, names: Iterable[str], *, source: str | None = None
+) -> list[Deleted]:
     """Return what comes back of several names, each skill once.
 
-    Trash ids and places are looked up first, then bare names among the rest. Raises as `find`, and
-    where one can't come back: `SkillExists`, and as `History.restore`.
+    Trash ids and places are looked up first, then bare names among the rest. Raises as
+    `find_deleted`, and where one can't come back: `SkillExists`, and as `History.restore`.
     """
     held = list_trash(core)
     chosen = list(dict.fromkeys(names))
     exact = {name for name in chosen if "/" in name}
     exact |= {one.id for one in held}.intersection(chosen)
-    found: dict[str, Found] = {}
+    found: dict[str, Deleted] = {}
     taken: set[str] = set()
     for name in sorted(chosen, key=lambda name: name not in exact):
         try:
             without = () if name in exact else taken
-            one = _find(core, held, name, source=source, without=without)
+            one = _find_deleted(core, held, name, source=source, without=without)
         except NotInTrash:
-            if name not in exact and _uid(_find(core, held, name, source=source)) in taken:
+            if name not in exact and _uid(_find_deleted(core, held, name, source=source)) in taken:
                 continue  # it was named twice
             raise
         if _uid(one) not in taken:
@@ -95,13 +97,13 @@ def find_all(core: Core, names: Iterable[str], *, source: str | None = None) -> 
     return ordered
 
 
-def with_copies(core: Core, found: Sequence[Found]) -> list[Found]:
+def with_copies(core: Core, found: Sequence[Deleted]) -> list[Deleted]:
     """Return these, and before each the copies that were deleted together with it.
 
     Raises `SkillExists`.
     """
     held = list_trash(core)
-    chosen: list[Found] = []
+    chosen: list[Deleted] = []
     for one in found:
         if isinstance(one, Trashed):
             chosen += [other for other in reversed(held) if _are_together(one, other)]
@@ -111,7 +113,7 @@ def with_copies(core: Core, found: Sequence[Found]) -> list[Found]:
     return every
 
 
-def _check_free(core: Core, found: Sequence[Found], source: str | None) -> None:
+def _check_free(core: Core, found: Sequence[Deleted], source: str | None) -> None:
     roots = {one.name: one.path for one in own_sources(core)}
     places: set[str] = set()
     for one in found:
@@ -124,7 +126,7 @@ def _check_free(core: Core, found: Sequence[Found], source: str | None) -> None:
         places.add(place)
 
 
-def _uid(found: Found) -> str:
+def _uid(found: Deleted) -> str:
     if isinstance(found, Trashed):
         return found.uid
     assert found.gone is not None  # noqa: S101  # `find` saw to it
@@ -135,8 +137,8 @@ def _are_together(one: Trashed, other: Trashed) -> bool:
     return one.id != other.id and is_together(one.id, other.id)
 
 
-def bring(
-    core: Core, found: Found, *, source: str | None = None, number: str | None = None
+def restore_one(
+    core: Core, found: Deleted, *, source: str | None = None, number: str | None = None
 ) -> StoredSkill:
     """Bring back what was found; ``number``: of the change, where several are made together.
 
@@ -147,15 +149,15 @@ def bring(
     return trash.restore(core, found, number)
 
 
-def bring_all(
-    core: Core, found: Sequence[Found], *, source: str | None = None
+def restore_all(
+    core: Core, found: Sequence[Deleted], *, source: str | None = None
 ) -> list[StoredSkill]:
-    """Bring back all of these, which `undo` then takes back together. Raises as `bring`."""
+    """Bring back all of these, which `undo` then takes back together. Raises as `restore_one`."""
     numbered = zip(found, new_numbers(len(found)), strict=True)
-    return [bring(core, one, source=source, number=number) for one, number in numbered]
+    return [restore_one(core, one, source=source, number=number) for one, number in numbered]
 
 
-def bring_back(
+def restore_named(
     core: Core, name: str, *, source: str | None = None, among: Collection[str] | None = None
 ) -> StoredSkill:
     """Bring back the latest deleted skill of this name (or trash id, or source/folder).
@@ -165,13 +167,13 @@ def bring_back(
     whose skills may come back; None: all. Raises `NotInTrash` where there is none, and as
     `trash.restore` and `History.restore`.
     """
-    found = find(core, name, source=source, among=among)
-    back = bring(core, found, source=source)
-    tell_left(core, name, found, among)
+    found = find_deleted(core, name, source=source, among=among)
+    back = restore_one(core, found, source=source)
+    warn_of_others(core, name, found, among)
     return back
 
 
-def tell_left(core: Core, name: str, found: Found, among: Collection[str] | None) -> None:
+def warn_of_others(core: Core, name: str, found: Deleted, among: Collection[str] | None) -> None:
     """Say what else, ``found`` having come back from the trash, could be meant by its name."""
     if isinstance(found, History):
         return

@@ -10,13 +10,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from typing import Final, NamedTuple
 
-from registry.document import shapes
-from registry.document.fields import Fields, Value
+from registry.document import coerce
+from registry.document.fields import NAME, TAGS, Fields, Value
 from registry.document.findings import Rule, printable
+from registry.document.front_matter_editor import EditImpossible, Front, newline_of
 from registry.document.frontmatter import LINE, Split, split
-from registry.document.fronts import EditImpossible, Front, newline_of
 from registry.document.names import check_new_name
-from registry.document.normalise import NAME, TAGS
 from registry.document.parse import parse_document, parse_text
 from registry.document.repair import Patch, patches
 from registry.document.yaml_text import Reading, Refused
@@ -253,9 +252,9 @@ def _misspelt(
     for value in Fields(Reading(dict(front_matter))).values(TAGS):
         try:
             found: dict[str, str] = {}
-            for word in shapes.written_tags(value.value):
+            for word in coerce.written_tags(value.value):
                 found.setdefault(word.casefold(), word)
-        except shapes.UnknownShape:
+        except coerce.UnknownShape:
             continue
         words = tuple(found.values())
         if isinstance(value.value, str):

@@ -12,7 +12,7 @@ from registry.db.read.sources import list_sources
 from registry.disk.paths import ROOT
 from registry.errors import RegistryError, SeveralSkills, SkillHeld, SkillNotFound, UsageProblem
 from registry.model import Skill, Source
-from registry.remotes.address import Address, meant, normalize_url
+from registry.remotes.address import Address, normalize_url, read_address
 from registry.remotes.sources import address_of, remove, sync
 
 Choose: TypeAlias = Callable[[Sequence[Skill]], Sequence[Skill]]
@@ -24,7 +24,7 @@ def is_address(core: Core, name: str) -> bool:
     if "/" not in name and ":" not in name:
         return False
     with suppress(RegistryError):
-        if meant(core.settings, name) is None:
+        if read_address(core.settings, name) is None:
             return False
     try:
         resolve(core.reader, name)
@@ -66,7 +66,8 @@ def skills_at(
             raise UsageProblem(message=f"{address} is no source yet: sync it first")
         name = source.name
     else:
-        (synced,) = sync(core, [address if source is None else source.name], wait=True).sources
+        target = source.name if source is not None else asked or address
+        (synced,) = sync(core, [target], wait=True).sources
         name = synced.name
         if synced.outcome != "ok":
             core.warn(f"{name}: {synced.message}")

@@ -9,13 +9,12 @@ from registry.db.read.skills import same_files
 from registry.disk.atomic import Place, make_folder, open_named, write_below
 from registry.disk.walk import Walk
 from registry.errors import SkillHeld, SkillInvalid
-from registry.sync.folder import Reading, read_folder, security_errors
-from registry.sync.hashing import tree_hash
+from registry.sync.reading import Reading, read_folder, security_errors, tree_hash
 
 _FOLDER = "skill"
 
 
-def check_foreign(
+def check_untrusted(
     core: Core,
     name: str,
     files: Mapping[str, bytes],

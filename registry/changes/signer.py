@@ -32,7 +32,7 @@ Purpose: TypeAlias = Literal["staging", "change", "trash", "undo", "token"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Seal:
+class Signer:
     """Signs and knows again what this user wrote for one source of one database."""
 
     key: bytes
@@ -41,7 +41,7 @@ class Seal:
 
     @classmethod
     def of(cls, core: Core, root: str = "") -> Self:
-        """Return the seal for the source at ``root``, or what belongs to none; the key is made.
+        """Return the signer for the source at ``root``, or what belongs to none; the key is made.
 
         Raises `OwnFileUnusable`.
         """
@@ -51,7 +51,7 @@ class Seal:
 
     @classmethod
     def known(cls, core: Core, root: str = "") -> Self | None:
-        """Return the seal as `of`; None: this user never signed anything."""
+        """Return the signer as `of`; None: this user never signed anything."""
         key = _key(make=False)
         return None if key is None else cls(key, core.backend.identity, root)
 

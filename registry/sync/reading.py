@@ -1,16 +1,18 @@
-"""One folder on disk into one version for the database."""
+"""Read one skill's folder: fingerprint, hashes, the parsed document and its findings."""
 
 import os
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from stat import S_IXUSR
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
+from registry.db.interface import StatUpdates
 from registry.db.versions import NewVersion, Packed, dump, pack
-from registry.disk.files import digest
-from registry.disk.paths import position
-from registry.disk.scanned import ScannedFolder
+from registry.disk.beneath import Folder
+from registry.disk.files import digest, open_home, read_inside, tree_digest
+from registry.disk.paths import called_on_disk, join, position
+from registry.disk.walk import FileStat, ScannedFolder, inaccessible, unreadable
 from registry.document.dialects import Dialects
 from registry.document.parse import parse_document
 from registry.document.rules import check_specification
@@ -22,12 +24,228 @@ from registry.document.security import (
     is_about_defence,
     kind_of,
 )
-from registry.model import Diagnostic, Document, SkillFile, record
+from registry.errors import FileChanging, FileTooLarge, SkillInaccessible
+from registry.model import Diagnostic, Document, Severity, SkillFile, record
 from registry.settings import Limits
-from registry.sync.fingerprint import MARK, is_racy, mark_of, signed, stamp
-from registry.sync.hashing import KnownHashes, hash_files, tree_hash
-from registry.sync.recent import Recent
 from registry.text import name_key, utc_text
+
+if TYPE_CHECKING:
+    from registry.document.dialects import Dialects
+
+
+RULES: Final = "8"
+"""The version of what is made of a folder's content: to be raised with every change of a rule.
+
+The next sync then reads all skills again, those whose files did not change, too; until then a
+check believes nothing that is stored.
+"""
+
+MARK: Final = f"{RULES}:"
+"""What stands before a fingerprint: by which rules, and with which dialects, a folder was read."""
+
+
+RACY_NS = 2_000_000_000
+"""Timestamps this close to the scan's start may hide a later change of the same size."""
+
+
+def mark_of(dialects: "Dialects") -> str:
+    """Return the mark of a folder that is read with these dialects."""
+    return "+".join([RULES, *(f"{one.name}={one.version}" for one in dialects)]) + ":"
+
+
+def stamp(found: ScannedFolder, mark: str = MARK) -> str:
+    """Return the fingerprint of a folder as it is stored."""
+    return mark + found.fingerprint
+
+
+def is_current(stored: str, mark: str) -> bool:
+    """Tell whether a stored fingerprint was taken by the rules of today."""
+    return stored.startswith(mark)
+
+
+def is_same(stored: str, found: ScannedFolder) -> bool:
+    """Tell whether the files are as they were, by whatever rules they were read."""
+    return stored.rpartition(":")[2] == found.fingerprint
+
+
+def is_racy(found: ScannedFolder, scan_ns: int) -> bool:
+    """Tell whether the folder's times prove nothing, seen from the scan's start ``scan_ns``."""
+    return found.newest_ns >= scan_ns - RACY_NS
+
+
+def stamps_of(seen: Iterable[tuple[int, ScannedFolder, str]], scan_ns: int) -> StatUpdates:
+    """Return the stat facts of versions as their folders were seen, each with its mark."""
+    stamps = StatUpdates([], [])
+    for version, found, mark in seen:
+        stamps.versions.append((stamp(found, mark), int(is_racy(found, scan_ns)), version))
+        for path, *facts, inode in found.files:
+            stamps.files.append((*facts, signed(inode), version, path))
+    return stamps
+
+
+def signed(inode: int) -> int:
+    """Return the number of an inode as a database holds it, in 64 bits with a sign."""
+    return inode if inode < 1 << 63 else inode - (1 << 64)
+
+
+MOST: Final = 10_000
+"""Contents that are remembered; what was met longest ago is forgotten first."""
+
+_Key: TypeAlias = tuple[object, ...]
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+class Recent:
+    """Which files were looked through, and stored, since a sync or a check began."""
+
+    def __init__(self) -> None:
+        self._found: dict[_Key, Sequence[Diagnostic]] = {}
+        self._stored: dict[str, None] = {}
+
+    def found(self, key: _Key) -> Sequence[Diagnostic] | None:
+        """Return the findings in a content, without their path; None: it was not met of late."""
+        return self._found.get(key)
+
+    def note_found(self, key: _Key, findings: Sequence[Diagnostic]) -> None:
+        """Remember the findings in a content."""
+        _put(self._found, key, findings)
+
+    def is_stored(self, content_hash: str) -> bool:
+        """Tell whether the bytes of a content are on their way to the database already."""
+        return content_hash in self._stored
+
+    def note_stored(self, hashes: Iterable[str]) -> None:
+        """Remember contents that are given to the database now."""
+        for content_hash in hashes:
+            _put(self._stored, content_hash, None)
+
+
+def _put(known: dict[_K, _V], key: _K, value: _V) -> None:
+    if len(known) >= MOST:
+        del known[next(iter(known))]
+    known[key] = value
+
+
+KnownHashes: TypeAlias = Mapping[str, tuple[tuple[int, ...], str | None]]
+"""Per path the stat facts (mode, size, mtime, ctime, inode) and the hash that went with them."""
+
+
+class Hashed(NamedTuple):
+    """What reading the files of a folder gave.
+
+    ``unread`` are those of the ``findings`` that prove nothing of the skill: the disk does not give
+    a file out, or not the document at this moment. ``data`` are the document's bytes.
+    """
+
+    hashes: dict[str, str | None]
+    findings: list[Diagnostic]
+    unread: list[Diagnostic]
+    data: bytes | None
+
+
+def hash_files(
+    root: str,
+    found: ScannedFolder,
+    known: KnownHashes,
+    limits: Limits,
+    on_read: Callable[[str, str, bytes], None] = lambda _path, _hash, _data: None,
+) -> Hashed:
+    """Hash the files of a folder, reading only those whose stat is not in ``known``.
+
+    ``on_read`` is given path, hash and bytes of each file.
+    """
+    done = Hashed({}, [], [], None)
+    try:
+        home = open_home(root, found.folder)
+    except (OSError, SkillInaccessible) as error:
+        for file in found.files:
+            _note(done, file, error, is_document=file.path == found.document)
+        return done
+    with home:
+        return _hash_below(home, root, found, known, limits, on_read, done)
+
+
+def _hash_below(
+    home: Folder,
+    root: str,
+    found: ScannedFolder,
+    known: KnownHashes,
+    limits: Limits,
+    on_read: Callable[[str, str, bytes], None],
+    done: Hashed,
+) -> Hashed:
+    data: bytes | None = None
+    for file in found.files:
+        is_document = file.path == found.document
+        before = known.get(file.path)
+        if not is_document and before and before[1] and before[0] == tuple(file[1:]):
+            done.hashes[file.path] = before[1]
+            continue
+        limit = limits.document_bytes if is_document else limits.skill_bytes
+        try:
+            content = read_inside(home, called_on_disk(file.path), limit, root)
+            done.hashes[file.path] = content_hash = digest(content.data)
+            on_read(file.path, content_hash, content.data)
+            if is_document:
+                data = content.data
+        except (OSError, FileTooLarge, SkillInaccessible, FileChanging) as error:
+            _note(done, file, error, is_document=is_document, limit=limit)
+    return done._replace(data=data)
+
+
+def _note(
+    done: Hashed, file: FileStat, error: Exception, *, is_document: bool, limit: int = 0
+) -> None:
+    finding = _unread(file, error, is_document=is_document, limit=limit)
+    done.hashes[file.path] = None
+    done.findings.append(finding)
+    settled = FileTooLarge if is_document else (FileTooLarge, FileChanging, FileNotFoundError)
+    if not isinstance(error, settled):
+        done.unread.append(finding)
+
+
+def content_now(root: str, found: ScannedFolder, limits: Limits) -> str | None:
+    """Return the hash over all files of a folder, read now; None: one of them can't be read."""
+    return tree_hash(found, hash_files(root, found, {}, limits).hashes)
+
+
+def whole_hash(root: str, found: ScannedFolder, limits: Limits) -> str | None:
+    """Return `content_now`. Raises `SkillInaccessible` where the disk does not give a part out."""
+    hashed = hash_files(root, found, {}, limits)
+    for finding in (*found.unread, *hashed.unread):
+        raise inaccessible(join(root, found.folder), finding)
+    return tree_hash(found, hashed.hashes)
+
+
+def _unread(file: FileStat, error: Exception, *, is_document: bool, limit: int) -> Diagnostic:
+    severity: Severity = "error" if is_document else "warning"
+    match error:
+        case FileTooLarge():
+            code, fix = "document-too-large", "move parts into supporting files, or raise the limit"
+            message = f"the file has {file.size} bytes, {limit} are allowed"
+        case FileChanging():
+            code, message = "changing", "the file kept changing while it was read"
+            fix = "sync again when it is finished"
+        case SkillInaccessible():
+            return unreadable(error.facts["reason"], file.path, severity)
+        case _:
+            code, message, fix = "unreadable", f"it can't be read: {error}", "sync again"
+    return Diagnostic(code, severity, message, fix=fix, path=file.path)
+
+
+def tree_hash(found: ScannedFolder, hashes: Mapping[str, str | None]) -> str | None:
+    """Return the hash over all files of a folder; None where one of them could not be read."""
+    if found.unread:
+        return None
+    entries = []
+    for file in found.files:
+        content = hashes.get(file.path)
+        if content is None:
+            return None
+        entries.append((file.path, bool(file.mode & S_IXUSR), content))
+    return tree_digest(entries) if entries else None
+
 
 _SAID: Final = "name description kind version license author compatibility".split()
 """Columns that are fields of a `Document`."""

@@ -1,15 +1,29 @@
-"""One change from the staged content to the recorded result (RELIABILITY, A change)."""
+"""One change from the staged content to the recorded result, with the lock of its source held.
+
+1. The new content is staged in the source's state folder, each file and folder synced.
+2. The lock of the source is taken, always before the database's, and what earlier, dead processes
+   left is finished.
+3. The live folder is compared with what the caller expects.
+4. The change is signed and journalled; that transaction commits first.
+5. One rename publishes it, and what it displaced is verified (`disk.swap`).
+6. The database is made to say what the disk says, and the journal's row is removed.
+
+Several skills can't be renamed in one step. So the commit of their journal decides: what it holds
+is published later by whoever finds it unpublished, and is taken back only while whoever began it
+is there to say so. Nobody who finishes one of them has to know, or to reach, the others.
+"""
 
 import errno
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
-from typing import Final
+from typing import Final, TypeAlias, TypeVar
 
-from registry.changes.context import ChangeContext, open_swap
-from registry.changes.recovery import Change, finish_all
-from registry.changes.state import OWNER, RECORD, new_numbers
+from registry.catalog.copies import copies_of
+from registry.changes.recovery import Change, finish_all, recover, sweep
+from registry.changes.state import OWNER, RECORD, ChangeContext, new_numbers, open_swap, refusal
+from registry.core import Core
 from registry.db.read.journal import JournalEntry, Kind
 from registry.db.read.skills import StoredSkill
 from registry.db.write.journal import add_entry
@@ -21,17 +35,21 @@ from registry.disk.atomic import (
     sync_folder,
 )
 from registry.disk.beneath import Folder
-from registry.disk.paths import join
+from registry.disk.paths import ROOT, is_below, join
 from registry.disk.swap import TREE, Swap
 from registry.errors import (
     ChangePending,
     ChangeRefused,
+    DatabaseBusy,
     DatabaseProblem,
     DatabaseUnreachable,
+    RegistryError,
     SkillChangedOnDisk,
     SkillExists,
     SkillInaccessible,
+    UsageProblem,
 )
+from registry.sync.sources import is_here
 from registry.text import utc_now
 
 PAUSES: Final = (0.1, 0.5, 2.0)
@@ -52,7 +70,7 @@ def new_operation(
     """
     number = number or new_numbers()[0]
     with make_folder(Place(context.state.ops, number), 0o700) as operation:
-        context.seal.write(Place(operation, OWNER), "staging", number, {})
+        context.signer.write(Place(operation, OWNER), "staging", number, {})
         yield number, operation
 
 
@@ -91,7 +109,7 @@ def new_entry(
     )
 
 
-def carry_out(context: ChangeContext, entry: JournalEntry, name: str) -> StoredSkill | None:
+def commit(context: ChangeContext, entry: JournalEntry, name: str) -> StoredSkill | None:
     """Journal, publish, verify and record a staged change. The state lock is held.
 
     Returns the skill as it is stored now; None: there is none. Raises `SkillChangedOnDisk` or
@@ -118,12 +136,12 @@ def carry_out(context: ChangeContext, entry: JournalEntry, name: str) -> StoredS
     return roll_forward_or_back([(context, entry)], is_done=True)[0]
 
 
-def carry_out_together(changes: Sequence[Change], names: Sequence[str]) -> list[StoredSkill | None]:
+def commit_together(changes: Sequence[Change], names: Sequence[str]) -> list[StoredSkill | None]:
     """Journal, publish, verify and record staged changes: all of them, or none.
 
     Their kinds are those that are made together: once the journal holds them, what a dead process
     left is gone on with; here all are taken back when one fails. The state locks are held. Returns
-    the skills as they are stored now, and raises as `carry_out`.
+    the skills as they are stored now, and raises as `commit`.
     """
     for context, entry in changes:
         _sign(context, entry)
@@ -150,7 +168,7 @@ def carry_out_together(changes: Sequence[Change], names: Sequence[str]) -> list[
 def _sign(context: ChangeContext, entry: JournalEntry) -> None:
     """Write down what a change does before the journal tells of it: no other is ever finished."""
     with context.state.ops.folder(entry.id) as operation:
-        context.seal.write(Place(operation, RECORD), "change", entry.id, asdict(entry))
+        context.signer.write(Place(operation, RECORD), "change", entry.id, asdict(entry))
         operation.sync()
     context.state.ops.sync()
 
@@ -213,3 +231,132 @@ def roll_forward_or_back(
         said = error.facts.get("reason") if isinstance(error, SkillInaccessible) else None
         reason = getattr(error, "strerror", None) or said or str(error).rstrip(".")
         raise ChangePending(path=path, reason=reason) from error
+
+
+Result = TypeVar("Result")
+
+
+def under_lock(core: Core, source_id: int, change: Callable[[ChangeContext], Result]) -> Result:
+    """Run a change with the source's lock held and everything unfinished brought to an end.
+
+    Raises as `ChangeContext.locked`, and what the change raises.
+    """
+    return under_locks(core, {source_id: ""}, lambda contexts: change(contexts[source_id]))
+
+
+def under_locks(
+    core: Core,
+    roots: Mapping[int, str],
+    change: Callable[[Mapping[int, ChangeContext]], Result],
+) -> Result:
+    """Run a change of several sources (id: root); it is given their contexts by id.
+
+    The locks are taken in the order of the roots, which is the same to all who want some of them.
+    Raises as `under_lock`.
+    """
+    order = sorted(roots, key=lambda source_id: roots[source_id])
+    inside: set[str] = set()
+    while True:
+        try:
+            return _attempt(core, order, inside, change)
+        except CrossDevice as error:
+            # Only the rename itself tells: what lies beside the root is on another file system.
+            path = str(error)  # of the source
+            if path in inside:
+                reason = "it holds another file system; changes need renames within one"
+                raise ChangeRefused(path=path, reason=reason) from error
+            inside.add(path)
+
+
+def _attempt(
+    core: Core,
+    order: Sequence[int],
+    inside: Collection[str],
+    change: Callable[[Mapping[int, ChangeContext]], Result],
+) -> Result:
+    with ExitStack() as stack:
+        contexts: dict[int, ChangeContext] = {}
+        for source_id in order:
+            locked = ChangeContext.locked(core, source_id, inside=inside)
+            contexts[source_id] = stack.enter_context(locked)
+        try:
+            for context in contexts.values():
+                recover(context)
+            return change(contexts)
+        except (ChangePending, DatabaseBusy):
+            # What is staged is still needed to finish or undo it; or whether it is would have to be
+            # asked of who was just waited for in vain. The next change comes by here.
+            raise
+        except OSError as error:
+            _clear_up(contexts)
+            root = contexts[order[0]].source.path
+            raise refusal(root, error) from error
+        except RegistryError:
+            _clear_up(contexts)
+            raise
+
+
+def _clear_up(contexts: Mapping[int, ChangeContext]) -> None:
+    for context in contexts.values():
+        with suppress(OSError, RegistryError):  # the next change comes by here, too
+            sweep(context)
+
+
+Which: TypeAlias = Callable[[StoredSkill], bool]
+"""Tells which of a skill's copies are changed with it."""
+
+MAX_TOGETHER: Final = 1000
+"""Skills that are changed together."""
+
+
+def with_copies(
+    core: Core, stored: StoredSkill, which: Which | None, *, force: bool
+) -> list[StoredSkill]:
+    """Return those of a skill's copies on this machine that are changed with it, and itself last.
+
+    Raises `UsageProblem` with ``force``: an edit made by hand to a copy makes it none. Raises
+    `ChangeRefused` where one lies in another.
+    """
+    if which is None:
+        return [stored]
+    if force:
+        message = "a change that is forced is one of a single skill: leave its copies out"
+        raise UsageProblem(message=message)
+    found = [one for one in copies_of(core.reader, stored) if which(one)]
+    group = [*(one for one in found if is_here(core, one.host, one.root)), stored]
+    if len(group) > 1:
+        _check_apart(group)
+    return group
+
+
+def _check_apart(group: Sequence[StoredSkill]) -> None:
+    if len(group) > MAX_TOGETHER:
+        reason = f"these are more than {MAX_TOGETHER:,} copies; change them one by one"
+        raise ChangeRefused(path=group[-1].path, reason=reason)
+    for one in group:
+        if one.folder == ROOT:
+            reason = "it is the source's root, which can't be changed together with its copies"
+            raise ChangeRefused(path=one.root, reason=reason)
+        for other in group:
+            if other is not one and is_below(other.path, one.path):
+                reason = f"a copy lies in it: {other.path}; change them one by one"
+                raise ChangeRefused(path=one.path, reason=reason)
+
+
+def change_together(
+    core: Core,
+    group: Sequence[StoredSkill],
+    stage: Callable[[ChangeContext, StoredSkill, str], JournalEntry],
+) -> list[StoredSkill | None]:
+    """Stage a change of each skill and carry all out; raises as `commit_together`.
+
+    ``stage`` is given the number of the change; that of the last skill is the last one.
+    """
+
+    def change(contexts: Mapping[int, ChangeContext]) -> list[StoredSkill | None]:
+        numbered = zip(group, new_numbers(len(group)), strict=True)
+        homes = [(contexts[one.source_id], one, number) for one, number in numbered]
+        staged = [(home, stage(home, one, number)) for home, one, number in homes]
+        return commit_together(staged, [one.skill.ref for one in group])
+
+    return under_locks(core, {one.source_id: one.root for one in group}, change)

@@ -2,9 +2,8 @@
 
 import json
 
-from registry.changes.context import ChangeContext
-from registry.changes.signed import Seal
-from registry.changes.state import new_numbers
+from registry.changes.signer import Signer
+from registry.changes.state import ChangeContext, new_numbers
 from registry.core import Core
 from registry.db.audit_context import current_context
 from registry.db.read.history import RecordedChange, facts_of
@@ -57,14 +56,14 @@ def made_change(
         made_at=entry.started_at,
         signature="",
     )
-    return signed(context.seal, change)
+    return signed(context.signer, change)
 
 
-def signed(seal: Seal, change: RecordedChange) -> RecordedChange:
+def signed(signer: Signer, change: RecordedChange) -> RecordedChange:
     """Return a change with its command, its tool and its signature."""
     who = current_context()
     change = change._replace(command=who.command, tool=who.tool)
-    return change._replace(signature=seal.sign("undo", change.number, facts_of(change)))
+    return change._replace(signature=signer.sign("undo", change.number, facts_of(change)))
 
 
 def record_edit(core: Core, before: StoredSkill, after: StoredSkill) -> None:
@@ -88,6 +87,6 @@ def record_edit(core: Core, before: StoredSkill, after: StoredSkill) -> None:
         made_at=utc_now(),
         signature="",
     )
-    change = signed(Seal.of(core, after.root), change)
+    change = signed(Signer.of(core, after.root), change)
     with core.writer.transaction() as connection:
         add_change(connection, change, core.host)

@@ -25,7 +25,7 @@ LONGEST: Final = 3072
 """Characters that a match which begins in them may have."""
 
 
-class Patience:
+class CpuBudget:
     """The time that is left for one text; ``is_over`` once there is none."""
 
     def __init__(self, size: int) -> None:

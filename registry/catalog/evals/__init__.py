@@ -1,1 +1,0 @@
-"""The prompts that skills ship to test themselves with, asked of the search."""

@@ -1,0 +1,81 @@
+"""Changes of this user that are unfinished, and their recovery when a registry is opened.
+
+Light enough to be asked at every open: the disk is asked, not the journal. Of the few changes that
+left something in our state folders, which did we sign, and does the journal still say the same of
+them? However many rows others put into the journal, they are not even looked at.
+"""
+
+from contextlib import suppress
+
+from registry.changes.signer import Signer
+from registry.changes.state import (
+    ChangeContext,
+    StateFolder,
+    recorded,
+)
+from registry.core import Core
+from registry.db.read import journal
+from registry.db.read.journal import JournalEntry
+from registry.db.read.sources import list_sources
+from registry.errors import DatabaseProblem, RegistryError
+from registry.model import Source
+from registry.sync.sources import own_sources
+
+
+def unfinished_sources(core: Core) -> list[Source]:
+    """Return the sources in which a change that this user began here is unfinished."""
+    return [source for source in own_sources(core) if unfinished(core, source)]
+
+
+def unfinished(core: Core, source: Source) -> list[JournalEntry]:
+    """Return what the journal and our own signed records agree on that is unfinished in a source.
+
+    A state folder or a key that can't be used is told by the next change.
+    """
+    with suppress(RegistryError, OSError):
+        state = StateFolder.open(source.path)
+        if state is None:
+            return []
+        with state:
+            numbers = state.operations()
+            signer = Signer.known(core, source.path) if numbers else None
+            if signer is not None:
+                found = [recorded(core, source, state, signer, number) for number in numbers]
+                return [one for one in found if one is not None]
+    return []
+
+
+def foreign_changes(core: Core) -> list[str]:
+    """Say of each unfinished change under this host's name that it is not ours to finish."""
+    names = {one.id: one.name for one in list_sources(core.reader, counted=False)}
+    ours = {entry.id for source in own_sources(core) for entry in unfinished(core, source)}
+    try:
+        rows = journal.unfinished_changes(core.reader, core.host)
+    except DatabaseProblem as error:
+        return [f"the journal holds what can't be read: {error}"]
+    return [
+        f"the journal holds an unfinished change {number!r} of the source {names.get(source)!r} "
+        "that you did not begin here, or that was altered: it is left alone"
+        for number, source in rows
+        if number not in ours
+    ]
+
+
+def recover_all(core: Core) -> int:
+    """Finish or undo what dead processes of this user left unfinished; return how much that was."""
+    finished = 0
+    for source in unfinished_sources(core):
+        state = StateFolder.open(source.path)
+        if state is None:
+            continue
+        with state, state.lock() as probe:
+            try:
+                if not probe.acquire(0):
+                    continue  # its owner lives, and ends its change itself
+            except OSError:
+                continue  # what is wrong with the lock is told by the next change
+        from registry.changes.recovery import recover
+
+        with ChangeContext.locked(core, source.id) as context:
+            finished += recover(context)
+    return finished
