@@ -26,8 +26,8 @@ Tried with real skills, and not used:
 | idea | result |
 |---|---|
 | Hyperscan, to find which patterns may match | 32 us a document, but 46 s to compile the patterns |
-| RE2 for the same | 7 ms a document for the set of patterns; 37 us for its filter by literals, which \
-leaves 12 of 71 behaviours; our words leave 7 and take 91 us |
+| RE2 for the same | 7 ms a document for the set of patterns; 37 us for its filter by literals, \
+which leaves 12 of 71 behaviours; our words leave 7 and take 91 us |
 | Aho-Corasick for the words as well | 77 us, as long as cutting the text into words |
 | Look for pieces of patterns only near the words | 225 us instead of 270 us, but it misses places |
 | FTS5 that merges only at the end, more memory, larger batches | no gain |
@@ -112,9 +112,8 @@ def told(profile: Iterable[tuple[str, float]]) -> list[str]:
     return [
         "## Where the time of a first import and of a check goes",
         "",
-        "CPU time for one skill, each part measured separately. Storing (rows, full-text indexes, "
-        "commits) and",
-        "passing data between the two processes are not in the table.",
+        "CPU time for one skill, each part measured separately. Storing (rows, full-text indexes,",
+        "commits) and passing data between the two processes are not in the table.",
         "",
         "| part | measured |",
         "|---|---:|",

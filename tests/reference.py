@@ -16,8 +16,8 @@ from registry import errors
 from registry.catalog.check import OTHER_RULES, all_codes
 from registry.cli import PROGRAM
 from registry.cli.app import COMMANDS, exit_status, root
-from registry.document.findings import CODES
 from registry.document.autofix import MENDABLE, TIDY_RULES
+from registry.document.findings import CODES
 from registry.document.rules import RULES
 from registry.document.security import SECURITY_RULES
 from registry.model import SECURITY_CODES
@@ -37,8 +37,10 @@ GROUPS: Final = {
     ),
     "change-skills": (
         "Change skills",
-        ("create", "update", "rename", "edit", "delete", "restore", "undo", "trash", "history")
-        + ("diff",),
+        (
+            *("create", "update", "rename", "edit", "delete"),
+            *("restore", "undo", "trash", "history", "diff"),
+        ),
     ),
     "check-skills": ("Check skills", ("check",)),
     "install-skills": ("Install, import and export", ("pull", "agents", "import", "export")),
@@ -49,6 +51,30 @@ GROUPS: Final = {
 """The pages of commands: file name, title, commands."""
 
 _MADE: Final = "`make docs` writes this page from the program."
+
+_FINDINGS: Final = """\
+# Findings
+
+For authors and users of skills: the meaning of every code that `skill-registry check` prints, an example,
+and the fix. `make docs` writes this page from the program.
+
+An *error* about format means that the skill can't be used. A security *error* means near-certain harm, a
+*warning* that a person should look, *info* a note. `check --select CODE` prints only one code. Findings
+marked *fixable* are among those that `check --fix` can repair.
+[Security promises](../explanation/security.md#what-check-looks-for) describes the security check."""
+
+_ERRORS: Final = """\
+# Error codes
+
+For programmers: every error of the Python API, with the code that tools, JSON and the web catalogue also
+return. `make docs` writes this page from the program.
+
+The code is stable. The groups `NotFound`, `Conflict`, `Invalid` and `Unavailable` are classes that you can
+catch; `Unavailable` means that the same request may work later. The last columns are the exit status of the
+command line and the message. Words in capitals are attributes of the error.
+
+| code | class | group | exit | message |
+|---|---|---|---:|---|"""
 
 
 def pages() -> Iterator[tuple[Path, str]]:
@@ -133,21 +159,7 @@ def findings() -> str:
         }
     for code, one in DESCRIBED.items():
         shown[code] = _described(code, one.severity, one.example, one.fix)
-    sections = [
-        "# Findings",
-        "",
-        "For authors and users of skills: the meaning of every code that `skill-registry check` "
-        "prints, an",
-        f"example, and the fix. {_MADE}",
-        "",
-        "An *error* about format means that the skill can't be used. A security *error* means "
-        "near-certain harm,",
-        "a *warning* that a person should look, *info* a note. "
-        "`check --select CODE` prints only one code.",
-        "Findings marked *fixable* are among those that `check --fix` can repair. "
-        "[Security promises](../explanation/security.md#what-check-looks-for)",
-        "describes how the security check works.",
-    ]
+    sections = [_FINDINGS]
     for title, chosen in (
         ("Security", codes & SECURITY_CODES),
         ("Format", codes - SECURITY_CODES - OTHER_RULES.keys()),
@@ -163,9 +175,7 @@ def _meanings(code: str) -> Mapping[str, str]:
     return {table[code].severity: table[code].meaning for table in tables if code in table}
 
 
-def _finding(
-    code: str, severity: str, message: str, fix: str | None, line: str, base: str
-) -> str:
+def _finding(code: str, severity: str, message: str, fix: str | None, line: str, base: str) -> str:
     example = _code(_plain(line.strip())) if line.strip() else ""
     said = _code(_plain(message.replace(base, "~/skills")))
     return _described(code, severity, example, _text(_plain(fix or "")), said)
@@ -217,21 +227,7 @@ def error_codes() -> str:
     )
     return "\n".join(
         [
-            "# Error codes",
-            "",
-            "For programmers: every error of the Python API, with the code that tools, JSON and the "
-            "web",
-            f"catalogue also return. {_MADE}",
-            "",
-            "The code is stable. The groups `NotFound`, `Conflict`, `Invalid` and `Unavailable` are "
-            "classes that",
-            "you can catch; `Unavailable` means that the same request may work later. The last "
-            "columns are the",
-            "exit status of the command line and the message. Words in capitals are attributes of "
-            "the error.",
-            "",
-            "| code | class | group | exit | message |",
-            "|---|---|---|---:|---|",
+            _ERRORS,
             *rows,
             "",
         ]

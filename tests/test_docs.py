@@ -3,6 +3,7 @@
 import re
 import shlex
 import sqlite3
+import warnings
 from contextlib import closing
 from dataclasses import fields
 
@@ -86,35 +87,45 @@ def commands(page):
                 yield line
 
 
+def unparsed(context):
+    """Return the arguments of a context that are left for a subcommand."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return [*context.protected_args, *context.args]
+
+
 @pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: str(page.relative_to(REPOSITORY)))
 def test_the_commands_of_a_page_are_those_of_the_program(page):
     for line in commands(page):
-        words = shlex.split(line)[1:]
-        context = root.make_context(PROGRAM, words, resilient_parsing=False)
-        command, rest = root, [*context.protected_args, *context.args]
-        while isinstance(command, click.Group) and rest:
-            name, command, rest = command.resolve_command(context, rest)
-            assert command is not None, line
-            if isinstance(command, click.Group) and command.invoke_without_command and not rest:
-                break
-            parsed = click.Context(command, parent=context, info_name=name)
+        command, context = root, None
+        rest, name = shlex.split(line)[1:], PROGRAM
+        while command is not None:
+            context = click.Context(command, parent=context, info_name=name)
             try:
-                command.parse_args(parsed, list(rest))
+                command.parse_args(context, rest)
             except click.UsageError as error:
                 pytest.fail(f"{line}: {error.message}")
-            context, rest = parsed, [*parsed.protected_args, *parsed.args]
+            rest = unparsed(context)
+            is_group = isinstance(command, click.Group) and rest
+            name, command, rest = (
+                command.resolve_command(context, rest) if is_group else (0, None, 0)
+            )
 
 
 def anchors(page):
     """Return the anchors of the headings of a page, as GitHub makes them."""
-    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    text = re.sub(
+        r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
     titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 @pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: str(page.relative_to(REPOSITORY)))
 def test_the_links_of_a_page_lead_somewhere(page):
-    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    text = re.sub(
+        r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
     for link in LINK.findall(re.sub(r"`[^`\n]*`", "", text)):
         if link.startswith(("http:", "https:")):
             continue

@@ -43,12 +43,16 @@ OTHER_RULES: Final[Mapping[str, Rule]] = {
     "link-inside": Rule("warning", "a link leads to something in the skill that is not a file"),
     "link-known": Rule("info", "a link leads to a skill of another source"),
     "link-loop": Rule("warning", "a link leads in a circle"),
-    "link-outside": Rule("warning", "a link leads out of the skill's folder, or out of all sources"),
+    "link-outside": Rule(
+        "warning", "a link leads out of the skill's folder, or out of all sources"
+    ),
     "name-look-alike": Rule("warning", "the name looks like that of a skill in another source"),
     "no-document": Rule("error", "the folder has no SKILL.md"),
     "path-collision": Rule("error", "two names are the same on a disk that ignores case"),
     "path-not-utf8": Rule("error", "the name of a file or folder is not UTF-8"),
-    "path-unsafe": Rule("error", "the name of a file or folder means another path on other systems"),
+    "path-unsafe": Rule(
+        "error", "the name of a file or folder means another path on other systems"
+    ),
     "second-document": Rule("warning", "the folder has two skill files"),
     "skill-too-large": Rule("error", "the files together are larger than `limits.skill_bytes`"),
     "source-unreadable": Rule("error", "the folder of a source is missing or can't be read"),

@@ -1,4 +1,4 @@
-"""Front matter in the terms of others: dialects that packages add (docs/python.md, "Plug in a dialect of front matter").
+"""Dialects of front matter that packages add (docs/python.md).
 
 A package names its dialects by entry points of the group `GROUP`. One is loaded where the settings
 name it, and not before: looking through what is installed takes longer than a listing.

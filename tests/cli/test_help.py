@@ -7,7 +7,6 @@ from registry.cli.app import COMMANDS, root
 from tests.reference import GROUPS, helps, pages
 
 
-
 def commands(group=root, path=()):
     for name in group.list_commands(click.Context(group)):
         command = group.get_command(click.Context(group), name)
