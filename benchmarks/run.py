@@ -300,10 +300,11 @@ times.
 """
 FLOORS = """\
 Floors: *first import*: read, sha256, libyaml and insert with FTS5, each measured separately,
-summed; *check*: the first three of these; *sync*: one scandir and stat of all files; *list*: one raw select
-of the same columns; *whole process*: `python -c "import sqlite3, click"`; *over HTTP*: an echo tool
-on the same SDK, with as many clients. All clients share one process, and two cores with the server:
-with twenty clients the figure shows the amount of work, not how long one client waits."""
+summed; *check*: the first three of these; *sync*: one scandir and stat of all files; *list*: one
+raw select of the same columns; *whole process*: `python -c "import sqlite3, click"`; *over HTTP*:
+an echo tool on the same SDK, with as many clients. All clients share one process, and two cores
+with the server: with twenty clients the figure shows the amount of work, not how long one client
+waits."""
 JUDGED = """\
 Questions with judgments, if a right skill is in this catalogue.
 [Search evaluation](search-evaluation.md) has the figures of the whole collection."""

@@ -50,8 +50,6 @@ __all__ = [
     "DatabaseTooOld",
     "DatabaseUnreachable",
     "Diagnostic",
-    "DialectNotFound",
-    "DialectUnusable",
     "ExportRefused",
     "FileChanging",
     "FileNotFoundInSkill",

@@ -462,7 +462,7 @@ class SkillRegistry:
         Copies of the skill keep their name. Raises `InvalidName`, `SkillExists`,
         `SkillChangedOnDisk`, `ChangeRefused`, and as `get`.
         """
-        from registry.changes.rename import rename_skill
+        from registry.changes.update import rename_skill
 
         return rename_skill(self.core, self._stored(name), new_name, if_hash=if_hash)
 
@@ -852,7 +852,7 @@ class SkillRegistry:
         from registry.db.read.corruption import find_corruption, hash_mismatches
 
         found = [*self.core.backend.check(), *foreign_changes(self.core)]
-        # `unfit` looks at texts and bytes, and a sync can store those again.
+        # `hash_mismatches` looks at texts and bytes, and a sync can store those again.
         rest = None if found else find_corruption(self.core.reader, {"contents", "documents"})
         found += [rest] if rest else []
         limits = self.core.settings.limits

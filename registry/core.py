@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import Final, Protocol, Self
 
 from registry.db.interface import Backend, Reader, State, Writer
 from registry.db.open import open_backend
@@ -20,9 +20,6 @@ from registry.errors import (
 )
 from registry.settings import Settings
 from registry.text import masked
-
-if TYPE_CHECKING:
-    from registry.document.dialects import Dialects
 
 UNEXPECTED: Final = (
     ArithmeticError,
@@ -51,7 +48,6 @@ class _Shared:
     closed: bool = False
     told_empty: bool = False
     followers: set[Follower] = field(default_factory=set)
-    dialects: "Dialects | None" = None
 
 
 class Core:
@@ -114,21 +110,6 @@ class Core:
             self._shared.writer.close()
 
     @property
-    def dialects(self) -> "Dialects":
-        """The dialects of front matter that the settings name; loaded when first needed.
-
-        Raises `DialectNotFound`, `DialectUnusable`.
-        """
-        shared = self._shared
-        if shared.dialects is None:
-            if not self.settings.dialects:
-                return ()
-            from registry.document.dialects import load_dialects
-
-            shared.dialects = load_dialects(self.settings.dialects)
-        return shared.dialects
-
-    @property
     def followers(self) -> set[Follower]:
         """What is ended when it is closed."""
         return self._shared.followers
@@ -167,9 +148,6 @@ class Core:
         """The writing lane, opened (and the database created) when first needed."""
         shared = self._shared
         if shared.writer is None:
-            # What is written is read again, by then with the dialects: they are there, or nothing
-            # is begun.
-            _ = self.dialects
             if self.reader.empty:
                 self.create_database()
             shared.writer = self.backend.open_writer()

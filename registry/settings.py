@@ -64,8 +64,7 @@ class Settings:
     bytes of supporting files in the database; ``host``: what this machine is called on a server
     that several share, by default its network name; ``tool_description_chars``: how long a tool's
     description may get that lists the skills there are; ``strict``: whether MCP's ``skills/list``
-    keeps to the types that strict clients hold front matter to; ``dialects``: which of those that
-    packages add are read, in the order in which they are asked (`document.dialects`);
+    keeps to the types that strict clients hold front matter to;
     ``source_kinds``: which kinds of remote sources that packages add are known
     (`remotes.kinds`); ``hosts``: what stands before ``owner/repo`` by its short name.
     """
@@ -76,7 +75,6 @@ class Settings:
     host: str | None = None
     tool_description_chars: int = 15_000
     strict: bool = True
-    dialects: tuple[str, ...] = ()
     source_kinds: tuple[str, ...] = ()
     hosts: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)

@@ -85,16 +85,6 @@ DESCRIBED: Final = {
         "An editor writes SKILL.md again and again while `check` reads it.",
         "Run `check` again when the other program has finished.",
     ),
-    "dialect-failed": Described(
-        "warning",
-        "A package of the setting `dialects` raised an exception for this skill.",
-        "Report the message to the authors of the package.",
-    ),
-    "dialect-read": Described(
-        "info",
-        "A package of the setting `dialects` filled in `description`.",
-        "Write the key in the front matter if other programs have to read it.",
-    ),
     "link-known": Described(
         "info",
         "`~/.claude/skills/tea` is a link to `~/.agents/skills/tea`, which is also in a source.",

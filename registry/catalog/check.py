@@ -29,7 +29,7 @@ from registry.document.rules import RULES
 from registry.document.security import MAX_SKILL_BYTES, SECURITY_RULES
 from registry.errors import FindingUnknown, FolderMissing, SkillNotFound, SourceInvalid
 from registry.model import DOCUMENT_NAMES, Diagnostic, Source, Value
-from registry.sync.reading import Recent, hash_files, is_current, mark_of, read_folder, tree_hash
+from registry.sync.reading import Recent, hash_files, is_current, read_folder, tree_hash
 from registry.sync.sources import check_own, is_here, own_sources, walk_of
 from registry.text import is_path
 
@@ -125,8 +125,6 @@ class Examiner:
     def __init__(self, core: Core, root: str, source: Source | None) -> None:
         self._root = root
         self._limits = core.settings.limits
-        self._dialects = core.dialects
-        self._mark = mark_of(core.dialects)
         self._recent = Recent()
         self._known: Iterator[StoredFindings] = iter(())
         if source is not None and not core.host and is_ours_alone(core.backend.path):
@@ -138,9 +136,7 @@ class Examiner:
         known = self._known_of(found)
         if known is not None and (examined := self._again(found, known)) is not None:
             return examined
-        reading = read_folder(
-            self._root, found, self._limits, {}, dialects=self._dialects, recent=self._recent
-        )
+        reading = read_folder(self._root, found, self._limits, {}, recent=self._recent)
         data, document = reading.data, reading.document
         if data is None or document is None:
             return Examined(found.name, reading.findings)
@@ -153,7 +149,7 @@ class Examiner:
         while self._next is not None and self._next.position < here:
             self._next = next(self._known, None)
         known = self._next
-        if known is None or known.position != here or not is_current(known.fingerprint, self._mark):
+        if known is None or known.position != here or not is_current(known.fingerprint):
             return None
         told = [one for one in known.findings if one.code in WALK_CODES]
         if sorted(told, key=_KEY) != sorted(found.problems, key=_KEY):
@@ -169,7 +165,7 @@ class Examiner:
             return None
         tidy: Iterable[Diagnostic] = ()
         if is_perhaps_untidy(hashed.data):
-            document = parse_document(hashed.data, folder_name=found.name, dialects=self._dialects)
+            document = parse_document(hashed.data, folder_name=found.name)
             tidy = untidy(hashed.data, document)
         elif known.front_matter is not None:
             tidy = untidy_tags(json.loads(known.front_matter), known.tags.split("\n"))

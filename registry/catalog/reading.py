@@ -137,7 +137,7 @@ def document_now(core: Core, current: CurrentSkill) -> Document:
     from registry.document.parse import parse_document
 
     name = os.path.basename(current.stored.path)
-    return parse_document(read_bytes(core, current), folder_name=name, dialects=core.dialects)
+    return parse_document(read_bytes(core, current), folder_name=name)
 
 
 def detail(core: Core, stored: StoredSkill) -> SkillDetail:

@@ -213,7 +213,7 @@ def _read(context: ChangeContext, entry: JournalEntry) -> Reading | None:
         recent.note_stored(stored_hashes(core.reader, entry.source_id, entry.folder))
     # Stored with the version: who is killed after that leaves none that others can't read.
     kept = core.settings.store_files
-    read = partial(read_folder, with_contents=kept, dialects=core.dialects, recent=recent)
+    read = partial(read_folder, with_contents=kept, recent=recent)
     return read(entry.root, found, limits, {})
 
 

@@ -16,7 +16,7 @@ from registry.changes.commit import (
 from registry.changes.create import stored_after
 from registry.changes.state import META, ChangeContext, open_place
 from registry.changes.trashed import NOTED, Trashed, list_trash, note_of
-from registry.changes.update import base_of, compare, not_as_stored
+from registry.changes.update import base_of, compare, not_as_stored, refuse_nested
 from registry.core import Core
 from registry.db.read.journal import JournalEntry, Kind
 from registry.db.read.skills import StoredSkill, places_of_name, same_name
@@ -25,7 +25,6 @@ from registry.disk.atomic import Place, digest_of, exists, make_folder, remove_t
 from registry.disk.links import is_dangling
 from registry.disk.paths import ROOT, join
 from registry.disk.swap import TREE
-from registry.disk.walk import Walk
 from registry.errors import ChangeRefused, SkillExists
 from registry.sync.sources import own_sources
 
@@ -184,19 +183,6 @@ def empty_trash(core: Core, chosen: Sequence[Trashed] | None = None) -> int:
 
 def _source_ids(core: Core) -> dict[str, int]:
     return {source.name: source.id for source in own_sources(core)}
-
-
-def refuse_nested(context: ChangeContext, base: StoredSkill) -> None:
-    """Raise `ChangeRefused` for a folder that holds other skills, or another source."""
-    walk = Walk(base.root, context.core.settings.limits, context.roots)
-    found = {one.folder for one in walk.below(base.folder) if one.is_skill}
-    if nested := sorted(found - {base.folder}):
-        reason = f"it holds other skills: {', '.join(nested[:5])}"
-        raise ChangeRefused(path=base.path, reason=reason)
-    # The walk leaves these out: their skills are another source's.
-    for root in context.roots:
-        if root.startswith(f"{base.path}/"):
-            raise ChangeRefused(path=base.path, reason=f"it holds another source: {root}")
 
 
 def _write_note(context: ChangeContext, trashed: Trashed) -> None:

@@ -12,11 +12,10 @@ from registry.catalog.reading import CurrentSkill
 from registry.changes import trash
 from registry.changes.commit import Which
 from registry.changes.history import History
-from registry.changes.rename import move
 from registry.changes.signer import Signer
 from registry.changes.state import StateFolder, new_numbers
 from registry.changes.trashed import Trashed, list_trash
-from registry.changes.update import Edits
+from registry.changes.update import Edits, move
 from registry.core import Core
 from registry.db.read.history import (
     GROUP_DIGITS,

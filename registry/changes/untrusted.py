@@ -55,6 +55,4 @@ def _read(core: Core, files: Mapping[str, bytes], executable: Collection[str]) -
                 write_below(tree, path, data, 0o755 if path in executable else 0o644)
         folder = Walk(os.path.realpath(root), core.settings.limits, ()).one(_FOLDER)
         assert folder is not None  # noqa: S101  # it was just made
-        return read_folder(
-            os.path.realpath(root), folder, core.settings.limits, {}, dialects=core.dialects
-        )
+        return read_folder(os.path.realpath(root), folder, core.settings.limits, {})

@@ -1,9 +1,10 @@
-"""Update a skill: edit its document or files, compared with what the change is based on."""
+"""Update or rename a skill, compared with what the change is based on."""
 
 import errno
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from stat import S_ISLNK, S_ISREG
 from types import MappingProxyType
 from typing import Any, Final
@@ -13,16 +14,17 @@ from registry.changes.commit import (
     Which,
     change_together,
     commit,
+    commit_together,
     new_entry,
     new_operation,
     under_lock,
     with_copies,
 )
 from registry.changes.create import detail_after, stored_after
-from registry.changes.state import ChangeContext, open_place
+from registry.changes.state import ChangeContext, new_numbers, open_place
 from registry.core import Core
 from registry.db.read.journal import JournalEntry, Kind
-from registry.db.read.skills import StoredSkill
+from registry.db.read.skills import StoredSkill, folder_of_name
 from registry.disk.atomic import (
     Place,
     copy_tree,
@@ -38,8 +40,19 @@ from registry.disk.paths import ROOT, join
 from registry.disk.swap import TREE
 from registry.disk.walk import Walk
 from registry.document.edit import EditImpossible, edit_document
-from registry.errors import ChangeRefused, NotUtf8, RegistryError, SkillChangedOnDisk, SkillMissing
+from registry.document.names import check_new_name
+from registry.errors import (
+    ChangeRefused,
+    FolderPulled,
+    InvalidName,
+    NotUtf8,
+    RegistryError,
+    SkillChangedOnDisk,
+    SkillExists,
+    SkillMissing,
+)
 from registry.model import Parameter, SkillDetail
+from registry.sync.installed import LOCK, lock_of
 from registry.sync.reading import whole_hash
 from registry.sync.sources import check_own
 
@@ -286,3 +299,90 @@ def _with(mode: int, executable: bool | None) -> int:  # three states of one fil
     if executable is None:
         return mode
     return mode | 0o111 if executable else mode & ~0o111
+
+
+def refuse_nested(context: ChangeContext, base: StoredSkill) -> None:
+    """Raise `ChangeRefused` for a folder that holds other skills, or another source."""
+    walk = Walk(base.root, context.core.settings.limits, context.roots)
+    found = {one.folder for one in walk.below(base.folder) if one.is_skill}
+    if nested := sorted(found - {base.folder}):
+        reason = f"it holds other skills: {', '.join(nested[:5])}"
+        raise ChangeRefused(path=base.path, reason=reason)
+    # The walk leaves these out: their skills are another source's.
+    for root in context.roots:
+        if root.startswith(f"{base.path}/"):
+            raise ChangeRefused(path=base.path, reason=f"it holds another source: {root}")
+
+
+def rename_skill(
+    core: Core, stored: StoredSkill, name: str, *, if_hash: str | None = None
+) -> SkillDetail:
+    """Give a skill another name and the folder of that name; see `SkillRegistry.rename`."""
+    reason = check_new_name(name)
+    if reason is not None:
+        raise InvalidName(name=name, reason=reason)
+    check_own(core, stored.skill.source, stored.host, stored.root)
+    base = base_of(core, stored, if_hash, force=False)
+    if base.folder == ROOT:
+        reason = "the skill is the root of its source; rename that folder and sync it again"
+        raise ChangeRefused(path=base.path, reason=reason)
+    _refuse_pulled(base, name)
+    taken = folder_of_name(core.reader, base.source_id, name)
+    if taken not in {None, base.folder}:
+        raise SkillExists(name=name, path=join(base.root, taken or ""))
+    data = read_document(core, base, base.document)
+    if digest(data) != base.skill.content_hash:
+        raise SkillChangedOnDisk(name=base.skill.ref, path=base.path)
+    above, slash, last = base.folder.rpartition("/")
+    try:
+        changed = edit_document(data.decode(), name=name, folder_name=last).encode()
+    except UnicodeDecodeError as error:
+        raise NotUtf8(path=base.path, offset=error.start) from None
+    except EditImpossible as error:
+        raise ChangeRefused(path=base.path, reason=str(error)) from error
+    edits = {} if changed == data else {base.document or "SKILL.md": changed}
+    if last == name:
+        return detail_after(core, update_files(core, base, edits) if edits else base)
+    return detail_after(core, move(core, base, f"{above}{slash}{name}", edits))
+
+
+def _refuse_pulled(base: StoredSkill, name: str) -> None:
+    """Raise `FolderPulled` for a folder that a lock lists: links lead to it, and pulls go there."""
+    folder = os.path.basename(base.folder)
+    lock = None if folder == name else lock_of(base.path)
+    if lock is not None:
+        reason = f"it was pulled, and {join(lock, LOCK)} lists it by this name"
+        raise FolderPulled(path=base.path, reason=reason, lock=lock, folder=folder)
+
+
+def move(core: Core, base: StoredSkill, folder: str, edits: Edits) -> StoredSkill:
+    """Move a skill to another folder of its source and write some of its files, all or nothing.
+
+    The skill keeps its history and its ``created_at``. Raises `SkillExists` if something is at
+    ``folder``, `SkillChangedOnDisk`, `ChangeRefused` for a folder that holds other skills, and as
+    `commit_together`.
+    """
+    check_path(folder)
+
+    def change(context: ChangeContext) -> StoredSkill | None:
+        if exists(context.root, folder):
+            raise SkillExists(name=base.skill.name, path=join(base.root, folder))
+        refuse_nested(context, base)
+        first, second = new_numbers(2)
+        staged = stage_folder(context, base, edits, base, {}, first)
+        created_at = base.skill.created_at
+        made = replace(
+            staged,
+            kind="create together",
+            folder=folder,
+            target=folder,
+            base=None,
+            uid=base.uid,
+            created_at=created_at,
+        )
+        with new_operation(context, second):
+            gone = new_entry(context, second, "delete together", base.folder, base=staged.base)
+        ref = base.skill.ref
+        return commit_together([(context, made), (context, gone)], [ref, ref])[0]
+
+    return stored_after(under_lock(core, base.source_id, change), folder)

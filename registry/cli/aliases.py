@@ -17,7 +17,7 @@ _TAKE: Final = "'pull' NAME --agent X, 'import' FILE for an archive, or 'sync FO
 _SYNC: Final = "'sync', which brings every skill up to date with its folder"
 _SHOW: Final = "'show' NAME for a skill, or 'db info' for the database"
 
-MEANT: Final[Mapping[str, Mapping[str, str]]] = {
+SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "": {
         **dict.fromkeys(("remove", "del", "uninstall"), _DELETE),
         **dict.fromkeys(("install", "fetch", "download"), _TAKE),
@@ -67,4 +67,4 @@ MEANT: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "tools": {"run": "'tools call'"},
 }
-"""By group (empty: the program) and word."""
+"""What to suggest for a word that is no command, by group (empty: the program) and word."""

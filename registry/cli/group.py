@@ -81,9 +81,11 @@ class Group(_WithExamples, Listing):
         if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
             from difflib import get_close_matches
 
-            from registry.cli.aliases import MEANT
+            from registry.cli.aliases import SUGGESTIONS
 
-            meant = MEANT.get("" if ctx.parent is None else ctx.info_name or "", {}).get(name, "")
+            meant = SUGGESTIONS.get("" if ctx.parent is None else ctx.info_name or "", {}).get(
+                name, ""
+            )
             if not meant and (near := get_close_matches(name, known, n=1)):
                 meant = repr(near[0])
             hint = f" Did you mean {meant}{'.' if '?' in meant else '?'}" if meant else ""

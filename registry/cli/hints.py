@@ -204,10 +204,6 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
         "Make it yours alone (chmod 600, of a folder 700), or move it away: then a new one is "
         "made, and what was signed with the old one is left alone."
     ),
-    errors.DialectNotFound: (
-        "Install the package that has it, or take it out of the settings: dialects."
-    ),
-    errors.DialectUnusable: "Correct its package, or take it out of the settings: dialects.",
     errors.AddressInvalid: _at_skill,
     errors.RemoteInvalid: _at_skill,
     errors.RemoteUnreachable: _at_skill,

@@ -530,7 +530,7 @@ class Backend(ABC):
 
     @abstractmethod
     def mark_unchanged(
-        self, source_ids: Sequence[int], now: str, stamps: StatUpdates = NO_UPDATES
+        self, source_ids: Sequence[int], now: str, updates: StatUpdates = NO_UPDATES
     ) -> None:
         """Write ``now`` as the last sync of sources in which there is nothing new."""
 

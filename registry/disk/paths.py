@@ -14,6 +14,9 @@ ROOT = "."
 IGNORED = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"})
 """Folders that hold no skills and belong to none (guide for clients: skip `.git` and the like)."""
 
+ARCHIVES: Final = (".zip", ".tar", ".tar.gz", ".tgz", ".skill")
+"""How the names of archives end."""
+
 STATE_SUFFIX = ".skill-registry"
 """Ending of the registry's own state folders, which other programs and we never scan."""
 

@@ -106,9 +106,6 @@ CODES: Final[Mapping[str, Rule]] = {
     "value-shape": Rule("warning", "a key has a value of a shape that can't be read"),
     "date-unreadable": Rule("info", "a date that can't be read"),
     "tags-over-limit": Rule("warning", "more tags, or longer ones, than are kept"),
-    # What a dialect of a package makes of them.
-    "dialect-read": Rule("info", "a dialect of a package read what others may not know"),
-    "dialect-failed": Rule("warning", "a dialect of a package failed"),
 }
 """All codes of `parse_document`; documentation is made from this table."""
 

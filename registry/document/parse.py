@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from registry.document.dates import parse_date
-from registry.document.dialects import Dialects, fill
 from registry.document.fields import normalise
 from registry.document.findings import finding, printable
 from registry.document.frontmatter import Split, ends_early, split, split_loosely
@@ -24,12 +23,11 @@ _BINARY_SHARE: Final = 10
 """One NUL in so many characters is more than a slip of an editor."""
 
 
-def parse_document(data: bytes, *, folder_name: str, dialects: Dialects = ()) -> Document:
+def parse_document(data: bytes, *, folder_name: str) -> Document:
     """Read the bytes of a skill file; what is wrong with them are diagnostics, never an error.
 
-    ``folder_name`` is the name where the file has none; ``dialects`` are asked for what its front
-    matter does not say in our terms. A file that can't be used has a diagnostic of severity
-    ``error``, and as much of its name and description as could be read.
+    ``folder_name`` is the name if the file has none. A file that can't be used has a diagnostic
+    of severity ``error``, and as much of its name and description as could be read.
     """
     try:
         text = data.decode("utf-8")
@@ -37,19 +35,19 @@ def parse_document(data: bytes, *, folder_name: str, dialects: Dialects = ()) ->
         line = data.count(b"\n", 0, error.start) + 1
         message = f"the file is not UTF-8: byte {error.start} is 0x{data[error.start]:02x}"
         found = finding("not-utf8", message, line, "save the file with the encoding UTF-8")
-        rest = _parse(data.decode("utf-8", "replace"), folder_name, dialects)
+        rest = _parse(data.decode("utf-8", "replace"), folder_name)
         return replace(rest, diagnostics=(found, *rest.diagnostics))
-    return _parse(text, folder_name, dialects)
+    return _parse(text, folder_name)
 
 
-def parse_text(text: str, *, folder_name: str, dialects: Dialects = ()) -> Document:
+def parse_text(text: str, *, folder_name: str) -> Document:
     """Read the text of a skill file, as `parse_document` does."""
     if not text.isascii():
         text = SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
-    return _parse(text, folder_name, dialects)
+    return _parse(text, folder_name)
 
 
-def _parse(text: str, folder_name: str, dialects: Dialects) -> Document:
+def _parse(text: str, folder_name: str) -> Document:
     findings: list[Diagnostic] = []
     text = _clean(text, findings)
     if not text.strip():
@@ -70,8 +68,6 @@ def _parse(text: str, folder_name: str, dialects: Dialects) -> Document:
     findings += reading.findings
     fields, unread = normalise(reading)
     findings += unread
-    if dialects and reading.values:
-        findings += fill(fields, reading, folder_name, dialects)
     if parts.front is None:
         message = "the file has no front matter; name and description are taken from elsewhere"
         fix = "begin the file with `---`, `name:`, `description:` and `---`"

@@ -134,30 +134,6 @@ class ToolsetNotFound(NotFound):
     known: Sequence[str]
 
 
-class DialectNotFound(NotFound):
-    """The settings name a dialect that no package has: ``name``, ``similar``, ``known``."""
-
-    sentence = "No dialect named {name:q} is installed."
-
-    name: str
-    similar: Sequence[str]
-    known: Sequence[str]
-
-    def _details(self) -> str:
-        if self.facts["similar"] or not self.facts["known"]:
-            return ""
-        return self.fill(" Installed: {known:list}.")
-
-
-class DialectUnusable(Invalid):
-    """A dialect that the settings name can't be loaded: ``name``, ``reason``."""
-
-    sentence = "The dialect {name:q} can't be used: {reason}."
-
-    name: str
-    reason: str
-
-
 class FindingUnknown(NotFound):
     """No finding has this code, or a code that begins like this: ``name``, ``similar``."""
 

@@ -35,7 +35,7 @@ from registry.remotes.address import Address
 from registry.remotes.discovery import by_skill, wanted_files
 from registry.remotes.kinds import open_remote
 from registry.remotes.snapshot import Blob, Bounds, Snapshot
-from registry.remotes.sources import address_of, kind_of
+from registry.remotes.sources import address_of, check_exists, kind_of
 from registry.remotes.unpacking import BadArchive, Room, strictly, unpack, wrapping
 from registry.settings import Limits
 from registry.sync.sources import check_writable, target_source
@@ -74,7 +74,7 @@ def import_archive(
     home = target_source(core, source)
     files, executable = read_archive(path, core.settings.limits)
     document = next(one for one in DOCUMENT_NAMES if one in files)
-    parsed = parse_document(files[document], folder_name=name or "", dialects=core.dialects)
+    parsed = parse_document(files[document], folder_name=name or "")
     if not parsed.usable:
         raise SkillInvalid(name=path, problems=parsed.diagnostics)
     folder = name or parsed.name
@@ -160,8 +160,7 @@ def import_skills(
     `ArchiveRefused`, `AddressInvalid`, `RemoteProblem`, and what `SkillRegistry.create` raises.
     """
     address = address_of(core, list_sources(core.reader, counted=False), target)
-    if address is None and not os.path.lexists(os.path.expanduser(target)):
-        raise ArchiveRefused(path=target, reason="there is no such file")
+    _check_there(target, address)
     home = target_source(core, source)
     check_writable(home)
     if address is None or os.path.isfile(os.path.expanduser(target)):
@@ -175,7 +174,7 @@ def import_skills(
         raise ArchiveRefused(path=target, reason="it is no archive, and no address of one")
     remote = _remote_of(address, skills)
     with _opened(core, remote) as tree:
-        found = _found_skills(core, tree, remote, target, every=every or bool(skills), name=name)
+        found = _found_skills(tree, remote, target, every=every or bool(skills), name=name)
     taken: set[str] = set()
     for one in found:
         _check(core, home, one)
@@ -189,6 +188,13 @@ def import_skills(
         create_files(core, home, one.folder, one.name, one.files, one.executable) for one in found
     ]
     return [detail_after(core, one) for one in made]
+
+
+def _check_there(target: str, address: Address | None) -> None:
+    if address is not None:
+        check_exists(address)
+    elif not os.path.lexists(os.path.expanduser(target)):
+        raise ArchiveRefused(path=target, reason="there is no such file")
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +225,7 @@ def offered_at(core: Core, target: str) -> list[OfferedSkill]:
     with _opened(core, remote) as tree:
         wanted, _ = wanted_files(tree, remote, Bounds())
         for folder, files, executable in _read(tree, wanted):
-            parsed = _parsed(core, _document(files), folder)
+            parsed = _parsed(_document(files), folder)
             held = is_quarantined(core, parsed.name, files, executable)
             facts = parsed.description, parsed.version, folder, parsed.usable, held
             found.append(OfferedSkill(parsed.name, *facts))
@@ -237,9 +243,9 @@ def _opened(core: Core, remote: Remote) -> Iterator[Snapshot]:
         yield tree
 
 
-def _parsed(core: Core, data: bytes, folder: str) -> Document:
+def _parsed(data: bytes, folder: str) -> Document:
     name = "" if folder == ROOT else os.path.basename(folder)
-    return parse_document(data, folder_name=name, dialects=core.dialects)
+    return parse_document(data, folder_name=name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +265,7 @@ def _remote_of(address: Address, skills: Sequence[str]) -> Remote:
 
 
 def _found_skills(
-    core: Core, tree: Snapshot, remote: Remote, target: str, *, every: bool, name: str | None
+    tree: Snapshot, remote: Remote, target: str, *, every: bool, name: str | None
 ) -> list[_Brought]:
     wanted, _notices = wanted_files(tree, remote, Bounds())
     skills = _without_copies(by_skill(wanted), wanted)
@@ -269,7 +275,7 @@ def _found_skills(
         raise UsageProblem(message="a name goes with a single skill")
     found = []
     for folder, files, runs in _read(tree, wanted):
-        parsed = _parsed(core, _document(files), folder)
+        parsed = _parsed(_document(files), folder)
         if not parsed.usable:
             raise SkillInvalid(name=folder, problems=parsed.diagnostics)
         found.append(_Brought(name or parsed.name, parsed.name, files, runs))

@@ -14,7 +14,7 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
-from registry.disk.paths import check_path
+from registry.disk.paths import ARCHIVES, check_path
 from registry.errors import AddressInvalid, RemoteInvalid
 from registry.settings import Settings
 from registry.text import without_secrets
@@ -24,8 +24,6 @@ HOSTS: Final[Mapping[str, str]] = {
     "gitlab": "https://gitlab.com/",
 }
 """What stands before the colon of ``github:owner/repo``; settings add others (``hosts``)."""
-
-ARCHIVES: Final = (".zip", ".tar", ".tar.gz", ".tgz", ".skill")
 
 MAX_ADDRESS: Final = 2000
 
@@ -135,9 +133,9 @@ def _parse(text: str, hosts: Mapping[str, str], kinds: Collection[str]) -> Addre
         return Address("git", text)
     file = os.path.abspath(os.path.expanduser(text))
     if os.path.isfile(file):  # what is no archive is a slip: no host is told of it
-        return Address("archive", f"file://{quote(file)}") if _is_archive(text) else None
+        return Address("archive", f"file://{quote(file)}") if is_archive(text) else None
     # An archive that is not there is a slip as well.
-    is_file = text.startswith((".", "~", "/")) or _is_archive(text)
+    is_file = text.startswith((".", "~", "/")) or is_archive(text)
     short = None if is_file else _SHORT.fullmatch(text)
     return None if short is None else replace(_of_short(hosts["github"], short), is_short=True)
 
@@ -168,7 +166,7 @@ def _of_web(text: str, scheme: str, inner: re.Match[str] | None) -> Address:
     except ValueError:
         raise AddressInvalid(address=text, reason=UNREADABLE) from None
     path = parts.path
-    if _is_archive(path):
+    if is_archive(path):
         return Address("archive", text)
     tree = _TREE.fullmatch(f"{scheme}://{parts.netloc}{path.rstrip('/')}")
     if tree and (tree["dash"] or parts.hostname == "github.com"):
@@ -194,7 +192,7 @@ def _path_of(url: str) -> str:
 
 def _of_file(text: str, path: str) -> Address:
     """Return an archive, or the repository that a path leads to or into."""
-    if _is_archive(path) and os.path.isfile(path):
+    if is_archive(path) and os.path.isfile(path):
         return Address("archive", text)
     part, above = "", path
     while above.strip("/"):
@@ -206,7 +204,13 @@ def _of_file(text: str, path: str) -> Address:
     return Address("git", text.rstrip("/"))
 
 
-def _is_archive(path: str) -> bool:
+def file_path_of(url: str) -> str | None:
+    """Return the path that a file: address means; None: it is another address."""
+    return _path_of(url) if url.startswith("file://") else None
+
+
+def is_archive(path: str) -> bool:
+    """Tell whether a path or address ends as those of archives do."""
     return path.lower().endswith(ARCHIVES)
 
 

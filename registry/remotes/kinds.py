@@ -29,7 +29,7 @@ from registry.errors import (
     SourceKindUnusable,
 )
 from registry.model import Remote
-from registry.remotes.address import ARCHIVES, check_file_host, redacted
+from registry.remotes.address import check_file_host, is_archive, redacted
 from registry.remotes.git import open_git
 from registry.remotes.snapshot import Blob, Bounds, Paths, Snapshot
 from registry.text import in_one_line
@@ -185,16 +185,16 @@ def detect_kind(url: str, bounds: Bounds) -> Kind:
     from registry.remotes.site import NEW, WELL_KNOWN, find_index
     from registry.remotes.unpacking import GZIP
 
-    def is_archive() -> bool:
+    def begins_as_archive() -> bool:
         start = client.begins(client.url, TAR_MAGIC + len("ustar"))
         magics = ((0, GZIP), (0, b"PK\x03\x04"), (TAR_MAGIC, b"ustar"))
         return any(start[at:].startswith(magic) for at, magic in magics)
 
     client = Client(url, bounds)
-    if urlsplit(client.url).path.lower().endswith(ARCHIVES):
+    if is_archive(urlsplit(client.url).path):
         return "archive"
     answers: dict[Kind, Callable[[], bool]] = {
-        "archive": is_archive,
+        "archive": begins_as_archive,
         "site": lambda: bool(find_index(client)),
         "hub": lambda: bool(page_of(client, find_base(client), 1)),
     }

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from importlib import import_module
@@ -13,6 +13,7 @@ from registry.catalog.resolve import resolve
 from registry.core import Core
 from registry.db.read.sources import list_sources
 from registry.errors import (
+    AddressInvalid,
     PinMoved,
     RegistryError,
     RemoteInvalid,
@@ -22,7 +23,7 @@ from registry.errors import (
     UsageProblem,
 )
 from registry.model import Remote, Scope, Source
-from registry.remotes.address import Address, normalize_url, read_address
+from registry.remotes.address import Address, file_path_of, is_archive, normalize_url, read_address
 from registry.remotes.snapshot import Bounds
 from registry.sync import sources as folders
 from registry.sync.plan import SyncOptions
@@ -62,28 +63,32 @@ def sync(  # noqa: C901  # targets that are addresses, then batches
     meant = [
         address_of(core, known, one) or one if isinstance(one, str) else one for one in targets
     ]
-    for target, address in zip(targets, meant, strict=True):
-        if isinstance(address, str):
-            chosen.append(address)
-            continue
-        if (source := _same(known, address)) is not None:
+    _check_targets(core, known, meant, scope=scope, name=name)
+    with ExitStack() as added:  # nothing stays registered if one of several can't be fetched
+        for target, address in zip(targets, meant, strict=True):
+            if isinstance(address, str):
+                chosen.append(address)
+                continue
+            if (source := _same(known, address)) is not None:
+                chosen.append(source.name)
+                continue
+            if options.dry_run:
+                message = f"{target} is no source yet, and what lies elsewhere has to be fetched"
+                raise UsageProblem(message=f"{message} first: sync it without --dry-run")
+            told("fetching", 0, None)
+            try:
+                source, got = _add(core, address, name=name, scope=scope, priority=0)
+            except SourceExists:
+                known = list_sources(core.reader, counted=False)
+                source = _same(known, address)
+                if source is None:
+                    raise
+            else:
+                added.callback(remove, core, source.name, with_tombstones=False)
+                fetched[source.path] = got
+                known, name = [*known, source], None
             chosen.append(source.name)
-            continue
-        if options.dry_run:
-            message = f"{target} is no source yet, and what lies elsewhere has to be fetched first"
-            raise UsageProblem(message=f"{message}: sync it without --dry-run")
-        told("fetching", 0, None)
-        try:
-            source, got = _add(core, address, name=name, scope=scope, priority=0)
-        except SourceExists:
-            known = list_sources(core.reader, counted=False)
-            source = _same(known, address)
-            if source is None:
-                raise
-        else:
-            fetched[source.path] = got
-            known, name = [*known, source], None
-        chosen.append(source.name)
+        added.pop_all()
     remotes = [
         one
         for one in known
@@ -116,6 +121,22 @@ def sync(  # noqa: C901  # targets that are addresses, then batches
                 report = stored(others, scope=scope, name=name)
     assert report is not None  # noqa: S101  # the last batch leaves nothing late
     return report
+
+
+def _check_targets(
+    core: Core,
+    known: Sequence[Source],
+    targets: Sequence[str | Address],
+    *,
+    scope: Scope | None,
+    name: str | None,
+) -> None:
+    """Raise what `sync` raises for a target that can't be a source, before any becomes one."""
+    if local := [one for one in targets if isinstance(one, str)]:
+        folders.choose(core, local, scope=scope, name=name, register=False)
+    for one in targets:
+        if isinstance(one, Address) and _same(known, one) is None:
+            check_exists(one)
 
 
 def _without(
@@ -287,12 +308,21 @@ def _is_behind(core: Core, source: Source, remote: Remote) -> bool:
         return tree is not None
 
 
+def check_exists(address: Address) -> None:
+    """Raise `AddressInvalid` for the address of a file or folder here that is missing."""
+    path = file_path_of(address.url)
+    if path is not None and not os.path.lexists(path):
+        kind = "file" if is_archive(path) else "folder"
+        raise AddressInvalid(address=address.url, reason=f"there is no such {kind}")
+
+
 def kind_of(address: Address, bounds: Bounds = Bounds()) -> str:  # noqa: B008  # a frozen value
     """Return the kind of an address; for an http address the server is asked.
 
     Raises `RemoteProblem`.
     """
     if address.kind != "web":
+        check_exists(address)
         return address.kind
     from registry.remotes.git import Git
     from registry.remotes.kinds import detect_kind
@@ -383,6 +413,8 @@ def _add(
     kind = kind_of(address)
     remote = Remote(kind, address.url, address.ref, address.part, address.only)
     telling = address.host if kind in {"site", "hub"} else address.telling
+    if kind == "archive" and file_path_of(address.url) is not None:
+        telling = "/" + os.path.basename(telling)  # the folder around it says nothing of it
     # What stores it takes a quarter of a second to import: the remote takes its time, too.
     Thread(target=import_module, args=("registry.sync.apply",)).start()
     with new_place(telling) as (draft, home):

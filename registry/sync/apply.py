@@ -47,7 +47,6 @@ from registry.sync.reading import (
     Recent,
     is_current,
     make_version,
-    mark_of,
     read_folder,
     read_new,
     security_errors,
@@ -95,7 +94,7 @@ class Store:
         self.live: list[int] = []
         self.published: set[int] = set()
         self._hidden: set[int] = set()
-        self._unfit = frozenset[int]().union(*(part.unfit for part in plan.sources))
+        self._mismatched = frozenset[int]().union(*(part.mismatched for part in plan.sources))
         first = [part for part in plan.sources if part.source.last_sync_at is None]
         self._first = [part.source.id for part in first]
         large = [part.source.id for part in first if len(part.new) > PART]
@@ -126,7 +125,7 @@ class Store:
         if first is not None:
             self.keep([one for v in batch if (one := v.columns["replaces"]) is not None])
         with self._writer.transaction(quiet=first is not None) as connection:
-            ids = stage(connection, batch, first=first, unfit=self._unfit)
+            ids = stage(connection, batch, first=first, mismatched=self._mismatched)
             if first is not None:  # what is done here is not done while all others wait
                 brand_new = (v.columns["replaces"] is None for v in batch)
                 record_revisions(connection, list(compress(ids, brand_new)))
@@ -302,7 +301,7 @@ def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Generator[NewVe
     read = partial(_read, core, Recent(), scan_ns, now)
     count = sum(len(part.new) for part in plan.sources)
     # What packages add to the rules is known to this process alone.
-    if count >= HELPED_FROM and not core.dialects:
+    if count >= HELPED_FROM:
         from registry.sync.helper import Piece, helping, share
 
         for_helper = partial(_task, core, scan_ns, now)
@@ -401,15 +400,12 @@ def read_version(
             *(*what, source_id, scan_ns, now),
             with_contents=with_contents,
             from_remote=from_remote,
-            dialects=core.dialects,
             recent=recent,
         )
-    read = partial(
-        read_folder, *what, with_contents=with_contents, dialects=core.dialects, recent=recent
-    )
+    read = partial(read_folder, *what, with_contents=with_contents, recent=recent)
     trusted: KnownHashes = {}
     told: Sequence[Diagnostic] = ()
-    if _were_looked_through(before, mark_of(core.dialects)):
+    if _were_looked_through(before):
         trusted, told = stored_file_hashes(core.reader, before.id), findings(core.reader, before.id)
     reading = read(trusted, told=told)
     if trusted and _is_other_topic(reading, before):
@@ -424,13 +420,13 @@ def read_version(
     return version
 
 
-def _were_looked_through(before: StoredSkill, mark: str) -> bool:
+def _were_looked_through(before: StoredSkill) -> bool:
     """Tell whether the files of a version were, by the rules of today, as their times prove.
 
     Those of a skill that can't be used are only hashed.
     """
     usable = before.skill.status in {"ok", "warning"}
-    return usable and not before.racy and is_current(before.fingerprint, mark)
+    return usable and not before.racy and is_current(before.fingerprint)
 
 
 def _is_held(core: Core, version: NewVersion, before: StoredSkill) -> bool:
@@ -471,6 +467,6 @@ def _batches(versions: Iterator[NewVersion]) -> Iterator[list[NewVersion]]:
 
 def _touch(writer: Writer, plan: Plan, scan_ns: int) -> None:
     touched = plan.touched
-    while (stamps := stamps_of(islice(touched, BATCH), scan_ns)).versions:
+    while (updates := stamps_of(islice(touched, BATCH), scan_ns)).versions:
         with writer.transaction() as connection:
-            update_stats(connection, stamps)
+            update_stats(connection, updates)

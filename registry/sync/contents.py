@@ -32,20 +32,20 @@ def store_contents(core: Core) -> None:
         return
     from registry.db.write.history import add_contents
 
-    unfit: frozenset[str] = frozenset()
+    mismatched: frozenset[str] = frozenset()
     if not core.host or is_admin(core.reader):
-        unfit = frozenset(mismatched_contents(core.reader, core.settings.limits))
-    found = _readable(core, unfit)
+        mismatched = frozenset(mismatched_contents(core.reader, core.settings.limits))
+    found = _readable(core, mismatched)
     while batch := list(islice(found, BATCH)):
         # Compressing and reading are done; only the insert holds up other writers.
         with core.writer.transaction() as connection:
-            add_contents(connection, batch, unfit)
+            add_contents(connection, batch, mismatched)
 
 
-def _readable(core: Core, unfit: Collection[str]) -> Iterator[Packed]:
+def _readable(core: Core, mismatched: Collection[str]) -> Iterator[Packed]:
     limit = core.settings.limits.skill_bytes
     done: set[str] = set()
-    missing = missing_contents(core.reader, core.host, unfit)
+    missing = missing_contents(core.reader, core.host, mismatched)
     for (root, folder), files in groupby(missing, key=itemgetter(1, 2)):
         if not is_here(core, core.host, root):
             continue

@@ -28,7 +28,7 @@ from registry.disk.walk import (
 )
 from registry.model import Diagnostic, Source
 from registry.settings import Limits
-from registry.sync.reading import MARK, content_now, hash_files, is_current, is_same, stamp
+from registry.sync.reading import content_now, hash_files, is_current, is_same, stamp
 from registry.sync.report import Fetched, Outcome, Progress, SourceReport
 
 PROGRESS_EVERY = 200
@@ -49,15 +49,14 @@ class SourcePlan:
 
     ``updates`` and ``touches`` map folders to the version they are about; a touch is a folder
     whose content is unchanged though stat says otherwise. ``rechecked`` are those of ``updates``
-    whose files are unchanged, and were read by other rules than those of today (``mark``).
-    ``unfit`` are versions whose stored text does not fit their hash, where that was looked for.
+    whose files are unchanged, and were read by other rules than those of today.
+    ``mismatched`` are versions whose stored text does not fit their hash, if that was checked.
     ``unread`` has, by version, the folder and the findings of skills that stay as they were since
     parts of them can't be read by now.
     """
 
     source: Source
     walk: Walk
-    mark: str
     outcome: Outcome = "ok"
     message: str | None = None
     kept: int = 0
@@ -68,7 +67,7 @@ class SourcePlan:
     touches: dict[str, int] = field(default_factory=dict)
     rechecked: set[str] = field(default_factory=set)
     unread: dict[int, tuple[str, list[Diagnostic]]] = field(default_factory=dict)
-    unfit: frozenset[int] = frozenset()
+    mismatched: frozenset[int] = frozenset()
     gone: list[int] = field(default_factory=list)
     gone_placeholders: list[int] = field(default_factory=list)
     unchanged: int = 0
@@ -147,18 +146,17 @@ def plan_source(
     roots: Sequence[str],
     limits: Limits,
     *,
-    mark: str,
     verify: bool,
     progress: Progress,
 ) -> SourcePlan:
     """Walk one source and compare it with the database. Nothing is written."""
-    plan = SourcePlan(source, Walk(source.path, limits, roots), mark)
+    plan = SourcePlan(source, Walk(source.path, limits, roots))
     if verify:
-        plan.unfit = frozenset(one.id for one in mismatched_texts(reader, limits, source.id))
+        plan.mismatched = frozenset(one.id for one in mismatched_texts(reader, limits, source.id))
     gone: list[StoredFingerprint] = []
     suspects: list[tuple[ScannedFolder, StoredFingerprint]] = []
     try:
-        for difference in compare(plan.walk, fingerprints(reader, source.id), mark, verify=verify):
+        for difference in compare(plan.walk, fingerprints(reader, source.id), verify=verify):
             _sort_in(plan, difference, suspects, gone)
             if plan.seen % PROGRESS_EVERY == 0:
                 progress(f"scanning {source.name}", plan.seen, None)
@@ -207,7 +205,6 @@ def _sort_in(
 def compare(
     scanned: Iterable[ScannedFolder],
     known: Iterable[StoredFingerprint],
-    mark: str = MARK,
     *,
     verify: bool,
 ) -> Iterator[Difference]:
@@ -226,7 +223,7 @@ def compare(
         if row is None or row.position > here:
             yield Difference(found, None)
             continue
-        trusted = row.fingerprint == stamp(found, mark) and not row.racy and not verify
+        trusted = row.fingerprint == stamp(found) and not row.racy and not verify
         yield Difference(found, row, trusted)
         row = next(rows, None)
     while row is not None:
@@ -242,7 +239,7 @@ def _examine(
         if found.is_skill or row.status != "no_document":
             plan.updates[found.folder] = row.id
         return
-    is_of_today = is_current(row.fingerprint, plan.mark)
+    is_of_today = is_current(row.fingerprint)
     if not is_of_today and not row.racy and is_same(row.fingerprint, found):
         plan.updates[found.folder] = row.id
         plan.rechecked.add(found.folder)
@@ -266,7 +263,7 @@ def _examine(
     same = same and modes == {path: facts[0] & 0o100 for path, (facts, _) in before.items()}
     codes = {finding.code for finding in stored} & WALK_CODES
     same = same and codes == {problem.code for problem in found.problems}
-    if same and is_of_today and row.id not in plan.unfit:
+    if same and is_of_today and row.id not in plan.mismatched:
         plan.count_unchanged(row)
         plan.touches[found.folder] = row.id
     else:
@@ -302,13 +299,13 @@ class Plan:
     """What those are by now, of sources that are not synced (source id, folder, notice)."""
 
     @property
-    def touched(self) -> Iterator[tuple[int, ScannedFolder, str]]:
-        """The versions whose content is unchanged, with their folders and the rules of reading."""
+    def touched(self) -> Iterator[tuple[int, ScannedFolder]]:
+        """The versions whose content is unchanged, with their folders."""
         for part in self.sources:
             for folder, version in part.touches.items():
                 found = part.look(folder)
                 if found is not None:
-                    yield version, found, part.mark
+                    yield version, found
 
     @property
     def is_idle(self) -> bool:
@@ -324,13 +321,10 @@ def make_plan(
     limits: Limits,
     options: SyncOptions,
     progress: Progress,
-    mark: str,
 ) -> Plan:
     """Scan the targets and decide what has to be done. Nothing is written."""
     parts = [
-        plan_source(
-            reader, source, roots, limits, mark=mark, verify=options.verify, progress=progress
-        )
+        plan_source(reader, source, roots, limits, verify=options.verify, progress=progress)
         for source in targets
     ]
     leaving = {part.source.id: removed_skills(reader, part.gone) for part in parts}

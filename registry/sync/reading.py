@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from stat import S_IXUSR
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from registry.db.interface import StatUpdates
 from registry.db.versions import NewVersion, Packed, dump, pack
@@ -13,7 +13,6 @@ from registry.disk.beneath import Folder
 from registry.disk.files import digest, open_home, read_inside, tree_digest
 from registry.disk.paths import called_on_disk, join, position
 from registry.disk.walk import FileStat, ScannedFolder, inaccessible, unreadable
-from registry.document.dialects import Dialects
 from registry.document.parse import parse_document
 from registry.document.rules import check_specification
 from registry.document.security import (
@@ -29,10 +28,6 @@ from registry.model import Diagnostic, Document, Severity, SkillFile, record
 from registry.settings import Limits
 from registry.text import name_key, utc_text
 
-if TYPE_CHECKING:
-    from registry.document.dialects import Dialects
-
-
 RULES: Final = "8"
 """The version of what is made of a folder's content: to be raised with every change of a rule.
 
@@ -40,27 +35,19 @@ The next sync then reads all skills again, those whose files did not change, too
 check believes nothing that is stored.
 """
 
-MARK: Final = f"{RULES}:"
-"""What stands before a fingerprint: by which rules, and with which dialects, a folder was read."""
-
 
 RACY_NS = 2_000_000_000
 """Timestamps this close to the scan's start may hide a later change of the same size."""
 
 
-def mark_of(dialects: "Dialects") -> str:
-    """Return the mark of a folder that is read with these dialects."""
-    return "+".join([RULES, *(f"{one.name}={one.version}" for one in dialects)]) + ":"
-
-
-def stamp(found: ScannedFolder, mark: str = MARK) -> str:
+def stamp(found: ScannedFolder) -> str:
     """Return the fingerprint of a folder as it is stored."""
-    return mark + found.fingerprint
+    return f"{RULES}:{found.fingerprint}"
 
 
-def is_current(stored: str, mark: str) -> bool:
+def is_current(stored: str) -> bool:
     """Tell whether a stored fingerprint was taken by the rules of today."""
-    return stored.startswith(mark)
+    return stored.startswith(f"{RULES}:")
 
 
 def is_same(stored: str, found: ScannedFolder) -> bool:
@@ -73,14 +60,14 @@ def is_racy(found: ScannedFolder, scan_ns: int) -> bool:
     return found.newest_ns >= scan_ns - RACY_NS
 
 
-def stamps_of(seen: Iterable[tuple[int, ScannedFolder, str]], scan_ns: int) -> StatUpdates:
-    """Return the stat facts of versions as their folders were seen, each with its mark."""
-    stamps = StatUpdates([], [])
-    for version, found, mark in seen:
-        stamps.versions.append((stamp(found, mark), int(is_racy(found, scan_ns)), version))
+def stamps_of(seen: Iterable[tuple[int, ScannedFolder]], scan_ns: int) -> StatUpdates:
+    """Return the stat facts of versions as their folders were seen."""
+    updates = StatUpdates([], [])
+    for version, found in seen:
+        updates.versions.append((stamp(found), int(is_racy(found, scan_ns)), version))
         for path, *facts, inode in found.files:
-            stamps.files.append((*facts, signed(inode), version, path))
-    return stamps
+            updates.files.append((*facts, signed(inode), version, path))
+    return updates
 
 
 def signed(inode: int) -> int:
@@ -266,7 +253,7 @@ class Reading:
 
     ``data`` is None where the document could not be read. ``unread`` are the findings about what
     the disk does not give out (no permission, input/output error): they prove nothing, so that what
-    was known before is kept. ``mark``: by which rules it was read.
+    was known before is kept.
     """
 
     found: ScannedFolder
@@ -276,7 +263,6 @@ class Reading:
     findings: tuple[Diagnostic, ...]
     unread: tuple[Diagnostic, ...] = ()
     contents: tuple[Packed, ...] = ()
-    mark: str = MARK
 
 
 def read_folder(
@@ -287,7 +273,6 @@ def read_folder(
     *,
     with_contents: bool = False,
     told: Sequence[Diagnostic] = (),
-    dialects: Dialects = (),
     recent: Recent | None = None,
 ) -> Reading:
     """Read one skill folder whole: hash its files, parse and check its document, check the others.
@@ -313,7 +298,7 @@ def read_folder(
     unread = [*found.unread, *unread]
     document = None
     if data is not None:
-        document = parse_document(data, folder_name=found.name, dialects=dialects)
+        document = parse_document(data, folder_name=found.name)
         if with_contents and document.text.encode() != data:
             packed.append(pack(digest(data), data))
         findings.extend(_placed(finding, found.document) for finding in document.diagnostics)
@@ -345,7 +330,7 @@ def read_folder(
             )
     findings.sort(key=lambda finding: finding.sort_key)
     facts = found, data, document, hashes, tuple(findings), tuple(unread), tuple(packed)
-    return Reading(*facts, mark=mark_of(dialects))
+    return Reading(*facts)
 
 
 def _check_once(
@@ -397,7 +382,7 @@ def make_version(
         "bytes": sum(file.size for file in found.files),
         "file_count": len(found.files),
         # What could not be read must look changed to the next sync.
-        "fingerprint": "" if reading.unread else stamp(found, reading.mark),
+        "fingerprint": "" if reading.unread else stamp(found),
         "racy": int(is_racy(found, scan_ns)),
         "status": _status(reading),
         "hidden": int(said.hidden),
@@ -450,13 +435,10 @@ def read_new(
     *,
     with_contents: bool,
     from_remote: bool,
-    dialects: Dialects = (),
     recent: Recent | None = None,
 ) -> NewVersion:
     """Read a folder of which nothing is stored. From a remote source it is held back for errors."""
-    reading = read_folder(
-        root, found, limits, {}, with_contents=with_contents, dialects=dialects, recent=recent
-    )
+    reading = read_folder(root, found, limits, {}, with_contents=with_contents, recent=recent)
     version = make_version(reading, source_id, scan_ns, now, None)
     version.columns["held"] = int(from_remote and bool(security_errors(version.findings)))
     return version

@@ -16,7 +16,7 @@ from registry.model import Scope, Source
 from registry.sync.contents import store_contents
 from registry.sync.installed import record_installed
 from registry.sync.plan import Plan, SyncOptions, make_plan
-from registry.sync.reading import mark_of, stamps_of
+from registry.sync.reading import stamps_of
 from registry.sync.report import Fetched, Moved, Progress, SyncReport
 from registry.sync.sources import choose, own_sources
 from registry.text import utc_now
@@ -80,8 +80,7 @@ def _plan(
     fetched: Mapping[str, Fetched],
 ) -> Plan:
     roots = sorted({source.path for source in [*own_sources(core), *chosen]})
-    limits, mark = core.settings.limits, mark_of(core.dialects)
-    plan = make_plan(core.reader, chosen, roots, limits, options, progress, mark)
+    plan = make_plan(core.reader, chosen, roots, core.settings.limits, options, progress)
     for part in plan.sources:
         if part.source.path in fetched:
             part.take(fetched[part.source.path])
@@ -153,9 +152,9 @@ def _carry_out(core: Core, plan: Plan, lock: SyncLock, progress: Progress) -> Sy
     # A first import that was cut off may have left nothing but to be shown.
     is_ok = all(part.outcome == "ok" and part.source.last_sync_at for part in plan.sources)
     if plan.is_idle and is_ok and touched <= MAX_TOUCHED:
-        stamps = stamps_of(plan.touched, lock.now_ns()) if touched else NO_UPDATES
+        stats = stamps_of(plan.touched, lock.now_ns()) if touched else NO_UPDATES
         ids = [part.source.id for part in plan.sources]
-        core.backend.mark_unchanged(ids, utc_now(), stamps)
+        core.backend.mark_unchanged(ids, utc_now(), stats)
         return report
     from registry.sync.apply import apply_plan
 

@@ -13,7 +13,7 @@ from registry.db.read.skills import places_of_name
 from registry.db.read.sources import count_below, is_admin, list_sources, roots, sources_and
 from registry.disk.agents import personal_folders, project_folders
 from registry.disk.links import real_path
-from registry.disk.paths import ROOT, STATE_SUFFIX, is_below
+from registry.disk.paths import ARCHIVES, ROOT, STATE_SUFFIX, is_below
 from registry.disk.walk import Walk
 from registry.errors import (
     AdminNeeded,
@@ -214,6 +214,8 @@ def choose(
         return [one for one in known if one.enabled and is_ours(core, one)]
     if name and len(targets) > 1:
         raise UsageProblem(message="--name goes with a single folder")
+    if register and targets[1:]:  # nothing is registered if one of them can't be
+        choose(core, targets, scope=scope, name=name, register=False)
     chosen: dict[str, Source] = {}
     for target in targets:
         source = _existing(known, target, host)
@@ -393,12 +395,14 @@ def check_name(name: str, known: Sequence[Source]) -> None:
 
 def _check_folder(target: str, path: str, known: Sequence[Source]) -> None:
     if not os.path.lexists(path):
-        if os.sep not in target and not target.startswith((".", "~")):
+        is_path = os.sep in target or target.startswith((".", "~"))
+        if not is_path and not target.lower().endswith(ARCHIVES):
             raise SourceNotFound(name=target, known=[source.name for source in known])
         folder, _, ref = path.partition("#")
+        kind = "file" if target.lower().endswith(ARCHIVES) else "folder"
         pinned = f"; to pin a repository: {PurePath(folder).as_uri()}#{ref}"
         hint = pinned if ref and os.path.isdir(folder) else ""
-        raise SourceInvalid(path=path, reason=f"there is no such folder{hint}")
+        raise SourceInvalid(path=path, reason=f"there is no such {kind}{hint}")
     if not os.path.isdir(path):
         raise SourceInvalid(path=path, reason="it is not a folder")
     try:

@@ -193,8 +193,8 @@ class BasicToolset(Toolset):
             return self._view.shows_folder(source, known)
         from registry.document.parse import parse_text
 
-        name, dialects = os.path.basename(folder), self._core.dialects
-        document = parse_text(text, folder_name=name, dialects=dialects)
+        name = os.path.basename(folder)
+        document = parse_text(text, folder_name=name)
         return self._view.admits(source, document)
 
     def _is_trusted(self, known: StoredSkill | None) -> bool:

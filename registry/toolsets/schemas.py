@@ -130,7 +130,7 @@ def strict_schema(schema: Json, *, optional: bool = False) -> Json:
     Bounds and defaults move into the description.
     """
     schema = _as_pairs(schema)
-    description = _told(schema, bounds=True)
+    description = _description(schema, bounds=True)
     done: Json = {"type": _types(schema)[0]}
     if "enum" in schema:
         done["enum"] = [*schema["enum"]]
@@ -166,7 +166,7 @@ def gemini_schema(schema: Json, *, optional: bool = False) -> Json:
         done["items"] = gemini_schema(schema["items"])
     if optional or "null" in _types(schema):
         done["nullable"] = True
-    return {**_type(schema), **_told(schema, bounds=False), **done}
+    return {**_type(schema), **_description(schema, bounds=False), **done}
 
 
 def given(schema: Json, sent: Any) -> Any:
@@ -202,7 +202,7 @@ def _type(schema: Json) -> Json:
     return {"type": _types(schema)[0]}
 
 
-def _told(schema: Json, *, bounds: bool) -> Json:
+def _description(schema: Json, *, bounds: bool) -> Json:
     """Return the description, with bounds and default that the shape can't express."""
     text = schema.get("description", "")
     notes = [

@@ -193,10 +193,10 @@ def page(
         visit = visit_of(request, now)
         if of_disk:
             return await state.run(_answer, handler, visit, None)
-        named = _named(now.instant if of_use else now.skills, visit)
+        named = _cache_key(now.instant if of_use else now.skills, visit)
         tag = None if of_use or visit.visitor.is_narrowed else named
         if tag is not None and is_known(request, tag):
-            return Response(status_code=304, headers=_kept_by_client(tag))
+            return Response(status_code=304, headers=_cache_headers(tag))
         key = named, takes_gzip(request)
         answer = state.answers.get(key)
         if answer is None:
@@ -204,7 +204,7 @@ def page(
             if answer.status_code == OK:
                 state.answers.put(key, answer)
         elif tag is None and is_known(request, _tag_of(answer)):
-            return Response(status_code=304, headers=_kept_by_client(_tag_of(answer)))
+            return Response(status_code=304, headers=_cache_headers(_tag_of(answer)))
         return answer
 
     return endpoint
@@ -216,12 +216,12 @@ def _answer(handler: Handler, visit: Visit, tag: str | None) -> Response:
         if not isinstance(content, Response):
             return _sent(visit, content, tag)
     except (RegistryError, *UNEXPECTED) as error:
-        shorter = _shorter(visit.request) if isinstance(error, errors.NotFound) else None
+        shorter = _without_slash(visit.request) if isinstance(error, errors.NotFound) else None
         return shorter or _sent(visit, refusal(error, visit), None)
     if content.status_code == OK and "etag" not in content.headers:
-        content.headers.update(_kept_by_client(tag or _digest(content.body)))
+        content.headers.update(_cache_headers(tag or _digest(content.body)))
         if tag is None and is_known(visit.request, _tag_of(content)):
-            return Response(status_code=304, headers=_kept_by_client(_tag_of(content)))
+            return Response(status_code=304, headers=_cache_headers(_tag_of(content)))
     return content
 
 
@@ -265,7 +265,7 @@ def failed(code: str, message: str) -> Callable[[Request, Exception], Response]:
 
     def answer(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
-        if status == NOT_FOUND and (shorter := _shorter(request)) is not None:
+        if status == NOT_FOUND and (shorter := _without_slash(request)) is not None:
             return shorter
         visit = visit_of(request)
         is_page = visit.as_json or "text/html" in request.headers.get("accept", "")
@@ -276,7 +276,7 @@ def failed(code: str, message: str) -> Callable[[Request, Exception], Response]:
     return answer
 
 
-def _shorter(request: Request) -> Response | None:
+def _without_slash(request: Request) -> Response | None:
     """Return a redirect to the address without its final slash, if it has one.
 
     It is relative, as a proxy may use another host or TLS.
@@ -328,7 +328,7 @@ def _sent(visit: Visit, content: PageContent, tag: str | None) -> Response:
         headers = {"cache-control": "no-store", **content.headers}
         return compressed(visit.request, body, kind, headers, content.status)
     tag = tag or _digest(body)
-    headers = {**_kept_by_client(tag), **content.headers}
+    headers = {**_cache_headers(tag), **content.headers}
     if is_known(visit.request, tag):
         return Response(status_code=304, headers=headers)
     return compressed(visit.request, body, kind, headers)
@@ -380,11 +380,11 @@ def _digest(body: bytes | memoryview) -> str:
     return hashlib.sha256(body).hexdigest()[:32]
 
 
-def _named(edition: str, visit: Visit) -> str:
+def _cache_key(edition: str, visit: Visit) -> str:
     """Return the cache key of a response: database version, day, visitor and URL."""
     said = f"{edition} {utc_now()[:10]} {visit.visitor} {visit.request.url}"
     return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def _kept_by_client(tag: str) -> dict[str, str]:
+def _cache_headers(tag: str) -> dict[str, str]:
     return {"etag": f'W/"{tag}"', "cache-control": "private, no-cache", "vary": VARY}

@@ -50,7 +50,7 @@ OLD_HTTP: Final = frozenset({"0.9", "1.0"})
 
 SIGNING: Final = ("/login", "/logout")
 
-_OURS: Final = re.compile(r"/(?![/\\])[!-~]*")
+_OWN_PATH: Final = re.compile(r"/(?![/\\])[!-~]*")
 """A path that no browser interprets as another host."""
 
 
@@ -107,11 +107,11 @@ class Auth:
         if answer is not None:
             await answer(scope, receive, send)
         elif scope["path"] == "/mcp":
-            await self._while_let_in(request, send)
+            await self._while_allowed(request, send)
         else:
             await self._app(scope, receive, send)
 
-    async def _while_let_in(self, request: Request, send: Any) -> None:
+    async def _while_allowed(self, request: Request, send: Any) -> None:
         """Pass a request on, and end the stream that it opened when its visitor loses access."""
         visitor, is_open = request.scope["visitor"], False
 
@@ -182,7 +182,7 @@ class Auth:
             if len(body) > MAX_FORM:
                 return sign_in("That is no token.", "/")
         form = dict(parse_qsl(body.decode("utf-8", "replace")))
-        token, wanted = form.get("token", "").strip(), _ours(form.get("wanted", "/"))
+        token, wanted = form.get("token", "").strip(), _own_page(form.get("wanted", "/"))
         if await self._state.visitor_of(token) is None:
             return sign_in(INVALID, wanted)
         entered = RedirectResponse(wanted, 303)
@@ -199,7 +199,7 @@ class Auth:
             and request.method == "GET"
             and not request.url.path.startswith(("/api/", "/mcp"))
         ):
-            return sign_in("", _ours(_asked(request)))
+            return sign_in("", _own_page(_requested(request)))
         message, how = "A token is needed.", "Bearer"
         if request.headers.get("authorization", "").lower().startswith("bearer "):
             message, how = INVALID, 'Bearer error="invalid_token"'
@@ -215,15 +215,15 @@ def _is_forwarded(request: Request) -> bool:
     return any(name.lower().startswith(FORWARDED) for name in request.headers)
 
 
-def _asked(request: Request) -> str:
+def _requested(request: Request) -> str:
     """Return the requested address, with the path still quoted."""
     path, query = request.scope["raw_path"].decode("latin-1"), request.url.query
     return f"{path}?{query}" if query else path
 
 
-def _ours(address: str) -> str:
+def _own_page(address: str) -> str:
     """Return an address if it is a page of this server, else the start page."""
-    is_ours = _OURS.fullmatch(address) and not address.startswith(SIGNING)
+    is_ours = _OWN_PATH.fullmatch(address) and not address.startswith(SIGNING)
     return address if is_ours else "/"
 
 

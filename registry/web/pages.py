@@ -48,7 +48,7 @@ def start(visit: Visit) -> PageContent:
     params = PageQuery.of(visit.request.query_params)
     view, filters = visit.view, params.filters
     # What is kept must not grow with what is asked.
-    kept = visit.cached if params.limit <= PAGE else _made
+    kept = visit.cached if params.limit <= PAGE else _uncached
     if params.queries:
         found = kept(
             ("search", params),
@@ -106,7 +106,7 @@ def _facets(counts: Facets, params: PageQuery) -> Iterator[tuple[str, str, list[
         yield key, title, further, len(values) == MOST, getattr(params, key, None)
 
 
-def _made(_what: object, load: Callable[[], Any]) -> Any:
+def _uncached(_what: object, load: Callable[[], Any]) -> Any:
     return load()
 
 

@@ -36,7 +36,7 @@ async def index(request: Request) -> Response:
     visit = visit_of(request)
     state = visit.state
     try:
-        skills = await state.run(_meant, visit)
+        skills = await state.run(_requested_skills, visit)
     except (RegistryError, *UNEXPECTED) as error:
         problem = await state.run(refusal, error, visit)
         message = problem.record()["error"]["message"]
@@ -78,7 +78,7 @@ def artifact(entries: list[Entry]) -> bytes:
     return entries[0].data if len(entries) == 1 else archive(entries)
 
 
-def _meant(visit: Visit) -> Iterator[Skill]:
+def _requested_skills(visit: Visit) -> Iterator[Skill]:
     """Return the skills that a path names: by ref, else by source, else by tag.
 
     Raises `NotFound`.
@@ -87,20 +87,20 @@ def _meant(visit: Visit) -> Iterator[Skill]:
     name = path.removeprefix("/s/").removesuffix(END) if path.startswith("/s/") else None
     registry, view = visit.state.registry, visit.view
     if name is None:
-        return _told_apart(visit, view.filters(Filters()))
+        return _with_unique_names(visit, view.filters(Filters()))
     try:
         return iter([view.locate(addresses.ref_of(name)).skill])
     except (NotFound, SkillAmbiguous) as error:
         problem = error
     if any(source.name == name for source in view.sources()):
-        return _told_apart(visit, view.filters(Filters(source=name)))
+        return _with_unique_names(visit, view.filters(Filters(source=name)))
     tagged = view.filters(Filters(tags=[name]))
     if not registry.list(tagged, limit=0).total:
         raise NotFound if not isinstance(problem, NotFound) else problem
-    return _told_apart(visit, tagged)
+    return _with_unique_names(visit, tagged)
 
 
-def _told_apart(visit: Visit, filters: Filters) -> Iterator[Skill]:
+def _with_unique_names(visit: Visit, filters: Filters) -> Iterator[Skill]:
     """Return the skills with unique names: of several a client would take the first."""
     registry, view = visit.state.registry, visit.view
     times = Counter(one.name for one in registry.iter(filters))

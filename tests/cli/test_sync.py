@@ -11,6 +11,7 @@ from registry.model import Diagnostic
 from registry.sync.report import SourceReport, SyncReport
 from registry.sync.watch import Watcher
 from tests.conftest import write_skill
+from tests.home import git
 
 KEYS = [
     "added",
@@ -253,3 +254,45 @@ def test_a_source_whose_skills_all_go_to_one_inside_it_can_be_removed(cli, tmp_p
     assert told.endswith(
         "(site has 1 now, then 0). To remove it, run: skill-registry source remove site\n"
     )
+
+
+def test_nothing_is_registered_if_one_target_is_missing(cli, tmp_path):
+    for name in ("one", "two"):
+        write_skill(tmp_path / name / name)
+    git(tmp_path / "two", "init", "-q", "-b", "main")
+    git(tmp_path / "two", "add", "-A")
+    git(tmp_path / "two", "commit", "-qm", "two")
+    good = [str(tmp_path / "one"), f"file://{tmp_path}/two"]
+    missing = {
+        "gone.zip": "/gone.zip' can't be a source: there is no such file.",
+        f"{tmp_path}/gone": "gone' can't be a source: there is no such folder.",
+        f"file://{tmp_path}/gone.zip": "can be fetched from: there is no such file.",
+        f"file://{tmp_path}/gone": "can be fetched from: there is no such folder.",
+    }
+    for target, said in missing.items():
+        refused = cli("sync", *good, target)
+        assert refused.exit_code == 1
+        assert said in refused.stderr
+        assert cli("source", "list").stdout == ""
+    assert cli("sync", *good).exit_code == 0
+
+
+def test_a_file_that_is_missing_is_named_before_anything_else(cli, tmp_path):
+    write_skill(tmp_path / "one" / "alpha")
+    git(tmp_path / "one", "init", "-q", "-b", "main")
+    git(tmp_path / "one", "add", "-A")
+    git(tmp_path / "one", "commit", "-qm", "one")
+    assert cli("sync", f"file://{tmp_path}/one").exit_code == 0  # no source of one's own
+    for command in ("pull --list", "pull --agent codex", "import"):
+        for prefix in ("", "file://"):
+            refused = cli(*command.split(), f"{prefix}{tmp_path}/gone.zip")
+            assert refused.exit_code == 1, refused.output
+            assert "there is no such file" in refused.stderr
+
+
+def test_an_archive_is_a_source_of_its_own_name(cli, tmp_path):
+    folder = tmp_path / "nw"
+    folder.mkdir()
+    shutil.make_archive(str(folder / "skills"), "zip", write_skill(tmp_path / "in/alpha").parent)
+    assert cli("sync", str(folder / "skills.zip")).exit_code == 0
+    assert cli("source", "list").stdout.split("\t")[0] == "skills"

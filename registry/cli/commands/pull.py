@@ -22,7 +22,7 @@ from registry.cli.prompts import confirm_addresses, is_terminal
 from registry.cli.session import Session, Status
 from registry.db.read.listing import Filters
 from registry.disk.agents import Agent, agents, expand, installed_agents
-from registry.errors import LockMissing, NotPulled
+from registry.errors import AddressInvalid, LockMissing, NotPulled
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
@@ -79,7 +79,7 @@ def chosen_skills(
     ``dry_run``: no address is fetched, or becomes a source.
     Raises as `SkillRegistry.resolve`, and `SkillNotVisible` for what the personality does not see.
     """
-    _check_no_folder(names)
+    _check_paths(names)
     addresses = [name for name in names if session.registry.is_address(name)]
     if addresses and not tags:
         others = [name for name in names if name not in addresses]
@@ -109,10 +109,14 @@ def chosen_skills(
     return installed_owners(registry.core, target, found)
 
 
-def _check_no_folder(names: Sequence[str]) -> None:
+def _check_paths(names: Sequence[str]) -> None:
+    """Raise an error for a folder, and for a file that is missing: neither is a name."""
     for name in names:
-        if name[0:1] in {"/", "~", "."} and os.path.isdir(os.path.expanduser(name)):
+        path = os.path.expanduser(name)
+        if name[0:1] in {"/", "~", "."} and os.path.isdir(path):
             raise click.UsageError(_FOLDER.format(path=escape.line(name)))
+        if name[0:1] in {"/", "~", "."} and not os.path.lexists(path):
+            raise AddressInvalid(address=name, reason="there is no such file or folder")
 
 
 def _owners(session: Session, target: "Target") -> dict[str, str]:
@@ -244,7 +248,7 @@ def pull(
     is_named = bool(agent or to is not None)
     if not doing and not dry_run and (is_named or given["personality"] is not None):
         confirm_names(session, given["names"], yes=yes)
-    done = _done(session, target, how, doing, given, is_named=is_named, may_ask=not yes)
+    done = _act(session, target, how, doing, given, is_named=is_named, may_ask=not yes)
     report_project(session, target, to)  # by now it is no usage error
     emit(session, done, COLUMNS, name=lambda one: one.ref)
     if not dry_run:
@@ -289,7 +293,7 @@ def _check_usage(
         raise click.UsageError(problem)
 
 
-def _done(
+def _act(
     session: Session,
     target: "Target",
     how: "InstallOptions",
@@ -347,6 +351,7 @@ def _list_offered(session: Session, names: Sequence[str], *, yes: bool) -> None:
     """Print the skills that addresses offer; nothing is installed, or becomes a source."""
     from registry.install.imports import offered_at
 
+    _check_paths(names)
     if not names or not all(map(session.registry.is_address, names)):
         raise click.UsageError("--list requires an ADDRESS; 'list' lists registered skills.")
     confirm_names(session, names, yes=yes)

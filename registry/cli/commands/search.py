@@ -219,8 +219,8 @@ def draw_hits(
 
 def _match(hit: SearchHit, wanted: re.Pattern[str] | None) -> str:
     """Return the description if it contains the match, else the snippet."""
-    is_told = wanted is not None and wanted.search(hit.description)
-    return hit.description if is_told or not hit.snippet else hit.snippet
+    has_match = wanted is not None and wanted.search(hit.description)
+    return hit.description if has_match or not hit.snippet else hit.snippet
 
 
 def _is_the_same(one: str, other: str) -> bool:

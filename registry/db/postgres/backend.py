@@ -65,7 +65,7 @@ class PostgresBackend(Backend):
         return ServerLock(self._address, self.host, doing)
 
     def mark_unchanged(
-        self, source_ids: Sequence[int], now: str, stamps: StatUpdates = NO_UPDATES
+        self, source_ids: Sequence[int], now: str, updates: StatUpdates = NO_UPDATES
     ) -> None:
         """Write ``now`` as the last sync of the sources."""
         from registry.db.write.skills import update_stats
@@ -74,7 +74,7 @@ class PostgresBackend(Backend):
         if not source_ids:  # who only reads has nothing to write, and may not
             return
         with self.open_writer().transaction() as connection:
-            update_stats(connection, stamps)
+            update_stats(connection, updates)
             for source_id in source_ids:
                 record_sync(connection, source_id, now, "ok")
 

@@ -180,8 +180,8 @@ _WORDS: Final[Mapping[str, Collection[str]]] = {
 def find_corruption(reader: Reader, without: Collection[str] = ()) -> str | None:
     """Return in words the first value that this program does not store; None if there is none.
 
-    The tables ``without`` are not looked at. The hashes of bytes are compared by `unfit`; here only
-    their first byte is read. Raises `DatabaseProblem` if a table can't be read.
+    ``without``: tables to skip. Of stored bytes only the first is read; `hash_mismatches` compares
+    their hashes. Raises `DatabaseProblem` if a table can't be read.
     """
     from registry.db.schema import contents, metadata
 

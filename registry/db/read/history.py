@@ -134,18 +134,20 @@ def unpacked(packed: object, most: int) -> bytes | None:
         return None
 
 
-def missing_contents(reader: Reader, host: str, unfit: Collection[str]) -> list[tuple[str, ...]]:
+def missing_contents(
+    reader: Reader, host: str, mismatched: Collection[str]
+) -> list[tuple[str, ...]]:
     """Return (hash, source's root, folder, path) of a host's supporting files that are not stored.
 
-    Those of one skill come one after the other. ``unfit``: hashes of which other bytes are stored;
-    they count as not stored.
+    Those of one skill come one after the other. ``mismatched``: hashes with corrupt stored bytes,
+    which count as not stored.
     """
     values: list[object] = [host]
     others = ""
-    if unfit:
+    if mismatched:
         wrong = f"SELECT {reader.json_item.format(0)} FROM {reader.json_each.format('?')} e"
         others = f" OR f.hash IN ({wrong})"
-        values.append(json.dumps([[one] for one in unfit]))
+        values.append(json.dumps([[one] for one in mismatched]))
     return reader.rows(
         "SELECT f.hash, min(src.path), min(s.folder), min(f.path) FROM skills s "
         "JOIN sources src ON src.id = s.source_id JOIN skill_files f ON f.skill_id = s.id "

@@ -67,14 +67,14 @@ class SqliteBackend(Backend):
         return SyncLockFile(self.path)
 
     def mark_unchanged(
-        self, source_ids: Sequence[int], now: str, stamps: StatUpdates = NO_UPDATES
+        self, source_ids: Sequence[int], now: str, updates: StatUpdates = NO_UPDATES
     ) -> None:
         """Write ``now`` as the last sync of the sources, where anything can be written."""
         if not self.writable:
             return
         sql = "UPDATE sources SET last_sync_at = ?, last_result = 'ok' WHERE id = ?"
         rows = [(now, source_id) for source_id in source_ids]
-        if not self._write([*stamps.statements, (sql, rows)], BUSY_SECONDS):
+        if not self._write([*updates.statements, (sql, rows)], BUSY_SECONDS):
             raise DatabaseBusy(path=self.path, seconds=BUSY_SECONDS)
 
     def add_usage(self, rows: Sequence[UsageRow], wait: float) -> bool:

@@ -70,10 +70,10 @@ def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
 
 
 def add_contents(
-    connection: Connection, files: Sequence[Packed], unfit: Collection[str] = ()
+    connection: Connection, files: Sequence[Packed], mismatched: Collection[str] = ()
 ) -> None:
-    """Store the bytes of files; what is stored already stays, unless it is ``unfit``."""
-    if wrong := [file.hash for file in files if file.hash in unfit]:
+    """Store the bytes of files; what is stored already stays, unless it is ``mismatched``."""
+    if wrong := [file.hash for file in files if file.hash in mismatched]:
         execute(connection, "DELETE FROM contents WHERE hash {in_array}", wrong)
     rows = {file.hash: file._asdict() | {"packed": int(file.packed)} for file in files}
     # In one order for all: who stores the same at the same time waits for nobody who waits for it.

@@ -66,11 +66,11 @@ def stage(
     versions: Iterable[NewVersion],
     live: int = 0,
     first: int | None = None,
-    unfit: Collection[int] = (),
+    mismatched: Collection[int] = (),
 ) -> list[int]:
     """Store new versions, invisible to readers unless ``live`` is 1, and return their ids.
 
-    ``first``: the lowest free id, if known. ``unfit``: replaced versions whose stored text is
+    ``first``: the lowest free id, if known. ``mismatched``: replaced versions whose stored text is
     corrupt; they get their text again, by which the index forgets their words.
     """
     batch = list(versions)
@@ -105,7 +105,7 @@ def stage(
                     "indexed": how,
                 }
             )
-            if columns["replaces"] in unfit:
+            if columns["replaces"] in mismatched:
                 again.append({**texts[-1], "skill_id": columns["replaces"]})
             if how != UNINDEXED:
                 found.append(Indexed(number, *said, version.text[version.body_start :], how))
@@ -206,9 +206,9 @@ def delete_retired(connection: Connection, *, host: str = "", source_id: int | N
     return len(chosen)
 
 
-def update_stats(connection: Connection, stamps: StatUpdates) -> None:
+def update_stats(connection: Connection, updates: StatUpdates) -> None:
     """Store new stat facts of versions whose content is unchanged."""
-    for sql, rows in stamps.statements:
+    for sql, rows in updates.statements:
         execute_many(connection, sql, rows)
 
 
