@@ -22,7 +22,8 @@ from typing import Final, TypeAlias, TypeVar
 
 from registry.catalog.copies import copies_of
 from registry.changes.recovery import Change, finish_all, recover, sweep
-from registry.changes.state import OWNER, RECORD, ChangeContext, new_numbers, open_swap, refusal
+from registry.changes.signer import new_numbers
+from registry.changes.state import OWNER, RECORD, ChangeContext, open_swap, refusal
 from registry.core import Core
 from registry.db.read.journal import JournalEntry, Kind
 from registry.db.read.skills import StoredSkill
@@ -66,7 +67,7 @@ def new_operation(
 ) -> "Iterator[tuple[str, Folder]]":
     """Make a folder in ops for a change to stage in, and sign it; yields its number, too.
 
-    ``number``: as `state.new_numbers` gave it to one of several changes.
+    ``number``: as `signer.new_numbers` gave it to one of several changes.
     """
     number = number or new_numbers()[0]
     with make_folder(Place(context.state.ops, number), 0o700) as operation:

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 from registry.catalog.resolve import resolve
 from registry.changes import trash
 from registry.changes.history import History
-from registry.changes.state import is_together, new_numbers
+from registry.changes.signer import is_together, new_numbers
 from registry.changes.trashed import Trashed, find_trashed, list_trash
 from registry.core import Core
 from registry.db.read.history import latest_tombstone

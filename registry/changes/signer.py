@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Self, TypeAlias
 
 from registry.core import Core
+from registry.db.audit_context import current_context
+from registry.db.read.history import GROUP_DIGITS, RecordedChange, facts_of
 from registry.disk.atomic import OWN, Place, make_path, open_named, write_file
 from registry.disk.private import read_own_file, write_own_file
 from registry.errors import OwnFileUnusable
@@ -119,3 +121,26 @@ def _read_key(place: Place, *, make: bool) -> bytes | None:
     with suppress(FileExistsError):  # another process was faster
         write_own_file(place, secrets.token_bytes(KEY_BYTES))
     return read_own_file(place, KEY_BYTES + 1)
+
+
+def new_numbers(count: int = 1) -> list[str]:
+    """Return numbers for changes that are made together, in their order; see `is_together`.
+
+    A number is part of what is signed, so nobody else adds to those that belong together.
+    """
+    group = secrets.token_hex(GROUP_DIGITS // 2)
+    if count == 1:
+        return [group + secrets.token_hex(2)]
+    return [f"{group}{place:04x}" for place in range(count)]
+
+
+def is_together(number: str, other: str) -> bool:
+    """Tell whether two changes were made together."""
+    return number[:GROUP_DIGITS] == other[:GROUP_DIGITS]
+
+
+def signed(signer: Signer, change: RecordedChange) -> RecordedChange:
+    """Return a change with its command, its tool and its signature."""
+    who = current_context()
+    change = change._replace(command=who.command, tool=who.tool)
+    return change._replace(signature=signer.sign("undo", change.number, facts_of(change)))

@@ -11,7 +11,6 @@ And the context of a change: its source, the open folders, the lock, and what si
 import errno
 import os
 import re
-import secrets
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, fields
@@ -21,7 +20,6 @@ from typing import Final, Self, get_args
 from registry.changes.signer import Signer
 from registry.core import Core
 from registry.db.read import journal
-from registry.db.read.history import GROUP_DIGITS
 from registry.db.read.journal import JournalEntry, Kind
 from registry.db.read.sources import list_sources
 from registry.disk.atomic import Place, is_gone, open_named, write_file
@@ -127,22 +125,6 @@ class StateFolder:
         """Close its folders."""
         for folder in (self.conflict, self.trash, self.ops, self.home):
             folder.close()
-
-
-def new_numbers(count: int = 1) -> list[str]:
-    """Return numbers for changes that are made together, in their order; see `is_together`.
-
-    A number is part of what is signed, so nobody else adds to those that belong together.
-    """
-    group = secrets.token_hex(GROUP_DIGITS // 2)
-    if count == 1:
-        return [group + secrets.token_hex(2)]
-    return [f"{group}{place:04x}" for place in range(count)]
-
-
-def is_together(number: str, other: str) -> bool:
-    """Tell whether two changes were made together."""
-    return number[:GROUP_DIGITS] == other[:GROUP_DIGITS]
 
 
 def _numbers(folder: Folder) -> list[str]:

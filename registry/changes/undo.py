@@ -12,8 +12,8 @@ from registry.catalog.reading import CurrentSkill
 from registry.changes import trash
 from registry.changes.commit import Which
 from registry.changes.history import History
-from registry.changes.signer import Signer
-from registry.changes.state import StateFolder, new_numbers
+from registry.changes.signer import Signer, new_numbers
+from registry.changes.state import StateFolder
 from registry.changes.trashed import Trashed, list_trash
 from registry.changes.update import Edits, move
 from registry.core import Core

@@ -2,11 +2,10 @@
 
 import json
 
-from registry.changes.signer import Signer
-from registry.changes.state import ChangeContext, new_numbers
+from registry.changes.signer import Signer, new_numbers, signed
+from registry.changes.state import ChangeContext
 from registry.core import Core
-from registry.db.audit_context import current_context
-from registry.db.read.history import RecordedChange, facts_of
+from registry.db.read.history import RecordedChange
 from registry.db.read.journal import JournalEntry
 from registry.db.read.skills import StoredSkill
 from registry.db.versions import NewVersion
@@ -57,13 +56,6 @@ def made_change(
         signature="",
     )
     return signed(context.signer, change)
-
-
-def signed(signer: Signer, change: RecordedChange) -> RecordedChange:
-    """Return a change with its command, its tool and its signature."""
-    who = current_context()
-    change = change._replace(command=who.command, tool=who.tool)
-    return change._replace(signature=signer.sign("undo", change.number, facts_of(change)))
 
 
 def record_edit(core: Core, before: StoredSkill, after: StoredSkill) -> None:

@@ -21,7 +21,8 @@ from registry.changes.commit import (
     with_copies,
 )
 from registry.changes.create import detail_after, stored_after
-from registry.changes.state import ChangeContext, new_numbers, open_place
+from registry.changes.signer import new_numbers
+from registry.changes.state import ChangeContext, open_place
 from registry.core import Core
 from registry.db.read.journal import JournalEntry, Kind
 from registry.db.read.skills import StoredSkill, folder_of_name

@@ -17,8 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Self
 
-from registry.changes.signer import Signer
-from registry.changes.state import new_numbers
+from registry.changes.signer import Signer, new_numbers
 from registry.core import Core
 from registry.db.read.history import RecordedChange, facts_of, last_changes
 from registry.disk.atomic import (
@@ -114,7 +113,7 @@ def remember(core: Core, target: Target, made: Mapping[str, InstallRecord]) -> N
         signature="",
     )
     # Most pulls change nothing: what writes is loaded for the others.
-    from registry.changes.undo_record import signed
+    from registry.changes.signer import signed
     from registry.db.write.history import add_change, drop_old_changes
 
     with suppress(RegistryError):

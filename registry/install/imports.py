@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 from registry.changes.create import create_files, detail_after
 from registry.changes.untrusted import check_untrusted, is_quarantined
@@ -48,11 +48,8 @@ MAX_PACKED: Final = 64 << 20
 NO_DOCUMENT: Final = "it holds no SKILL.md at its top, or in one folder"
 
 
-class Unpacked(NamedTuple):
-    """The files of a skill by their paths, and which of them can be executed."""
-
-    files: dict[str, bytes]
-    executable: frozenset[str]
+Unpacked: TypeAlias = tuple[dict[str, bytes], frozenset[str]]
+"""The files of a skill by their paths, and which of them can be executed."""
 
 
 def import_archive(
@@ -121,7 +118,7 @@ def _unpack(data: bytes, limits: Limits) -> Unpacked:
     bad = check_paths(files)
     if bad is not None:
         raise BadArchive(f"{bad[0][:100]!r}: {bad[1]}")
-    return Unpacked(files, frozenset(executable))
+    return files, frozenset(executable)
 
 
 def _unwrapped(path: str, unpacked: Unpacked, limits: Limits) -> Unpacked:
@@ -139,7 +136,7 @@ def _unwrapped(path: str, unpacked: Unpacked, limits: Limits) -> Unpacked:
     if size > limits.document_bytes:
         reason = f"its {documents[0]} has {size} bytes, {limits.document_bytes} are allowed"
         raise ArchiveRefused(path=path, reason=reason)
-    return Unpacked(files, executable)
+    return files, executable
 
 
 def import_skills(

@@ -21,7 +21,7 @@ from registry.errors import DatabaseProblem, PullRefused, RegistryError
 from registry.install import lockfile, staging
 from registry.install.content import Entry, content_of, diff_summary, edit_summary, same_files
 from registry.install.lockfile import Locked, Mode
-from registry.install.provenance import OwnFolders, is_taken, locked
+from registry.install.provenance import is_taken, locked, overlap_reason
 from registry.install.staging import GroupSwap, TargetChange, staging_dirs
 from registry.install.targets import (
     LOCK_DIR,
@@ -33,6 +33,7 @@ from registry.install.targets import (
     Target,
 )
 from registry.model import Skill
+from registry.sync.sources import own_sources
 
 
 def made(entry: Locked, one: InstallPath) -> set[str]:
@@ -88,7 +89,7 @@ class InstallPlan:
         self._stack = stack
         self._target = target
         self._how = how
-        self._own = OwnFolders(core)
+        self._own = {source.name for source in own_sources(core)}
         self._bases: dict[tuple[tuple[str, ...], Mode], list[InstallPath]] = {}
         self.locked = lockfile.read_lock(target.path)
         if anchor is None and os.path.isdir(target.path):
@@ -327,7 +328,9 @@ class InstallPlan:
     def _refusal(
         self, known: Locked | None, skill: Skill, laid: Sequence[InstallPath]
     ) -> str | None:
-        if reason := self._own.refusal(skill, [one.path for one in laid]):
+        if skill.source in self._own and (
+            reason := overlap_reason(skill, [one.path for one in laid])
+        ):
             return reason
         reason = None if self._how.force else is_taken(self._core, known, skill)
         return reason and f"{os.path.join(self._target.path, lockfile.NAME)}: {reason}"

@@ -25,7 +25,6 @@ from registry.install.lockfile import Locked, Mode, read_lock
 from registry.install.targets import InstallResult, Target
 from registry.model import DOCUMENT_NAMES, Remote, Skill
 from registry.remotes.address import normalize_url, read_address
-from registry.sync.sources import own_sources
 from registry.text import folded, name_key
 
 NO_FOLDER: Final = "Neither its name nor its folder's can be the name of a folder on every system."
@@ -211,23 +210,15 @@ def installed_owners(core: Core, target: Target, skills: Sequence[Skill]) -> lis
     return [found or skill for found, skill in zip(owners, skills, strict=True)]
 
 
-class OwnFolders:
-    """Tells which skills would be pulled onto themselves, or into themselves."""
+def overlap_reason(skill: Skill, folders: Sequence[str]) -> str | None:
+    """Return why a local skill can't be put into folders (real paths); None: it can.
 
-    def __init__(self, core: Core) -> None:
-        self._own = {source.name for source in own_sources(core)}
-
-    def refusal(self, skill: Skill, folders: Sequence[str]) -> str | None:
-        """Return why a skill is not to be put into folders without links, in words; None: it may.
-
-        Its own folder is one of these, or lies in one, or around one.
-        """
-        if skill.source not in self._own:
-            return None
-        real = real_path(skill.path)
-        if any(is_below(real, one) for one in folders):
-            return "It lies there already: what is pulled comes from elsewhere."
-        return LIES_ABOVE if any(is_below(one, real) for one in folders) else None
+    Its own folder is one of these, or in one, or around one.
+    """
+    real = real_path(skill.path)
+    if any(is_below(real, one) for one in folders):
+        return "It lies there already: what is pulled comes from elsewhere."
+    return LIES_ABOVE if any(is_below(one, real) for one in folders) else None
 
 
 _NOT_IN_SOURCE: Final = "{url} is the source {source} here, which has no skill in {path} any more"
@@ -238,10 +229,6 @@ class Provenance:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-
-    def skill(self, entry: Locked) -> Skill | None:
-        """Return the skill that an entry was pulled from; None: the registry does not have it."""
-        return owner(self._core, entry)
 
     def is_strange(self, entry: Locked) -> bool:
         """Tell whether an entry is from an address of which no source here has that part."""
@@ -290,7 +277,7 @@ def strange_addresses(core: Core, target: Target) -> list[str]:
         if entry.origin and provenance.is_strange(entry):
             url, ref = entry.origin["url"], entry.origin["ref"]
             text = f"{url}#{ref}" if ref else f"{url}"
-            if _is_address(core, text) and provenance.skill(entry) is None:
+            if _is_address(core, text) and owner(core, entry) is None:
                 found.add(text)
     return sorted(found)
 

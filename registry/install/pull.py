@@ -23,7 +23,7 @@ from registry.install.content import Entry, content_as_locked, is_known
 from registry.install.history import remember
 from registry.install.lockfile import Locked
 from registry.install.plan import InstallPlan
-from registry.install.provenance import Provenance, folders, original
+from registry.install.provenance import Provenance, folders, original, owner
 from registry.install.restore import LockedOrigins
 from registry.install.staging import LOCK_SECONDS, open_exclusively, where
 from registry.install.targets import PLAIN, InstallOptions, InstallResult, Target
@@ -85,7 +85,7 @@ def _updated(
     how: InstallOptions,
 ) -> InstallResult:
     entry = work.locked[folder]
-    skill = provenance.skill(entry)
+    skill = owner(core, entry)
     if skill is not None:
         return work.pull(folder, skill, entry.agents, how.mode)
     told = _without_skill(work, provenance, folder, entry)
@@ -249,7 +249,7 @@ def check(
         for folder, entry in sorted(standing.locked.items()):
             if names is not None and folder not in names:
                 continue
-            skill = provenance.skill(entry)
+            skill = owner(core, entry)
             found.append(
                 _without_skill(standing, provenance, folder, entry)
                 if skill is None

@@ -1,4 +1,17 @@
-"""Bring the checkouts of remote sources up to date, several at once.
+"""Our checkouts of remote sources: how they are fetched, pinned and written.
+
+A checkout is below the data folder and is this user's own::
+
+    lock            held by who fetches
+    asked.json      the address and pin it is a checkout of, and whether the pin is a tag
+    files.json      the blob of each file in ``tree``
+    manifest.json   the version that ``tree`` holds, whole; written last
+    new             a file on its way into ``tree``
+    state/          what a kind keeps for itself: a bare repository, artifacts
+    tree/           the files of skills, as the remote has them: the source's folder
+
+Only what differs is written, each file at once under its name, and dated by its version: an
+unchanged skill looks unchanged to the next sync, on this machine and on others.
 
 A pin stays what it was: a tag that moved is not followed, and no branch takes its place. By
 convention tags never move, so a tag that moved is a mistake or an attack. A branch moves, and is
@@ -6,24 +19,326 @@ followed. The checkout remembers which of the two a pin is, and the commit of a 
 files until the user pins the source again.
 """
 
+import json
 import logging
-from collections.abc import Generator, Mapping, Sequence
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import chain
+from pathlib import Path
 from shlex import quote
-from typing import Final, NamedTuple
+from stat import S_ISREG
+from typing import Any, Final, NamedTuple, Self
 
 from registry.core import Core
-from registry.errors import PinMoved, RegistryError, RemoteUnreachable, SourceInvalid, SyncRunning
+from registry.disk.atomic import OWN, Place, make_path, open_named
+from registry.disk.locks import FileLock
+from registry.disk.mounts import this_boot
+from registry.disk.paths import ROOT
+from registry.disk.private import open_own_folder
+from registry.errors import (
+    PinMoved,
+    RegistryError,
+    RemoteTooLarge,
+    RemoteUnreachable,
+    SourceInvalid,
+    SyncRunning,
+)
 from registry.model import Remote, Source
-from registry.remotes.checkout import Checkout, home_of
 from registry.remotes.git import COMMIT, TAG, Git, interrupt
 from registry.remotes.kinds import MAX_REASON, open_remote
-from registry.remotes.snapshot import Bounds
+from registry.remotes.snapshot import Blob, Bounds, Snapshot
+from registry.settings import data_folder
 from registry.sync.plan import SyncOptions
 from registry.sync.report import Fetched, Outcome, Progress
-from registry.text import in_one_line, utc_now
+from registry.text import in_one_line, utc_now, without_secrets
+
+TREE: Final = "tree"
+STATE: Final = "state"
+ASKED: Final = "asked.json"
+FILES: Final = "files.json"
+MANIFEST: Final = "manifest.json"
+DRAFT: Final = "new"
+LOCK_SECONDS: Final = 30.0
+_NAME = re.compile(r"[A-Za-z0-9-]+")
+_DRAFT: Final = "."
+"""Before the name of a checkout that is made just now; it is nobody's yet."""
+
+_BEGUN_SECONDS: Final = 86_400.0
+"""After which what was begun is nobody's any more: a fetch takes minutes at most."""
+
+
+def checkouts() -> Path:
+    """Return the folder of all checkouts of this user."""
+    return data_folder() / "checkouts"
+
+
+@contextmanager
+def new_place(telling: str) -> Iterator[tuple[str, str]]:
+    """Give the folder in which a new checkout is made, and the one that it gets in the end.
+
+    The second is named after the last part of ``telling``; neither stays where the block raises.
+    """
+    _sweep()
+    name = "".join(c if c.isascii() and c.isalnum() else "-" for c in os.path.basename(telling))
+    home = checkouts() / f"{name[:40].strip('-') or 'remote'}-{secrets.token_hex(8)}"
+    draft = home.with_name(f"{_DRAFT}{home.name}")
+    try:
+        yield str(draft), str(home)
+    except BaseException:
+        for one in (draft, home):
+            shutil.rmtree(one, ignore_errors=True)
+        raise
+
+
+def _sweep() -> None:
+    """Remove what was begun and never ended, by processes that are long gone."""
+    with suppress(OSError):
+        for one in list(os.scandir(checkouts())):
+            if one.name.startswith(_DRAFT) and one.stat(follow_symlinks=False).st_mtime < (
+                time.time() - _BEGUN_SECONDS
+            ):
+                shutil.rmtree(one.path, ignore_errors=True)
+
+
+def tree_of(home: str) -> str:
+    """Return the folder in a checkout that is the source's."""
+    return os.path.join(home, TREE)
+
+
+def home_of(tree: str, name: str) -> str:
+    """Return the checkout whose files lie at ``tree``, which a row of the source ``name`` says.
+
+    Raises `SourceInvalid` where this user made none there.
+    """
+    home, last = os.path.split(tree)
+    above, own = os.path.split(home)
+    is_ours = last == TREE and above == str(checkouts()) and _NAME.fullmatch(own) is not None
+    if not is_ours or os.path.islink(home) or not os.path.isdir(home):
+        reason = f"its checkout was not made here; remove the source {name}, and add it anew"
+        raise SourceInvalid(path=tree, reason=reason)
+    return home
+
+
+def remove_checkout(tree: str, remote: Remote, name: str) -> None:
+    """Remove the checkout of the source ``name``, which its row says lies at ``tree``.
+
+    Raises `SourceInvalid` where that is none, or another source's; `SyncRunning`, OSError.
+    """
+    home = home_of(tree, name)
+    with Checkout.locked(home) as checkout:
+        checkout.check_asked(remote, name)
+        shutil.rmtree(home)
+
+
+def _without_secret(noted: dict[str, Any]) -> dict[str, Any]:
+    """Return what was asked for without the password or token that its address had once."""
+    asked = noted.get("asked")
+    if isinstance(asked, list) and len(asked) > 1 and isinstance(asked[1], str):
+        return {"asked": [asked[0], without_secrets(asked[1]), *asked[2:]]}
+    return noted
+
+
+def _asked(remote: Remote) -> list[str | None]:
+    return [remote.kind, remote.url, remote.ref, remote.part, *remote.only]
+
+
+class Checkout:
+    """One checkout, locked; nothing but what is written here lies in it."""
+
+    def __init__(self, home: str) -> None:
+        self.home = home
+        self.tree = os.path.join(home, TREE)
+        self.state = os.path.join(home, STATE)
+        self._was = self._noted(MANIFEST)
+
+    @classmethod
+    @contextmanager
+    def locked(cls, path: str) -> Iterator[Self]:
+        """Open a checkout, made where it is missing. Raises `SyncRunning`, OSError."""
+        above, name = os.path.split(path)
+        make_path(above, OWN)
+        with open_named(above) as parent, open_own_folder(Place(parent, name), make=True) as home:
+            for part in (STATE, TREE):
+                open_own_folder(Place(home, part), make=True).close()
+            with FileLock("lock", folder=home) as lock:
+                if not lock.acquire(LOCK_SECONDS):
+                    raise SyncRunning(owner=lock.owner())
+                lock.sign("fetch")
+                yield cls(path)
+
+    def check_asked(self, remote: Remote, name: str, *others: Remote) -> None:
+        """Note what it is a checkout of; of ``others`` it may be one, too.
+
+        Raises `SourceInvalid` where it is one of something else.
+
+        A row of a stranger's may name any checkout of ours, and pin it to what a stranger offers:
+        a server gives commits that are in no branch of its own.
+        """
+        noted = self._noted(ASKED)
+        if not noted:
+            self._note(ASKED, {"asked": _asked(remote)})
+        elif _without_secret(noted).get("asked") == _asked(remote) != noted.get("asked"):
+            self._note(ASKED, {**noted, "asked": _asked(remote)})
+        elif noted.get("asked") not in [_asked(one) for one in (remote, *others)]:
+            reason = f"that is the checkout of another source or pin than that of {name}"
+            raise SourceInvalid(path=self.home, reason=reason)
+
+    def is_of(self, remote: Remote) -> bool:
+        """Tell whether it is a checkout of exactly this; nothing is noted."""
+        return self._noted(ASKED).get("asked") == _asked(remote)
+
+    def ask(self, remote: Remote) -> None:
+        """Note what the user asks for from now on, whatever the pin was before."""
+        self._note(ASKED, {"asked": _asked(remote), "pin": None})
+
+    @property
+    def pin(self) -> tuple[str, str] | None:
+        """What the pin is (`Git.refs`), and its commit when that was noted."""
+        match self._noted(ASKED).get("pin"):
+            case [str(kind), str(commit)]:
+                return kind, commit
+        return None
+
+    @property
+    def is_pinned_anew(self) -> bool:
+        """Whether the user chose the pin since the last fetch."""
+        return self._noted(ASKED).get("pin", "") is None
+
+    def note_pin(self, kind: str, commit: str) -> None:
+        """Note what the pin is, unless that is noted: the commit counts for a tag, which is fixed.
+
+        Before anything is fetched: a fetch that is cut off leaves no pin open.
+        """
+        if self.pin is None:
+            self._note(ASKED, {**self._noted(ASKED), "pin": [kind, commit]})
+
+    @property
+    def version(self) -> str | None:
+        """The version that was written last, whether or not it surely reached the disk."""
+        version = self._was.get("version")
+        return version if isinstance(version, str) else None
+
+    def known(self, *, verify: bool) -> str | None:
+        """Return the version that the checkout surely holds; None: it has to be looked at.
+
+        It was not finished, or may not have reached the disk before the machine was started anew.
+        ``verify``: trust nothing.
+        """
+        boot = self._was.get("boot")
+        is_sure = (boot is None or boot == this_boot()) and not verify
+        return self.version if is_sure else None
+
+    def take(
+        self, tree: Snapshot, known: str | None, wanted: Mapping[str, Blob], bounds: Bounds
+    ) -> None:
+        """Make the checkout hold the wanted files of a tree.
+
+        Raises `RemoteProblem`, OSError.
+        """
+        now = {path: blob.id + ("+x" if blob.executable else "") for path, blob in wanted.items()}
+        before = self._noted(FILES) if known is not None else {}
+        other = [path for path, one in now.items() if before.get(path) != one]
+        room = bounds.bytes
+        reading = tree.read(other)
+        first = next(reading, None)  # all that is new is here by now: before, nothing is touched
+        gone = [path for path in before or self._found() if path not in now]
+        if gone or other:
+            self._forget(MANIFEST)
+        for path in gone:
+            self._remove(path)
+        if not before:
+            self._remove_empty()
+        changed = bool(gone)
+        for path, data in chain(() if first is None else (first,), reading):
+            room -= len(data)
+            if room < 0:
+                reason = f"its skills have more than {bounds.bytes} bytes"
+                raise RemoteTooLarge(url=tree.version, reason=reason)
+            changed |= self._write(path, data, wanted[path], tree.made_at)
+        if gone or other:
+            self._note(FILES, now)
+        self._note(MANIFEST, {"version": tree.version, "boot": self._sure_from(changed=changed)})
+
+    def _sure_from(self, *, changed: bool) -> str | None:
+        """Return the run of the machine in which the files are surely there; None: in every one.
+
+        What was read in a later run than the one that wrote it has reached the disk.
+        """
+        now = this_boot()
+        if changed or now is None or not self._was:
+            return now
+        return None if self._was.get("boot") != now else now
+
+    def _found(self) -> list[str]:
+        """Return what is on the disk but folders, whatever was noted."""
+        found = []
+        for holder, folders, files in os.walk(self.tree):
+            links = [name for name in folders if os.path.islink(os.path.join(holder, name))]
+            below = os.path.relpath(holder, self.tree)
+            found += [name if below == ROOT else f"{below}/{name}" for name in files + links]
+        return found
+
+    def _remove_empty(self) -> None:
+        """Remove folders that hold nothing, which may be where files are wanted."""
+        for holder, _folders, _files in os.walk(self.tree, topdown=False):
+            if holder != self.tree:
+                with suppress(OSError):
+                    os.rmdir(holder)
+
+    def _write(self, path: str, data: bytes, blob: Blob, made_at: int | None) -> bool:
+        """Write a file unless it is there as it is wanted."""
+        target = Path(self.tree, path)
+        mode = 0o755 if blob.executable else 0o644
+        with suppress(OSError):
+            facts = target.lstat()
+            is_same = S_ISREG(facts.st_mode) and facts.st_mode & 0o7777 == mode
+            if is_same and facts.st_size == len(data) and target.read_bytes() == data:
+                return False
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self._write_whole(target, data, mode, made_at)
+        return True
+
+    def _write_whole(self, target: Path, data: bytes, mode: int, made_at: int | None) -> None:
+        """Write a file under its name at once; ``made_at``: what it is dated, in seconds."""
+        draft = Path(self.home, DRAFT)
+        draft.unlink(missing_ok=True)
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            file.write(data)
+            os.fchmod(file.fileno(), mode)
+        if made_at is not None:
+            os.utime(draft, (made_at, made_at))
+        draft.replace(target)
+
+    def _remove(self, path: str) -> None:
+        """Remove a file, and the folders that are empty by that."""
+        target = Path(self.tree, path)
+        target.unlink(missing_ok=True)
+        with suppress(OSError):  # one of them is not empty
+            for folder in target.parents:
+                if folder == Path(self.tree):
+                    break
+                folder.rmdir()
+
+    def _noted(self, name: str) -> dict[str, Any]:
+        try:
+            said = json.loads(Path(self.home, name).read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return said if isinstance(said, dict) else {}
+
+    def _note(self, name: str, said: Mapping[str, object]) -> None:
+        self._write_whole(Path(self.home, name), json.dumps(said).encode(), 0o600, None)
+
+    def _forget(self, name: str) -> None:
+        Path(self.home, name).unlink(missing_ok=True)
+
 
 SHOWN: Final = 12
 """Characters of a commit in a message."""

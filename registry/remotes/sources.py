@@ -183,7 +183,7 @@ def update(
         from registry.db.write.access import record_audit
         from registry.db.write.sources import record_remote
         from registry.remotes.address import check_ref
-        from registry.remotes.checkout import Checkout, home_of
+        from registry.remotes.fetch import Checkout, home_of
         from registry.remotes.git import Git
 
         if source.remote is None or source.remote.kind != "git":
@@ -240,7 +240,7 @@ def remove(
     """
     source = folders.remove(core, name, as_admin=as_admin, with_tombstones=with_tombstones)
     if source.remote is not None and is_here(core, source.host, source.path):
-        from registry.remotes.checkout import remove_checkout
+        from registry.remotes.fetch import remove_checkout
 
         # What is another user's, another source's or none of ours is left alone.
         with suppress(RegistryError, OSError):
@@ -284,7 +284,7 @@ def _behind(core: Core, source: Source) -> bool | None:
 
 def _is_behind(core: Core, source: Source, remote: Remote) -> bool:
     """Tell whether the remote of a source has something newer. Raises `RegistryError`, OSError."""
-    from registry.remotes.checkout import Checkout, home_of
+    from registry.remotes.fetch import Checkout, home_of
     from registry.remotes.kinds import open_remote
 
     kinds, bounds = core.settings.source_kinds, Bounds(seconds=ASK_SECONDS)
@@ -407,8 +407,7 @@ def _add(
     core: Core, address: Address, *, name: str | None, scope: Scope | None, priority: int
 ) -> tuple[Source, Fetched]:
     """Fetch an address into a new checkout, then register that: a failure leaves nothing."""
-    from registry.remotes.checkout import new_place, tree_of
-    from registry.remotes.fetch import fetch
+    from registry.remotes.fetch import fetch, new_place, tree_of
 
     kind = kind_of(address)
     remote = Remote(kind, address.url, address.ref, address.part, address.only)

@@ -122,6 +122,7 @@ SETTLED = [
     ("create", {"staged": "new"}, {"staged": "new"}, []),
     ("create", {"live": "new"}, {"live": "new"}, []),
     ("create", {"live": "edit", "staged": "new"}, {"live": "edit", "staged": "new"}, []),
+    ("create", {"live": "new", "staged": "edit"}, {"live": "new", "staged": "edit"}, []),
     ("delete", {"live": "base"}, {"live": "base"}, []),
     ("delete", {"staged": "base"}, {"staged": "base"}, []),
     ("delete", {"live": "edit", "staged": "base"}, {"live": "edit", "staged": "base"}, []),
@@ -165,7 +166,8 @@ def test_what_has_nowhere_to_go_back_to_is_set_aside(disk):
         Swap(None, one.staged, one.base, one.new).settle(disk.set_aside)
     assert disk.conflict == ["edit", "edit"]
     assert disk.has == {}
-    Swap(disk.live, None, None, None).settle(disk.set_aside)
+    for base, new in (None, "x"), ("x", "y"), ("x", None):
+        Swap(disk.live, None, base, new).settle(disk.set_aside)
 
 
 FORWARD = [
@@ -260,6 +262,15 @@ def test_names_are_made_durable_first_where_they_are_to_stay(disk):
     assert disk.swap("update").in_order == [disk.live, disk.staged]
     assert disk.swap("delete").in_order == [disk.staged, disk.live]
     assert Swap(None, disk.staged, None, "x").in_order == [disk.staged]
+
+
+def test_files_are_staged_with_their_modes(disk):
+    digest = swap.stage_files(disk.staged, {"SKILL.md": (b"new", False), "bin/run": (b"x", True)})
+    assert digest == digest_of(disk.staged)
+    root = Path(disk.staged.path)
+    assert (root / "SKILL.md").stat().st_mode & 0o777 == 0o644
+    assert (root / "bin" / "run").stat().st_mode & 0o777 == 0o755
+    assert (root / "bin" / "run").read_bytes() == b"x"
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(disk, tmp_path, monkeypatch):

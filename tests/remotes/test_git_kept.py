@@ -143,13 +143,13 @@ def test_the_next_sync_is_told_of_what_was_fetched_and_not_imported(scene):
 
 
 def test_a_second_process_waits_for_the_first_or_says_so(scene, monkeypatch):
-    from registry.remotes import checkout
-    from registry.remotes.checkout import Checkout
+    from registry.remotes import fetch
+    from registry.remotes.fetch import Checkout
 
     with scene.open() as registry:
         home = str(checkout_of(registry))
         with Checkout.locked(home):
-            monkeypatch.setattr(checkout, "LOCK_SECONDS", 0.05)
+            monkeypatch.setattr(fetch, "LOCK_SECONDS", 0.05)
             report = registry.sync()
             assert report.sources[0].outcome == "offline"
             assert "Another sync" in report.sources[0].message
