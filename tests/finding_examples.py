@@ -93,7 +93,7 @@ DESCRIBED: Final = {
     "name-look-alike": Described(
         "warning",
         "`pdf-f0rms` in one source looks like `pdf-forms` in another one.",
-        "Compare the two skills and remove the one that you did not mean to add.",
+        "Compare the two skills, and remove the wrong one.",
     ),
     "link-inside": Described(
         "warning",

@@ -100,7 +100,9 @@ def test_the_commands_of_a_page_are_those_of_the_program(page):
         command, context = root, None
         rest, name = shlex.split(line)[1:], PROGRAM
         while command is not None:
-            context = click.Context(command, parent=context, info_name=name)
+            # With its settings: Click caches the help option on the command.
+            settings = command.context_settings
+            context = click.Context(command, parent=context, info_name=name, **settings)
             try:
                 command.parse_args(context, rest)
             except click.UsageError as error:
