@@ -1,4 +1,4 @@
-"""The reading lane: plain SQL over a driver's connection, without SQLAlchemy's start-up cost.
+"""The reading lane: plain SQL on a driver's connection, without SQLAlchemy's start-up cost.
 
-Internal, as `registry` says: what is here may change with any version.
+Internal: names in this room can change in any version.
 """

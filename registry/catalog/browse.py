@@ -1,4 +1,4 @@
-"""What a person browses: the catalogue as a personality sees it, or one source of it, or all."""
+"""The catalogue for a person: as a personality sees it, or of one source, or all."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -31,14 +31,14 @@ FEW: Final = 2000
 S = TypeVar("S", bound=Skill)
 
 NOBODY: Final[Sequence[int]] = (-1,)
-"""Versions that there are none of."""
+"""Version ids that don't exist."""
 
 
 class Browse:
-    """The part of a registry that is shown to a person.
+    """The part of a registry that a person sees.
 
-    ``personality`` sees what its policy lets it; ``source`` shows that one alone. Raises
-    `PersonalityNotFound` and `SourceNotFound` when it is made.
+    ``personality``: only the skills that its policy allows. ``source``: only the skills of this
+    source. Raises `PersonalityNotFound` and `SourceNotFound`.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Browse:
         self._limits = Limits(source=source, personality=self._personality)
         if source is not None:
             known = [one.name for one in list_sources(core.reader, counted=False)]
-            if source not in known:  # a path would be one of whoever started the server
+            if source not in known:  # a path would name a file on the server's machine
                 raise SourceNotFound(name=source, known=known)
 
     @property
@@ -120,7 +120,7 @@ class Browse:
         return found if self.is_whole else self._seen.localized_hits(found)
 
     def facets(self, queries: Sequence[str], wanted: Filters) -> Facets:
-        """Count what a listing, or where something is asked a search, has of each value."""
+        """Count each value in a listing, or in the hits if there is a query."""
         reader = self.core.reader
         if not queries:
             return listing.facets(reader, self.condition(self._matching(wanted)))
@@ -131,9 +131,10 @@ class Browse:
         )
 
     def _matching(self, wanted: Filters) -> Filters:
-        """Return filters of the same skills: by their versions, where these are few.
+        """Return filters for the same skills, by version id if there are few.
 
-        What no index leads to is looked for once, and not by the page, its counts and its total.
+        A filter without an index is then evaluated once, not for the page, its counts and its
+        total.
         """
         chosen = self.filters(wanted)
         if chosen == Filters() or chosen.ids is not None:
@@ -186,9 +187,11 @@ class Browse:
         return [replace(group, skills=seen.localized_all(group.skills)) for group in found]
 
     def explain(self, handle: str, personality: str | None = None) -> Sequence[Explanation]:
-        """Explain all skills that a handle may mean, as `SkillRegistry.why` does; no folders.
+        """Explain all skills that a handle can mean, as `SkillRegistry.why` does.
 
-        Raises `SkillNotFound`, and `PersonalityNotFound`, also for who sees less than all.
+        Folders are refused.
+
+        Raises `SkillNotFound`. Raises `PersonalityNotFound` in a narrowed view.
         """
         reader = self.core.reader
         if not self.is_whole:
@@ -217,7 +220,7 @@ class Browse:
         return tuple(some) if self.is_whole else self._seen.localized_all(some)
 
     def sources(self) -> Sequence[Source]:
-        """Return the sources that may be told of, the strongest first."""
+        """Return the visible sources, the strongest first."""
         found = list_sources(self.core.reader, counted=True)
         if self._source is not None:
             return [one for one in found if one.name == self._source]
@@ -237,7 +240,7 @@ class Browse:
         return found if self.is_whole else self._seen.renamed(found)
 
     def recent(self, *, limit: int, since: str | None = None) -> Sequence[Change]:
-        """Return the last changes, the latest first; what went only where all is shown."""
+        """Return the latest changes, the newest first; removals only in the full view."""
         reader, is_whole = self.core.reader, self.is_whole
         found = history.recent(reader, self._all(), limit=limit, since=since, gone=is_whole)
         return found if is_whole else self._seen.renamed(found)

@@ -34,12 +34,12 @@ from registry.sync.sources import check_own, is_here, own_sources, walk_of
 from registry.text import is_path
 
 NEAREST: Final = 4
-"""Codes named at most where none is the one that was asked for."""
+"""Maximum number of similar codes that the error about an unknown code names."""
 
 OTHER_CODES: Final = frozenset(
     "changing document-too-large link-known name-look-alike no-document source-unreadable".split()
 )
-"""What is found when files are read, and about more than one skill, or about none."""
+"""Findings about reading files, about several skills, or about none."""
 
 
 @cache
@@ -91,10 +91,9 @@ class Examined(NamedTuple):
 class Examiner:
     """Examines folders below ``root``, in the order of a walk.
 
-    ``source``: the one whose folder ``root`` is. What its last sync found in a folder is found
-    again where its files, as they are read now, have the stored hash, and were looked through by
-    the rules of today. That is believed of a database in a file which nobody but this user can
-    have written: the rows of a server, and of a file that others may write, are theirs.
+    ``source``: the source with this root. The stored findings of a folder are reused if its files
+    have the stored hashes and the current rules checked them. This is only done for a database file
+    that no other user can have written. The rows of a server, or of a shared file, are not trusted.
     """
 
     def __init__(self, core: Core, root: str, source: Source | None) -> None:
@@ -107,7 +106,7 @@ class Examiner:
         self._next = next(self._known, None)
 
     def examine(self, found: ScannedFolder) -> Examined:
-        """Return what there is to say of a folder."""
+        """Return the findings about a folder."""
         known = self._known_of(found)
         if known is not None and (examined := self._again(found, known)) is not None:
             return examined
@@ -133,7 +132,7 @@ class Examiner:
         return known if sum(file.size for file in found.files) <= MAX_SKILL_BYTES else None
 
     def _again(self, found: ScannedFolder, known: StoredFindings) -> Examined | None:
-        """Return what was found before, if each byte is as it was then."""
+        """Return the stored findings if every byte is unchanged."""
         hashed = hash_files(self._root, found, {}, self._limits)
         now = tree_hash(found, hashed.hashes)
         if hashed.data is None or now is None or now != known.tree_hash:
@@ -162,7 +161,7 @@ _FIELDS: Final = attrgetter("code", "severity", "message", "line", "fix", "path"
 class Checked(Value):
     """The findings about one skill, the worst first; ``path`` is its folder.
 
-    ``root`` is the folder from which it was reached by handles; empty where nothing was read.
+    ``root`` is the folder from which it was opened; empty if nothing was read.
     """
 
     KEYS: ClassVar = ("name", "path", "findings")
@@ -181,9 +180,9 @@ class _Packed(NamedTuple):
 
 
 class Checks(Sequence[Checked]):
-    """Skills that were checked, by name. Each is made anew when it is asked for.
+    """The checked skills, by name; each value is built when it is requested.
 
-    Of a hundred thousand skills there are a million findings, most of which say nearly the same.
+    A hundred thousand skills have a million findings, most of them nearly equal.
     """
 
     def __init__(self, checked: Iterable[Checked]) -> None:
@@ -215,7 +214,7 @@ def _unpack(one: _Packed) -> Checked:
 def check(
     core: Core, targets: Sequence[str], *, select: Sequence[str] = (), ignore: Sequence[str] = ()
 ) -> Checks:
-    """Check the targets; see `SkillRegistry.check`, also for what is raised."""
+    """Check the targets; see `SkillRegistry.check`, which also lists the errors raised."""
     wanted = chooser(select, ignore)
     alike = look_alikes(core.reader)
 
@@ -242,7 +241,7 @@ def _all(core: Core, targets: Sequence[str]) -> Iterator[Checked]:
 
 
 def _once(results: Iterable[Checked]) -> Iterator[Checked]:
-    """Leave out what is told of a folder again."""
+    """Leave out repeated findings about a folder."""
     told: set[str] = set()
     for one in results:
         if one.path not in told:
@@ -276,7 +275,7 @@ def _without_skill(core: Core, target: str) -> Checked:
 
 
 def _links(core: Core, path: str) -> list[Diagnostic]:
-    """Return what is said of links in a folder to skills that are counted elsewhere."""
+    """Return findings about links in a folder to skills that are counted in another folder."""
     walk = walk_of(core, real_path(path))
     with suppress(RootMissing, RootUnreadable):
         deque(walk, maxlen=0)
@@ -333,7 +332,7 @@ def _target(core: Core, target: str) -> Iterator[Checked]:
 
 
 def check_folder(core: Core, path: str, *, alone: bool = False) -> Iterator[Checked]:
-    """Check all skills below ``path``; ``alone``: only the one in that very folder."""
+    """Check all skills below ``path``; ``alone``: only the skill in this folder."""
     real = real_path(path)
     # Below a source it is reached from there by handles, whatever its name stands for by then.
     sources = own_sources(core)
@@ -355,7 +354,7 @@ def _check_below(
 ) -> Iterator[Checked]:
     sources = own_sources(core)
     roots = [source.path for source in sources]
-    # What lies inside another source is checked too when its parent is asked for.
+    # A nested source is checked with its parent.
     walk = Walk(root, core.settings.limits, roots, nested=not alone)
     whole = next((one for one in sources if one.path == root and folder == ROOT), None)
     examiner = Examiner(core, root, None if alone else whole)
@@ -369,7 +368,7 @@ def _check_below(
     except RootUnreadable as error:
         raise SourceInvalid(path=path, reason=str(error)) from None
     for notice in walk.notices:
-        # What can't be read of a skill is told with it.
+        # Unreadable parts are reported with the skill.
         told = notice.lost and notice.folder == folder if alone else True
         if told and notice.diagnostic.severity != "info":
             yield Checked(notice.folder, join(root, notice.folder), [notice.diagnostic])

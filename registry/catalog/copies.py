@@ -63,10 +63,10 @@ def copies_of(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What a change of a skill did to its copies: the refs, as they are now, of those it left.
+    """The effect of a change on the copies of a skill, as current refs.
 
-    ``changed`` are those that it changed, too; of what it deleted, the refs that they had. Both are
-    empty where it changed nothing at all.
+    ``left``: copies that were not changed. ``changed``: copies that were changed too; after a
+    delete, their former refs. Both are empty if nothing changed.
     """
 
     left: tuple[str, ...] = ()
@@ -103,9 +103,9 @@ def _is_same(before: StoredSkill, now: StoredSkill | None) -> bool:
 
 
 def copies(reader: Reader, handle: str | None = None) -> list[Copies]:
-    """Return the names that lie in several places and the texts that several names have.
+    """Return the names that are in several places, and the near-duplicates under other names.
 
-    With a ``handle`` only what lies where for one skill. Raises as `resolve`.
+    With a ``handle``: only the places of that skill. Raises as `resolve`.
     """
     with reader.snapshot():
         if handle is None:

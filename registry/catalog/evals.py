@@ -49,7 +49,7 @@ _NO: Final = frozenset({"false", "no", "0", "negative", "notrigger", "shouldnott
 
 
 class Prompt(NamedTuple):
-    """What somebody would ask, and whether the skill is meant by it; ``path`` is the file's."""
+    """A question of a user, and whether it is meant for the skill; ``path`` is its file."""
 
     text: str
     wanted: bool
@@ -116,9 +116,9 @@ def _nothing(_number: str) -> None:
 
 
 def _found(value: JsonValue, wanted: bool) -> Iterator[tuple[str, bool]]:
-    """Yield the prompts of what a file says, lists of them under known keys among them.
+    """Yield the prompts in a parsed file, including lists under known keys.
 
-    ``wanted``: what holds where they don't say it themselves.
+    ``wanted``: the default for entries that don't say whether they are meant for the skill.
     """
     if isinstance(value, list):
         for one in value:
@@ -134,7 +134,7 @@ def _found(value: JsonValue, wanted: bool) -> Iterator[tuple[str, bool]]:
 
 
 def _entry(value: JsonValue, wanted: bool) -> Iterator[tuple[str, bool]]:
-    """Yield the prompt of an entry of a list, if it is one."""
+    """Yield the prompt of a list entry, if the entry is a prompt."""
     entry: Mapping[str, JsonValue] = {}
     if isinstance(value, Mapping):
         entry = {_key(key): one for key, one in value.items()}
@@ -159,25 +159,25 @@ def _key(key: object) -> str:
 
 
 BEST: Final = 5
-"""A skill among so many is one that an agent will look at."""
+"""A skill passes if it is among this many first hits, which an agent will look at."""
 
 MAX_FILES, MAX_PROMPTS = 20, 500
-"""Of one skill."""
+"""Maximum number of prompts of one skill."""
 
 MAX_COMPETITORS: Final = 3
 
 _LIKELY: Final = ("%eval%", "%trigger%")
-"""What is in the path of every file of prompts."""
+"""A word in the path of every file of prompts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer(Value):
-    """What came of one prompt of the file ``path``; ``wanted``: the skill is meant by it.
+    """The result of one prompt of the file ``path``; ``wanted``: it is meant for the skill.
 
-    ``place`` of the skill, or of one that is alike it, among the hits: the first is 1, None: it is
-    not found. ``first`` is the ref of the first hit. ``confidence``: that the skill fits, as search
-    says it. ``passed``: it is among the first `BEST`; of a prompt that is not meant for it, that it
-    is not first with the confidence of one that fits.
+    ``place`` of the skill or of a near-duplicate among the hits, from 1; None: not found.
+    ``first``: the ref of the first hit. ``confidence`` as in a search. ``passed``: the skill is
+    among the first `BEST`. A prompt that isn't meant for the skill passes unless the skill comes
+    first with the confidence of a good match.
     """
 
     prompt: str
@@ -199,10 +199,10 @@ class Competitor(Value):
 
 @dataclass(frozen=True, slots=True)
 class Score(Value):
-    """What prompts found: of ``prompts`` so many first, and among the first five.
+    """The results of several prompts: how many ``prompts`` came first, or among the first five.
 
-    ``negatives``: prompts for others; at ``false_alarms`` of them the skill came first and seemed
-    to fit.
+    ``negatives``: prompts for other skills. ``false_alarms``: negatives for which the skill came
+    first with the confidence of a good match.
     """
 
     prompts: int
@@ -256,7 +256,7 @@ def evaluate(
     shipped = list(_shipped(core, _subjects(core, names, chosen(core, filters, wanted)), problems))
     reader = core.reader
     with reader.snapshot():
-        # Like somebody who looks for something: among all that is listed.
+        # Search as a user does: among all listed skills.
         condition = where(reader, Filters(), reader.visibility)
         asked = {
             text: answers(reader, [text], condition)

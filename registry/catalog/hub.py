@@ -59,7 +59,9 @@ def owner_of(source: str) -> str:
 
 def find(browse: Browse, wanted: str, owner: str | None = None) -> list[Offered]:
     """Return the visible skills of a slug, of one owner if given."""
-    found = _chosen(browse, _ids(browse, wanted), wanted, 1)  # of each source without a number
+    found = _chosen(
+        browse, _ids(browse, wanted), wanted, 1
+    )  # the first of each source has no number
     numbered = _NUMBERED.fullmatch(wanted)
     if numbered is not None:
         place = int(numbered[2])
@@ -137,7 +139,7 @@ def _ids(browse: Browse, wanted: str) -> list[int]:
 
 
 def _slug_of(browse: Browse, one: StoredSkill) -> str:
-    """Return the slug of a skill, numbered where others of its source have the same."""
+    """Return the slug of a skill, with a number if its source has the same slug twice."""
     base = slug(one.skill.name)
     owner = owner_of(one.skill.source)
     same = [

@@ -24,9 +24,9 @@ STEP: Final = 500
 
 
 def chosen(core: Core, filters: Filters | None, wanted: FilterArguments) -> Filters:
-    """Return filters of a source that is there, if any is named, by its name.
+    """Return filters with the name of an existing source, if they name a source.
 
-    Raises `SourceNotFound`, and `UsageProblem` for filters that are given in both ways.
+    Raises `SourceNotFound`, and `UsageProblem` if filters are given twice.
     """
     found = filters_of(filters, wanted)
     if found.source is None:
@@ -62,10 +62,10 @@ def opened(
     limit: int | None,
     offset: int,
 ) -> Iterator[Listing]:
-    """Open a page of skills that is read from the database while somebody goes through it.
+    """Open a page of skills that is read from the database while the caller iterates.
 
-    It is the same each time. Where reading keeps writers out, it is read at once and held: who
-    goes through it may be waiting for a person, as a pager does. Raises as `listed`.
+    It is the same each time. If readers block writers, it is read at once and kept, because the
+    caller may wait for a person, as a pager does. Raises as `listed`.
     """
     check_page(sort, limit, offset)
     wanted = chosen(core, filters, {})
@@ -100,7 +100,10 @@ def searched(
 def iterate(
     core: Core, filters: Filters | None, wanted: FilterArguments, *, sort: Sort, reverse: bool
 ) -> Iterator[Skill]:
-    """Yield the skills of a listing; see `SkillRegistry.iter`. What is wrong is raised at once."""
+    """Yield the skills of a listing; see `SkillRegistry.iter`.
+
+    Errors are raised at once, not at the first skill.
+    """
     check_page(sort, None, 0)
     return _stepwise(core, chosen(core, filters, wanted), sort, reverse=reverse)
 

@@ -76,11 +76,12 @@ def _seen(skill: Skill, unusual: Mapping[tuple[str, str], str]) -> CatalogEntry:
 def render_prompt(
     entries: Sequence[CatalogEntry], style: Style = "xml", max_chars: int | None = None
 ) -> PromptText:
-    """Return the catalogue in at most ``max_chars`` characters; without skills, an empty text.
+    """Return the catalogue in at most ``max_chars`` characters; empty if there are no skills.
 
-    What is too long loses words of its descriptions first, all to the same length; then skills,
-    those of the weakest scopes first and of one scope the last. A line says so; where not even
-    that line has room, the text is empty. XML is the reference library's (CONVENTIONS.md).
+    If it is too long, the descriptions are cut first, all to the same length. Then skills are left
+    out: those of the weakest scopes first, and the last ones of a scope. A line reports that; if
+    the line doesn't fit either, the result is empty. The XML has the format of the reference
+    library.
     """
     if not entries:
         return PromptText("")
@@ -180,7 +181,7 @@ def _xml(text: str) -> str:
 
 
 def _fit_for_xml(text: str) -> str:
-    # What can be printed is in XML, and that is known sooner.
+    # XML can contain all printable characters; isprintable() is the quicker test.
     return text if text.isprintable() else _NOT_IN_XML.sub("\ufffd", text)
 
 

@@ -1,4 +1,4 @@
-"""Read one skill as it is on disk now: an answer is never older than the folder."""
+"""Read one skill from disk: an answer is never older than the folder."""
 
 import json
 import os
@@ -106,10 +106,10 @@ def get(core: Core, handle: str) -> SkillDetail:
 
 
 def current_detail(core: Core, current: CurrentSkill) -> SkillDetail:
-    """Return everything of a skill, as it is on disk now. Raises `SkillNotFound`.
+    """Return all facts of a skill, as it is on disk now. Raises `SkillNotFound`.
 
-    What the skill file says now takes the place of what can't be brought up to date, also that it
-    can't be used, and what can't be read is told.
+    If the row can't be updated, the result has the new SKILL.md and its findings, also if it is
+    invalid, and names the unreadable parts.
     """
     known = detail(core, current.stored)
     if not current.is_behind or current.found is None:
@@ -133,7 +133,7 @@ def current_detail(core: Core, current: CurrentSkill) -> SkillDetail:
 
 
 def document_now(core: Core, current: CurrentSkill) -> Document:
-    """Return the skill file as it is on disk, whatever is stored. Raises as `read_bytes`."""
+    """Return SKILL.md from disk as a document. Raises as `read_bytes`."""
     from registry.document.parse import parse_document
 
     name = os.path.basename(current.stored.path)
@@ -141,10 +141,10 @@ def document_now(core: Core, current: CurrentSkill) -> Document:
 
 
 def detail(core: Core, stored: StoredSkill) -> SkillDetail:
-    """Return everything that is stored of a skill.
+    """Return all stored facts of a skill.
 
-    Where another process replaced it in this moment, that is what took its place. Raises
-    `SkillNotFound` where nothing did.
+    If another process replaced the skill at this moment, returns the new one. Raises
+    `SkillNotFound` if the skill was removed.
     """
     reader = core.reader
     document, files, findings = skills.load_content(reader, stored.id)
@@ -187,9 +187,9 @@ def read_bytes(core: Core, current: CurrentSkill) -> bytes:
 def read_document(
     core: Core, stored: StoredSkill, name: str | None, problems: Sequence[Diagnostic] = ()
 ) -> bytes:
-    """Return the bytes of a skill's file of this name (None: there is none to be read), from disk.
+    """Return the bytes of a skill's file from disk; None if it is missing or unreadable.
 
-    ``problems`` are told where none are stored. Raises as `read_bytes`.
+    ``problems`` are reported if nothing is stored. Raises as `read_bytes`.
     """
     if name is None:
         raise unusable(core.reader, stored, stored.skill.ref, problems)
@@ -204,9 +204,9 @@ def read_document(
 def unusable(
     reader: Reader, stored: StoredSkill, handle: str, noticed: Sequence[Diagnostic] = ()
 ) -> SkillInvalid | SkillHeld:
-    """Return the error of a skill that can't be used, which was asked for by ``handle``.
+    """Return the error for an invalid skill that was requested by ``handle``.
 
-    It never comes without a reason; what was ``noticed`` is told where nothing is stored.
+    It always has a reason; ``noticed`` is the reason if nothing is stored.
     """
     if stored.quarantined and stored.skill.status in {"ok", "warning"}:
         return SkillHeld(handle, stored.skill.source)

@@ -88,7 +88,7 @@ def _loose(key: str) -> str:
 
 
 def _alike(names: Names, wanted: str) -> list[str]:
-    """Return keys that share a piece with ``wanted``; a few slips leave some piece as it was."""
+    """Return the keys that share a piece with ``wanted``: few typing errors leave a piece."""
     size = max(2, -(-len(wanted) // PIECES))
     pieces = [wanted[at : at + size] for at in range(0, len(wanted), size)]
     shared: dict[str, int] = {}
@@ -117,11 +117,10 @@ MAX_TOLD: Final = 200
 
 
 def resolve(reader: Reader, handle: str) -> StoredSkill:
-    """Return the skill that ``handle`` names, as the database knows it; one query.
+    """Return the stored skill that ``handle`` names; one query.
 
-    One with accents that finds nothing is tried as it may be written, too: letter and accent as one
-    character, or as two. Raises `SkillAmbiguous` with the refs to choose from, and what `not_found`
-    says.
+    If a handle with accents finds nothing, its other Unicode form (composed or decomposed) is
+    tried. Raises `SkillAmbiguous` with the refs to choose from, and the errors of `not_found`.
     """
     for spelling in spellings(handle) if is_storable(handle) else ():
         for found in _attempts(reader, spelling):
@@ -133,9 +132,9 @@ def resolve(reader: Reader, handle: str) -> StoredSkill:
 
 
 def not_found(reader: Reader, handle: str) -> SkillNotFound:
-    """Return what is to be said of a handle without a skill.
+    """Return the error for a handle without a skill.
 
-    `SkillInTrash` or `SkillGone` where there was one, else `SkillNotFound` with near names.
+    `SkillInTrash` or `SkillGone` if the skill existed, else `SkillNotFound` with similar names.
     """
     handle = handle.rstrip("/") or handle
     gone = latest_tombstone(reader, handle) if is_storable(handle) else None
@@ -163,7 +162,7 @@ def _attempts(reader: Reader, handle: str) -> list[list[StoredSkill]]:
     source, slash, rest = handle.partition("/")
     whole = [one for one in named if one.skill.name == handle]
     usable = [one for one in whole if one.is_usable and not one.skill.shadowed]
-    # What is seen from here, else what is seen in some project, else any.
+    # First skills visible here, then skills of other projects, then any.
     meant = [one for one in usable if one.within] or usable or whole
     if len(meant) > 1:  # A bare name means the skill without a team.
         meant = [one for one in meant if one.team is None] or meant

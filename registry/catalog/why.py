@@ -26,14 +26,14 @@ MAX_LINKS: Final = 50
 
 
 class LinkTo(NamedTuple):
-    """A place where a skill is found, too, and the link that leads there: it, or one around it."""
+    """Another path of a skill, and the link in it: the path itself or a parent folder."""
 
     path: str
     link: str
 
     @property
     def notice(self) -> Diagnostic:
-        """What is said of the skill that it leads to."""
+        """The remarks about the linked skill."""
         return Diagnostic("link-known", "info", f"also in {self.path}, by a link")
 
 
@@ -46,7 +46,7 @@ def links_to(core: Core, stored: StoredSkill) -> list[LinkTo]:
         return []
     document = join(stored.path, stored.document or DOCUMENT_NAMES[0])
     places = [document, stored.path]
-    # A row may say anything of the root: it ends at the top, too.
+    # A row may have any root: stop at the top.
     while (above := os.path.dirname(places[-1])) != places[-1] and is_below(above, stored.root):
         places.append(above)
     messages = {known(storable(place)).message: place for place in places}
@@ -126,7 +126,10 @@ def explained(core: Core, stored: StoredSkill) -> Explanation:
 
 
 def _judged(core: Core, explanation: Explanation, personality: Personality) -> Explanation:
-    """Add what the personality's policy decides; what another team's skill hides is seen anew."""
+    """Add the decision of the personality's policy.
+
+    A skill that a hidden team's skill shadows becomes visible.
+    """
     skill = explanation.skill
     if skill is None:
         return explanation
@@ -180,7 +183,7 @@ def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
 
 
 def _listed(core: Core, skill: Skill) -> Diagnostic:
-    """Return what to say of a listed skill: what shares its name, or where its copies are."""
+    """Return the remarks about a listed skill: namesakes, or the places of its copies."""
     others = [one for one in skills.visible_refs(core.reader, skill.name) if one != skill.ref]
     if others:
         have = "have" if others[1:] else "has"

@@ -36,15 +36,22 @@ def check_untrusted(
         raise SkillHeld(name, url=url, problems=grave)
 
 
-def is_quarantined(
+def security_status(
     core: Core, name: str, files: Mapping[str, bytes], executable: Collection[str]
-) -> bool:
-    """Tell whether a sync would quarantine a skill of these files, and none here is trusted."""
+) -> tuple[bool, bool]:
+    """Tell whether a sync would quarantine a skill of these files, and whether it would warn.
+
+    It is not quarantined if these files are trusted here.
+    """
     reading = _read(core, files, executable)
+    has_warning = any(
+        one.category == "security" and one.severity != "info" for one in reading.findings
+    )
     if not security_errors(reading.findings):
-        return False
+        return False, has_warning
     known = tree_hash(reading.found, reading.hashes)
-    return known is None or all(one.quarantined for one in same_files(core.reader, name, known))
+    same = [] if known is None else same_files(core.reader, name, known)
+    return all(one.quarantined for one in same), has_warning
 
 
 def _read(core: Core, files: Mapping[str, bytes], executable: Collection[str]) -> Reading:

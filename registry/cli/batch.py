@@ -55,7 +55,8 @@ def each_of(session: Session, known: Sequence[K], do: Callable[[K], T]) -> tuple
         except DatabaseProblem:
             raise
         except RegistryError as error:
-            session.console.error(f"{error} {hint(error)}".rstrip())
+            arguments = [click.get_current_context().info_name or "", str(one)]
+            session.console.error(f"{error} {hint(error, arguments)}".rstrip())
     return done, len(done) == len(known)
 
 

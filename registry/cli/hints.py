@@ -98,6 +98,26 @@ def _installed_copy(arguments: Sequence[str]) -> str:
     return ""
 
 
+def _read_only(error: errors.RegistryError, arguments: Sequence[str]) -> str:
+    """Return what to do instead of a change of a skill of a remote source."""
+    words = [one for one in arguments if one[:1] != "-"]
+    if "rename" in words:
+        old, new, *_ = (*words[words.index("rename") + 1 :], "NAME", "NEW")
+        url, name, new = (
+            quote(escape.line(one)) for one in (error.facts["url"], old.rpartition("/")[2], new)
+        )
+        way = f"skill-registry import {url} --skill {name} && skill-registry rename {name} {new}"
+        return f"To have a copy of that name in a source of your own, run: {way}"
+    if {"delete", "rm"}.intersection(words):
+        source = quote(escape.line(error.facts["name"]))
+        return f"To forget all its skills, run: skill-registry source remove {source}"
+    if "create" in words:
+        return "Name a source of your own with --source."
+    return (
+        "Pull a copy into a folder of your own, and change that: skill-registry pull NAME --to DIR"
+    )
+
+
 def _for_all_projects(error: errors.RegistryError, arguments: Sequence[str]) -> str:
     """Return the same command with --global, if the skill was installed for all projects."""
     from registry.install.lockfile import NAME, read_lock
@@ -182,9 +202,6 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.SourceExists: "'skill-registry source update {name} --name NEW' renames it.",
     errors.SourceUnclear: _source_unclear,
     errors.SourceNotFound: "'skill-registry sync FOLDER' registers a folder.",
-    errors.SourceReadOnly: (
-        "Pull a copy into a folder of your own, and change that: skill-registry pull NAME --to DIR"
-    ),
     errors.SkillHeld: _skill_held,
     errors.SeveralSkills: _several_skills,
     errors.SourceKindUnusable: "Settings: source_kinds.",
@@ -242,8 +259,8 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
         return (
             f"Pull its skills by their names, as they were synced there. To list them, run: {names}"
         )
-    if isinstance(error, errors.SourceReadOnly) and (way := _installed_copy(arguments)):
-        return way
+    if isinstance(error, errors.SourceReadOnly):
+        return _installed_copy(arguments) or _read_only(error, arguments)
     found = _HINTS.get(type(error), "")
     if not isinstance(found, str):
         return found(error)

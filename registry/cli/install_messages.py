@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from registry.cli import escape, formatting
 from registry.cli.batch import some_refs
+from registry.cli.findings import report_security
 from registry.cli.session import Session
 from registry.errors import RegistryError, SkillHeld
 
@@ -94,11 +95,24 @@ def report_origins(session: Session, target: "Target", done: "Sequence[InstallRe
     if entries:
         lock = escape.line(os.path.join(target.path, NAME))
         session.console.note(f"{_elsewhere(target, locked, new)}Recorded in {lock}")
+    _report_security(session, entries)
     alike = look_alikes(session.registry.core.reader) if entries else {}
     for entry in entries:
         if others := imitated(alike, entry.name):
             text = f"{escape.line(entry.name)} looks like another skill: {some_refs(others)}"
             session.console.note(text, "yellow")
+
+
+def _report_security(session: Session, entries: "Sequence[Locked]") -> None:
+    """Print the security findings of installed skills of remote sources, as a sync does."""
+    from registry.db.read.findings import security_findings
+
+    remote = [entry for entry in entries if entry.origin is not None]
+    for source in dict.fromkeys(entry.source for entry in remote):
+        names = {entry.tree_hash: entry.name for entry in remote if entry.source == source}
+        for one in security_findings(session.registry.core.reader, source):
+            if one.tree_hash in names:
+                report_security(session.console, names[one.tree_hash], one)
 
 
 def _elsewhere(target: "Target", locked: "Mapping[str, Locked]", folders: Sequence[str]) -> str:

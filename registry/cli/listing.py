@@ -3,13 +3,16 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from shlex import quote
 from time import time
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 from registry.cli import escape, formatting
+from registry.cli.batch import some_refs
 from registry.cli.formatting import Cut, ago, fit, pad, width_of
 from registry.cli.session import Console, Style, batches
 from registry.db.read.listing import Filters
+from registry.db.read.skills import quarantined
 from registry.model import Skill
 from registry.text import name_key, quoted
 
@@ -268,6 +271,25 @@ def report_left_out(session: "Session", chosen: Filters, does: str) -> None:
         are, them = ("is", "it") if elsewhere == 1 else ("are", "them")
         left = f"{formatting.count(elsewhere, 'skill')} of projects elsewhere {are} left out"
         session.console.note(f"{left}; --all {does} {them}.")
+
+
+def report_quarantined(session: "Session", chosen: Filters) -> None:
+    """Print on stderr how many skills are quarantined, of the chosen source or of all."""
+    if chosen not in {Filters(all=chosen.all), Filters(all=chosen.all, source=chosen.source)}:
+        return
+    held = sorted(quarantined(session.registry.core.reader))
+    held = [one for one in held if chosen.source in {None, one[0]}]
+    if not held:
+        return
+    of = f" of {escape.line(chosen.source)}" if chosen.source else ""
+    are = "is" if len(held) == 1 else "are"
+    source = f" --source {quote(escape.line(chosen.source))}" if chosen.source else ""
+    way = f"To see which, run: skill-registry list{source} --all --format table"
+    if chosen.all:
+        them = "It is" if len(held) == 1 else "They are"
+        way = f"{them}: {some_refs([f'{name}/{folder}' for name, folder in held])}"
+    text = f"{formatting.count(len(held), 'skill')}{of} {are} quarantined. {way}"
+    session.console.note(text)
 
 
 def report_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from registry.changes.create import create_files, detail_after
-from registry.changes.untrusted import check_untrusted, is_quarantined
+from registry.changes.untrusted import check_untrusted, security_status
 from registry.core import Core
 from registry.db.read.skills import folder_of_name
 from registry.db.read.sources import list_sources
@@ -199,6 +199,7 @@ class OfferedSkill(Value):
     """A skill that an address offers; ``folder`` is its folder there.
 
     ``quarantined``: it has security errors, so agents would not see it until it is trusted.
+    ``warning``: it has security findings.
     """
 
     name: str
@@ -207,6 +208,7 @@ class OfferedSkill(Value):
     folder: str
     usable: bool
     quarantined: bool
+    warning: bool
 
 
 def offered_at(core: Core, target: str) -> list[OfferedSkill]:
@@ -223,9 +225,9 @@ def offered_at(core: Core, target: str) -> list[OfferedSkill]:
         wanted, _ = wanted_files(tree, remote, Bounds())
         for folder, files, executable in _read(tree, wanted):
             parsed = _parsed(_document(files), folder)
-            held = is_quarantined(core, parsed.name, files, executable)
-            facts = parsed.description, parsed.version, folder, parsed.usable, held
-            found.append(OfferedSkill(parsed.name, *facts))
+            found_there = security_status(core, parsed.name, files, executable)
+            facts = parsed.description, parsed.version, folder, parsed.usable
+            found.append(OfferedSkill(parsed.name, *facts, *found_there))
     return sorted(found, key=lambda one: (one.name, one.folder))
 
 

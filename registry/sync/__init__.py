@@ -1,4 +1,4 @@
 """Bring the database in line with the sources: scan, plan, apply.
 
-Internal, as `registry` says: what is here may change with any version.
+Internal: names in this room can change in any version.
 """

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 
 PART: Final = 100
-"""Of a first import so many versions are published while others wait."""
+"""Versions that a first import publishes in one transaction while other clients wait."""
 
 FEW: Final = 20
 """So many documents are kept while others wait."""
@@ -82,11 +82,11 @@ class PublishedVersion(NamedTuple):
 
 
 class Store:
-    """Stores what a sync has read, unseen, in threads of its own.
+    """Stores the versions that a sync has read, invisibly, in threads of its own.
 
-    What a source of which nothing was seen yet holds is published in parts on a server, where all
-    others wait for each: the source is hidden until the last. ``live``: what was; ``published``:
-    that, and what lost to a change made meanwhile.
+    On a server, the first import of a source is published in parts. The source stays hidden until
+    the last part. ``live``: the published versions that readers see. ``published``: these and the
+    versions that lost to a change made in the meantime.
     """
 
     def __init__(self, core: Core, lock: SyncLock, plan: Plan) -> None:
@@ -135,7 +135,7 @@ class Store:
                 self._lock.assert_held(connection)
                 self.live += publish(connection, hidden[start : start + PART], [])
         if hidden and not self.published:
-            # What a server has not counted, it looks up by an index that goes over all of a source.
+            # Without statistics, a server uses an index that covers the whole source.
             self._writer.update_statistics()
         self.published.update(hidden)
         return [
@@ -144,10 +144,10 @@ class Store:
         ]
 
     def keep(self, leaving: Sequence[int]) -> None:
-        """Keep the documents of versions that are to be retired, on a server before others wait.
+        """Keep the documents of versions that are about to be retired.
 
-        In transactions of their own: who stores the same at the same time waits for their end. A
-        few take less time under the lock than these do.
+        On a server this happens in separate transactions before the lock is taken, so that other
+        clients wait less. A few documents are faster under the lock.
         """
         if not self._shared or len(leaving) <= FEW:
             return
@@ -161,9 +161,9 @@ class Store:
             self._writer.update_statistics()
 
     def join(self) -> None:
-        """Tell what was published in parts apart from its namesakes: in parts as well, unseen.
+        """Refresh the names of skills that were published in parts, in parts as well.
 
-        It was published by this sync or one that was cut off.
+        The parts come from this sync or from one that was killed.
         """
         if not (self._first and self._shared):
             return
@@ -186,9 +186,9 @@ class Store:
 
 
 def clear(core: Core, lock: SyncLock) -> None:
-    """Delete the versions that nobody sees, which only the holder of the sync lock may.
+    """Delete the versions that no reader sees; the caller must hold the sync lock.
 
-    Raises `DatabaseProblem`, before anything is deleted, where it was lost.
+    Raises `DatabaseProblem`, before anything is deleted, if the lock was lost.
     """
     while has_retired(core.reader, core.host):
         with core.writer.transaction() as connection:
@@ -209,7 +209,7 @@ PIECE_BYTES: Final = 1_000_000
 
 
 class Unread(NamedTuple):
-    """What can't be read of a folder now, and whether its document can."""
+    """The findings about unreadable parts of a folder, and whether its document can be read."""
 
     findings: Sequence[Diagnostic]
     has_document: bool
@@ -228,8 +228,8 @@ def apply_plan(
     total = sum(len(p.new) + len(p.updates) + len(p.placeholders) for p in plan.sources)
     staged: dict[int, PublishedVersion] = {}
     store = Store(core, lock, plan)
-    # What is stored waits for the database, which lets other threads run: the next batches are read
-    # and parsed meanwhile.
+    # Storing waits for the database, which lets other threads run: they read and parse the next
+    # batches in the meantime.
     with (
         closing(_versions(core, plan, scan_ns, now)) as versions,
         closing(store.add_all(_batches(versions))) as stored,
@@ -260,7 +260,9 @@ def apply_plan(
         add_notices(connection, plan.notices)
         drop_old_changes(connection, core.host)
         drop_old_days(connection, now)
-    with suppress(DatabaseProblem):  # what is published is published; the next sync clears it away
+    with suppress(
+        DatabaseProblem
+    ):  # the versions are already published; the next sync deletes the rest
         clear(core, lock)
     if len(live) >= STATISTICS_AFTER:
         writer.update_statistics()
@@ -268,7 +270,7 @@ def apply_plan(
 
 
 class _Job(NamedTuple):
-    """A folder that is to be read, and the version it replaces."""
+    """A folder to read, and the version that it replaces."""
 
     part: SourcePlan
     found: ScannedFolder
@@ -290,7 +292,7 @@ def _jobs(core: Core, plan: Plan) -> Iterator[_Job]:
     for part, folder, replaces in _folders(plan):
         before = by_id(core.reader, replaces) if replaces is not None else None
         if replaces is not None and before is None:
-            continue  # changed by somebody else since the plan was made
+            continue  # another client changed it since the plan was made
         found = part.look_last(folder)
         if found is not None:  # else it vanished since the scan: the next sync sees to it
             yield _Job(part, found, before)
@@ -300,7 +302,6 @@ def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Generator[NewVe
     """Yield what is read, in the order of the plan."""
     read = partial(_read, core, Recent(), scan_ns, now)
     count = sum(len(part.new) for part in plan.sources)
-    # What packages add to the rules is known to this process alone.
     if count >= HELPED_FROM:
         from registry.sync.helper import Piece, helping, share
 
@@ -409,7 +410,7 @@ def read_version(
         trusted, told = stored_file_hashes(core.reader, before.id), findings(core.reader, before.id)
     reading = read(trusted, told=told)
     if trusted and _is_other_topic(reading, before):
-        # What the supporting files say is judged by what the skill says it is for.
+        # The topic of the skill decides how its supporting files are judged.
         reading = read({})
     if reading.unread and before.skill.status != "no_document":
         return Unread(reading.unread, reading.data is not None)

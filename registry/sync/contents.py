@@ -23,10 +23,10 @@ BATCH: Final = 400
 
 
 def store_contents(core: Core) -> None:
-    """Store the bytes of all files of all live versions that are not yet.
+    """Store the bytes of all files of all live versions that are not stored yet.
 
-    Those that are stored and do not fit their hash are stored again: on a server by who may take
-    them away. Nothing is done where that is switched off in the settings.
+    Stored bytes that don't match their hash are stored again; on a server this needs the right to
+    delete them. Does nothing if the settings switch it off.
     """
     if not core.settings.store_files:
         return
@@ -49,7 +49,7 @@ def _readable(core: Core, mismatched: Collection[str]) -> Iterator[Packed]:
     for (root, folder), files in groupby(missing, key=itemgetter(1, 2)):
         if not is_here(core, core.host, root):
             continue
-        # What was readable a moment ago and is no more, the next version of the skill brings back.
+        # If a file became unreadable a moment ago, the skill's next version stores it.
         with suppress(RegistryError, OSError), open_home(root, folder) as home:
             for content_hash, _, _, path in files:
                 if content_hash in done:

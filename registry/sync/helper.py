@@ -1,9 +1,8 @@
-"""A second process that reads skills while the first reads and stores, in a large first import.
+"""A second process that reads skills during a large first import.
 
-Python runs one thread at a time, so that reading and parsing in another thread gain nothing. The
-helper is given folders as the scan saw them, and returns versions that are not stored yet; it opens
-no database. It lives as long as the import does: where it can't be started, or ends before its
-time, what it was to read is read here.
+Python runs one thread at a time, so a second thread would not read or parse faster. The helper gets
+folders as the scan saw them and returns versions that are not stored yet. It opens no database and
+ends with the import. If it can't start or ends early, the first process reads its folders.
 """
 
 import gc
@@ -56,9 +55,10 @@ Versions: TypeAlias = list[NewVersion]
 
 
 class Piece(NamedTuple):
-    """What is read in one go, of so many bytes.
+    """Folders that one process reads at once.
 
-    ``task``: what the helper is told to read it; None: it can't. ``read`` does so here.
+    ``task``: the helper's input; None if the helper can't read them. ``read`` reads them in this
+    process. ``size`` is in bytes.
     """
 
     task: Task | None
@@ -154,7 +154,7 @@ def _start() -> "subprocess.Popen[bytes] | None":
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd="/",
-            start_new_session=True,  # who interrupts the import interrupts this process alone
+            start_new_session=True,  # an interrupt of the import goes to this process only
         )
     return None
 
@@ -168,7 +168,7 @@ def _has_cores() -> bool:
 
 
 def _is_python() -> bool:
-    """Tell whether what runs is an interpreter, not a program that holds one."""
+    """Tell whether this process is a Python interpreter, not a program that embeds one."""
     name = os.path.basename(sys.executable or "")
     return name.startswith(("python", "pypy")) and not getattr(sys, "frozen", False)
 
@@ -200,7 +200,7 @@ def share(pieces: Iterable[Piece], helper: Helper | None) -> Iterator[NewVersion
 
 
 def serve() -> None:
-    """Be the other process, until nobody asks any more."""
+    """Run as the helper process until the parent closes the pipe."""
     gc.set_threshold(50_000, 20, 100)  # as the program does
     asked, answers = sys.stdin.buffer, sys.stdout.buffer
     recent = Recent()

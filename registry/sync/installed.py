@@ -39,7 +39,8 @@ _VERSION: Final = re.compile(r"(?:sha256:)?[0-9a-f]{40,64}")
 _REF: Final = re.compile(r"(?!-)\S{1,250}")
 
 Named: TypeAlias = tuple[str, str]
-"""What a lock records for a folder: the tree hash, and the origin as `read.skills.ORIGIN` is."""
+"""The lock's record of a folder: the tree hash, and the origin in the form of `read.skills.ORIGIN`.
+"""
 
 
 def record_installed(core: Core, sources: Sequence[Source]) -> None:
@@ -173,7 +174,7 @@ def _places(home: str, ids: Sequence[str], *, is_global: bool) -> Iterator[str]:
 
 
 def _origin(record: Mapping[str, Any]) -> str:
-    """Return an origin as it is stored. Raises ValueError for one that no pull writes."""
+    """Return an origin as it is stored. Raises ValueError if no pull can have written it."""
     ref, version = record.get("ref"), record.get("commit")
     url, path = without_secrets(record["url"]), record.get("path") or ROOT
     is_right = (

@@ -45,14 +45,13 @@ class Difference(NamedTuple):
 
 @dataclass(slots=True)
 class SourcePlan:
-    """What is to be done for one source, as folders and version ids; contents are read later.
+    """The work of a sync in one source, as folders and version ids; the files are read later.
 
-    ``updates`` and ``touches`` map folders to the version they are about; a touch is a folder
-    whose content is unchanged though stat says otherwise. ``rechecked`` are those of ``updates``
-    whose files are unchanged, and were read by other rules than those of today.
-    ``mismatched`` are versions whose stored text does not fit their hash, if that was checked.
-    ``unread`` has, by version, the folder and the findings of skills that stay as they were since
-    parts of them can't be read by now.
+    ``updates`` and ``touches`` map folders to versions. A touch is a folder whose files are
+    unchanged but whose times differ. ``rechecked``: updates with unchanged files that older rules
+    have checked. ``mismatched``: versions whose stored SKILL.md doesn't match its hash, if that was
+    checked. ``unread``: by version, the folder and the findings of skills that keep their rows
+    because a part of them can't be read.
     """
 
     source: Source
@@ -251,7 +250,7 @@ def _examine(
     stored = findings(reader, row.id)
     unread = [*found.unread, *hashed.unread]
     if unread:
-        # What can't be read proves nothing of the skill: all that was known of it stays.
+        # An unreadable folder proves nothing about the skill: keep its rows.
         plan.count_unchanged(row)
         now = {finding for finding in unread if finding.code == UNREADABLE}
         plan.notices += ((found.folder, one) for one in now.difference(found.unread))
@@ -288,7 +287,7 @@ class SyncOptions:
 
 @dataclass(slots=True)
 class Plan:
-    """What a sync has to do."""
+    """The work of a sync."""
 
     sources: list[SourcePlan]
     moves: Moves
@@ -296,7 +295,7 @@ class Plan:
     settled: list[int]
     """Versions that stood for links out of every source, which lead into one by now."""
     notices: list[tuple[int, str, Diagnostic]] = field(default_factory=list)
-    """What those are by now, of sources that are not synced (source id, folder, notice)."""
+    """New notices of sources outside this sync (source id, folder, notice)."""
 
     @property
     def touched(self) -> Iterator[tuple[int, ScannedFolder]]:
@@ -334,12 +333,12 @@ def make_plan(
     settled: list[int] = []
     for part in parts:
         lost = [one for one in leaving[part.source.id] if one.id not in moved]
-        # Where a link to a known skill is now, nothing is lost: it is counted where it lies.
+        # A link to a known skill loses nothing: the skill is counted in its own folder.
         linked = part.links
         settled += [one.id for one in lost if one.folder in linked and not one.file_count]
         removed += [one for one in lost if one.folder in linked and one.file_count]
         lost = [one for one in lost if one.folder not in linked]
-        # What another source inside this one has is not lost either, if it is there.
+        # A skill that belongs to a nested source is not lost either, if its folder exists.
         theirs = {one.id for one in lost if part.outcome == "ok" and part.walk.leaves(one.folder)}
         removed += [one for one in lost if one.id in theirs]
         lost = [one for one in lost if one.id not in theirs]
@@ -368,7 +367,7 @@ def _is_held(part: SourcePlan, lost: Sequence[RemovedSkill], leaving: int, *, pr
 
 
 def _find_moves(parts: Sequence[SourcePlan], leaving: Sequence[RemovedSkill]) -> Moves:
-    # Only a folder with as many files and bytes as one that left is worth reading.
+    # Only a folder with the same number of files and bytes as a removed one is worth reading.
     shapes = {(one.file_count, one.bytes) for one in leaving if one.tree_hash}
     added: list[tuple[int, str, str]] = []
     for part in parts if shapes else ():
@@ -383,10 +382,10 @@ def _find_moves(parts: Sequence[SourcePlan], leaving: Sequence[RemovedSkill]) ->
 
 
 def pair_moves(added: Iterable[tuple[int, str, str]], leaving: Iterable[RemovedSkill]) -> Moves:
-    """Pair new folders (source id, folder, tree hash) with gone versions of the same content.
+    """Pair new folders with removed versions that have the same files.
 
-    Among several of the same content the one whose last folder is the same is preferred, then
-    order.
+    ``added``: source id, folder and tree hash of each new folder.
+    If several versions have the same files, the one with the same folder name wins, then the first.
     """
     by_hash: dict[str | None, list[RemovedSkill]] = {}
     for one in leaving:

@@ -29,10 +29,9 @@ from registry.settings import Limits
 from registry.text import name_key, utc_text
 
 RULES: Final = "8"
-"""The version of what is made of a folder's content: to be raised with every change of a rule.
+"""Version of the rules that read a folder; raise it with every change of a rule.
 
-The next sync then reads all skills again, those whose files did not change, too; until then a
-check believes nothing that is stored.
+The next sync then reads all skills again. Until then `check` uses nothing that is stored.
 """
 
 
@@ -41,7 +40,7 @@ RACY_NS = 2_000_000_000
 
 
 def stamp(found: ScannedFolder) -> str:
-    """Return the fingerprint of a folder as it is stored."""
+    """Return the fingerprint of a folder in its stored form."""
     return f"{RULES}:{found.fingerprint}"
 
 
@@ -51,7 +50,7 @@ def is_current(stored: str) -> bool:
 
 
 def is_same(stored: str, found: ScannedFolder) -> bool:
-    """Tell whether the files are as they were, by whatever rules they were read."""
+    """Tell whether the files are unchanged, whichever rules read them."""
     return stored.rpartition(":")[2] == found.fingerprint
 
 
@@ -76,7 +75,7 @@ def signed(inode: int) -> int:
 
 
 MOST: Final = 10_000
-"""Contents that are remembered; what was met longest ago is forgotten first."""
+"""Number of files whose results are cached; the least recently used go first."""
 
 _Key: TypeAlias = tuple[object, ...]
 _K = TypeVar("_K")
@@ -119,10 +118,10 @@ KnownHashes: TypeAlias = Mapping[str, tuple[tuple[int, ...], str | None]]
 
 
 class Hashed(NamedTuple):
-    """What reading the files of a folder gave.
+    """The result of reading the files of a folder.
 
-    ``unread`` are those of the ``findings`` that prove nothing of the skill: the disk does not give
-    a file out, or not the document at this moment. ``data`` are the document's bytes.
+    ``unread``: the findings about files that the disk doesn't give out now; they prove nothing
+    about the skill. ``data``: the bytes of SKILL.md.
     """
 
     hashes: dict[str, str | None]
@@ -240,7 +239,7 @@ _SAID: Final = "name description kind version license author compatibility".spli
 
 @dataclass(frozen=True, slots=True)
 class Previous:
-    """What a version takes over from the one it replaces."""
+    """The values that a version takes over from the version that it replaces."""
 
     id: int
     uid: str
@@ -249,11 +248,11 @@ class Previous:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A folder as it was read: its document, the hash of each file, and all findings.
+    """A folder that was read: its document, the hash of each file, and all findings.
 
-    ``data`` is None where the document could not be read. ``unread`` are the findings about what
-    the disk does not give out (no permission, input/output error): they prove nothing, so that what
-    was known before is kept.
+    ``data`` is None if SKILL.md could not be read. ``unread`` are the findings about files that the
+    disk doesn't give out (no permission, input/output error). They prove nothing, so the stored
+    values stay.
     """
 
     found: ScannedFolder
@@ -275,11 +274,10 @@ def read_folder(
     told: Sequence[Diagnostic] = (),
     recent: Recent | None = None,
 ) -> Reading:
-    """Read one skill folder whole: hash its files, parse and check its document, check the others.
+    """Read a whole skill folder: hash its files, parse and check SKILL.md, check the other files.
 
-    ``with_contents``: the bytes that were read are kept, too, but for those that were stored of
-    late. ``told``: what was found before, and still holds of files that are ``known`` and so not
-    read again.
+    ``with_contents``: keep the bytes that were read, except those that were stored recently.
+    ``told``: earlier findings; they still hold for files in ``known``, which are not read again.
     """
     packed: list[Packed] = []
     texts = Texts()
@@ -303,7 +301,7 @@ def read_folder(
             packed.append(pack(digest(data), data))
         findings.extend(_placed(finding, found.document) for finding in document.diagnostics)
         if document.usable:
-            # What the parser has said already, and had to work round, is not said again.
+            # Don't repeat problems that the parser has already reported.
             said = {finding.code for finding in document.diagnostics}
             if "description-from-body" in said:
                 said.add("description-missing")
@@ -381,7 +379,7 @@ def make_version(
         "document": found.document,
         "bytes": sum(file.size for file in found.files),
         "file_count": len(found.files),
-        # What could not be read must look changed to the next sync.
+        # An unreadable file must look changed to the next sync.
         "fingerprint": "" if reading.unread else stamp(found),
         "racy": int(is_racy(found, scan_ns)),
         "status": _status(reading),
@@ -406,7 +404,7 @@ def make_version(
 
 
 def _nothing(found: ScannedFolder) -> Document:
-    """Return what a folder says whose document is not there, or can't be read."""
+    """Return an empty document for a folder whose SKILL.md is missing or unreadable."""
     return Document(text="", body="", body_line=1, front_matter={}, name=found.name, description="")
 
 

@@ -14,13 +14,14 @@ from registry.text import utc_text
 
 
 def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, ScannedFolder, bool] | None:
-    """Return a skill as it is stored after it was compared with its folder, and what is there.
+    """Compare a stored skill with its folder, and store it again if they differ.
 
-    Last, whether what is stored stays behind the disk, since nothing can be written, or a part of
-    the folder can't be read: its ``unread`` says which. None: another process replaced it in this
-    moment. Raises `SkillMissing`, `SkillInaccessible`.
+    Returns the skill, the folder, and whether the stored skill stays behind. It stays behind if
+    the database can't be written or a part of the folder can't be read
+    (``unread`` has which). Returns None if another process replaced the skill at this moment.
+    Raises `SkillMissing`, `SkillInaccessible`.
     """
-    walk = walk_of(core, stored.root, core.reader.last_roots())  # told with what is stored
+    walk = walk_of(core, stored.root, core.reader.last_roots())  # reported with the stored skill
     found = walk.one(stored.folder)
     if found is None:
         for notice in walk.notices:
@@ -33,7 +34,11 @@ def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, ScannedFolder
     ):
         return stored, found, False
     if not core.backend.writable:
-        return stored, found, True  # whoever may only read gets the newest text, and older facts
+        return (
+            stored,
+            found,
+            True,
+        )  # a reader without the right to write gets the newest SKILL.md and older facts
     unread = _reimport(core, walk, stored, found)
     if unread:
         return stored, found.with_unread(unread), True
@@ -44,10 +49,10 @@ def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, ScannedFolder
 def _reimport(
     core: Core, walk: Walk, stored: StoredSkill, found: ScannedFolder
 ) -> Sequence[Diagnostic]:
-    """Store a folder as it is now, unless a change made meanwhile wins.
+    """Store a folder again, unless a change made in the meantime wins.
 
-    Returns what can't be read: what is stored stays. Raises `SkillInaccessible` where that is the
-    document.
+    Returns the unreadable parts, for which the stored values stay. Raises `SkillInaccessible` if
+    SKILL.md is unreadable.
     """
     from registry.db.write.skills import delete_version, publish, stage
     from registry.sync.apply import Unread, read_version

@@ -1,4 +1,4 @@
-"""What a sync did, or would do, as values."""
+"""The result of a sync or of a dry run, as values."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ Progress = Callable[[str, int, int | None], None]
 
 @dataclass(frozen=True, slots=True)
 class Moved(Value):
-    """A skill found again in another folder, ``after``.
+    """A skill that was found again in another folder, ``after``.
 
-    Both are ``source/folder`` if that is in another source, too.
+    Both are ``source/folder`` if the source differs.
     """
 
     ref: str
@@ -26,10 +26,10 @@ class Moved(Value):
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What became of a remote source before it is synced: ``remote`` is as it is by now.
+    """The result of fetching a remote source before its sync; ``remote`` is its new state.
 
-    Unless ``outcome`` is ``ok`` nothing was fetched, and ``message`` says why. ``notices``: what
-    is to be known of what was.
+    Unless ``outcome`` is ``ok`` nothing was fetched, and ``message`` has the reason. ``notices``:
+    findings about the fetched files.
     """
 
     remote: Remote
@@ -40,12 +40,12 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class SourceReport(Value):
-    """How the sync of one source went.
+    """The result of syncing one source.
 
-    Unless ``outcome`` is ``ok``, rows were kept although their folders are gone: ``kept`` of them;
-    of a remote source, ``offline`` and ``refused`` say that nothing new was fetched. ``notices``
-    are findings about places that are not skills, with their folders. ``remote``: what a remote
-    source holds by now, and ``fetched``: what is to be known of what was fetched.
+    Unless ``outcome`` is ``ok``, ``kept`` rows stayed although their folders are missing. For a
+    remote source ``offline`` and ``refused`` mean that nothing new was fetched. ``notices``:
+    findings about places that are not skills, with their folders. ``remote``: its new state;
+    ``fetched``: findings about the fetched files.
     """
 
     name: str
@@ -67,9 +67,9 @@ class SourceReport(Value):
 
 @dataclass(frozen=True, slots=True)
 class SyncReport(Value):
-    """What changed, by ref.
+    """The changes of a sync, by ref.
 
-    ``unchanged`` counts skills left as they were, ``invalid`` those that can't be used as of now,
+    ``unchanged`` counts skills without a change. ``invalid`` counts skills that are invalid now,
     changed or not. ``dry_run``: nothing was written.
     """
 

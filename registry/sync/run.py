@@ -24,10 +24,10 @@ from registry.text import utc_now
 WAIT_SECONDS = 3600.0
 
 PATIENCE_SECONDS = 1.0
-"""A sync by a watcher is over in less: nobody should hear of it."""
+"""Seconds to wait for another sync: a watcher's sync takes less, so the user never hears of it."""
 
 MAX_TOUCHED = 400
-"""Skills whose times alone are new, and are written at once, without what changes need."""
+"""Maximum number of skills of which only the times differ that are written without a full apply."""
 
 
 def sync(
@@ -43,7 +43,7 @@ def sync(
 ) -> SyncReport:
     """Sync the targets; see `SkillRegistry.sync`.
 
-    ``fetched``: what became of remote sources before, by their path.
+    ``fetched``: the results of fetching remote sources before, by their path.
     """
     started = time.monotonic()
     progress = progress or (lambda _doing, _done, _total: None)

@@ -34,11 +34,10 @@ from registry.text import utc_now
 
 
 def is_here(core: Core, host: str, path: str) -> bool:
-    """Tell whether a source's folder is this machine's, and this user's to read and change.
+    """Tell whether a source's folder is on this machine and open to this user.
 
-    A file as the database has no hosts and needs no adoption: it indexes only into itself, but a
-    path that leads to wherever one stands is none of ours. On a server the host is a claim; only
-    what this user added or adopted is here.
+    A database file has no hosts and needs no adoption, but its paths must be absolute. On a server
+    the host is a claim: only sources that this user added or adopted count.
     """
     if not core.host:
         return not host and os.path.isabs(path)
@@ -93,13 +92,16 @@ def check_owner(core: Core, source: Source) -> None:
 
 
 def check_admin(core: Core) -> None:
-    """Raise `AdminNeeded` where a server takes this user for no admin; of a file everybody is."""
+    """Raise `AdminNeeded` if the server says that this user is not an admin.
+
+    With a database file every user is an admin.
+    """
     if core.host and not is_admin(core.reader):
         raise AdminNeeded(path=core.backend.path)
 
 
 def check_writable(source: Source) -> None:
-    """Raise `SourceReadOnly` for a checkout of what lies elsewhere."""
+    """Raise `SourceReadOnly` for a checkout of a remote source."""
     if source.remote is not None:
         raise SourceReadOnly(name=source.name, url=source.remote.url)
 
@@ -111,7 +113,7 @@ _GENERIC: Final = frozenset({"skills", "skill", "workspace", "agent-skills"})
 
 @dataclass(frozen=True, slots=True)
 class Discovered(Value):
-    """A well-known folder that exists; ``source`` is its name where it is registered."""
+    """A well-known folder that exists; ``source`` is its name if it is registered."""
 
     path: str
     scope: Scope
@@ -159,10 +161,10 @@ def suggest_name(path: str, taken: Iterable[str]) -> str:
 
 
 def project_of(scope: Scope, path: str) -> str | None:
-    """Return the folder of the project that keeps skills at ``path``; None: its scope is another.
+    """Return the project's folder for skills at ``path``; None if the scope is not project.
 
-    It is the folder below which an agent keeps them, else the nearest at or above it that is a git
-    checkout, else the one that holds it. A home folder under version control is no project.
+    It is the parent of an agent's skills folder, else the nearest git checkout at or above the
+    path, else the parent folder. A home folder under version control doesn't count.
     """
     if scope != "project":
         return None
@@ -171,7 +173,7 @@ def project_of(scope: Scope, path: str) -> str | None:
             return path.removesuffix(f"/{below}") or os.sep
     above, name = os.path.split(path)
     if name in {"skill", "skills"} and os.path.basename(above).startswith("."):
-        return os.path.dirname(above)  # of an agent that is not known here
+        return os.path.dirname(above)  # the folder of an unknown agent
     folder, home = path, resolved("~")
     while not is_below(home, folder):
         if os.path.lexists(os.path.join(folder, ".git")):
@@ -186,7 +188,7 @@ def resolved(path: str) -> str:
 
 
 class Nesting(NamedTuple):
-    """A source that a new folder lies ``inside``, or around; it has so many ``skills`` there."""
+    """A source ``inside`` or around which a new folder is, with its number of ``skills`` there."""
 
     source: Source
     inside: bool
@@ -235,7 +237,7 @@ def choose(
 
 
 def nesting(core: Core, target: str) -> list[Nesting]:
-    """Return the sources of this machine that a folder, which is none yet, lies in or around."""
+    """Return the sources of this machine inside or around a folder that is not registered."""
     known = own_sources(core)
     path = resolved(target)
     if not os.path.isdir(path) or _existing(known, target, core.host) is not None:
@@ -265,7 +267,7 @@ def unadopted_sources(core: Core) -> list[Source]:
 def walk_of(core: Core, root: str, known: Sequence[str] | None = None) -> Walk:
     """Return a walk of the source at ``root`` that knows all other sources.
 
-    ``known``: the folders of this host's sources, where they are known.
+    ``known``: the folders of this host's sources, if the caller has them.
     """
     known = roots(core.reader, core.host) if known is None else known
     return Walk(root, core.settings.limits, [one for one in known if is_here(core, core.host, one)])
@@ -296,7 +298,7 @@ def add(
 ) -> Source:
     """Register a folder; see `SkillRegistry.add_source`.
 
-    ``remote``: what it is a checkout of, and ``telling``: what that is named after, as a path.
+    ``remote``: the remote source of the checkout. ``telling``: the path to derive the name from.
     """
     known = list_sources(core.reader)
     for source in known:
@@ -384,7 +386,7 @@ def _new(
 
 
 def check_name(name: str, known: Sequence[Source]) -> None:
-    """Raise `UsageProblem` for what is no name of a source, `SourceExists` where one has it."""
+    """Raise `UsageProblem` for an invalid source name, `SourceExists` if the name is taken."""
     if not name or len(name) > MAX_NAME or not name.isprintable() or "/" in name:
         message = f"a source's name has 1 to {MAX_NAME} printable characters and no slash"
         raise UsageProblem(message=message)
@@ -418,7 +420,9 @@ def _check_folder(target: str, path: str, known: Sequence[Source]) -> None:
         raise SourceInvalid(path=path, reason=reason)
     if is_below(resolved("~"), path):
         what = "your home folder" if path == resolved("~") else "a folder that holds your home"
-        reason = f"it is {what}, most of which is no skills; name a folder below it that holds some"
+        reason = (
+            f"it is {what}, which is mostly other files; name a folder below it that holds skills"
+        )
         raise SourceInvalid(path=path, reason=reason)
     if any(part.endswith(STATE_SUFFIX) for part in PurePath(path).parts):
         raise SourceInvalid(path=path, reason="it holds the registry's own state, not skills")
@@ -427,7 +431,7 @@ def _check_folder(target: str, path: str, known: Sequence[Source]) -> None:
 def target_source(core: Core, name: str | None, *, to_read: bool = False) -> Source:
     """Return the source to write to: the one named, else the only one, else the setting's.
 
-    ``to_read``: a source of another machine will do where there is none here. Raises
+    ``to_read``: without a source on this machine, accept one of another machine. Raises
     `SourceNotFound`, `SourceUnclear`, `SourceNotAdopted`.
     """
     return _target(core, list_sources(core.reader, counted=False), name, to_read=to_read)
@@ -436,7 +440,7 @@ def target_source(core: Core, name: str | None, *, to_read: bool = False) -> Sou
 def target_of_new(core: Core, source: str | None, name: str) -> Source:
     """Return the source to write a new skill to, as `target_source`.
 
-    Raises `SkillExists` where it has one of this ``name``.
+    Raises `SkillExists` if the source has a skill of this ``name``.
     """
     every, found = sources_and(core.reader, places_of_name(name))
     target = _target(core, every, source)
@@ -469,11 +473,11 @@ def _target(
 
 
 class Change(TypedDict, total=False):
-    """What of a source is to be different.
+    """The properties of a source to change.
 
-    ``team``: who sees it, empty for everybody; ``owner``: whose it is, which an admin alone says;
-    ``as_admin``: though it is another role's, or elsewhere. On a server ``priority`` then also
-    counts among the sources of all owners; else it counts among the owner's own.
+    ``team``: the team that sees it, empty for all users. ``owner``: its new owner, which only an
+    admin can set. ``as_admin``: act on a source of another role or machine; on a server
+    ``priority`` then counts among the sources of all owners, else only among the owner's.
     """
 
     new_name: str | None

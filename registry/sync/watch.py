@@ -29,9 +29,9 @@ MAX_SKILLS: Final = 20
 
 
 def by_source(paths: Iterable[str], sources: Sequence[Source]) -> dict[str, list[str]]:
-    """Return the paths by the name of the source they lie in, the innermost where sources nest.
+    """Return the paths grouped by the name of their innermost source.
 
-    Paths in folders that are passed over are left out.
+    Paths in excluded folders are left out.
     """
     found: dict[str, list[str]] = {}
     for path in paths:
@@ -69,7 +69,7 @@ def _may_be_more(reader: Reader, source: Source, folder: str, path: str, below: 
         return True
     if name in DOCUMENT_NAMES and not os.path.lexists(path):
         return True
-    # What is gone may have been a folder with skills in it.
+    # A removed path may have been a folder with skills.
     return not os.path.lexists(path) and has_below(reader, source.id, below)
 
 
@@ -88,13 +88,15 @@ POLL_SHARE: Final = 20
 
 COMPARE_SHARE: Final = 100
 COMPARE_SECONDS: Final = 5.0
-"""What is offered is compared again after so many times what that took, or seconds: a server does
-so for each process that watches, whenever anybody writes."""
+"""Seconds, or multiples of the last comparison's time, between two comparisons.
+
+A server compares for each watching process after every write of any client.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What is offered differently now, by ref."""
+    """The refs whose listing differs now."""
 
     added: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
@@ -136,7 +138,7 @@ class Watcher:
         self._next_compare = 0.0
 
     def start(self) -> None:
-        """Watch in a thread of its own; what is offered now is what changes are told from."""
+        """Start watching in a new thread; the skills listed now are the baseline."""
         self._compare()
         self._next_compare = 0.0
         self._thread = threading.Thread(target=self.run, name="watch", daemon=True)
@@ -154,11 +156,11 @@ class Watcher:
 
     @property
     def is_own_thread(self) -> bool:
-        """Whether this is asked in the thread that watches: by what is told of a change."""
+        """Whether the caller is the watching thread, as in a callback."""
         return self._thread is threading.current_thread()
 
     def abandon(self) -> None:
-        """Be one that has ended: of a forked process the child has no such thread."""
+        """Count as ended: a forked child doesn't have the thread."""
         self._stop, self._thread = threading.Event(), None
         self._stop.set()
 
@@ -175,7 +177,7 @@ class Watcher:
             except RegistryError as error:
                 self._note(str(error))
                 if isinstance(error, Unavailable):
-                    self._next_full = 0.0  # what was touched meanwhile is known to nobody
+                    self._next_full = 0.0  # changes made in the meantime are unknown
                 self._stop.wait(LOOK_SECONDS)
 
     def _watch(self, sources: Sequence[Source]) -> None:
@@ -245,7 +247,7 @@ class Watcher:
             yield {}
 
     def _look_at(self, sources: Sequence[Source], touched: dict[str, list[str]]) -> None:
-        """Read the skills anew whose files were touched; where that is not all, owe a sync."""
+        """Read the changed skills again; if that is not enough, owe a sync."""
         for source in sources:
             if source.name not in touched or source.name in self._owed:
                 continue
@@ -264,7 +266,7 @@ class Watcher:
                 self._owed.add(source.name)
 
     def _refresh(self, source: Source, folder: str) -> str | None:
-        """Bring a skill in line with its folder; return its ref where that changed anything."""
+        """Bring a skill in line with its folder; return its ref if something changed."""
         before = by_place(self._core.reader, source.id, folder)
         if before is None:
             raise SkillNotFound(folder)
@@ -272,9 +274,10 @@ class Watcher:
         return None if after is None or after[0].id == before.id else after[0].skill.ref
 
     def _sync(self) -> None:
-        """Sync the sources that are owed one; what fails is noted, and tried at the next event.
+        """Sync the sources that are owed a sync.
 
-        Where the database is away it is tried again by itself.
+        A failure is recorded and tried again at the next event. If the database is unreachable,
+        the sync is retried without an event.
         """
         if not self._owed or self._stop.is_set():
             return
@@ -330,9 +333,9 @@ log = logging.getLogger(__name__)
 class Watching(Watcher):
     """Keeps a registry in line with its sources, in a thread, until it is stopped or closed.
 
-    ``on_change`` is called by that thread with each report of a sync that found something. What it
-    raises is logged, and keeps nobody from being told of the next change: `stop`, or the end of the
-    ``with`` block, raises the first of it. A forked child watches nothing.
+    The thread calls ``on_change`` with each report of a sync that found something. Its exceptions
+    are logged and don't stop later calls: `stop`, or the end of the ``with`` block, raises the
+    first one. A forked child watches nothing.
     """
 
     def __init__(self, core: Core, on_change: Callable[[SyncReport], object]) -> None:
@@ -377,7 +380,7 @@ class Watching(Watcher):
                 raise failure
 
     def end(self) -> None:
-        """End the watching as `stop` does, and keep what failed for who calls that."""
+        """End the watching as `stop` does, and keep the error for the caller of `stop`."""
         super().stop()
         if not self.is_own_thread:
             self._followers.discard(self)
@@ -399,7 +402,7 @@ class Watching(Watcher):
         try:
             self._callback(report)
         except Exception as error:
-            log.exception("what was to be told of a change has failed")
+            log.exception("the callback for a change failed")
             self._keep(error)
 
     def _keep(self, failure: Exception) -> None:

@@ -119,7 +119,7 @@ def test_the_document_itself_stays_as_it_is(registry, entries, library):
     resources = SkillResources(View(Context(registry.core)))
     for name, entry in entries.items():
         read = resources.read(entry["uri"])
-        assert read.data == (library / name / "SKILL.md").read_bytes()
+        assert read[1] == (library / name / "SKILL.md").read_bytes()
 
 
 def test_a_skill_that_obeys_is_listed_word_for_word(registry, root, skill):

@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from registry.model import Skill
 from tests.conftest import write_skill
 from tests.remotes.upstream import all_checkouts, document, files_of
 
@@ -53,7 +54,17 @@ def test_list_says_which_skills_of_a_source_are_quarantined(cli, synced):
     ]
     told = "1 skill of team is quarantined. To see which, run: skill-registry list --source team "
     assert cli("list", "--source", "team").stderr == f"{told}--all --format table\n"
-    assert cli("list").stderr == ""
+    told = "1 skill is quarantined. To see which, run: skill-registry list --all --format table\n"
+    assert cli("list").stderr == told
+    assert cli("search", "letters").stderr.startswith(told)
+    assert cli("list", "--tag", "none").stderr.count("quarantined") == 0
+    assert cli("list", "--all").stderr == "1 skill is quarantined. It is: team/skills/evil\n"
+    listed = json.loads(cli("list", "--all", "--json").stdout)
+    assert [one["name"] for one in listed if one["quarantined"]] == ["evil"]
+    assert list(listed[0]) == [*Skill.KEYS, "quarantined"]
+    stats = json.loads(cli("stats", "--json").stdout)
+    assert (stats["by_status"], stats["skills"]) == ({"ok": 2, "quarantined": 1}, 3)
+    assert "\nquarantined\t1 (" in cli("stats").stdout
     cli("source", "trust", "team", "--yes")
     assert cli("list", "--source", "team").stderr == ""
     assert "STATUS" not in cli("list", "--all", "--format", "table").stdout
@@ -63,7 +74,7 @@ def test_show_reports_that_a_skill_is_quarantined(cli, synced):
     assert json.loads(cli("show", "evil", "--json").stdout)["quarantined"] is True
     assert json.loads(cli("show", "alpha", "--json").stdout)["quarantined"] is False
     told = "quarantined (agents don't see it until you run: skill-registry source trust team)"
-    assert told in cli("show", "evil").stdout
+    assert f"Status      {told}" in cli("show", "evil").stdout
     assert "quarantined" not in cli("show", "alpha").stdout
     cli("source", "trust", "team", "--yes")
     assert "quarantined" not in cli("show", "evil").stdout
@@ -110,22 +121,33 @@ def test_source_list_tells_the_remotes_where_it_is_asked_to(cli, synced, upstrea
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "way"),
     [
-        ("create", "new", "--description", "New.", "--source", "team"),
-        ("update", "alpha", "--description", "Other."),
-        ("delete", "alpha"),
+        (("create", "new", "--description", "New.", "--source", "team"), "own with --source."),
+        (("update", "alpha", "--description", "Other."), "skill-registry pull NAME --to DIR"),
+        (("delete", "alpha"), "skill-registry source remove team"),
+        (("delete", "alpha", "beta"), "skill-registry source remove team"),
+        (("rename", "team/alpha", "mine"), " --skill alpha && skill-registry rename alpha mine"),
     ],
     ids=lambda change: change[0],
 )
-def test_a_change_is_refused_with_the_way_to_do_it(cli, synced, change):
+def test_a_change_is_refused_with_the_way_to_do_it(cli, synced, change, way):
     (home,) = all_checkouts()
     held = files_of(home)
     done = cli(*change)
     assert done.exit_code == 1
     assert "is not changed here" in done.stderr
-    assert "skill-registry pull NAME --to DIR" in done.stderr
+    assert f"{way}\n" in done.stderr
     assert files_of(home) == held
+
+
+def test_what_a_refused_rename_names_works(cli, synced, root):
+    assert cli("sync", str(root), "--name", "own").exit_code == 0
+    way = cli("rename", "alpha", "mine").stderr.partition("run: skill-registry ")[2]
+    for command in way.split(" && skill-registry "):
+        done = cli(*command.split())
+        assert done.exit_code == 0, done.stderr
+    assert json.loads(cli("show", "mine", "--json").stdout)["source"] == "own"
 
 
 def test_an_editor_is_not_opened_for_it(cli, synced, tmp_path, monkeypatch):

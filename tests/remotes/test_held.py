@@ -177,7 +177,7 @@ def test_a_revision_of_what_lies_elsewhere_is_not_restored_though_it_is_the_curr
 
 def test_import_into_a_source_of_elsewhere_is_refused_before_anything_is_fetched(cli, evil):
     cli("sync", evil.url)
-    refused = cli("import", f"file://{evil.bare}-gone", "--source", "team")
+    refused = cli("import", "https://gone.invalid/skills.git", "--source", "team")
     assert "is not changed here" in refused.stderr
 
 

@@ -212,3 +212,11 @@ def test_without_the_extra_it_says_what_to_install(environment, library, tmp_pat
     assert ran.returncode == 1
     assert "pip install 'skill-registry[web]'" in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+def test_a_public_url_of_this_machine_is_said_to_require_no_token(environment, library):
+    with served(environment, "--public-url", "http://127.0.0.1:18767") as (port, _, said):
+        assert ask(port, "/index.json")[0].status == 200
+        lines = [said.readline() for _ in range(3)]
+    assert "This machine needs no token." in "".join(lines)
+    assert "--public-url changes nothing about that, as http://127.0.0.1:18767 is" in lines[-1]

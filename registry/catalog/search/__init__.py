@@ -1,1 +1,1 @@
-"""Finding skills by what is said: queries, ranking, what of it is shown, and how well it fits."""
+"""Search: queries, ranking, snippets, and how well a hit fits the query."""

@@ -1,4 +1,4 @@
-"""Why a skill stands where it does among what a query finds, and what its description lacks."""
+"""Explain the place of a skill among the hits of a query, and what its description lacks."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -19,19 +19,18 @@ from registry.model import Diagnostic, Value
 from registry.text import fold, has_unspaced, name_key
 
 MAX_AHEAD: Final = 5
-"""Skills that are told of those that come before."""
+"""Maximum number of better hits that are named."""
 
 MAX_TO_WRITE: Final = 8
-"""Words that are told of those that a description lacks."""
+"""Maximum number of missing words that are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedWord(Value):
-    """A word that was looked for, and the parts of the skill that have it, whatever its ending.
+    """A search word, and the parts of the skill that contain it, whatever its ending.
 
-    ``said`` is what was typed where that is something else: ``word`` is what authors write for it,
-    or what comes near a word that no skill has. ``telling``: how much it says, from 0 (every skill
-    has it) to 1 (none has).
+    ``said``: the typed word, if ``word`` is a synonym or a correction of it. ``telling``: its
+    weight, from 0 (every skill has it) to 1 (no skill has it).
     """
 
     word: str
@@ -64,12 +63,12 @@ class Ahead(Value):
 
 @dataclass(frozen=True, slots=True)
 class Placed(Value):
-    """Where a skill stands among what a query finds; the first ``place`` is 1, None: nowhere.
+    """The place of a skill among the hits of a query, from 1; None: not found.
 
-    ``ref``, ``path``, ``listed`` and ``reasons`` as `SkillRegistry.why` says them, and what keeps
-    it out of this search. ``total``: the places that there are. ``beside``: the skill in whose
-    place it is counted, since the two are alike. ``confidence`` as search says it. ``to_write``:
-    words of the query that its name, tags and description lack, those of its body first.
+    ``ref``, ``path``, ``listed`` and ``reasons`` as in `SkillRegistry.why`, plus the filters that
+    exclude it. ``total``: the number of places. ``beside``: the near-duplicate in whose place it is
+    counted. ``confidence`` as in a search. ``to_write``: words of the query that its name, tags and
+    description lack; first the words that its body has.
     """
 
     ref: str | None
@@ -128,7 +127,7 @@ class _Search:
         self.typed = set(parse(query))
 
     def place(self, subject: Explanation) -> Placed:
-        """Return where a skill stands; what is not stored stands nowhere."""
+        """Return the place of a skill; None if it is not stored."""
         answer = Placed(
             subject.ref,
             subject.path,
@@ -283,7 +282,7 @@ def _is_prominent(word: AskedWord) -> bool:
 
 
 def _given(filters: Filters) -> Iterator[tuple[str, object]]:
-    """Yield the filters that are set; which skills are chosen among is told by the personality."""
+    """Yield the active filters; the personality's choice of skills is reported separately."""
     for field in fields(filters):
         value = getattr(filters, field.name)
         if value != field.default and field.name not in {"ids", "all"}:

@@ -92,7 +92,7 @@ def _lowered(text: str, for_ascii: bool) -> str:
 
 
 def _place(text: str, term: Term) -> int:
-    """Return where a term stands, -1 where it does not; many times as fast as a pattern is."""
+    """Return the offset of a term, -1 if missing; much faster than a regular expression."""
     if has_unspaced(term[0]):
         found = re.search(pattern(term), text)
         return found.start() if found else -1
@@ -125,10 +125,10 @@ BEST: Final = 5
 """So many hits say whether anything fits; more of several queries, whose hits come in turn."""
 
 COVERED: Final = 20
-"""So many of the best are put in order by what their heads name, too."""
+"""Number of the best hits that are reordered by the words in their heads."""
 
 NAMED: Final = 10.0
-"""What a name is worth that is exactly what was typed: more than all else."""
+"""Score of a name that is exactly the query: more than all other scores."""
 
 
 class Match(NamedTuple):
@@ -147,11 +147,11 @@ class Match(NamedTuple):
 def search(
     reader: Reader, queries: Sequence[str], filters: Filters, *, limit: int = 20, offset: int = 0
 ) -> Found:
-    """Return one page of hits, the best first, and how many places they take in all.
+    """Return one page of hits, the best first, and the total number of places.
 
-    Several queries are answered in turn, the best of each first. Copies and near copies take one
-    place. Of a query that more than `MAX_RANKED` skills match only the best are counted, and
-    more where a page goes beyond them. Raises `UsageProblem` for too many queries, or none.
+    Several queries are answered in turn, the best hit of each first. Copies and near-duplicates
+    share one place. If more than `MAX_RANKED` skills match, only the best are counted, or as many
+    as the page needs. Raises `UsageProblem` for too many queries, or none.
     """
     most = MAX_RANKED
     with reader.snapshot():
@@ -246,7 +246,7 @@ def _key(queries: Sequence[str], condition: Condition, most: int, among: Among |
 
 
 class Expected(NamedTuple):
-    """What queries say, and what was asked ahead: for each the skills that are called so."""
+    """Parsed queries; for each query, the skills with exactly this name."""
 
     said: Sequence[Said]
     named: Sequence[Callable[[], list[int]]]
@@ -324,14 +324,14 @@ def _scores(
 
 
 def _covered(asked: Asked, scores: Mapping[int, float], heads: Mapping[int, str]) -> list[Match]:
-    """Return what was found; the best are put in order by how much their heads name, too."""
+    """Return the hits; the best are reordered by the words in their heads."""
     sought = wanted(asked)
     fits = {one: sought.named_by(head) for one, head in heads.items()}
     found = [
         Match(one, score * (1 + fits.get(one, 0.0)) / 2, asked, fits.get(one))
         for one, score in scores.items()
     ]
-    # What is not looked at can't come before what is: its score is halved.
+    # Hits without this check can't come before checked ones: their score is halved.
     return sorted(found, key=lambda match: -match.score)
 
 

@@ -1,4 +1,4 @@
-"""What was typed, as search terms: words, phrases, and other words for them."""
+"""A typed query as search terms: words, phrases, and synonyms."""
 
 import re
 import unicodedata
@@ -71,7 +71,7 @@ FUNCTION_CHARACTERS: Final = re.compile("[的了吗呢吧啊呀嘛们我你您�
 
 
 Term: TypeAlias = tuple[str, ...]
-"""Words, in small letters, that must stand one after the other."""
+"""Lower-case words that must follow one another."""
 
 MAX_TERMS: Final = 32
 """A longer question is cut: its first distinct words say what it is about."""
@@ -79,12 +79,12 @@ MAX_TERMS: Final = 32
 _QUOTED: Final = re.compile(r'"([^"]*)"|\u201c([^\u201d]*)\u201d|\u300c([^\u300d]*)\u300d')
 _OTHER_WIDTH: Final = re.compile("[\uff01-\uffee]+")
 _BETWEEN: Final = re.compile(r"[\s'\u2019]+")
-"""An apostrophe stands between words: what it joins is said of one of them ("the team's")."""
+"""An apostrophe splits words: the index has the parts ("the team's")."""
 _ONLY_KANA: Final = re.compile("[\u3040-\u309f\u30fc]+")
 _MIN_JOINED: Final = 3
 _MIN_STEM: Final = 4
 _LONGEST_KEPT: Final = 40
-"""Characters of a word whose stem is remembered, so that nobody fills the memory with others."""
+"""Maximum length of a word whose stem is cached, so that strange words don't fill the memory."""
 
 
 def parse(query: str) -> list[Term]:
@@ -103,7 +103,7 @@ def parse(query: str) -> list[Term]:
 
 
 def unquoted(query: str) -> str:
-    """Return what of a query stands outside of quotes."""
+    """Return the parts of a query outside of quotes."""
     return _QUOTED.sub(" ", _of_usual_width(query))
 
 
@@ -113,7 +113,7 @@ def _of_usual_width(text: str) -> str:
 
 
 def _phrase(text: str) -> Term:
-    """Return the words of a phrase, as they stand one after the other in the index."""
+    """Return the words of a phrase, in the order and form of the index."""
     said: list[str] = []
     parts = runs(text)
     for place, part in enumerate(parts):
@@ -154,7 +154,7 @@ def _is_empty(term: Term) -> bool:
 
 
 def joined(terms: list[Term]) -> list[Term]:
-    """Return what neighbouring words make when they are written as one: "web socket"."""
+    """Return the compounds of neighbouring words: "web socket" gives "websocket"."""
     return [
         (one[0] + other[0],)
         for one, other in pairwise(terms)
@@ -165,7 +165,7 @@ def joined(terms: list[Term]) -> list[Term]:
 
 
 def pattern(term: Term) -> str:
-    """Return a regular expression that finds a term in a text as it was written."""
+    """Return a regular expression that finds a term in the original characters."""
     if has_unspaced("".join(term)):
         # Of pairs that overlap the first characters and the last pair are the text.
         text = "".join(word[0] for word in term[:-1]) + term[-1]
@@ -203,7 +203,7 @@ _stem = lru_cache(maxsize=8192)(_cut_off)
 
 
 MAX_WORDS: Final = 16
-"""Of one question, terms of a kind that are added to it."""
+"""Maximum number of terms of each kind that are added to a query."""
 
 MAX_KEY: Final = 12
 """Characters of a word of a script without spaces."""
@@ -214,11 +214,11 @@ _OF_Y: Final = ("y", "ies")
 _ENDING: Final = 2
 
 _Words: TypeAlias = dict[str, list[tuple[str, str]]]
-"""What is said and what it means, by how it begins."""
+"""Phrases and their meanings, by their first word."""
 
 
 class OtherWords(NamedTuple):
-    """What a query says in lay words of English, and what in other languages."""
+    """Synonyms for a query: from lay English, and from other languages."""
 
     lay: tuple[Term, ...]
     foreign: tuple[Term, ...]
@@ -242,7 +242,7 @@ def said_for(query: str) -> dict[Term, str]:
 
 
 def _meant(query: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return what lay words and words of other languages mean, each with what says it first."""
+    """Return meanings of lay words and foreign words, each with the phrase that it translates."""
     lay: dict[str, str] = {}
     foreign: dict[str, str] = {}
     if has_unspaced(query):
@@ -256,7 +256,7 @@ def _meant(query: str) -> tuple[dict[str, str], dict[str, str]]:
         rest = said_words[start:]
         for meant, said in _in_words(told, rest, _is_same_in_english):
             lay.setdefault(meant, said)
-        # What is an English word, too, is taken for that.
+        # A word that is also English is read as English.
         if not (is_english or word in english or word in FUNCTION_WORDS):
             for meant, said in _in_words(_foreign(), rest, _is_same):
                 foreign.setdefault(meant, said)
@@ -292,7 +292,7 @@ def _in_words(
 
 
 def _is_same_in_english(known: str, word: str) -> bool:
-    # "unity" is no form of "unit", though the stems are the same.
+    # "unity" is not a form of "unit", though the stems are equal.
     is_form = stem(known) == stem(word) and known.endswith(_OF_Y) == word.endswith(_OF_Y)
     return known == word or is_form
 
@@ -307,7 +307,7 @@ def _is_same(known: str, word: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _english() -> tuple[_Words, set[str]]:
-    """Return lay words of English, and all words that mean themselves first."""
+    """Return the English lay words, and all words that mean themselves first."""
     table: _Words = {}
     known: set[str] = set()
     for author, others, *_ in _concepts():

@@ -24,7 +24,7 @@ from registry.model import Skill
 from registry.text import has_unspaced, shorten, words
 
 MAX_RANKED: Final = 100
-"""So many of the best are ranked in each list; nobody pages on to the others."""
+"""Number of hits that are ranked in each list; users don't page further."""
 
 COMMON: Final = 3000
 """Words that so many texts hold are equally common."""
@@ -35,8 +35,10 @@ MAX_TEXTS: Final = 3000
 more of them cost more than they tell."""
 
 EVERYWHERE: Final = 10_000
-"""A word that stands in so many bodies tells nothing there, and takes longest to rank. Words are
-counted that far: of common ones, too, the rarest is looked for."""
+"""A word in this many bodies has no weight there, and takes longest to rank.
+
+Words are counted up to this number. Among common words, only the rarest is searched.
+"""
 
 MAX_KNOWN, MAX_LENGTH = 5000, 60
 """Patterns of which it is remembered how many skills hold them, and the characters of one."""
@@ -45,14 +47,15 @@ RANK: Final = 6
 """How slowly a place in a list loses its worth: after so many others, half of it."""
 
 HEADS, BODIES, LAY, FOREIGN = 1.0, 0.6, 1.0, 1.0
-"""What the first place is worth: in heads, in bodies; in heads where lay words of English count as
-well; in heads for what words of other languages mean."""
+"""Weight of the first place: in heads; in bodies; in heads with lay English; in heads for
+translations from other languages.
+"""
 
 _UNKNOWN_PAIR: Final = 0.2
-"""Most pairs of neighbouring characters that no head has are no words."""
+"""Pairs of characters that no head contains are usually not words."""
 
 _LEAST: Final = 0.1
-"""What a word tells that everybody has."""
+"""Weight of a word that every skill has."""
 
 _BELOW: Final = 0.9
 _MIN_PREFIX: Final = 3
@@ -60,7 +63,7 @@ _MIN_SPELLED: Final = 5
 _SAME_BEGINNING: Final = 1
 _CUTOFF: Final = 0.8
 _NEAREST: Final = 3
-"""Of a server's words some may be gone."""
+"""On a server, some of the counted words may be removed already."""
 
 
 class Among(NamedTuple):
@@ -102,19 +105,19 @@ class Word(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A query as the index is asked; ``others``: what it says in other words."""
+    """A query for the index; ``others``: its synonyms."""
 
     words: tuple[Word, ...]
     others: OtherWords
 
     @property
     def terms(self) -> list[Term]:
-        """What was typed."""
+        """The query as typed."""
         return [word.typed for word in self.words]
 
 
 class Said(NamedTuple):
-    """What a query says: its terms, what neighbours make as one word, and other words for it."""
+    """A parsed query: its terms, compounds of neighbours, and synonyms."""
 
     terms: Sequence[Term]
     compounds: Sequence[Term]
@@ -220,10 +223,10 @@ def _may_begin(term: Term) -> bool:
 
 
 def _nearly(reader: Reader, word: Word, among: Among | None) -> Word:
-    """Return a word that no skill has with one that is spelt much alike, if there is one.
+    """Replace a word that no skill has by a similar word, if there is a similar word.
 
-    The index knows the words of all skills. In a narrowed view the words of hidden skills must not
-    take the place of visible ones, so a narrowed search tries all near words.
+    The index has the words of all skills. In a narrowed view the words of hidden skills must not
+    replace visible ones, so a narrowed search tries all similar words.
     """
     said = word.typed[0]
     if len(said) < _MIN_SPELLED:
@@ -247,7 +250,7 @@ def rank(
     in_heads = [word.pattern for word in asked.words if word.heads]
     in_bodies = [word.pattern for word in _rarest(asked)]
     every = sum(word.weight for word in asked.words) or 1.0
-    # A list is worth as much as it can tell of what was asked.
+    # The weight of a list is the weight of its words in the query.
     above = sum(word.weight for word in asked.words if word.heads) / every
     below = sum(word.weight for word in asked.words if word.bodies) / every
     questions: list[tuple[float, IndexQuery]] = [
@@ -294,29 +297,32 @@ def _rarest(asked: Asked) -> list[Word]:
 
 
 FITS: Final = 0.68
-"""Below this confidence perhaps nothing fits. In a trial about 10,000 skills, asked by keywords, it
-was said of 14 in 15 questions that had no answer, and of 7 in 228 that had one."""
+"""Below this confidence, search reports that there is no close match.
+
+In a trial over 10,000 skills with keywords, it did so for 14 of 15 questions without an answer, and
+for 7 of 228 with an answer.
+"""
 
 MEANT: Final = 0.9
-"""What other words tell, against those that were asked."""
+"""Weight of synonyms relative to the typed words."""
 
 MAX_MISSING, MAX_WORD = 5, 40
-"""Words that are told, and the characters of one."""
+"""Maximum number of missing words that are reported, and characters of each."""
 
 _LAY: Final = 0.3
 
 
 class _Sought(NamedTuple):
-    """The stems of a pattern; ``last``: some word begins so, where it is not empty."""
+    """The stems of a pattern; ``last``: a prefix of another word, unless it is empty."""
 
     stems: Sequence[str]
     last: str = ""
 
 
 class Wanted(NamedTuple):
-    """What is looked for in each head: what was asked, with what each word tells, and all of it.
+    """The patterns to find in each head: the typed words with their weights, and the total weight.
 
-    Any of the patterns of a word will do.
+    Any pattern of a word is enough.
     """
 
     words: Sequence[tuple[float, Sequence[_Sought]]]
@@ -346,9 +352,9 @@ def head_of(skill: Skill) -> str:
 
 
 def missing(queries: Sequence[Asked], skills: Sequence[Skill]) -> tuple[str, ...]:
-    """Return the words that no head of these skills names, as they were typed, each once.
+    """Return the typed words that no head of these skills contains, each once.
 
-    Of those that were typed as one ("on-call") the parts are not told besides.
+    The parts of a compound ("on-call") are not repeated.
     """
     heads = [_stems(head_of(skill)) for skill in skills]
     found = dict.fromkeys(
@@ -386,9 +392,9 @@ def wanted(asked: Asked) -> Wanted:
 
 
 def _ways(asked: Asked) -> list[tuple[Word, list[_Sought]]]:
-    """Return the words that were asked for, each with itself and what it makes with a neighbour.
+    """Return the typed words, each with its forms and its compound with a neighbour.
 
-    What two words make as one says both, and is not asked for besides: "web socket", "websocket".
+    A compound contains both words, so it is not a further word: "web socket", "websocket".
     """
     neighbours = {one: pair for pair in pairwise(asked.terms) for one in joined(list(pair))}
     compounds = [word for word in asked.words if word.typed in neighbours]

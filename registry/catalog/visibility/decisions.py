@@ -61,9 +61,9 @@ def decisions(
     name: str | None = None,
     source_id: int | None = None,
 ) -> Iterator[tuple[int, Skill, Decision]]:
-    """Yield what `decide_all` returns, each with the id of its stored version.
+    """Yield the results of `decide_all`, each with the id of its stored version.
 
-    ``source_id``: only this source, also its skills that stronger ones hide.
+    ``source_id``: only this source, including its shadowed skills.
     """
     is_one_source = source_id is not None
     if personality is None:
@@ -298,7 +298,7 @@ class Seen:
         return tuple(map(self.localized, some))
 
     def localized_hits(self, found: Found) -> Found:
-        """Return the hits of a search, each `localized`, also the skills that are alike."""
+        """Return the hits of a search, each `localized`, with their near-duplicates."""
         hits = (replace(hit, alike=self.refs(hit.alike)) for hit in found)
         return replace(found, items=self.localized_all(hits))
 
@@ -447,10 +447,10 @@ def _refs(
 
 
 def seen(reader: Reader, limits: Limits, environ: Mapping[str, str], *, anew: bool = False) -> Seen:
-    """Return what a narrowed view shows; the answer is kept until the database changes.
+    """Return a narrowed view; it is cached until the database changes.
 
-    Without a personality that is all of a source or a scope, also what can't be used. ``anew``:
-    look whether the surroundings have changed that skills may need.
+    Without a personality: all skills of a source or scope, including invalid ones. ``anew``: check
+    again which programs and platforms are available.
     """
 
     def load(reader: Reader) -> list[tuple[Seen, Host]]:
@@ -502,9 +502,9 @@ def shown_now(
     personality: Personality | None,
     environ: Mapping[str, str],
 ) -> CurrentSkill:
-    """Return a skill which by what is stored may be shown, if it may be by its file, too.
+    """Return a skill that is visible as stored, if it is visible as it is on disk too.
 
-    Raises `SkillInvalid`, `SkillNotVisible`, and what reading the file raises.
+    Raises `SkillInvalid`, `SkillNotVisible`, and the errors of reading the file.
     """
     if not current.is_behind:
         return current

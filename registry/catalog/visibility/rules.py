@@ -14,9 +14,9 @@ from registry.settings import GlobalIngest, Personality
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What the surroundings of a skill must lack (``fallback_for``) or have (the others).
+    """The environment that a skill must lack (``fallback_for``) or have (the others).
 
-    Of ``programs`` one is enough.
+    Of ``programs``, any is enough.
     """
 
     fallback_for: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ def _names(value: JsonValue) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the rules look at; ``tags`` are casefolded, as they are stored."""
+    """The properties that the rules check; ``tags`` are casefolded, as stored."""
 
     name: str
     source: str
@@ -179,7 +179,7 @@ def _by_capability(facts: Facts, ingest: GlobalIngest) -> Decision:
 
 
 def _unreachable(facts: Facts, personality: Personality, host: Host) -> Decision | None:
-    """Return the decision against a skill that could not work, None where it could."""
+    """Return the decision against a skill that can't work, None if it can."""
     missing = [tool for tool in facts.required_tools if tool not in personality.toolset]
     if missing:
         return _out("tools-missing", f"the toolset lacks {', '.join(missing)}, which it requires")

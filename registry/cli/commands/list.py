@@ -1,21 +1,28 @@
 """`skill-registry list`."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from operator import attrgetter
-from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from registry.catalog.listing import opened
-from registry.cli import escape, formatting, options
+from registry.cli import formatting, options
 from registry.cli.group import session_command
-from registry.cli.listing import FIRST_SHARE, Column, emit, report_left_out, report_nothing_found
+from registry.cli.listing import (
+    FIRST_SHARE,
+    Column,
+    emit,
+    report_left_out,
+    report_nothing_found,
+    report_quarantined,
+)
 from registry.cli.options import agent_option, global_option, report_project, target_of
 from registry.cli.session import Session
 from registry.db.read.listing import Filters
 from registry.db.read.skills import SORTS, quarantined
-from registry.model import Skill
+from registry.model import Skill, record
 
 if TYPE_CHECKING:
     from registry.install.inventory import Seen
@@ -114,7 +121,8 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
     held = quarantined(session.registry.core.reader) if is_mixed else frozenset()
     with opened(session.registry.core, chosen, **given) as found:
         skills = _Counted(found)
-        is_table = emit(session, skills, _columns(given["sort"], held))
+        in_json = partial(_record, held=held)
+        is_table = emit(session, skills, _columns(given["sort"], held), to_record=in_json)
         # Others are counted only where somebody is told of them.
         shown = skills.many
         total = found.total if (is_table or not shown) and not found.is_whole else shown
@@ -123,19 +131,12 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
         elif is_table:
             session.console.note(f"{shown:,} of {total:,} skills", "dim")
         report_left_out(session, chosen, "lists")
-        if chosen.source is not None and chosen == Filters(source=chosen.source):
-            _report_quarantined(session, chosen.source)
+        report_quarantined(session, chosen)
 
 
-def _report_quarantined(session: Session, name: str) -> None:
-    count = sum(source == name for source, _ in quarantined(session.registry.core.reader))
-    if count:
-        shown = escape.line(name)
-        are = "is" if count == 1 else "are"
-        session.console.note(
-            f"{formatting.count(count, 'skill')} of {shown} {are} quarantined. To see which, run: "
-            f"skill-registry list --source {quote(shown)} --all --format table"
-        )
+def _record(skill: Skill, held: Collection[tuple[str, str]]) -> dict[str, Any]:
+    """Return a skill as JSON, and whether it is quarantined."""
+    return {**record(skill), "quarantined": (skill.source, skill.folder) in held}
 
 
 _PLAIN: Final = {"sort": "name", "reverse": False, "limit": None, "offset": 0}

@@ -205,8 +205,8 @@ def pull(
     NAME is a skill's, or an address ("source add --help"), which becomes a source first. The short
     form owner/repo is shown in full and has to be confirmed. If an address offers several skills,
     name them after it, or choose with --skill or --all; on a terminal you are asked. --list only
-    lists them, and marks the quarantined. The source or
-    address of each installed skill is printed.
+    lists them, and marks those that are quarantined or have security warnings. The source or
+    address of each installed skill is printed, with its security findings.
 
     --agent means its folder in this project (the git checkout around the current folder, else that
     folder), with --global the one for all projects. Several agents share one copy and have links to
@@ -369,7 +369,9 @@ def _list_offered(session: Session, names: Sequence[str], *, yes: bool) -> None:
 
 
 def _status(one: "OfferedSkill") -> str:
-    return "quarantined" if one.quarantined else "ok" if one.usable else "invalid"
+    if one.quarantined or not one.usable:
+        return "quarantined" if one.quarantined else "invalid"
+    return "warning" if one.warning else "ok"
 
 
 def _checked(

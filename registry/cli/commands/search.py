@@ -20,6 +20,7 @@ from registry.cli.listing import (
     emit,
     report_left_out,
     report_nothing_found,
+    report_quarantined,
 )
 from registry.cli.options import agent_option, report_project, target_of
 from registry.cli.progress import waiting
@@ -158,6 +159,7 @@ def search(session: Session, /, *, query: tuple[str, ...], limit: int | None, **
         Column[SearchHit]("MATCH", lambda hit: _match(hit, wanted), prose=True),
     )
     is_table = emit(session, hits, columns, draw=partial(draw_hits, wanted=wanted))
+    report_quarantined(session, chosen)
     if not hits.total:
         report_nothing_found(session, chosen, narrowed=True)
         report_left_out(session, chosen, "finds")

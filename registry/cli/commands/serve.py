@@ -27,7 +27,11 @@ _PUBLIC: Final = re.compile(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
 
 PUBLISHED: Final = (
     "This machine needs no token. A proxy or tunnel to this port publishes the catalogue.\n"
-    "To require a token from everyone, run: skill-registry serve --public-url URL"
+)
+REQUIRE: Final = "To require a token from everyone, run: skill-registry serve --public-url URL"
+LOOPBACK: Final = (
+    "--public-url changes nothing about that, as {url} is an address of this machine: give the URL "
+    "that others use."
 )
 
 
@@ -56,7 +60,8 @@ def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
 @click.option(
     "--public-url",
     metavar="URL",
-    help="Name the URL that others use; then every request needs a token.",
+    help="Name the URL that others use; then every request needs a token, unless the URL is one of "
+    "this machine (localhost).",
 )
 @click.option("--tls-cert", metavar="FILE", help="A certificate (PEM): serve HTTPS.")
 @click.option("--tls-key", metavar="FILE", help="Its key (PEM).")
@@ -89,9 +94,9 @@ def serve(
 ) -> None:
     """Serve the web catalogue: pages, the same facts as JSON, and /mcp.
 
-    A request from this machine needs no token, unless you give --public-url or it shows a sign of
-    a proxy. Any other request needs a token (see "token create"), or a header of a trusted proxy,
-    whose users see what --personality sees. Pages only read.
+    A request from this machine needs no token, unless you give the --public-url that others use, or
+    it shows a sign of a proxy. Any other request needs a token (see "token create"), or a header of
+    a trusted proxy, whose users see what --personality sees. Pages only read.
     ClawHub's clients find /api/v1, others /.well-known/agent-skills; docs/http.md has all of it.
     """
     if bool(trust_header) != bool(networks):
@@ -120,7 +125,8 @@ def serve(
         lines = [] if address.public is None else [f"A proxy forwards requests to {address.own}"]
         console.note("\n".join([f"Serving {address.url}; Ctrl-C ends it.", *lines]))
         if address.is_open and trusted is None:
-            console.note(PUBLISHED)
+            url = escape.line(address.public or "")
+            console.note(PUBLISHED + (LOOPBACK.format(url=url) if url else REQUIRE))
         if show:
             click.launch(address.url)
 

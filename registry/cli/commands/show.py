@@ -78,11 +78,12 @@ def _facts(
 ) -> Iterator[tuple[str, str | None]]:
     state = formatting.state(skill.status)
     style = formatting.STATUS_STYLES.get(state)
-    if skill.shadowed:
-        state += f", shadowed ('skill-registry why {escape.line(skill.ref)}' says by what)"
     if skill.quarantined:
         trust = f"skill-registry source trust {shlex.quote(escape.line(skill.source))}"
-        state += f", quarantined (agents don't see it until you run: {trust})"
+        state, style = "quarantined", formatting.STATUS_STYLES.get("quarantined")
+        state += f" (agents don't see it until you run: {trust})"
+    if skill.shadowed:
+        state += f", shadowed ('skill-registry why {escape.line(skill.ref)}' says by what)"
     yield "Ref", escape.line(skill.ref)
     yield "Source", f"{escape.line(skill.source)} ({escape.line(skill.scope)})"
     is_copy = source is not None and source.remote is None

@@ -53,6 +53,8 @@ def _facts(session: Session, stats: "Stats") -> Iterator[tuple[str, str]]:
     yield "Shadowed", f"{stats.shadowed:,}"
     if left := session.registry.left_out():
         yield "Left out", f"{left:,} of projects elsewhere"
+    if held := stats.by_status.get("quarantined"):
+        yield "Quarantined", f"{held:,} (to see which: skill-registry list --all --format table)"
     yield "Hidden", f"{stats.hidden:,} from models, by their own front matter"
     yield "Status", _counts(stats.by_status)
     yield "Scopes", _counts(stats.by_scope)

@@ -566,5 +566,5 @@ def skills_of_source(reader: Reader, source: str) -> list[StoredSkill]:
 
 def quarantined(reader: Reader) -> set[tuple[str, str]]:
     """Return the source and folder of each quarantined skill."""
-    waiting = "s.live = 1 AND s.held = 1 AND s.status IN ('ok', 'warning')"
+    waiting = "src.kind IS NOT NULL AND s.live = 1 AND s.held = 1 AND s.status IN ('ok', 'warning')"
     return set(reader.rows(f"SELECT src.name, s.folder FROM {FROM} WHERE {waiting}"))

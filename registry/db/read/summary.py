@@ -15,7 +15,8 @@ from registry.model import Value
 class Stats(Value):
     """Counts over the whole registry; ``bytes`` adds up the files of all skills.
 
-    ``by_origin``: how many are listed of each address that they come from, installed copies too.
+    ``by_status``: quarantined skills are counted as ``quarantined`` alone. ``by_origin``: how many
+    are listed of each address that they come from, installed copies too.
     """
 
     skills: int
@@ -55,8 +56,9 @@ def stats(reader: Reader) -> Stats:
         sql = _COUNTS.format(visible=visibility.visible, shadowed=visibility.shadowed, tables=FROM)
         counts = reader.rows(sql) or [(0,) * 10]
         status = reader.rows(
-            f"SELECT s.status, count(*) FROM {FROM} WHERE s.live = 1 "
-            f"AND s.status <> 'no_document' AND {IMPORTED} GROUP BY s.status ORDER BY s.status"
+            "SELECT CASE WHEN s.held = 1 AND s.status IN ('ok', 'warning') THEN 'quarantined' "
+            f"ELSE s.status END, count(*) FROM {FROM} WHERE s.live = 1 "
+            f"AND s.status <> 'no_document' AND {IMPORTED} GROUP BY 1 ORDER BY 1"
         )
         scope = reader.rows(
             f"SELECT src.scope, count(*) FROM {FROM} WHERE {visibility.visible} GROUP BY src.scope"
