@@ -1,7 +1,7 @@
-"""How long a text may be looked through: who writes it decides how long a pattern takes on it.
+"""Limit the processor time for checking one text: its author decides how slow a pattern is.
 
-Each repetition in a pattern is bounded, but several of them after one another make thousands of
-ways to try at each place. What is ordinary takes a hundredth of what is granted here.
+Each repetition in a pattern is bounded, but several in a row still give thousands of ways to try at
+each place. Ordinary texts need a hundredth of this budget.
 """
 
 from collections.abc import Iterator
@@ -32,12 +32,12 @@ class CpuBudget:
         self._until = thread_time() + LEAST + size * FOR_EACH_BYTE
         self._unclocked = 0
         self.is_over = False
-        """Whether nothing more is to be looked for in this text."""
+        """Whether the budget of this text is spent."""
 
     def find(
         self, pattern: Pattern[AnyStr], text: AnyStr, begin: int, end: int
     ) -> Iterator[Match[AnyStr]]:
-        """Yield the matches between two offsets, for as long as there is time."""
+        """Yield the matches between two offsets until the budget is spent."""
         while begin < end and not self.is_over:
             stop = begin + WINDOW
             found = [

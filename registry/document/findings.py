@@ -17,16 +17,16 @@ _KEY = re.compile(r"""["']?([^\s"'#\-][^:"']*?)["']?\s*:(?:\s|$)""")
 
 
 class Rule(NamedTuple):
-    """What a diagnostic's code stands for, so that documentation can be made from the tables."""
+    """The meaning of a diagnostic's code; the documentation is generated from these tables."""
 
     severity: Severity
     meaning: str
 
 
 class Place(NamedTuple):
-    """A finding before it is put into words: its code, its place in the text, what is there.
+    """A finding before it gets its message: its code, its place in the text, and the matched text.
 
-    ``quoted``: it seems to be an example of an attack, not one.
+    ``quoted``: it seems to be an example of an attack.
     """
 
     code: str
@@ -38,8 +38,8 @@ class Place(NamedTuple):
 def printable(text: str, limit: int = 80) -> str:
     """Return ``text`` as one printable line of at most ``limit`` characters.
 
-    What a message quotes comes from a skill: characters that steer a terminal or can't be seen
-    are shown as escapes (CONVENTIONS.md, "Escape").
+    Quotations in messages come from skills: characters that control a terminal, or are invisible,
+    become escapes.
     """
     text = shorten(text, limit)
     if not text.isprintable():
@@ -79,7 +79,7 @@ CODES: Final[Mapping[str, Rule]] = {
     "front-matter-not-opened": Rule("warning", "keys without an opening `---` line"),
     "front-matter-not-closed": Rule("warning", "no closing `---` line of its own"),
     "front-matter-too-large": Rule("error", "the front matter is over the limit"),
-    # What is refused (CONVENTIONS.md, "Attacks to expect").
+    # Problems that make a skill invalid.
     "yaml-alias": Rule("error", "a YAML alias that repeats an anchor's value"),
     "yaml-tag": Rule("error", "a custom YAML tag"),
     "yaml-depth": Rule("error", "lists or mappings nested too deeply"),
@@ -99,7 +99,7 @@ CODES: Final[Mapping[str, Rule]] = {
     "yaml-key-without-colon": Rule("warning", "a key without its colon"),
     "yaml-too-many-keys": Rule("warning", "broken YAML with more keys than are repaired"),
     "control-characters": Rule("warning", "control characters, which were left out"),
-    # What the keys say.
+    # Problems of keys and values.
     "name-missing": Rule("warning", "no name; the folder's or the title's is taken"),
     "description-from-body": Rule("warning", "no description; the body's first words are taken"),
     "description-missing": Rule("error", "no description, and no body to take one from"),

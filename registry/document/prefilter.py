@@ -23,7 +23,7 @@ SLACK: Final = 64
 """Bytes around a stretch, as needles are noted every `STEP` bytes, and shortened."""
 
 FEW: Final = 8
-"""Needles of a further set that are looked for one by one, only where the rarest set has one."""
+"""Maximum size of a further set whose needles are searched one by one, near the rarest needle."""
 
 PIECE: Final = 1 << 16
 """Bytes that are looked through at once, so that hostile repetition takes little memory."""
@@ -35,11 +35,11 @@ Hits: TypeAlias = Mapping[AnyStr, Sequence[int]]
 
 
 class _Way(NamedTuple, Generic[AnyStr]):
-    """One way in which a pattern can match: its number, and where a match lies.
+    """One way in which a pattern can match: its number, and the place of a match.
 
     A match begins at most ``before`` bytes before a needle of the rarest set and ends at most
-    ``behind`` bytes after it. It holds one needle of each further set: of those with a ``few``
-    needles and of those with ``many``.
+    ``behind`` bytes after it. It holds one needle of each further set. ``few``: the small sets.
+    ``many``: the large sets.
     """
 
     number: int
