@@ -258,6 +258,7 @@ class _Brought:
 
 
 def _remote_of(address: Address, skills: Sequence[str]) -> Remote:
+    check_exists(address)
     kind = kind_of(address)
     only = tuple(skills) or address.only
     return Remote(kind, address.url, address.ref, address.part, only)

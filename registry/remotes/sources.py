@@ -311,7 +311,8 @@ def _is_behind(core: Core, source: Source, remote: Remote) -> bool:
 def check_exists(address: Address) -> None:
     """Raise `AddressInvalid` for the address of a file or folder here that is missing."""
     path = file_path_of(address.url)
-    if path is not None and not os.path.lexists(path):
+    # As git does, which takes NAME.git for NAME.
+    if path is not None and not any(map(os.path.lexists, (path, f"{path}.git"))):
         kind = "file" if is_archive(path) else "folder"
         raise AddressInvalid(address=address.url, reason=f"there is no such {kind}")
 
@@ -322,7 +323,6 @@ def kind_of(address: Address, bounds: Bounds = Bounds()) -> str:  # noqa: B008  
     Raises `RemoteProblem`.
     """
     if address.kind != "web":
-        check_exists(address)
         return address.kind
     from registry.remotes.git import Git
     from registry.remotes.kinds import detect_kind
@@ -409,6 +409,7 @@ def _add(
     """Fetch an address into a new checkout, then register that: a failure leaves nothing."""
     from registry.remotes.fetch import fetch, new_place, tree_of
 
+    check_exists(address)
     kind = kind_of(address)
     remote = Remote(kind, address.url, address.ref, address.part, address.only)
     telling = address.host if kind in {"site", "hub"} else address.telling
