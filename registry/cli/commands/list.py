@@ -121,7 +121,8 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
     held = quarantined(session.registry.core.reader) if is_mixed else frozenset()
     with opened(session.registry.core, chosen, **given) as found:
         skills = _Counted(found)
-        in_json = partial(_record, held=held)
+        # Without --all or --status no quarantined skill is listed.
+        in_json = partial(_record, held=held) if is_mixed else record
         is_table = emit(session, skills, _columns(given["sort"], held), to_record=in_json)
         # Others are counted only where somebody is told of them.
         shown = skills.many
