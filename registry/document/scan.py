@@ -14,9 +14,8 @@ from registry.document import threats
 from registry.document.behaviours import BEHAVIOURS, FOREIGN
 from registry.document.behaviours.quoting import is_asked_for, is_comment, is_entry, is_indicator
 from registry.document.behaviours.table import Behaviour
-from registry.document.cpu_budget import LONGEST, CpuBudget
 from registry.document.findings import NEAR, SHOWN, Place, printable
-from registry.document.prefilter import Hits, Prefilter
+from registry.document.prefilter import LONGEST, CpuBudget, Hits, Prefilter
 from registry.document.unmask import unmask
 from registry.text import beyond_ascii
 
