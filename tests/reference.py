@@ -117,9 +117,7 @@ def overview() -> str:
 def group(title: str, names: tuple[str, ...]) -> str:
     """Return the page of a group of commands."""
     listed = ", ".join(f"`{name}`" for name in names)
-    sections = [
-        f"# {title}\n\nFor users of the command line: what `--help` prints for {listed}. {_MADE}\n"
-    ]
+    sections = [f"# {title}\n\nFor users of the command line: the options of {listed}. {_MADE}\n"]
     for path, text in helps(root, PROGRAM, None):
         words = path.split(" ")
         if len(words) > 1 and words[1] in names:

@@ -9,10 +9,11 @@ from dataclasses import fields
 
 import click
 import pytest
+import yaml
 
 from registry.cli import PROGRAM
 from registry.cli.app import root
-from registry.settings import GlobalIngest, Limits, Settings
+from registry.settings import GlobalIngest, Limits, Settings, parse_settings
 from tests.conftest import REPOSITORY, write_skill
 from tests.pages import run, told
 
@@ -148,8 +149,11 @@ def test_every_page_is_in_the_index_and_names_its_reader():
             assert page.resolve() in listed, page
 
 
-def test_the_page_of_settings_names_every_key():
+def test_the_page_of_settings_names_every_key_and_its_example_is_valid():
     page = (REPOSITORY / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert set(yaml.safe_load(example)) == {one.name for one in fields(Settings)}
+    assert parse_settings(yaml.safe_load(example), "page").limits == Limits()
     rows = set(re.findall(r"^\| `([\w.]+)` \|", page, re.MULTILINE))
     keys = {one.name for one in fields(Settings)} - {"limits"}
     assert rows >= keys | {f"limits.{one.name}" for one in fields(Limits)}
