@@ -190,7 +190,7 @@ def an_installed_copy_keeps_its_origin(ann, office):
     (personal,) = (line for line in said if line.startswith("slides\t"))
     assert f"reads it from {ann.home}/.claude/skills/slides (behind)" in personal
     project, place = ann.path(".claude/skills/slides"), f"{ann.home}/.claude/skills/slides"
-    assert personal.endswith(f"of the same name from {project}; it loads slides from {place}")
+    assert personal.endswith(f"of the same name from {project}; it loads the one in {place}")
 
 
 def her_colleague_restores_what_the_lock_names(ann, bob, office):
@@ -394,10 +394,11 @@ def a_program_puts_skills_into_a_project(ann, database):
 
 
 def a_client_of_mcp_finds_what_the_program_made(database, tmp_path):
-    """The README's own client, in a process of its own; it asks something else."""
+    """The client of the page about agents, in a process of its own; it asks something else."""
     if find_spec("mcp") is None:
         pytest.skip("the extra mcp is not installed")
-    page = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    place = REPOSITORY / "docs" / "how-to" / "connect-an-agent.md"
+    page = place.read_text(encoding="utf-8")
     (snippet,) = re.findall(r"```python\n(import asyncio\n.*?)```", page, re.DOTALL)
     loop = 'for skill in found.structured_content["skills"]:'
     assert snippet.count(loop) == snippet.count("review a pull request") == 1

@@ -184,6 +184,8 @@ class Undo:
         else:
             for place in [0, *alone]:
                 trash.delete(self.core, there[place], copies=None if place else which)
+            for one in there:
+                _remove_empty(one.root, one.folder)
 
     def _copies(self, there: Sequence[StoredSkill]) -> tuple[Which | None, list[int]]:
         """Return which copies of the first skill are changed with it, and which of all are none."""
@@ -291,6 +293,13 @@ class Undo:
             place=f"{change.source}/{change.folder}",
             revision=self._before(change) if change.kind == "update" else None,
         )
+
+
+def _remove_empty(root: str, folder: str) -> None:
+    """Remove the folders between a source and a skill that is gone, if they are empty now."""
+    with suppress(OSError):
+        while folder := os.path.dirname(folder):
+            os.rmdir(join(root, folder))
 
 
 def _has_state(path: str) -> bool:

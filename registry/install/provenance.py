@@ -217,7 +217,7 @@ def overlap_reason(skill: Skill, folders: Sequence[str]) -> str | None:
     """
     real = real_path(skill.path)
     if any(is_below(real, one) for one in folders):
-        return "It lies there already: what is pulled comes from elsewhere."
+        return f"It lies there already, in {real}: what is pulled comes from elsewhere."
     return LIES_ABOVE if any(is_below(one, real) for one in folders) else None
 
 

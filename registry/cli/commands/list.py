@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from registry.catalog.listing import opened
-from registry.cli import formatting, options
+from registry.cli import escape, formatting, options
 from registry.cli.group import session_command
 from registry.cli.listing import (
     FIRST_SHARE,
@@ -153,7 +153,7 @@ SEEN: Final[Sequence[Column["Seen"]]] = (
 def _show_seen(session: Session, name: str, *, is_global: bool) -> None:
     """List what an agent sees, the project's first."""
     from registry.disk.agents import find_agent
-    from registry.install.inventory import seen_by
+    from registry.install.inventory import loaded_of, seen_by
 
     agent = find_agent(name)
     project = None if is_global else target_of(None, is_global=False)
@@ -168,3 +168,11 @@ def _show_seen(session: Session, name: str, *, is_global: bool) -> None:
         to_record=lambda one: one.to_dict(),
         nothing=f"{agent.name} sees no skills there.",
     )
+    by_name: dict[str, list[Seen]] = {}
+    for one in found:
+        by_name.setdefault(one.name, []).append(one)
+    for some in by_name.values():
+        loaded = loaded_of(agent, some) if some[1:] else None
+        if loaded is not None:
+            place = f"{escape.line(loaded.name)} from {escape.line(loaded.place)}"
+            session.console.note(f"{agent.name} loads {place}, not the others of its name.")
