@@ -396,10 +396,11 @@ def a_program_puts_skills_into_a_project(ann, database):
 
 
 def a_client_of_mcp_finds_what_the_program_made(database, tmp_path):
-    """The README's own client, in a process of its own; it asks something else."""
+    """The client of the page about agents, in a process of its own; it asks something else."""
     if find_spec("mcp") is None:
         pytest.skip("the extra mcp is not installed")
-    page = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    place = REPOSITORY / "docs" / "how-to" / "connect-an-agent.md"
+    page = place.read_text(encoding="utf-8")
     (snippet,) = re.findall(r"```python\n(import asyncio\n.*?)```", page, re.DOTALL)
     loop = 'for skill in found.structured_content["skills"]:'
     assert snippet.count(loop) == snippet.count("review a pull request") == 1

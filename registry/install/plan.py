@@ -337,10 +337,12 @@ class InstallPlan:
 
     def put_edit(self, folder: str, label: str, entries: Sequence[Entry]) -> None:
         """Put back an edit that a pull replaced; the lock says what it says."""
-        base = digest_of(Place(self.folder_at(label), folder))
+        path = os.path.join(self._target.path_of(label), folder)
+        is_there = os.path.lexists(path)
+        base = digest_of(Place(self.folder_at(label), folder)) if is_there else None
         part = TargetChange(label, base, "")
         if not self._carry_out(folder, [part], entries, self.locked.get(folder), is_edit=True):
-            raise Edited(os.path.join(self._target.path_of(label), folder))
+            raise Edited(path)
 
     def note(self, folder: str, entry: Locked | None) -> None:
         """Let the lock list this for a folder; None: nothing."""
