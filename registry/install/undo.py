@@ -1,5 +1,6 @@
 """Take a pull back: what came goes, what was replaced or removed comes back, all or nothing."""
 
+import os
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
@@ -162,7 +163,8 @@ class PullUndo:
         """Tell whether a folder is as it was before the pull, edits included."""
         one = self.brought[folder]
         return state_of(plan.locked.get(folder)) == one.state and all(
-            digest_of(Place(plan.folder_at(label), folder)) == kept
+            os.path.lexists(os.path.join(self.target.path_of(label), folder))
+            and digest_of(Place(plan.folder_at(label), folder)) == kept
             for label, kept in one.edits.items()
         )
 
