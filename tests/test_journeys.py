@@ -222,12 +222,14 @@ def a_folder_that_no_pull_made_is_left_alone(ann):
     failed = ann.fails("pull invoices -a claude-code")
     assert failed.out.startswith("not ours\tinvoices\t")
     said = failed.err
-    equal = "its files are equal, but it was not installed by pull; --adopt takes it over"
-    assert said.endswith(f"\ninvoices was left alone: {equal}.\n")
+    equal = "its files are equal, but it was not installed by pull"
+    command = "pull --agent=claude-code --adopt invoices"
+    way = f"To take it over, run: skill-registry {command}\n"
+    assert said.endswith(f"\ninvoices was left alone: {equal}. {way}")
     assert ann.path("skills.lock.json").read_bytes() == lock
     ann.fails("pull --remove invoices")
     assert own.exists()
-    assert states(ann.types("pull invoices -a claude-code --adopt")) == {("invoices", "adopted")}
+    assert states(ann.types(command)) == {("invoices", "adopted")}
     assert states(ann.types("pull --remove invoices")) == {("invoices", "removed")}
     assert not own.exists()
     assert ann.types("undo --yes").out == "Undone: pull --remove invoices\n"

@@ -106,6 +106,16 @@ def local_files(place: Place) -> dict[str, tuple[str, bool]]:
     return found
 
 
+def tree_hash_at(place: Place) -> str | None:
+    """Return the tree hash of a folder of regular files; None: it is something else."""
+    if not S_ISDIR(place.folder.lstat(place.name).st_mode):
+        return None
+    files = local_files(place)
+    if not all(hashed for hashed, _ in files.values()):
+        return None
+    return tree_digest([(path, runs, hashed) for path, (hashed, runs) in files.items()])
+
+
 def local_content(core: Core, place: Place) -> list[Entry]:
     """Return the regular files in a folder, by path. Raises OSError, `FileTooLarge`."""
     room, found = core.settings.limits.skill_bytes, []

@@ -19,7 +19,14 @@ from registry.disk.beneath import Folder
 from registry.disk.links import real_path
 from registry.errors import DatabaseProblem, PullRefused, RegistryError
 from registry.install import lockfile, staging
-from registry.install.content import Entry, content_of, diff_summary, edit_summary, same_files
+from registry.install.content import (
+    Entry,
+    content_of,
+    diff_summary,
+    edit_summary,
+    same_files,
+    tree_hash_at,
+)
 from registry.install.lockfile import Locked, Mode
 from registry.install.provenance import is_taken, locked, overlap_reason
 from registry.install.staging import GroupSwap, TargetChange, staging_dirs
@@ -46,8 +53,10 @@ _UNWRITABLE_NAME: Final = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
 
 _NOT_SO: Final = "the registry does not have it so"
 
-EQUAL: Final = "its files are equal, but it was not installed by pull; --adopt takes it over"
+EQUAL: Final = "its files are equal, but it was not installed by pull"
 """Reason for a folder that no pull made: its files are equal, so it is left unchanged."""
+
+FOREIGN: Final = "it was not installed by pull"
 
 ADOPTED: Final = "its files are equal, and it counts as installed by pull now"
 """Reason for such a folder with ``--adopt``: it is now in the lock; its files are unchanged."""
@@ -206,6 +215,19 @@ class InstallPlan:
             return InstallResult(entry.ref, edited.path, "edited", edited.reason)
         return InstallResult(entry.ref, laid[0].path_of(folder), state, lost)
 
+    def is_as_locked(self, folder: str) -> bool:
+        """Tell whether a skill's files, hashed now, are in all places as the lock says."""
+        entry = self.locked[folder]
+        for one in self._known_paths(entry, folder):
+            found = self.found(one, folder)
+            if found is None or (one.link and found == digest_of_link(one.link)):
+                if found is None:
+                    return False
+                continue
+            if tree_hash_at(Place(self.folder_at(one.label), folder)) != entry.tree_hash:
+                return False
+        return True
+
     def check(self, folder: str, skill: Skill | None) -> InstallResult:
         """Compare a skill of the registry with the installed one, by their recorded hashes.
 
@@ -232,6 +254,8 @@ class InstallPlan:
             return InstallResult(ref, path, "failed", QUARANTINED)
         if told and is_behind:
             told.append(BEHIND_TOO)
+        if entry is None and "edited" in states:
+            told.append(FOREIGN)
         state: State = "edited" if "edited" in states else "missing" if states else "unchanged"
         return InstallResult(ref, path, state, "; ".join(told) or None)
 
@@ -313,10 +337,12 @@ class InstallPlan:
 
     def put_edit(self, folder: str, label: str, entries: Sequence[Entry]) -> None:
         """Put back an edit that a pull replaced; the lock says what it says."""
-        base = digest_of(Place(self.folder_at(label), folder))
+        path = os.path.join(self._target.path_of(label), folder)
+        is_there = os.path.lexists(path)
+        base = digest_of(Place(self.folder_at(label), folder)) if is_there else None
         part = TargetChange(label, base, "")
         if not self._carry_out(folder, [part], entries, self.locked.get(folder), is_edit=True):
-            raise Edited(os.path.join(self._target.path_of(label), folder))
+            raise Edited(path)
 
     def note(self, folder: str, entry: Locked | None) -> None:
         """Let the lock list this for a folder; None: nothing."""

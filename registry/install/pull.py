@@ -116,17 +116,20 @@ def restore_from_lock(
     files are not available, have security errors, or would replace an edit; and as `pull`.
     """
     check_locked(target)
-    missing: list[str] = []
+    missing: dict[str, list[str]] = {}
     with ExitStack() as stack:
         origins = LockedOrigins(core, stack, offline=how.offline)
         with open_transaction(core, target, replace(how, dry_run=True)) as plan:
-            origins.expect(_unknown(core, plan.locked.values()))
-            for folder, entry in sorted(plan.locked.items()):
-                told = _restore_one(core, plan, origins, folder, entry)
+            wanted = [one for one in sorted(plan.locked) if not plan.is_as_locked(one)]
+            origins.expect(_unknown(core, [plan.locked[one] for one in wanted]))
+            for folder in wanted:
+                told = _restore_one(core, plan, origins, folder, plan.locked[folder])
                 if told.state in {"edited", "failed"}:
-                    missing.append(f"{folder} ({(told.reason or told.state).rstrip('.')})")
+                    reason = (told.reason or told.state).rstrip(".")
+                    missing.setdefault(reason, []).append(folder)
         if missing:
-            raise LockNotMet(path=os.path.join(target.path, lockfile.NAME), missing=missing)
+            lines = [f"{', '.join(folders)} ({reason})" for reason, folders in missing.items()]
+            raise LockNotMet(path=os.path.join(target.path, lockfile.NAME), missing=lines)
         with open_transaction(core, target, how) as work:
             return [_restore_one(core, work, origins, *one) for one in sorted(work.locked.items())]
 
@@ -139,6 +142,8 @@ def _unknown(core: Core, entries: Iterable[Locked]) -> list[Locked]:
 def _restore_one(
     core: Core, work: InstallPlan, origins: LockedOrigins, folder: str, entry: Locked
 ) -> InstallResult:
+    if work.is_as_locked(folder):
+        return InstallResult(entry.ref, work.path(folder), "unchanged")
     # Not kept from the first time to the second: together they may be larger than the memory.
     reason = None
     entries = content_as_locked(core, entry.name, entry.tree_hash, foreign=False)

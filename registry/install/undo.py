@@ -1,5 +1,6 @@
 """Undo a pull: remove what it added, restore the replaced and removed skills, all or nothing."""
 
+import os
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
@@ -161,7 +162,8 @@ class PullUndo:
         """Return True if a folder is in its state before the pull, edits included."""
         one = self.brought[folder]
         return state_of(plan.locked.get(folder)) == one.state and all(
-            digest_of(Place(plan.folder_at(label), folder)) == kept
+            os.path.lexists(os.path.join(self.target.path_of(label), folder))
+            and digest_of(Place(plan.folder_at(label), folder)) == kept
             for label, kept in one.edits.items()
         )
 
