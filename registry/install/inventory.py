@@ -1,4 +1,4 @@
-"""What an agent sees: the skills on disk where it looks, and what the lock and registry know."""
+"""List the skills that an agent sees on disk, with their state in the lock and the registry."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -32,10 +32,10 @@ Known: TypeAlias = Literal["pulled", "behind", "edited", "missing", "gone", "reg
 class Seen(Value):
     """A skill that an agent sees, at ``place``; its JSON has the keys of a skill and three more.
 
-    ``pulled``: as the lock and the registry say; ``behind``, ``edited``, ``gone``: as
-    `InstallResult` says; ``missing``: the lock lists it, and it is not there; ``registered``: no
-    pull made it, and it is a skill of a source; ``unknown``: neither. What the registry does not
-    know is null.
+    ``pulled``: the lock and the registry agree with the disk; ``behind``, ``edited``, ``gone``: as
+    `InstallResult` defines them; ``missing``: the lock lists the skill, but it is not on disk;
+    ``registered``: a skill of a source, not installed by a pull; ``unknown``: neither. Fields that
+    the registry does not know are null.
     """
 
     KEYS: ClassVar = (*Skill.KEYS, "state", "where", "place")
@@ -106,7 +106,7 @@ def _read_by(one: Explanation, agent: Agent, seen: Sequence[Seen]) -> Iterator[D
     if not here:
         fix = f"run: skill-registry pull {one.ref} --agent {agent.id}" if one.ref else None
         if one.skill is not None and any(each.name == one.skill.name for each in seen):
-            fix = None  # it would come to lie where the namesake lies
+            fix = None  # the pull would go into the folder of the other skill of that name
         yield Diagnostic("agent", "info", f"{agent.name} does not read it", fix=fix)
         return
     for each in here:
@@ -123,13 +123,13 @@ def _read_by(one: Explanation, agent: Agent, seen: Sequence[Seen]) -> Iterator[D
 
 
 def loaded_of(agent: Agent, namesakes: Sequence[Seen]) -> Seen | None:
-    """Return which of several skills of one name an agent loads; None: that is not known."""
+    """Return the skill of several with the same name that an agent loads; None: unknown."""
     found = [one for one in namesakes if one.where == _WINS.get(agent.id)]
     return found[0] if len({real_path(one.place) for one in found}) == 1 else None
 
 
 _WINS: Final[dict[str, Where]] = {"claude-code": "global", "gemini-cli": "project"}
-"""Which of two skills of one name an agent loads, by its documentation."""
+"""The scope that wins if a skill is installed in both, by the agent's documentation."""
 
 _PULLED: Final[dict[str, Known]] = {
     "unchanged": "pulled",
@@ -237,4 +237,4 @@ def _read(place: str) -> tuple[str, str | None]:
 
 
 MAX_BYTES: Final = 1 << 20
-"""Of a skill file whose description is shown."""
+"""Maximum size of a SKILL.md whose description is shown, in bytes."""

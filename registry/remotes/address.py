@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
@@ -125,6 +126,11 @@ def _parse(text: str, hosts: Mapping[str, str], kinds: Collection[str]) -> Addre
         if short is None:
             raise AddressInvalid(address=text, reason="owner/repo has to follow the colon")
         return _of_short(hosts[prefixed["prefix"]], short)
+    if prefixed and _SHORT.fullmatch(prefixed["rest"]):
+        near = get_close_matches(prefixed["prefix"], hosts, n=1)
+        if near and not os.path.lexists(os.path.expanduser(text)):
+            reason = f"nothing is called {prefixed['prefix']!r}; did you mean {near[0]}?"
+            raise AddressInvalid(address=text, reason=reason)
     scheme = _SCHEME.match(text)
     if scheme:
         kind = scheme["scheme"].lower()

@@ -446,3 +446,20 @@ def test_a_quarantined_update_is_told_shown_and_trusted(cli, upstream, project):
     assert checked.stdout == pulled.stdout
     assert cli("list", "-a", "claude-code").stdout.startswith("pulled\talpha\t")
     assert "alpha can't be pulled: it has security errors and is quarantined now" in checked.stderr
+
+
+def test_what_lies_in_a_clone_as_the_lock_says_needs_no_network(project, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "colleague"))
+    theirs = ["--db", str(tmp_path / "colleague.db")]
+    assert run(*theirs, "sync", str(project / ".claude/skills")).exit_code == 0
+    done = run(*theirs, "pull", "--frozen", "--json")
+    assert (done.exit_code, states(done)) == (0, {"alpha": "unchanged"}), done.stderr
+    (project / ".claude/skills/alpha/SKILL.md").write_text("Another.")
+    refused = run(*theirs, "pull", "--frozen")
+    assert refused.exit_code == 1
+    assert "skills.lock.json says can't be had, and nothing was changed: alpha (" in refused.stderr
+
+
+def test_an_address_without_a_place_is_asked_where_to_though_there_is_a_lock(cli, project):
+    refused = cli("pull", "file:///nowhere/skills.git")
+    assert (refused.exit_code, "Say where to: --agent NAME" in refused.stderr) == (2, True)
