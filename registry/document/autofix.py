@@ -24,8 +24,8 @@ MARK: Final = b"\xef\xbb\xbf"
 
 TIDY_RULES: Final[Mapping[str, Rule]] = {
     "line-ends-mixed": Rule("info", "some lines end in CR LF, others in LF"),
-    "front-matter-spaces": Rule("info", "spaces stand behind a `---` line"),
-    "tags-spelling": Rule("info", "tags that are not written as they are read"),
+    "front-matter-spaces": Rule("info", "there are spaces after a `---` line"),
+    "tags-spelling": Rule("info", "tags are written in another way than they are stored"),
 }
 """Findings that only `check` makes: they cost other readers nothing."""
 

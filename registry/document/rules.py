@@ -252,7 +252,7 @@ RULES: Final[Mapping[str, Rule]] = {
         "warning", f"`description` is longer than {DESCRIPTION_LENGTH} characters"
     ),
     "license-not-text": Rule("warning", "`license` is a list or a mapping"),
-    "compatibility-empty": Rule("warning", "`compatibility` is there but empty"),
+    "compatibility-empty": Rule("warning", "`compatibility` has no value"),
     "compatibility-not-text": Rule("warning", "`compatibility` is a list or a mapping"),
     "compatibility-too-long": Rule(
         "warning", f"`compatibility` is longer than {COMPATIBILITY_LENGTH} characters"
