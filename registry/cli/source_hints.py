@@ -19,7 +19,7 @@ def report_nesting(session: Session, targets: Iterable[str]) -> None:
             folder, other = escape.line(target), escape.line(found.source.name)
             held = formatting.count(found.skills, "skill")
             if not found.inside:
-                note = f"{folder} holds the source {other}, which keeps its {held}."
+                note = f"The source {other} lies in {folder}, and keeps its {held}."
             elif found.skills:
                 now = counts.get(found.source.name, 0)
                 note = (

@@ -1,6 +1,6 @@
 """The tables of the database. Migrations build them; a test compares both.
 
-The views for people (docs/database.md) are in the migrations that made them.
+The views for people (docs/reference/sql-views.md) are in the migrations that made them.
 
 A row of ``skills`` is one version of a skill: a sync stages new versions with ``live`` 0, which no
 reader sees, and then makes all of them live at once. All versions of a skill share its ``uid``.

@@ -300,9 +300,9 @@ def command(
     error is near-certain harm, a warning is for a person to look at; neither makes a skill invalid.
 
     With --fix values that are broken YAML are put in quotes as they are read, a name that differs
-    from its folder in case and spaces alone becomes the folder's, tags are written once each, and
-    byte order marks, mixed line ends and tabs go; every other byte stays. Of registered skills
-    "history" keeps what was before.
+    from its folder in case, spaces and underscores alone becomes the folder's, tags are written
+    once each, and byte order marks, mixed line ends and tabs go; every other byte stays. Of
+    registered skills "history" keeps what was before.
 
     Exit status: 1 where there is a finding of the level that --fail-on names; with --fix, where
     something could not be mended.

@@ -97,7 +97,8 @@ def serve(
     A request from this machine needs no token, unless you give the --public-url that others use, or
     it shows a sign of a proxy. Any other request needs a token (see "token create"), or a header of
     a trusted proxy, whose users see what --personality sees. Pages only read.
-    ClawHub's clients find /api/v1, others /.well-known/agent-skills; docs/http.md has all of it.
+    ClawHub's clients find /api/v1, others /.well-known/agent-skills;
+    docs/reference/http.md has all of it.
     """
     if bool(trust_header) != bool(networks):
         raise click.UsageError("--trust-header and --from go together.")

@@ -251,7 +251,8 @@ def _report_sources(session: Session, report: "SyncReport", *, hints: bool) -> N
         for line in notices:
             console.note(line)
     elif notices:
-        console.note(f"{formatting.count(len(notices), 'place')} passed over; --verbose says which")
+        places = formatting.count(len(notices), "place")
+        console.note(f"{places} below the sources could not be read; --verbose says which and why")
     if report.invalid:
         console.note(
             "See the invalid ones: 'skill-registry list --status invalid', and why: "

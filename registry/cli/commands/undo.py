@@ -63,10 +63,10 @@ _FATES = {
 def command(session: Session, *, yes: bool, lists: bool, skip: bool) -> None:
     """Undo the last command that changed skills.
 
-    These commands can be undone: create, update, edit, delete, restore, rename, check --fix and
-    pull. All skills that the command changed are shown, and then go back together. If one of them
-    was changed since, nothing happens; --skip leaves such a command out. Call undo again to take
-    back the command before that, up to 100.
+    These commands can be undone: create, import, update, edit, delete, restore, rename, check --fix
+    and pull. All skills that the command changed are shown, and then go back together. If one of
+    them was changed since, nothing happens; --skip leaves such a command out. Call undo again to
+    take back the command before that, up to 100.
 
     Syncs, edits by hand, "pull --frozen" and "pull --adopt" can't be undone. After an edit by hand,
     "restore NAME --revision N" brings earlier content back.
