@@ -63,9 +63,9 @@ def fixes(
     foreign = [source.path for source in own_sources(core) if source.remote is not None]
     kept = [one for one in fixed if not any(is_below(one.path, root) for root in foreign)]
     if left := len(fixed) - len(kept):
-        skills, sources = "1 skill was", "it is in a remote source"
+        skills, sources = "1 skill is", "it is in a remote source"
         if left > 1:
-            skills, sources = f"{left} skills were", "they are in remote sources"
+            skills, sources = f"{left} skills are", "they are in remote sources"
         core.warn(f"{skills} not fixed: {sources}.")
     return kept
 

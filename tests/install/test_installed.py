@@ -61,7 +61,7 @@ class TestWhose:
         place.library.remove_source("mine")
         assert place.update() == [("mine/alpha", "gone")]
         (told,) = pull(place.core, [newer], place.target, InstallOptions(agents=BOTH))
-        assert "which is not known any more" in told.reason
+        assert "which is no longer known" in told.reason
         assert place.pull("alpha", force=True) == [("alpha", "updated")]
         assert place.locked["alpha"].source == "other"
 
