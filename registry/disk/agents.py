@@ -114,7 +114,7 @@ def installed_agents(project: str) -> list[Agent]:
 
 
 def expand(place: str) -> str | None:
-    """Return the path of a folder of `agents.tsv`; the first choice with a parent, if there are several.
+    """Return the path of a folder of `agents.tsv`: its first choice whose parent exists.
 
     None: it depends on a variable that is not set, or on the project.
     """
