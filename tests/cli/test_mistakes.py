@@ -57,7 +57,7 @@ def test_a_skill_that_was_not_synced_yet_is_said_to_be_there(library, cli, name)
 def test_a_skill_in_a_folder_that_is_no_source_is_said_to_be_there(library, cli, tmp_path):
     folder = write_skill(tmp_path / "elsewhere" / "fresh")
     ran = cli("history", str(folder))
-    assert f"There is {folder}, but it lies in no registered source" in ran.stderr
+    assert f"There is {folder}, but it is not in a registered source" in ran.stderr
     assert f"skill-registry sync {folder}" in ran.stderr
 
 
