@@ -201,10 +201,6 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.SkillExists: "Choose another name, or change it with: skill-registry update",
     errors.SourceExists: "'skill-registry source update {name} --name NEW' renames it.",
     errors.SourceUnclear: _source_unclear,
-    errors.SourceRemoved: (
-        "To get it again, run: skill-registry source add {url}\n"
-        "To write it into a source of your own, name one with --source."
-    ),
     errors.SourceNotFound: "'skill-registry sync FOLDER' registers a folder.",
     errors.SkillHeld: _skill_held,
     errors.SeveralSkills: _several_skills,
