@@ -85,7 +85,8 @@ def report_copies(
         return
     before = copies_of(reader, stored)
     yield
-    found = fate(reader, stored, before)
+    # The checkout of a remote source is read-only: a change leaves it, with --copies too.
+    found = fate(reader, stored, [one for one in before if not one.remote])
     if found.changed:
         done = {"changes": "changed", "deletes": "deleted"}[verb]
         console.note(

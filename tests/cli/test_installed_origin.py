@@ -247,7 +247,7 @@ class TestInstalled:
         told = f"Compared with up at {fetched[:10]}, fetched on 20"
         assert told in checked.stderr
         assert checked.stderr.endswith("To fetch what is newer: skill-registry sync up\n")
-        assert told not in cli("pull", "--global").stderr
+        assert told in cli("pull", "--global").stderr
         cli("sync", "up")
         checked = cli("pull", "--check", "--global").stderr
         assert f"Compared with up at {head(upstream)[:10]}, fetched on 20" in checked
@@ -459,3 +459,17 @@ def test_what_lies_in_a_clone_as_the_lock_says_needs_no_network(project, tmp_pat
 def test_an_address_without_a_place_is_asked_where_to_though_there_is_a_lock(cli, project):
     refused = cli("pull", "file:///nowhere/skills.git")
     assert (refused.exit_code, "Say where to: --agent NAME" in refused.stderr) == (2, True)
+
+
+def test_pull_names_the_sync_that_fetches_what_the_diff_shows(cli, upstream, project):
+    skill = upstream / "skills/alpha/SKILL.md"
+    skill.write_text(skill.read_text(encoding="utf-8") + "\nNewer.\n", encoding="utf-8")
+    commit(upstream, "newer")
+    shown = cli("diff", "alpha", "--upstream")
+    assert "+Newer." in shown.stdout
+    assert shown.stderr.endswith("run: skill-registry sync up\n")
+    left = cli("pull")
+    assert left.stdout.startswith("unchanged\talpha\t")
+    assert left.stderr.endswith("To fetch what is newer: skill-registry sync up\n")
+    assert cli("sync", "up").exit_code == 0
+    assert cli("pull").stdout.startswith("updated\talpha\t")

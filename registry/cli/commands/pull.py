@@ -257,7 +257,8 @@ def pull(
     again = ["skill-registry", "pull", *where]
     adopt = [*again, *(f"--agent={one}" for one in how.agents), "--adopt"]
     explain(session, target, done, doing, again=join(again), adopt=join(adopt))
-    if doing == ["check"]:
+    is_unchanged = any(one.state == "unchanged" for one in done)
+    if doing == ["check"] or (not doing and is_unchanged):
         report_fetched(session, target, done)
     if not given["names"] and doing in ([], ["check"]):
         report_strange(session, target)

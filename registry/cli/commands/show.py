@@ -275,12 +275,12 @@ def diff(session: Session, *, name: str, old: int | None, new: int | None, upstr
     from registry.cli.hints import trusting
     from registry.install.upstream import diff_upstream
 
-    console, quarantined = session.console, None
+    console, quarantined, fetch = session.console, None, None
     if upstream and old is not None:
         raise click.UsageError("--upstream goes without revisions.")
     if upstream:
         with waiting(console, "asking"):
-            text, quarantined = diff_upstream(session.registry.core, name)
+            text, quarantined, fetch = diff_upstream(session.registry.core, name)
     else:
         text = session.registry.diff(name, old, new)
     if quarantined is not None:
@@ -292,6 +292,9 @@ def diff(session: Session, *, name: str, old: int | None, new: int | None, upstr
         console.write(console.paint_diff(line) for line in text.splitlines())
     else:
         console.write_bytes(text.encode("utf-8", "backslashreplace"))
+    if text and fetch is not None:
+        sync = f"skill-registry sync {quote(escape.line(fetch))}"
+        console.note(f"Upstream is newer than the last sync. To fetch it, run: {sync}")
 
 
 def _where(gone: "Tombstone", asked: str) -> str:

@@ -325,6 +325,11 @@ def trust(session: Session, *, name: str, revoke: bool, yes: bool, as_admin: boo
         done = "No skill has security errors." if revoke else "No skill was quarantined."
     key = "held" if revoke else "trusted"
     session.answer({key: changed}, [done])
+    if revoke and changed:
+        session.console.note(
+            "Copies that were installed before are not removed. To remove one, run: "
+            "skill-registry pull --remove NAME"
+        )
 
 
 @session_command("skill-registry source remove work", group=command)
