@@ -65,7 +65,7 @@ MAX_NAMED: Final = 10
 copies_option: Final = click.option(
     "--copies",
     is_flag=True,
-    help="Also its copies: the same files under the same name in other places; all or none.",
+    help=("Include its copies: the same files under the same name in other places. All or none."),
 )
 
 
@@ -89,25 +89,22 @@ def report_copies(
     if found.changed:
         done = {"changes": "changed", "deletes": "deleted"}[verb]
         console.note(
-            f"{_count(found.changed, 'is', 'are')} {done}, too: {some_refs(found.changed)}"
+            f"Also {done}: {formatting.count(len(found.changed), 'copy', 'copies')}: {some_refs(found.changed)}"
         )
     if found.left:
-        text = _count(found.left, "is left as it was", "are left as they were")
+        are = "are" if found.left[1:] else "is"
+        text = f"{formatting.count(len(found.left), 'copy', 'copies')} {are} unchanged"
         text += f": {some_refs(found.left)}"
         them = "them" if found.left[1:] else "it"
         if verb == "deletes" and copies is False:
-            text += f"; the same with --copies deletes {them}, too"
+            text += f"; to delete {them} as well, repeat the command with --copies"
         console.note(text)
         if verb == "changes":
             if copies is False:
-                again = "'skill-registry undo', then the same with --copies"
-                console.note(f"To change {them}, too: {again}.")
+                again = "'skill-registry undo', then repeat the command with --copies"
+                console.note(f"To change {them} as well: {again}.")
             name = quote(escape.line(stored.skill.name))
-            console.note(f"'skill-registry copies {name}' shows what differs.")
-
-
-def _count(refs: tuple[str, ...], one: str, several: str) -> str:
-    return f"{formatting.count(len(refs), 'copy', 'copies')} {several if refs[1:] else one}"
+            console.note(f"To compare the copies, run: skill-registry copies {name}")
 
 
 def some_refs(refs: Sequence[str]) -> str:

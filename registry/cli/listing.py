@@ -269,7 +269,7 @@ def report_left_out(session: "Session", chosen: Filters, does: str) -> None:
     elsewhere = session.registry.left_out(chosen)
     if elsewhere:
         are, them = ("is", "it") if elsewhere == 1 else ("are", "them")
-        left = f"{formatting.count(elsewhere, 'skill')} of projects elsewhere {are} left out"
+        left = f"{formatting.count(elsewhere, 'skill')} of other projects {are} left out"
         session.console.note(f"{left}; --all {does} {them}.")
 
 
@@ -304,18 +304,20 @@ def report_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool)
         are, them = ("is", "it") if len(unread) == 1 else ("are", "them")
         names = ", ".join(map(escape.line, unread))
         note(
-            f"{formatting.count(len(unread), 'source')} {are} not read yet: {names}. To read "
+            f"{formatting.count(len(unread), 'source')} {are} not synced yet: {names}. To sync "
             f"{them}, run: skill-registry sync"
         )
     if unread and not any(one.skills for one in sources):
         return
     if not sources:
         note(
-            "The registry is empty. 'skill-registry sync FOLDER' registers a folder and reads its "
-            "skills;\n'skill-registry source discover' finds the folders of agents on this machine."
+            "The registry is empty. To register a folder and read its skills, run: "
+            "skill-registry sync FOLDER\n"
+            "To find the skill folders of agents on this machine, run: skill-registry source "
+            "discover"
         )
     elif not registry.list(Filters(all=True), limit=1).total:
-        note("The registered sources hold no skills. 'skill-registry sync' reads them again.")
+        note("The registered sources have no skills. To read them again, run: skill-registry sync")
     elif unknown := list(_unknown(registry, chosen)):
         for message in unknown:
             note(message)
@@ -323,11 +325,13 @@ def report_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool)
         others = 0 if narrowed else _hidden(registry, chosen)
         do, them = ("that is", "it") if others == 1 else ("that are", "them")
         more = (
-            f" {others:,} {do} shadowed or invalid would; --all lists {them}." if others > 0 else ""
+            f" {others:,} {do} shadowed or invalid would match; --all lists {them}."
+            if others > 0
+            else ""
         )
         note(f"No skills match.{more}")
     elif not registry.left_out():  # which is said then
-        note("No skill can be used; --all lists the others.")
+        note("No usable skills; to list the others, add --all.")
 
 
 def _hidden(registry: "SkillRegistry", chosen: Filters) -> int:
@@ -355,5 +359,5 @@ def _unknown(registry: "SkillRegistry", chosen: Filters) -> Iterator[str]:
             nearest = ", ".join(quoted(keys[one]) for one in near[:NEAREST])
             hint = f"; nearest: {nearest}" if nearest else ""
             if not known:
-                hint = f": none has a {what}"
+                hint = f": no skill has a {what}"
             yield f"No skill has the {what} {quoted(value)}{hint}."
