@@ -67,4 +67,4 @@ SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "tools": {"run": "'tools call'"},
 }
-"""What to suggest for a word that is no command, by group (empty: the program) and word."""
+"""Suggestions for unknown commands, by group (empty: the program) and word typed."""

@@ -45,11 +45,11 @@ def run(root: click.Group, args: Sequence[str] | None, program: str, **extra: An
         status = Status.INTERRUPTED
     except Exception as error:  # noqa: BLE001  # the last resort: no traceback reaches a user
         status = Status.FAILED
-        with suppress(OSError):  # nothing can be said, either
+        with suppress(OSError):  # stderr can't be written either
             status = Status(_report(session, error, arguments))
     try:
         console.err.flush()
-    except OSError:  # what is left in it would be tried again at the end, and change the status
+    except OSError:  # else Python would flush it again at exit and change the status
         _discard(console.err)
     sys.exit(int(status))
 
@@ -83,7 +83,8 @@ def _say(console: Console, error: click.ClickException) -> None:
 def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int:
     console = session.console
     if isinstance(error, OSError) and error.errno in {errno.EPIPE, errno.ENOSPC}:
-        # Nobody reads on (`| head`), or the disk is full: what is left can't be written either.
+        # The reader has closed the pipe (`| head`), or the disk is full: further output would fail
+        # again.
         _discard(console.out)
         if error.errno == errno.EPIPE:
             return Status.DONE
@@ -115,7 +116,7 @@ def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int
 
 
 def _whereabouts(session: Session, error: SkillNotFound) -> str:
-    """Say where a skill may be that was not found, in a line; empty where nobody knows."""
+    """Return one line on where a missing skill may be; empty if there is no trace of it."""
     from registry.cli.hints import trashed, unsynced
 
     registry, name = session.registry, error.facts["name"]

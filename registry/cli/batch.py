@@ -23,9 +23,9 @@ def each(
 ) -> tuple[list[T], bool]:
     """Call ``do`` with each skill; return the results, and whether all calls succeeded.
 
-    All names must resolve before the first call. ``copies``: ``do`` also changes copies, so it is
-    called with one of them. Of several skills an error is printed on stderr and the rest goes on;
-    of a single one it is raised.
+    All names must resolve before the first call. With ``copies``, ``do`` also changes copies, so it
+    is called only once for all copies of a skill. If there are several skills, an error is printed
+    on stderr and the next skill follows; for a single skill the error is raised.
     """
     registry = session.registry
     handles = [options.named(registry, name) for name in names]
@@ -43,8 +43,8 @@ def each(
 def each_of(session: Session, known: Sequence[K], do: Callable[[K], T]) -> tuple[list[T], bool]:
     """Call ``do`` with each item; return the results, and whether all calls succeeded.
 
-    Of several items an error is printed on stderr and the rest goes on; of a single one, and if it
-    is a `DatabaseProblem`, it is raised.
+    If there are several items, an error is printed on stderr and the next item follows. The error
+    is raised for a single item, and if it is a `DatabaseProblem`.
     """
     if len(known) == 1:
         return [do(known[0])], True
@@ -88,13 +88,9 @@ def report_copies(
     found = fate(reader, stored, before)
     if found.changed:
         done = {"changes": "changed", "deletes": "deleted"}[verb]
-        console.note(
-            f"Also {done}: {formatting.count(len(found.changed), 'copy', 'copies')}: {some_refs(found.changed)}"
-        )
+        console.note(f"{_copies(found.changed)} also {done}: {some_refs(found.changed)}")
     if found.left:
-        are = "are" if found.left[1:] else "is"
-        text = f"{formatting.count(len(found.left), 'copy', 'copies')} {are} unchanged"
-        text += f": {some_refs(found.left)}"
+        text = f"{_copies(found.left)} unchanged: {some_refs(found.left)}"
         them = "them" if found.left[1:] else "it"
         if verb == "deletes" and copies is False:
             text += f"; to delete {them} as well, repeat the command with --copies"
@@ -105,6 +101,10 @@ def report_copies(
                 console.note(f"To change {them} as well: {again}.")
             name = quote(escape.line(stored.skill.name))
             console.note(f"To compare the copies, run: skill-registry copies {name}")
+
+
+def _copies(refs: Sequence[str]) -> str:
+    return f"{formatting.count(len(refs), 'copy', 'copies')} {'are' if refs[1:] else 'is'}"
 
 
 def some_refs(refs: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ class _WithExamples(click.Command):
         self.examples = examples
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write example lines as they are: a wrapped command line can't be copied."""
+        """Write example lines unwrapped, so that users can copy them."""
         super().format_epilog(ctx, formatter)
         if self.examples:
             with formatter.section("Examples"):

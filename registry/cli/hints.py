@@ -295,7 +295,7 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
     found = _HINTS.get(type(error), "")
     if not isinstance(found, str):
         return found(error)
-    # In a text stand facts as a shell takes them.
+    # Quote the facts for a shell.
     return found.format_map({key: quote(escape.line(str(one))) for key, one in error.facts.items()})
 
 

@@ -130,7 +130,7 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
         skills = _Counted(found)
         in_json = partial(_record, held=held)
         is_table = emit(session, skills, _columns(given["sort"], held), to_record=in_json)
-        # Others are counted only where somebody is told of them.
+        # Count the other skills only if the count will be printed.
         shown = skills.many
         total = found.total if (is_table or not shown) and not found.is_whole else shown
         if not total:

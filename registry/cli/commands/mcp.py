@@ -21,7 +21,7 @@ from registry.cli.session import Console, Session, Status
 from registry.toolsets.open import TOOLSETS
 
 SERVER: Final = "skills"
-"""What the server is called in a client."""
+"""Name of the server in a client's configuration."""
 
 
 class Unclear(ValueError):
@@ -85,7 +85,7 @@ def _in_toml(text: str, table: str, entry: Mapping[str, Any]) -> str:
         if known[SERVER] == entry:
             return text
         raise Unclear(f"it already has a different {table}.{SERVER}")
-    # A JSON string without surrogates is a TOML string, too.
+    # A JSON string without surrogates is also a TOML string.
     rows = (f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in entry.items())
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
     made = f"{text}{gap}[{table}.{SERVER}]\n{''.join(rows)}"
@@ -266,9 +266,10 @@ def _path(client: Client, *, project: bool) -> str:
 
 
 def _read(path: str, *, project: bool) -> str | None:
-    """Return the text of a file; None where there is none. Raises `Unclear`.
+    """Return the text of a file, or None if it doesn't exist. Raises `Unclear`.
 
-    A user may have their own file elsewhere, behind a link; a project's comes from strangers.
+    A user's own file may be a link to another folder; a project's file may not, as other people
+    wrote it.
     """
     from registry.disk.files import read_file
     from registry.errors import RegistryError
@@ -297,9 +298,9 @@ def _show(console: Console, path: str, before: str, after: str) -> None:
 
 
 def _write(path: str, before: str | None, after: str, *, project: bool) -> str | None:
-    """Replace a file atomically, with its permissions, and return the path of its copy.
+    """Replace a file atomically, with its permissions, and return the path of its backup.
 
-    Raises OSError, and `Unclear` where somebody changed the file meanwhile.
+    Raises OSError, and `Unclear` if another program has changed the file since it was read.
     """
     real = os.path.realpath(path)
     os.makedirs(os.path.dirname(real), exist_ok=True)
@@ -354,7 +355,7 @@ STDIO: Final = (
 
 
 def _address(text: str) -> tuple[str, int]:
-    """Split ``HOST:PORT``; an IPv6 host stands in brackets."""
+    """Split ``HOST:PORT``; an IPv6 host is in brackets."""
     host, colon, port = text.rpartition(":")
     if not colon or not host or not port.isdigit() or int(port) > 65535:  # noqa: PLR2004
         raise ValueError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:8080.")
@@ -462,7 +463,7 @@ def mcp(
 
 
 def _report_if_empty(session: Session) -> None:
-    """Print that there is no database yet; else a client only sees empty results."""
+    """Print that there is no database yet; otherwise a client only sees empty results."""
     if session.registry.core.reader.empty:
         session.console.note(
             f"No database at {escape.line(session.registry.path)}, so there are no skills. "

@@ -73,11 +73,12 @@ def chosen_skills(
 ) -> "list[Skill] | None":
     """Return the chosen skills; None if no option chooses any.
 
-    ``choose``: how one chooses among several at an address.
+    ``choose`` asks the user if an address offers several skills. If several skills have a name, the
+    one that was installed in ``target`` before is chosen, unless a ref names another. With
+    ``dry_run`` no address is fetched or registered as a source.
 
-    Of namesakes it is the one that was pulled to ``target`` before, unless a ref names another.
-    ``dry_run``: no address is fetched, or becomes a source.
-    Raises as `SkillRegistry.resolve`, and `SkillNotVisible` for what the personality does not see.
+    Raises as `SkillRegistry.resolve`, and `SkillNotVisible` for skills that the personality can't
+    see.
     """
     _check_paths(names)
     addresses = [name for name in names if session.registry.is_address(name)]
@@ -145,7 +146,7 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
     "skill-registry pull github:owner/repo --skill code-review -a claude-code",
     "skill-registry pull github:owner/repo --list        # list its skills",
     "skill-registry pull                                 # update this project's skills",
-    ("skill-registry pull --check                         # report outdated and edited skills"),
+    ("skill-registry pull --check                         # what is outdated or edited"),
     "skill-registry pull --remove code-review",
     "skill-registry pull code-review release-notes --to ./.claude/skills",
     "skill-registry pull --tag git --to ~/project/skills",
@@ -263,7 +264,7 @@ def pull(
     if not doing and not dry_run and (is_named or given["personality"] is not None):
         confirm_names(session, given["names"], yes=yes)
     done = _act(session, target, how, doing, given, is_named=is_named, may_ask=not yes)
-    report_project(session, target, to)  # by now it is no usage error
+    report_project(session, target, to)  # only now: the arguments are valid
     emit(session, done, COLUMNS, name=lambda one: one.ref)
     if not dry_run:
         report_origins(session, target, done)
@@ -400,7 +401,7 @@ def _checked(
 
     core, names = session.registry.core, given["names"]
     if names and not given["tags"] and given["personality"] is None:
-        with suppress(NotPulled, LockMissing):  # else it is compared with what is to be had
+        with suppress(NotPulled, LockMissing):  # otherwise compare with the registered skills
             return pulling.check(core, None, target, pulling.folders_of(target, names))
     chosen = chosen_skills(session, target=target, dry_run=True, **given)
     if chosen is None:

@@ -174,7 +174,7 @@ def search(session: Session, /, *, query: tuple[str, ...], limit: int | None, **
     if is_table:
         session.console.note(f"{len(hits):,} of {formatting.count(hits.total, 'hit')}", "dim")
     if hits.confidence < FITS:
-        named = f"no top result mentions {Fact(hits.missing):or}" if hits.missing else ""
+        named = f": no top result mentions {Fact(hits.missing):or}" if hits.missing else ""
         session.console.note(f"No close match{named}. Try other keywords, or English ones.")
 
 
@@ -221,7 +221,7 @@ def draw_hits(
             match = escape.prose(_cut(_match(hit, wanted), wanted))
             is_unmarked = wanted is None or not wanted.search(match)
             if is_roomy and is_unmarked and _is_the_same(about, match):
-                continue  # what was found stands for what was typed: its meaning, or nearly so
+                continue  # a match of related words in the description itself: no second line
             yield SNIPPET_INDENT + light(
                 fit(match, console.width - len(SNIPPET_INDENT), ellipsis=console.ellipsis)
             )
@@ -251,7 +251,7 @@ def matcher(query: str) -> re.Pattern[str] | None:
     """Return a pattern that matches the words of a query, for highlighting."""
     from registry.catalog.search.query import parse, pattern
 
-    # Whole phrases before the words in them, and no words that say nothing.
+    # Whole phrases before their words, and without stop words.
     terms = sorted(parse(query), key=lambda term: len("".join(term)), reverse=True)
     patterns = [
         pattern(term) + (r"\w*" if _SPACED.fullmatch("".join(term)) else "") for term in terms
@@ -307,7 +307,7 @@ def why(
     if query is not None:
         if agent is not None:
             raise click.UsageError("--agent and --query can't be combined.")
-        session.style = session.style or "table"  # in a pipe, too: the findings are the answer
+        session.style = session.style or "table"  # also in a pipe: the findings are the answer
         placed = session.registry.why_found(subject, query, chosen, personality)
         emit(session, placed, PLACED, to_record=record, draw=draw_placed)
         return

@@ -31,7 +31,7 @@ PUBLISHED: Final = (
 )
 REQUIRE: Final = "To require a token from everyone, run: skill-registry serve --public-url URL"
 LOOPBACK: Final = (
-    "--public-url does not change that, because {{url}} is an address of this machine. "
+    "--public-url does not change that, because {url} is an address of this machine. "
     "Give the URL that others use."
 )
 

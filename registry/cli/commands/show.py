@@ -41,7 +41,7 @@ def draw_skill(
     yield ""
     for label, value in _facts(console, skill, source, links):
         if value:
-            # What may be copied is never broken.
+            # Values that users copy are never wrapped.
             lines = [value] if label in _WHOLE else list(wrap(value, width - LABEL))
             yield f"{console.style(f'{label:{LABEL - 1}}', 'dim')} {lines[0]}"
             for line in lines[1:]:

@@ -127,13 +127,13 @@ kinds = _counting(
     "kind",
     lambda registry: registry.kinds(),
     ("skill-registry kinds", "skill-registry list --kind workflow"),
-    "A skill says what kind it is in its front matter; many say nothing and are not counted here.",
+    "Skills state their kind in the front matter; skills without a kind are not counted.",
 )
 categories = _counting(
     "category",
     lambda registry: registry.categories(),
     ("skill-registry categories", "skill-registry list --category documents"),
-    "A skill says its category in its front matter; else it is the folder that groups it.",
+    "The category is taken from the front matter; without it, from the folder around the skill.",
 )
 
 

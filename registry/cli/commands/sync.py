@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from registry.sync.report import SourceReport, SyncReport
 
 MAX_SHOWN: Final = 20
-MAX_NAMED: Final = 5
 """Lines of each kind of change shown without --verbose."""
+MAX_NAMED: Final = 5
+"""Quarantined skills that a message names."""
 
 
 @session_command(
@@ -199,7 +200,7 @@ def _watch(session: Session) -> None:
             else:
                 console.write(draw_report(console, report, None if session.verbose else MAX_SHOWN))
             console.flush()
-        except OSError as error:  # nobody reads on
+        except OSError as error:  # the reader has closed the pipe
             unwritable.append(error)
             watching.stop()
 
