@@ -105,17 +105,15 @@ chaos: $(TOOLS) $(PROGRAMS)  ## cut the power at every call of every operation, 
 	$(BIN)/python -m tests.powerloss.chaos
 	$(BIN)/python -m tests.server.chaos.run
 
-bench: $(TOOLS) $(PROGRAMS)  ## measure beside the bare parts; writes docs/benchmarks.md
+bench: $(TOOLS) $(PROGRAMS)  ## measure beside the bare parts; writes docs/contributing/benchmarks.md
 	$(BIN)/python benchmarks/run.py
 
-clients: $(TOOLS)  ## run real MCP clients against the server; writes the table in docs/agents.md
+clients: $(TOOLS)  ## run real MCP clients against the server; writes the table in docs/reference/mcp.md
 	$(BIN)/python benchmarks/clients/run.py
 
-docs: $(TOOLS)  ## write docs/commands.md from --help, and the answers in docs/tour.md and docs/remote.md
-	$(BIN)/python -m tests.reference docs/commands.md
-	$(BIN)/python -m tests.tour docs/agents.md
-	$(BIN)/python -m tests.tour docs/tour.md
-	$(BIN)/python -m tests.tour docs/remote.md
+docs: $(TOOLS)  ## write the generated pages of docs/reference, and the answers of typed commands
+	$(BIN)/python -m tests.reference
+	$(BIN)/python -m tests.tour $$(grep -l '^```console' README.md docs/*.md docs/*/*.md)
 
 schema: $(TOOLS)  ## write the schema of a new SQLite file, after a migration was added
 	$(BIN)/python -m tests.schema

@@ -3,7 +3,8 @@
     python benchmarks/backends.py [--sizes 1000,10000,100000] [--seconds 20]
 
 The server is the tests' own (or the one in SKILL_REGISTRY_TEST_POSTGRES), with its usual settings:
-it writes through to the disk. Prints Markdown; `make bench` puts it into docs/benchmarks.md.
+it writes through to the disk. Prints Markdown; `make bench` puts it into
+docs/contributing/benchmarks.md.
 """
 
 import argparse
@@ -36,10 +37,11 @@ CLIENTS, WRITERS = 16, 4
 HEAD = (
     "## A file and a server side by side",
     "",
-    "`python benchmarks/backends.py`, which `make bench` runs too: the same skills and the same",
-    "calls. The server is PostgreSQL with its usual settings, writes through to the disk, and",
-    "shares the two cores with its clients; a call to it is a few round trips over a socket, where",
-    "the file is read in process. A first import is that of a process of its own, with its helper.",
+    "`python benchmarks/backends.py`, which `make bench` also runs: the same skills and the same",
+    "calls. The server is PostgreSQL with its usual settings. It writes through to the disk, and",
+    "shares the two cores with its clients. A call to it is a few round trips over a socket; the",
+    "file is read in the process itself. A first import runs in a process of its own, with its",
+    "helper.",
 )
 WORDS = "docker deploy pdf chart excel email sql review security release notes api service".split()
 

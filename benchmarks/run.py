@@ -1,4 +1,4 @@
-"""Measure the registry beside the bare parts and write docs/benchmarks.md.
+"""Measure the registry beside the bare parts and write docs/contributing/benchmarks.md.
 
     python benchmarks/run.py [--sizes 1000,10000,60000,100000]
 
@@ -290,13 +290,32 @@ def machine() -> str:
     )
 
 
+INTRODUCTION = """\
+For contributors and curious users: how long operations take, beside the bare parts doing the same
+work.
+
+`make bench` writes this page. "measured" is the program, "floor" the bare parts, measured in turn
+in one run; all figures are medians. The machine is shared, so take the ratios rather than the
+times.
+"""
+FLOORS = """\
+Floors: *first import*: read, sha256, libyaml and insert with FTS5, each measured separately,
+summed; *check*: the first three of these; *sync*: one scandir and stat of all files; *list*: one
+raw select of the same columns; *whole process*: `python -c "import sqlite3, click"`; *over HTTP*:
+an echo tool on the same SDK, with as many clients. All clients share one process, and two cores
+with the server: with twenty clients the figure shows the amount of work, not how long one client
+waits."""
+JUDGED = """\
+Questions with judgments, if a right skill is in this catalogue.
+[Search evaluation](search-evaluation.md) has the figures of the whole collection."""
+
+
 def write(tables: list[Table], target: Path, side_by_side: list[str]) -> None:
     header = "| work | measured | floor | ratio | goal |"
     lines = [
         "# Benchmarks",
         "",
-        "Written by `make bench`: each figure beside its floor, the bare parts doing the same",
-        f"work, measured in turn in one run; medians. {SKILLS}",
+        f"{INTRODUCTION} {SKILLS}",
         "",
         f"skill-registry {__version__}; {machine()}",
         "",
@@ -310,12 +329,7 @@ def write(tables: list[Table], target: Path, side_by_side: list[str]) -> None:
         ]
         lines += [*table.rows, ""]
     lines += [
-        "Floors: *first import*: read, sha256, libyaml, insert with FTS5, each by itself, summed;",
-        "*check*: the first three of them;",
-        "*sync*: one scandir and stat of all files; *list*: one raw select of the same columns;",
-        '*whole process*: `python -c "import sqlite3, click"`; *over HTTP*: an echo tool on the',
-        "same SDK, with as many clients. All clients share one process, and two cores with the",
-        "server: twenty at once measure how much work there is, not how long one client waits.",
+        FLOORS,
         "",
         *side_by_side,
     ]
@@ -329,8 +343,7 @@ def found(answered: list[tuple[str, ...]]) -> list[str]:
     return [
         "## Found among the first five",
         "",
-        "Questions with judgments about real skills, of which a right one is in this catalogue;",
-        "[search.md](search.md) has the figures of the whole collection.",
+        JUDGED,
         "",
         "| questions | answered | share |",
         "|---|---:|---:|",
@@ -344,7 +357,9 @@ def main() -> None:
     parser.add_argument("--sizes", default="1000,10000,60000,100000")
     parser.add_argument("--server-sizes", default="1000,10000", help="of the comparison")
     parser.add_argument("--seconds", type=float, default=20, help="with 16 clients at once")
-    parser.add_argument("--output", type=Path, default=REPOSITORY / "docs" / "benchmarks.md")
+    parser.add_argument(
+        "--output", type=Path, default=REPOSITORY / "docs" / "contributing" / "benchmarks.md"
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="skill-registry-bench-") as folder:
         tables = [measure(size, Path(folder)) for size in numbers(arguments.sizes)]

@@ -21,22 +21,17 @@ MOST = 5000
 """Skills that are looked at: what they take each is the same for more."""
 
 TRIED = """\
-Tried, and not taken, with real skills:
+Tried with real skills, and not used:
 
-- Hyperscan, asked which of the patterns may match: 32 us a document, and 46 s to compile them.
-- RE2, asked the same: a set of the patterns with their bounds taken off takes 7 ms a document, for
-  its automaton grows too large; its filter by literals 37 us, and leaves 12 behaviours of 71 to be
-  looked for, where the words that each one needs leave 7 and take 91 us. Most of the time goes into
-  finding the places of those words, which either needs as well.
-- Aho-Corasick (`ahocorasick_rs`), asked for the places of all pieces of text near which behaviours
-  are looked for: 40 us a document as a DFA instead of 120 us, for one more compiled dependency.
-  Asked for the words as well it takes as long as cutting the text into them, 77 us.
-- Looking for these pieces only in the parts of a text that have their words: 225 us instead of 270,
-  and in one document of nine other places, where a piece is the beginning of a longer word.
-- FTS5 that merges nothing until the end, and then all at once: as long as merging now and then.
-  More memory for it, or larger batches: no less time than 4 MiB and 400 skills. SQLite that doesn't
-  overwrite what it frees: no less time once little is merged.
-- Other ways to the lowest hash of each bucket, for sketches: 102 us instead of 87.
+| idea | result |
+|---|---|
+| Hyperscan, to find which patterns may match | 32 us a document, but 46 s to compile the patterns |
+| RE2 for the same | 7 ms a document for the set of patterns; 37 us for its filter by literals, \
+which leaves 12 of 71 behaviours; our words leave 7 and take 91 us |
+| Aho-Corasick for the words as well | 77 us, as long as cutting the text into words |
+| Look for pieces of patterns only near the words | 225 us instead of 270 us, but it misses places |
+| FTS5 that merges only at the end, more memory, larger batches | no gain |
+| Other ways to compute sketches | 102 us instead of 87 us |
 """.splitlines()
 """What would not bring an import nearer to its goal."""
 
@@ -80,7 +75,7 @@ def rows(root: Path) -> list[tuple[str, float]]:
             lambda: (list(check_file(path, data, defending=False)) for path, data in files),
         ),
         (
-            "what could be tidier (a check only)",
+            "find untidy spelling (a check only)",
             lambda: (list(untidy(data, said)) for _, data, said in documents if said.usable),
         ),
         ("compress other files", lambda: (pack("", data) for _, data in files)),
@@ -117,8 +112,8 @@ def told(profile: Iterable[tuple[str, float]]) -> list[str]:
     return [
         "## Where the time of a first import and of a check goes",
         "",
-        "CPU time a skill, each part by itself; what is missing in the sum is storing (rows, the",
-        "full-text indexes, commits) and handing over what another process has read.",
+        "CPU time for one skill, each part measured separately. Storing (rows, full-text indexes,",
+        "commits) and passing data between the two processes are not in the table.",
         "",
         "| part | measured |",
         "|---|---:|",

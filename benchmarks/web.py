@@ -53,7 +53,7 @@ VISITORS, VISITS = 8, 3000
 SHARES = {
     "start page": 4,
     "a facet": 8,
-    "a search, as it is typed": 30,
+    "a search, while typing": 30,
     "a skill": 30,
     "a file of it": 10,
     "its history": 4,
@@ -87,7 +87,7 @@ def plans(database: str) -> dict[str, list[str]]:
     return {
         "start page": ["/"],
         "a facet": [f"/?{urlencode([pair])}" for pair in facets],
-        "a search, as it is typed": [f"/?{urlencode({'q': text})}" for text in typed],
+        "a search, while typing": [f"/?{urlencode({'q': text})}" for text in typed],
         "a skill": [f"/skills/{ref}" for ref in refs],
         "a file of it": [f"/files/{quote(ref)}?{urlencode({'path': path})}" for ref, path in files],
         "its history": [f"/history/{ref}" for ref in refs],

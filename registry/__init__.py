@@ -125,6 +125,7 @@ __all__ = [
     "SourceNotFound",
     "SourceNotYours",
     "SourceReadOnly",
+    "SourceRemoved",
     "SourceReport",
     "SourceUnclear",
     "SyncReport",

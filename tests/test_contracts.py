@@ -1,4 +1,4 @@
-"""docs/contracts.md: each test it names exists, each deviation has a reason, each quote is one."""
+"""docs/contributing/contracts.md: each test it names exists, each deviation has a reason, each quote is one."""
 
 import ast
 import re
@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import REPOSITORY
 
-DOCUMENT = REPOSITORY / "docs" / "contracts.md"
+DOCUMENT = REPOSITORY / "docs" / "contributing" / "contracts.md"
 CONTRACTS = REPOSITORY.parent / "shared" / "contracts"
 TESTS = REPOSITORY / "tests"
 

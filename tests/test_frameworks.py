@@ -24,7 +24,7 @@ pytestmark = [
     ),
 ]
 
-PAGE = REPOSITORY / "docs" / "frameworks.md"
+PAGE = REPOSITORY / "docs" / "how-to" / "use-with-frameworks.md"
 
 
 def test_the_page_prints_what_it_says(tmp_path, monkeypatch, capsys):

@@ -192,7 +192,7 @@ def an_installed_copy_keeps_its_origin(ann, office):
     (personal,) = (line for line in said if line.startswith("slides\t"))
     assert f"reads it from {ann.home}/.claude/skills/slides (behind)" in personal
     project, place = ann.path(".claude/skills/slides"), f"{ann.home}/.claude/skills/slides"
-    assert personal.endswith(f"of the same name from {project}; it loads slides from {place}")
+    assert personal.endswith(f"of the same name from {project}; it loads the one in {place}")
 
 
 def her_colleague_restores_what_the_lock_names(ann, bob, office):
@@ -224,12 +224,14 @@ def a_folder_that_no_pull_made_is_left_alone(ann):
     failed = ann.fails("pull invoices -a claude-code")
     assert failed.out.startswith("not ours\tinvoices\t")
     said = failed.err
-    equal = "its files are equal, but it was not installed by pull; --adopt takes it over"
-    assert said.endswith(f"\ninvoices was not changed: {equal}.\n")
+    equal = "its files are equal, but it was not installed by pull"
+    command = "pull --agent=claude-code --adopt invoices"
+    way = f"To take it over, run: skill-registry {command}\n"
+    assert said.endswith(f"\ninvoices was not changed: {equal}. {way}")
     assert ann.path("skills.lock.json").read_bytes() == lock
     ann.fails("pull --remove invoices")
     assert own.exists()
-    assert states(ann.types("pull invoices -a claude-code --adopt")) == {("invoices", "adopted")}
+    assert states(ann.types(command)) == {("invoices", "adopted")}
     assert states(ann.types("pull --remove invoices")) == {("invoices", "removed")}
     assert not own.exists()
     assert ann.types("undo --yes").out == "Undone: pull --remove invoices\n"
@@ -396,10 +398,11 @@ def a_program_puts_skills_into_a_project(ann, database):
 
 
 def a_client_of_mcp_finds_what_the_program_made(database, tmp_path):
-    """The README's own client, in a process of its own; it asks something else."""
+    """The client of the page about agents, in a process of its own; it asks something else."""
     if find_spec("mcp") is None:
         pytest.skip("the extra mcp is not installed")
-    page = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    place = REPOSITORY / "docs" / "how-to" / "connect-an-agent.md"
+    page = place.read_text(encoding="utf-8")
     (snippet,) = re.findall(r"```python\n(import asyncio\n.*?)```", page, re.DOTALL)
     loop = 'for skill in found.structured_content["skills"]:'
     assert snippet.count(loop) == snippet.count("review a pull request") == 1

@@ -68,7 +68,7 @@ def test_undo_goes_on_where_a_backup_takes_the_place_of_the_database(lived, data
         assert Undo.of(back.core).change.name == "beta"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/architecture.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/how-to/back-up-and-restore.md"])
 def test_no_page_says_that_nothing_is_lost_with_the_database(page):
     text = " ".join((REPOSITORY / page).read_text(encoding="utf-8").split())
     assert "thrown away" not in text

@@ -11,12 +11,22 @@ from tests.tour import Shell, answered
 
 pytestmark = pytest.mark.file
 
-PAGES = [("tour.md", 30), ("agents.md", 10), ("remote.md", 12)]
+PAGES = {
+    "README.md": 4,
+    "docs/tour.md": 30,
+    "docs/how-to/add-remote-skills.md": 10,
+    "docs/how-to/back-up-and-restore.md": 7,
+    "docs/how-to/install-into-agents.md": 10,
+    "docs/how-to/pin-a-version.md": 5,
+    "docs/how-to/write-a-personality.md": 4,
+    "docs/explanation/ranking.md": 1,
+}
+"""The pages with ``console`` blocks, and how many commands each types at least."""
 
 
-@pytest.mark.parametrize(("name", "typed"), PAGES)
+@pytest.mark.parametrize(("name", "typed"), PAGES.items())
 def test_the_page_shows_what_the_program_says_today(tmp_path, name, typed):
-    page = (REPOSITORY / "docs" / name).read_text(encoding="utf-8")
+    page = (REPOSITORY / name).read_text(encoding="utf-8")
     home = tmp_path / "ann"
     make(home)
     make_upstream(home)
@@ -31,3 +41,13 @@ def test_the_page_shows_what_the_program_says_today(tmp_path, name, typed):
     assert shell.failed == []
     assert today == page
     assert page.count("\n$ ") > typed
+
+
+def test_every_page_with_typed_commands_is_among_them():
+    documents = [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]
+    found = {
+        str(page.relative_to(REPOSITORY))
+        for page in documents
+        if "\n```console\n" in page.read_text(encoding="utf-8")
+    }
+    assert found == PAGES.keys()

@@ -1,7 +1,8 @@
-"""Do what docs/tour.md and docs/remote.md say that somebody typed, in a realistic home, and write down the answers.
+"""Type the commands of a page in a realistic home, and write the answers into the page.
 
-``python -m tests.tour docs/tour.md`` brings the answers up to date. In its ``console`` blocks what
-follows ``$`` is typed; what stands below it is what was printed.
+``python -m tests.tour PAGE...`` updates the answers. In ``console`` blocks the text after ``$`` is
+typed, and the lines below it are what was printed. A ``yaml`` block whose first line is a comment
+with a path below ``~`` is written to that file. Each page has a home of its own.
 """
 
 import os
@@ -24,7 +25,8 @@ FINDING = (
 )
 """What is typed to learn that something is wrong, and says so by its exit status."""
 
-_BLOCK = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(console|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"# ~/(\S+)\n")
 _TYPED = re.compile(r"^\$ (.*)$", re.MULTILINE)
 
 
@@ -84,7 +86,13 @@ def answered(page: str, shell: Shell) -> str:
     """Return the page with the answers of today."""
 
     def answers(block: re.Match[str]) -> str:
-        return "\n".join(_answers(block[0], shell))
+        if block[1] == "console":
+            return "```console\n" + "\n".join(_answers(block[2], shell)) + "```"
+        if named := _FILE.match(block[2]):
+            file = shell.home / named[1]
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(block[2], encoding="utf-8")
+        return block[0]
 
     return _BLOCK.sub(answers, page)
 
@@ -96,17 +104,18 @@ def _answers(block: str, shell: Shell) -> Iterator[str]:
 
 
 def main() -> None:
-    """Bring the page that is named up to date."""
-    page = Path(sys.argv[1])
-    with tempfile.TemporaryDirectory() as base:
-        home = Path(os.path.realpath(base)) / "home"
-        make(home)
-        make_upstream(home)
-        shell = Shell(home)
-        text = answered(page.read_text(encoding="utf-8"), shell)
-    if shell.failed:
-        sys.exit("\n".join(shell.failed))
-    page.write_text(text, encoding="utf-8")
+    """Update the pages that are named."""
+    for name in sys.argv[1:]:
+        page = Path(name)
+        with tempfile.TemporaryDirectory() as base:
+            home = Path(os.path.realpath(base)) / "home"
+            make(home)
+            make_upstream(home)
+            shell = Shell(home)
+            text = answered(page.read_text(encoding="utf-8"), shell)
+        if shell.failed:
+            sys.exit("\n".join(shell.failed))
+        page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One Python client of MCP, run through the steps of the table in docs/agents.md.
+"""One Python client of MCP, run through the steps of the table in docs/reference/mcp.md.
 
     VENV/bin/python adapters.py NAME TARGET
 

@@ -1,4 +1,4 @@
-"""Run real MCP clients against a real server, and write the table in docs/agents.md.
+"""Run real MCP clients against a real server, and write the table in docs/reference/mcp.md.
 
     python benchmarks/clients/run.py
 
@@ -20,7 +20,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 HERE = Path(__file__).resolve().parent
 KEPT = REPOSITORY / ".bench" / "clients"
-PAGE = REPOSITORY / "docs" / "agents.md"
+PAGE = REPOSITORY / "docs" / "reference" / "mcp.md"
 PLACE = re.compile(r"(?<=<!-- clients -->\n).*?(?=<!-- /clients -->)", re.DOTALL)
 
 PYTHON = {
@@ -160,7 +160,7 @@ def main() -> None:
     page = PAGE.read_text(encoding="utf-8")
     made = table()
     changed, number = PLACE.subn(lambda _: f"\n{made}\n", page)
-    assert number == 1, "docs/agents.md has lost the place of the table"
+    assert number == 1, "docs/reference/mcp.md has lost the place of the table"
     PAGE.write_text(changed, encoding="utf-8")
 
 

@@ -4,7 +4,7 @@ import json
 import os
 import zlib
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -23,7 +23,7 @@ from registry.disk.paths import ROOT, is_below, join, position
 from registry.disk.private import is_ours_alone
 from registry.disk.walk import WALK_CODES, RootMissing, RootUnreadable, ScannedFolder, Walk
 from registry.document.autofix import TIDY_RULES, is_perhaps_untidy, untidy, untidy_tags
-from registry.document.findings import CODES
+from registry.document.findings import CODES, Rule
 from registry.document.parse import parse_document
 from registry.document.rules import RULES
 from registry.document.security import MAX_SKILL_BYTES, SECURITY_RULES
@@ -36,16 +36,41 @@ from registry.text import is_path
 NEAREST: Final = 4
 """Maximum number of similar codes that the error about an unknown code names."""
 
-OTHER_CODES: Final = frozenset(
-    "changing document-too-large link-known name-look-alike no-document source-unreadable".split()
-)
-"""Findings about reading files, about several skills, or about none."""
+OTHER_RULES: Final[Mapping[str, Rule]] = {
+    "changing": Rule("warning", "a file changed each time while it was read"),
+    "document-too-large": Rule("error", "the skill file is larger than `limits.document_bytes`"),
+    "link-broken": Rule("warning", "a link leads nowhere, or its target can't be read"),
+    "link-inside": Rule("warning", "a link leads to something in the skill that is not a file"),
+    "link-known": Rule("info", "a link leads to a skill of another source"),
+    "link-loop": Rule("warning", "a link leads in a circle"),
+    "link-outside": Rule(
+        "warning", "a link leads out of the skill's folder, or out of all sources"
+    ),
+    "name-look-alike": Rule("warning", "the name looks like that of a skill in another source"),
+    "no-document": Rule("error", "the folder has no SKILL.md"),
+    "path-collision": Rule("error", "two names are the same on a disk that ignores case"),
+    "path-not-utf8": Rule("error", "the name of a file or folder is not UTF-8"),
+    "path-unsafe": Rule(
+        "error", "the name of a file or folder means another path on other systems"
+    ),
+    "second-document": Rule("warning", "the folder has two skill files"),
+    "skill-too-large": Rule("error", "the files together are larger than `limits.skill_bytes`"),
+    "source-unreadable": Rule("error", "the folder of a source is missing or can't be read"),
+    "special-file": Rule("warning", "a pipe, a socket or a device is in the skill's folder"),
+    "too-deep": Rule("warning", "a folder is deeper than `limits.depth`"),
+    "too-many-files": Rule("error", "the skill has more files than `limits.files`"),
+    "unreadable": Rule("warning", "a file or folder of the skill can't be read"),
+}
+"""Findings of walking and reading (`WALK_CODES` among them), and about more than one skill.
+
+The severity is the usual one; the finding itself may have another.
+"""
 
 
 @cache
 def all_codes() -> frozenset[str]:
     """Return the code of every finding that `SkillRegistry.check` can make."""
-    tables = (CODES, RULES, SECURITY_RULES, TIDY_RULES, WALK_CODES, OTHER_CODES)
+    tables = (CODES, RULES, SECURITY_RULES, TIDY_RULES, WALK_CODES, OTHER_RULES)
     return frozenset[str]().union(*tables)
 
 

@@ -1,6 +1,7 @@
 """Create, update, delete, restore: disk and database change together or not at all.
 
-`commit.commit` is one change; `recovery.recover` finishes or undoes what a dead process left.
+`commit.commit` makes one change; `recovery.recover` finishes or undoes the changes of a dead
+process.
 
-Internal, as `registry` says: what is here may change with any version.
+Internal, as `registry` describes: any version may change this package.
 """

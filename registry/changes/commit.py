@@ -1,16 +1,16 @@
-"""One change from the staged content to the recorded result, with the lock of its source held.
+"""Commit one change, from the staged files to the recorded result, under its source's lock.
 
-1. The new content is staged in the source's state folder, each file and folder synced.
-2. The lock of the source is taken, always before the database's, and what earlier, dead processes
-   left is finished.
-3. The live folder is compared with what the caller expects.
+1. The new files are staged in the source's state folder; each file and folder is synced.
+2. The source's lock is taken, always before the database's, and unfinished changes of dead
+   processes are finished.
+3. The live folder is compared with the caller's expectation.
 4. The change is signed and journalled; that transaction commits first.
-5. One rename publishes it, and what it displaced is verified (`disk.swap`).
-6. The database is made to say what the disk says, and the journal's row is removed.
+5. One rename publishes it, and the displaced files are verified (`disk.swap`).
+6. The database is updated from the disk, and the journal's row is removed.
 
-Several skills can't be renamed in one step. So the commit of their journal decides: what it holds
-is published later by whoever finds it unpublished, and is taken back only while whoever began it
-is there to say so. Nobody who finishes one of them has to know, or to reach, the others.
+Several skills can't be renamed in one step, so the commit of their journal decides. Any process
+that finds a journalled change unpublished publishes it later. Only the process that began the
+changes rolls them back. Each of them can be finished without access to the others.
 """
 
 import errno
@@ -58,16 +58,16 @@ PAUSES: Final = (0.1, 0.5, 2.0)
 
 
 class CrossDevice(Exception):  # told apart and answered, never shown
-    """The state folder turned out to lie on another file system than the source."""
+    """The state folder is on another file system than the source."""
 
 
 @contextmanager
 def new_operation(
     context: ChangeContext, number: str | None = None
 ) -> "Iterator[tuple[str, Folder]]":
-    """Make a folder in ops for a change to stage in, and sign it; yields its number, too.
+    """Make and sign a folder in ops for staging a change; yields its number and the folder.
 
-    ``number``: as `signer.new_numbers` gave it to one of several changes.
+    ``number``: from `signer.new_numbers`, if the change is part of a group.
     """
     number = number or new_numbers()[0]
     with make_folder(Place(context.state.ops, number), 0o700) as operation:
@@ -113,9 +113,9 @@ def new_entry(
 def commit(context: ChangeContext, entry: JournalEntry, name: str) -> StoredSkill | None:
     """Journal, publish, verify and record a staged change. The state lock is held.
 
-    Returns the skill as it is stored now; None: there is none. Raises `SkillChangedOnDisk` or
-    `SkillExists` when somebody was faster, `ChangeRefused` when the disk refuses (nothing happened
-    then), `ChangePending` when the database can't be told, and `CrossDevice`.
+    Returns the skill as stored now, or None if there is no skill. Raises `SkillChangedOnDisk` or
+    `SkillExists` if another process was faster, `ChangeRefused` if the disk refuses (nothing
+    happened then), `ChangePending` if the database can't be updated, and `CrossDevice`.
     """
     if entry.kind == "create":
         make_folders(context.root, entry.target.rpartition("/")[0]).close()
@@ -140,9 +140,9 @@ def commit(context: ChangeContext, entry: JournalEntry, name: str) -> StoredSkil
 def commit_together(changes: Sequence[Change], names: Sequence[str]) -> list[StoredSkill | None]:
     """Journal, publish, verify and record staged changes: all of them, or none.
 
-    Their kinds are those that are made together: once the journal holds them, what a dead process
-    left is gone on with; here all are taken back when one fails. The state locks are held. Returns
-    the skills as they are stored now, and raises as `commit`.
+    Only some kinds of change can be in a group. If this process dies after the journal's commit,
+    recovery finishes the group; if one change fails here, all are rolled back. The state locks are
+    held. Returns the skills as stored now, and raises as `commit`.
     """
     for context, entry in changes:
         _sign(context, entry)
@@ -151,7 +151,8 @@ def commit_together(changes: Sequence[Change], names: Sequence[str]) -> list[Sto
             for _, entry in changes:
                 add_entry(connection, entry)
     except DatabaseUnreachable:
-        # The commit may have arrived, and would be gone on with: what is answered is to hold.
+        # The commit may have arrived, and recovery would then finish it: roll back, so that the
+        # reported failure is true.
         roll_forward_or_back(changes, back=True)
         raise
     for (context, entry), name in zip(changes, names, strict=True):
@@ -167,7 +168,7 @@ def commit_together(changes: Sequence[Change], names: Sequence[str]) -> list[Sto
 
 
 def _sign(context: ChangeContext, entry: JournalEntry) -> None:
-    """Write down what a change does before the journal tells of it: no other is ever finished."""
+    """Sign a record of the change before the journal has it: recovery needs the signature."""
     with context.state.ops.folder(entry.id) as operation:
         context.signer.write(Place(operation, RECORD), "change", entry.id, asdict(entry))
         operation.sync()
@@ -261,8 +262,8 @@ def under_locks(
         try:
             return _attempt(core, order, inside, change)
         except CrossDevice as error:
-            # Only the rename itself tells: what lies beside the root is on another file system.
-            path = str(error)  # of the source
+            # Only the rename shows that the folder beside the root is on another file system.
+            path = str(error)  # path of the source
             if path in inside:
                 reason = "it holds another file system; changes need renames within one"
                 raise ChangeRefused(path=path, reason=reason) from error
@@ -285,8 +286,8 @@ def _attempt(
                 recover(context)
             return change(contexts)
         except (ChangePending, DatabaseBusy):
-            # What is staged is still needed to finish or undo it; or whether it is would have to be
-            # asked of who was just waited for in vain. The next change comes by here.
+            # The staged files may still be needed to finish or undo the change, and finding out
+            # would mean waiting for the database again. The next change clears up.
             raise
         except OSError as error:
             _clear_up(contexts)
@@ -299,7 +300,7 @@ def _attempt(
 
 def _clear_up(contexts: Mapping[int, ChangeContext]) -> None:
     for context in contexts.values():
-        with suppress(OSError, RegistryError):  # the next change comes by here, too
+        with suppress(OSError, RegistryError):  # the next change clears up
             sweep(context)
 
 
@@ -313,10 +314,10 @@ MAX_TOGETHER: Final = 1000
 def with_copies(
     core: Core, stored: StoredSkill, which: Which | None, *, force: bool
 ) -> list[StoredSkill]:
-    """Return those of a skill's copies on this machine that are changed with it, and itself last.
+    """Return the copies of a skill on this machine to change with it, and last the skill itself.
 
-    Raises `UsageProblem` with ``force``: an edit made by hand to a copy makes it none. Raises
-    `ChangeRefused` where one lies in another.
+    Raises `UsageProblem` with ``force``: a copy that was edited by hand is no longer a copy. Raises
+    `ChangeRefused` if one copy is inside another.
     """
     if which is None:
         return [stored]

@@ -95,16 +95,16 @@ def create_files(
 
 
 def stored_after(stored: StoredSkill | None, folder: str) -> StoredSkill:
-    """Return the skill that a change left. Raises `SkillNotFound` where there is none any more."""
+    """Return the skill that a change left. Raises `SkillNotFound` if the skill is gone."""
     if stored is None:
         raise SkillNotFound(folder)
     return stored
 
 
 def detail_after(core: Core, stored: StoredSkill) -> SkillDetail:
-    """Return everything of a skill that was changed; where it can't be read again, what is known.
+    """Return all details of a changed skill, or the known part if it can't be read again.
 
-    What was committed is done, also where somebody removes it in this moment.
+    The change is committed, even if another process removes the skill right now.
     """
     try:
         return detail(core, stored)

@@ -1,4 +1,4 @@
-"""Mend skill files: first what would be different, then the change, where nothing moved since."""
+"""Fix skill files: first show a diff, then make the change if the file is still the same."""
 
 import os
 import secrets
@@ -51,7 +51,7 @@ class Fix(Value):
 def fixes(
     core: Core, targets: Sequence[str], *, select: Sequence[str] = (), ignore: Sequence[str] = ()
 ) -> list[Fix]:
-    """Return what can be mended; see `SkillRegistry.fixes`, also for what is raised."""
+    """Return the possible fixes; see `SkillRegistry.fixes` for the errors."""
     wanted = chooser(select, ignore)
     checked = check(core, targets, select=select, ignore=ignore)
     found = (
@@ -105,7 +105,7 @@ def _diff(before: str, after: str, path: str) -> str:
 
 
 def apply(core: Core, fix: Fix) -> None:
-    """Put what was mended in its place; see `SkillRegistry.fix`, also for what is raised."""
+    """Write the fixed SKILL.md; see `SkillRegistry.fix` for the errors."""
     stored = _stored(core, fix)
     if stored is not None:
         update_files(core, stored, {fix.document: fix.data}, if_hash=fix.base)
@@ -154,7 +154,7 @@ def _hash(core: Core, place: Place) -> str:
 
 
 def _clear(core: Core, fix: Fix, home: Folder, staged: str) -> None:
-    """Remove what was staged and displaced; what may be somebody's edit stays."""
+    """Remove the staged and the displaced file, unless it may be a user's edit."""
     known = {fix.base, digest(fix.data)}
     for name in (staged, staged + OLD, staged + OLD + OLD):
         with suppress(FileNotFoundError, RegistryError):

@@ -1,4 +1,4 @@
-"""What a skill was like: its revisions, what is different between two, and back to one."""
+"""The history of a skill: its revisions, the diff between two, and restoring one."""
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from registry.db.read.history import (
 )
 from registry.db.read.history import content as stored_content
 from registry.db.read.skills import StoredSkill
-from registry.db.read.sources import is_admin
+from registry.db.read.sources import is_admin, list_sources
 from registry.disk.paths import ROOT, check_paths, join
 from registry.document.differing import difference
 from registry.errors import (
@@ -29,6 +29,7 @@ from registry.errors import (
     RevisionNotFound,
     SkillMissing,
     SkillNotFound,
+    SourceRemoved,
 )
 from registry.model import Origin, SkillFile, Source
 from registry.sync.sources import check_admin, check_writable, find, own_sources, target_source
@@ -39,10 +40,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The contents that a skill had, the newest first; what is on disk now included.
+    """The revisions of a skill, the newest first; the files on disk now included.
 
-    ``name`` is the handle of the skill. ``stored`` is how it is stored; of one whose folder is gone
-    it is None, and ``gone`` says where it was: without a time (``since``) where no sync saw it yet.
+    ``name`` is the skill's handle. ``stored`` is the stored skill, or None if its folder is gone.
+    Then ``gone`` records the former place; its ``since`` is None until a sync sees the loss.
     """
 
     core: Core
@@ -76,10 +77,10 @@ class History:
         among: Collection[str] | None = None,
         without: Collection[str] = (),
     ) -> Self | None:
-        """Return the history of a skill whose folder is gone; None: there is none.
+        """Return the history of a skill whose folder is gone; None: there is no such skill.
 
-        ``source``: what was there is meant before all else. ``among``: only what was in one of
-        these sources. ``without``: uids of skills that are not meant.
+        ``source``: prefer skills that were in this source. ``among``: only skills that were in one
+        of these sources. ``without``: uids of skills to skip.
         """
         gone = _missing(core, handle)
         if gone is not None and gone.uid in without:
@@ -111,9 +112,10 @@ class History:
 
     @property
     def previous(self) -> Revision | None:
-        """The content that the current one took the place of, as far as that is known.
+        """The revision that the current one replaced, if it is known.
 
-        A content that comes back keeps its number, so the number before is not always it.
+        A revision that comes back keeps its number, so the previous number is not always the
+        replaced one.
         """
         now = self.current
         replaced = content_before(self.core.reader, now.uid, now.tree_hash)
@@ -136,10 +138,11 @@ class History:
         raise ContentMissing(name=self.name, number=number, path=path or "SKILL.md")
 
     def diff(self, old: int | None = None, new: int | None = None) -> str:
-        """Return a unified diff of all files: what the last change did, or between two revisions.
+        """Return a unified diff of all files: of the last change, or between two revisions.
 
-        ``old`` alone is compared with the current one. Empty: nothing is different, or there is
-        but one revision. Raises as `read`, and `SkillInvalid` where no content is current.
+        If only ``old`` is given, it is compared with the current revision. The diff is empty if
+        nothing differs, or if there is only one revision. Raises as `read`, and `SkillInvalid` if
+        no revision is current.
         """
         after = self.revision(new) if new is not None else self.current
         if old is not None:
@@ -157,14 +160,14 @@ class History:
         source: str | None = None,
         copies: "Which | None" = None,
     ) -> StoredSkill:
-        """Make a skill what it was, as one change; files that it did not have then are removed.
+        """Restore a revision of a skill as one change; files that it did not have are removed.
 
-        ``copies``: which of its copies become the same, too. One that is gone is written back into
-        ``source``, by default the one that it was in, as old as it was; without a ``number`` as it
-        was when it went. Raises `RevisionNotFound`, `ContentMissing`, `ContentDamaged`, as
-        `update.update_files`, `SkillHeld` for what came from elsewhere and has security errors,
-        `SourceReadOnly`, and of one that is gone `NotAllKept`, `SourceUnclear`, and as
-        `create.create_files`.
+        ``copies``: selects the copies that change with the skill. A skill that is gone is written
+        back into ``source`` (by default, its former source) with its former creation time; without
+        a ``number``, its last revision is written. Raises `RevisionNotFound`, `ContentMissing`,
+        `ContentDamaged`, as `update.update_files`, `SkillHeld` for an imported revision with
+        security errors, `SourceReadOnly`, and for a skill that is gone `NotAllKept`,
+        `SourceUnclear`, and as `create.create_files`.
         """
         wanted = self.current if number is None else self.revision(number)
         if self.stored is None:
@@ -191,8 +194,8 @@ class History:
     def _there(self, wanted: Revision) -> Sequence[SkillFile]:
         """Return the files that the skill has now.
 
-        Of a folder that lost its document no content is known: what is there of those that are
-        ``wanted`` counts as what is, so that only what is missing is written.
+        If the folder lost its SKILL.md, its files are not recorded. Then ``wanted`` files on disk
+        count as present, so that only the missing ones are written.
         """
         assert self.stored is not None  # noqa: S101  # `restore` saw to it
         if self.stored.skill.status != "no_document":
@@ -228,8 +231,9 @@ class History:
         """Return into which source and folder a skill that is gone is written, and its files."""
         gone = self.gone
         assert gone is not None  # noqa: S101  # what is not stored is gone
-        # What a checkout of what lies elsewhere lost comes back as the user's own.
+        # Files that a remote source's checkout lost are restored into the user's own source.
         known = {one.name for one in own_sources(self.core) if one.remote is None or not gone.since}
+        self._check_source(wanted, source)
         home = target_source(self.core, source or (gone.source if gone.source in known else None))
         check_writable(home)
         folder = gone.folder or gone.name
@@ -251,8 +255,17 @@ class History:
             self._check_foreign(wanted, wanted.origin, whole)
         return home, folder, whole
 
+    def _check_source(self, wanted: Revision, source: str | None) -> None:
+        """Raise `SourceRemoved` for a skill of a removed remote source if no source is named."""
+        gone, origin = self.gone, wanted.origin
+        if gone is None or origin is None or source is not None or not gone.source:
+            return
+        if gone.source not in {one.name for one in list_sources(self.core.reader, counted=False)}:
+            url = f"{origin.url}#{origin.ref}" if origin.ref else origin.url
+            raise SourceRemoved(name=self.name, source=gone.source, url=url)
+
     def _check_foreign(self, wanted: Revision, origin: Origin, files: Mapping[str, bytes]) -> None:
-        """Raise `SkillHeld` where what came from elsewhere has security errors."""
+        """Raise `SkillHeld` if an imported revision has security errors."""
         runs = {file.path for file in wanted.files if file.executable}
         url = f"{origin.url}#{origin.ref}" if origin.ref else origin.url
         check_untrusted(self.core, wanted.name, files, runs, url=url)

@@ -1,8 +1,8 @@
-"""Bring a change to one of its ends on disk (`disk.swap`); then the database follows the disk.
+"""Finish or undo a change on disk (`disk.swap`), then update the database from the disk.
 
-The same code ends a change that went well, one that failed, and one whose process died, so each
-of its branches is used every day. Only what this user signed comes here (`unfinished`), and every
-path follows from the source, the folder in it and the number of the change.
+The same code ends changes that succeeded, failed, or lost their process, so every branch is used
+daily. Only changes that this user signed come here (`unfinished`). Every path follows from the
+source, the folder in it and the number of the change.
 """
 
 import secrets
@@ -52,9 +52,9 @@ Change: TypeAlias = tuple[ChangeContext, JournalEntry]
 
 
 def recover(context: ChangeContext) -> int:
-    """Finish or undo everything of ours that is unfinished in a source; return how much that was.
+    """Finish or undo this user's unfinished changes in a source; return their number.
 
-    The state lock is held, so whoever began it is dead.
+    The caller holds the state lock, so the process that began them is dead.
     """
     found = []
     for number in context.state.operations():
@@ -72,12 +72,12 @@ def recover(context: ChangeContext) -> int:
 def finish_all(
     changes: Sequence[Change], *, back: bool = False, is_done: bool = False
 ) -> list[StoredSkill | None]:
-    """Bring changes to an end on disk, write down what the disk says, then clear up.
+    """Finish or undo changes on disk, record the result in the database, then clear up.
 
-    ``back``: those that are made together are taken back, not gone on with. ``is_done``: the disk
-    is known to show them made; else that is looked at. Returns the skills as they are stored now,
-    None where there is none. Clearing up comes last: a tree that is removed by half would look like
-    an edit made by hand.
+    ``back``: roll back changes of a group instead of finishing them. ``is_done``: the disk is known
+    to show them as made; otherwise it is checked. Returns the skills as stored now, None for a
+    skill that is gone. Clearing up comes last: a partly removed tree would look like an edit made
+    by hand.
     """
     with ExitStack() as stack:
         swaps: list[Swap] = []
@@ -92,7 +92,7 @@ def finish_all(
         stored = record(changes, done)
         try:
             for (context, entry), swap in zip(changes, swaps, strict=True):
-                # What could not be restored simply stays in the trash, as does what is deleted.
+                # Files that could not be restored stay in the trash, as deleted skills do.
                 for place in swap.unknown() if entry.staged.startswith("ops/") else ():
                     _set_aside(context, place)
         except OSError:
@@ -103,9 +103,9 @@ def finish_all(
 
 
 def settle(context: ChangeContext, swap: Swap) -> None:
-    """Bring the disk to one of both ends of a change; what has no place goes to ``conflict``."""
+    """Finish or undo a change on disk; unexpected files are moved to ``conflict``."""
     swap.settle(partial(_set_aside, context))
-    # What is gone from the one folder must be in the other before.
+    # Sync the folder that gained an entry before the folder that lost it.
     for place in swap.in_order:
         sync_folder(place.folder)
 
@@ -118,28 +118,29 @@ def _shows(swap: Swap) -> bool:
 
 
 def _set_aside(context: ChangeContext, place: Place) -> None:
-    """Move something that nobody may lose to ``conflict``."""
+    """Move files that must not be lost to ``conflict``."""
     name = f"{utc_now().replace(':', '')}-{secrets.token_hex(4)}"
     rename_new(place, Place(context.state.conflict, name))
     context.state.conflict.sync()
 
 
 def _clear(context: ChangeContext, number: str) -> None:
-    """Remove the folder of a change, in which nothing is left that may be somebody's edit."""
+    """Remove the folder of a change, which no longer contains a possible user's edit."""
     with suppress(OSError):  # what can't be removed now is removed when recovery comes by
         with context.state.ops.folder(number) as operation:
-            # First of all: without it nobody takes a tree that is removed by half for an edit.
+            # Remove the record first: without it, no process takes a partly removed tree for an
+            # edit.
             remove_tree(Place(operation, RECORD))
         remove_tree(Place(context.state.ops, number))
 
 
 def record(changes: Sequence[Change], done: Sequence[bool]) -> list[StoredSkill | None]:
-    """Make the database say what the disk says of the entries' folders, and strike them out.
+    """Update the database from the entries' folders on disk, and delete the entries.
 
-    A change that ``is_done`` is remembered for `undo`; what was there instead is somebody else's.
-    Returns what is stored then, which the commit brings along: after it nothing can fail. Raises
-    `SkillInaccessible` where the disk does not answer: that a folder can't be read proves neither
-    that it is gone nor what is in it, so the entries stay.
+    A change that ``is_done`` is recorded for `undo`; any other state is someone else's edit.
+    Returns the stored skills, read within the transaction: nothing can fail after it. Raises
+    `SkillInaccessible` if the disk does not answer. An unreadable folder proves neither that it is
+    gone nor which files it has, so the entries stay.
     """
     readings = [_read(context, entry) for context, entry in changes]
     moment = time.time_ns()
@@ -238,7 +239,7 @@ def sweep(context: ChangeContext) -> None:
     unfinished = set(state.operations())
     for number in state.trashed():
         if number in unfinished:
-            continue  # what is to be moved there may come yet
+            continue  # files may still have to be moved there
         kept = open_if_there(state.trash, number)
         if kept is None:
             continue
@@ -251,10 +252,10 @@ def sweep(context: ChangeContext) -> None:
 
 
 def _is_over(context: ChangeContext, entry: JournalEntry) -> bool:
-    """Tell whether the journal has no row of a change; what it left may be cleared then.
+    """Return True if the journal has no row of a change; its leftovers may then be cleared.
 
-    That somebody struck the row out proves nothing: what is no copy of what is live or was given
-    to the change goes to ``conflict``.
+    Another process may have deleted the row. So files that are neither a copy of the live files nor
+    part of the change go to ``conflict``.
     """
     with context.core.writer.transaction() as connection:
         if has_entry(connection, entry.id):

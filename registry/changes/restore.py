@@ -29,9 +29,9 @@ def find_deleted(
     source: str | None = None,
     among: Collection[str] | None = None,
 ) -> Deleted:
-    """Return what `restore_named` would bring back. Raises `NotInTrash`, `SkillNotDeleted`.
+    """Return the skill that `restore_named` would restore. Raises `NotInTrash`, `SkillNotDeleted`.
 
-    What this user deleted comes first: it is signed, and what the database says is not.
+    The trash comes first: its records are signed, the database's are not.
     """
     return _find_deleted(core, list_trash(core), name, source=source, among=among)
 
@@ -45,12 +45,12 @@ def _find_deleted(
     among: Collection[str] | None = None,
     without: Collection[str] = (),
 ) -> Deleted:
-    """As `find_deleted`; ``held``: what the trash holds; ``without``: uids of what is not meant."""
+    """As `find_deleted`; ``held``: skills in the trash; ``without``: uids of skills to skip."""
     try:
         return find_trashed(held, name, source=source, among=among, without=without)
     except NotInTrash:
         found = History.of_gone(core, name, source=source, among=among, without=without)
-        # What the trash holds comes back from there to where it was, or not at all.
+        # A skill in the trash is restored only from there, to its former place.
         numbers = {one.id for one in held}
         if found is not None and found.gone is not None and found.gone.trash not in numbers:
             return found
@@ -140,7 +140,7 @@ def _are_together(one: Trashed, other: Trashed) -> bool:
 def restore_one(
     core: Core, found: Deleted, *, source: str | None = None, number: str | None = None
 ) -> StoredSkill:
-    """Bring back what was found; ``number``: of the change, where several are made together.
+    """Restore the deleted skill; ``number``: the change's number, if it is part of a group.
 
     Raises as `trash.restore` and `History.restore`.
     """
@@ -160,12 +160,12 @@ def restore_all(
 def restore_named(
     core: Core, name: str, *, source: str | None = None, among: Collection[str] | None = None
 ) -> StoredSkill:
-    """Bring back the latest deleted skill of this name (or trash id, or source/folder).
+    """Restore the latest deleted skill of this name (or trash id, or source/folder).
 
-    Where the trash has none: what went otherwise, as the database knows it. ``source``: of what is
-    in the trash, only from it; of what is gone, the one to write it into. ``among``: the sources
-    whose skills may come back; None: all. Raises `NotInTrash` where there is none, and as
-    `trash.restore` and `History.restore`.
+    If the trash has none, a skill that disappeared otherwise is restored from the database.
+    ``source``: for the trash, the only source to look in; for a skill from the database, the source
+    to write into. ``among``: the sources whose skills may be restored; None: all. Raises
+    `NotInTrash` if nothing is found, and as `trash.restore` and `History.restore`.
     """
     found = find_deleted(core, name, source=source, among=among)
     back = restore_one(core, found, source=source)

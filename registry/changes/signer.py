@@ -1,10 +1,9 @@
-"""What we wrote ourselves: records that are signed, and known again by nobody else's key.
+"""Sign this user's records, and recognise them again by the user's key.
 
-The journal, a state folder and a trash can be written by others: by whoever may write the database,
-or by a clone that lies around the source. So what a change is about to do, and what was deleted, is
-written down with a signature (HMAC-SHA256) under a key that never leaves the user's own folder, for
-one user, one source and, but for the trash, one database. Without it a record is a stranger's, and
-nothing is done.
+Others may be able to write the journal, a state folder and a trash: by access to the database, or
+by a clone around the source. So each planned change and each deletion is recorded with a signature
+(HMAC-SHA256). The key never leaves the user's own folder. A signature is valid for one user, one
+source and, except for the trash, one database. Unsigned records are foreign and ignored.
 """
 
 import hmac
@@ -28,7 +27,7 @@ KEY: Final = "state.key"
 KEY_BYTES: Final = 32
 
 MAX_BYTES: Final = 1 << 20
-"""Of a record: paths and names, and what JSON needs to write them down."""
+"""Maximum size of a record, in bytes: paths and names, as JSON."""
 
 Purpose: TypeAlias = Literal["staging", "change", "trash", "undo", "token"]
 
@@ -85,7 +84,7 @@ class Signer:
             "purpose": purpose,
             "number": number,
             "user": os.geteuid(),
-            # What was deleted can be restored by whatever database knows its source.
+            # Any database that knows the source can restore a deleted skill.
             "database": None if purpose == "trash" else self.database,
             "root": self.root,
             "facts": facts,
@@ -95,7 +94,7 @@ class Signer:
 
 
 def _key(*, make: bool) -> bytes | None:
-    """Return this user's key, made where there is none and ``make``. Raises `OwnFileUnusable`."""
+    """Return this user's key; if missing and ``make``, create it. Raises `OwnFileUnusable`."""
     folder = str(data_folder())
     try:
         if make:
@@ -124,9 +123,9 @@ def _read_key(place: Place, *, make: bool) -> bytes | None:
 
 
 def new_numbers(count: int = 1) -> list[str]:
-    """Return numbers for changes that are made together, in their order; see `is_together`.
+    """Return numbers for a group of changes, in their order; see `is_together`.
 
-    A number is part of what is signed, so nobody else adds to those that belong together.
+    The number is signed, so no other user can add changes to a group.
     """
     group = secrets.token_hex(GROUP_DIGITS // 2)
     if count == 1:

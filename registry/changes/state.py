@@ -1,11 +1,12 @@
-"""The state folder of a source: where changes are staged, and deleted skills are kept.
+"""The state folder of a source, where changes are staged and deleted skills are kept.
 
-It lies beside the root, on the same file system, and is made at the first change: other programs
-scan skills folders and must never find a staged or deleted skill there. Whoever can write around a
-source can put something of that name there, too: only what is this user's alone is used, opened by
-handles without following a link.
+It is beside the root, on the same file system, and is created at the first change: other programs
+scan skills folders and must never find a staged or deleted skill there. Other users with write
+access around the source could create a folder of that name. So the folder is used only if it
+belongs to this user and no other user can write it; it is opened by handles, without following
+links.
 
-And the context of a change: its source, the open folders, the lock, and what signs for it.
+The module also has the context of a change: its source, open folders, lock and signer.
 """
 
 import errno
@@ -38,16 +39,16 @@ from registry.model import Source
 from registry.sync.sources import check_ours, check_writable, is_here
 
 NUMBER: Final = re.compile("[0-9a-f]{16}")
-"""What operations are called, and what they put into the trash."""
+"""The number of an operation; its entries in the trash have the same name."""
 
 OWNER: Final = "owner"
-"""In a folder of ops: whose it is."""
+"""In a folder of ops: the file that records its owner."""
 
 RECORD: Final = "record"
-"""In a folder of ops: what the change is about to do."""
+"""In a folder of ops: the file that records the planned change."""
 
 META: Final = "meta.json"
-"""In a folder of the trash: what was deleted."""
+"""In a folder of the trash: the file that records the deleted skill."""
 
 _UNWRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT})
 
@@ -132,7 +133,7 @@ def _numbers(folder: Folder) -> list[str]:
 
 
 def open_if_there(folder: Folder, path: str) -> Folder | None:
-    """Open a folder below another; None: it is gone, or something else or a link is there now."""
+    """Open a folder below another; None: it is gone, or is now something else or a link."""
     try:
         return folder.folder(path)
     except OSError as error:
@@ -149,7 +150,7 @@ def open_place(stack: ExitStack, folder: Folder, path: str) -> Place | None:
 
 
 def _make_sure(above: Folder, home: Folder) -> None:
-    """Make sure once that the folders are on the disk, whoever made them and died then."""
+    """Make sure once that the folders are on the disk, even if the process that made them died."""
     ignore = Place(home, ".gitignore")
     if is_gone(ignore):
         above.sync()
@@ -164,7 +165,7 @@ def state_path(root: str, *, inside: bool | None = None) -> str:
     beside = os.path.join(parent, f".{name}{STATE_SUFFIX}")
     within = os.path.join(root, STATE_SUFFIX)
     if inside is None:
-        # What was chosen once is kept: recovery must look where the change was staged.
+        # The first choice stays: recovery must look in the folder that has the staged files.
         can_write = os.access(parent, os.W_OK | os.X_OK)
         inside = _may_be_ours(within) or not (os.path.lexists(beside) or can_write)
     return within if inside else beside
@@ -215,7 +216,7 @@ class ChangeContext:
         try:
             root = Folder.open(source.path)
         except FileNotFoundError as error:
-            # It is not made: what it was on may only be away, and would hide what is made now.
+            # Don't create it: its disk may only be unmounted, and would hide the new folder.
             reason = "the source's folder is not there"
             raise RootMissing(path=source.path, reason=reason) from error
         except OSError as error:
@@ -274,7 +275,7 @@ def signed_entry(
 
 
 def _is_whole(entry: JournalEntry, source: Source, host: str, number: str) -> bool:
-    """Tell whether an entry is one that we make of a change in this source."""
+    """Return True if an entry has the form of our changes in this source."""
     area, _, rest = entry.staged.partition("/")
     kept, _, tree = rest.partition("/")
     return (

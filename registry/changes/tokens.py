@@ -1,7 +1,7 @@
-"""Tokens: with what others enter the web catalogue, what they may see, and for how long.
+"""Tokens that let other people into the web catalogue, with their scope and expiry.
 
-A token is shown once; the database has its hash, signed by this user. Whoever may write to the
-database can take a token away, but make none: a row without that signature lets nobody in.
+A token is shown once; the database has its hash, signed by this user. With write access to the
+database you can remove a token but not create one: a row without that signature is ignored.
 """
 
 import hashlib
@@ -101,11 +101,11 @@ class Tokens:
         return _token(row), shown
 
     def list(self) -> Sequence[Token]:
-        """Return the tokens that this user made, the oldest first; those that are over, too."""
+        """Return the tokens that this user made, the oldest first, including expired ones."""
         return [_token(row) for row in all_tokens(self._core.reader) if self._is_ours(row)]
 
     def revoke(self, name: str) -> Token:
-        """Take away a token by its number, or its name where only one has it.
+        """Revoke a token by its number, or by its name if only one token has it.
 
         Raises `TokenNotFound`, `UsageProblem`.
         """
@@ -125,7 +125,7 @@ class Tokens:
         return found[0]
 
     def known(self, shown: str) -> Token | None:
-        """Return the token that somebody shows; None: it is none, or not valid any more."""
+        """Return the token for a presented secret; None: it is unknown or no longer valid."""
         if not shown.startswith(BEGINNING):
             return None
         row = by_hash(self._core.reader, _hashed(shown))
@@ -145,7 +145,7 @@ class Tokens:
             last = datetime.fromisoformat(token.used_at)
             if abs(now - last) < USED_WITHIN:
                 return
-        # Who enters does not wait for a sync that is writing.
+        # A login does not wait for a sync that is writing.
         with suppress(DatabaseProblem), self._core.writer.transaction(0.0) as connection:
             record_use(connection, token.number, utc_now())
 
@@ -176,5 +176,5 @@ def _token(row: StoredToken) -> Token:
 
 
 def _hashed(shown: str) -> str:
-    """Return the hash of a token. It has 256 random bits: nobody finds it by trying."""
+    """Return the hash of a token. Its 256 random bits can't be guessed."""
     return f"sha256:{hashlib.sha256(shown.encode('utf-8', 'replace')).hexdigest()}"

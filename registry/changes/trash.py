@@ -89,9 +89,10 @@ def _stage(
     check: StoredSkill | None,
     together: str | None = None,
 ) -> tuple[JournalEntry, Trashed]:
-    """Prepare the trash for a skill that is ``check`` (None: whatever it is), and note it there.
+    """Prepare the trash for a skill and record the deletion there.
 
-    ``together``: the number of the change, where it is one of several made together.
+    ``check``: the skill to compare the folder with; None: accept any state. ``together``: the
+    number of the change, if it is part of a group.
     """
     if base.folder == ROOT:
         reason = "the skill is the root of its source; remove the source to forget it"
@@ -122,11 +123,10 @@ def _stage(
 
 
 def restore(core: Core, trashed: Trashed, number: str | None = None) -> StoredSkill:
-    """Bring a deleted skill back, byte for byte, with the ``created_at`` it had.
+    """Restore a deleted skill, byte for byte, with its former ``created_at``.
 
-    ``number``: of the change, where several are made together. Raises `SkillExists` where its
-    folder is taken, `ChangeRefused` where the trash no longer holds it, and what
-    `commit.commit` raises.
+    ``number``: the change's number, if it is part of a group. Raises `SkillExists` if its folder is
+    taken, `ChangeRefused` if it is no longer in the trash, and as `commit.commit`.
     """
 
     def change(context: ChangeContext) -> StoredSkill | None:
@@ -167,7 +167,8 @@ def empty_trash(core: Core, chosen: Sequence[Trashed] | None = None) -> int:
         def change(context: ChangeContext, trashed: Trashed = trashed) -> None:
             if note_of(context.signer, context.state.trash, trashed.id) is None:
                 raise ChangeRefused(path=trashed.path, reason="the trash holds it no more")
-            # Out of the trash in one step: what is removed by half must not look restorable.
+            # Move it out of the trash in one step: a partly removed folder must not look
+            # restorable.
             with new_operation(context) as (number, operation):
                 rename_new(Place(context.state.trash, trashed.id), Place(operation, "trash"))
                 operation.sync()

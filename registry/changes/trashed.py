@@ -1,4 +1,4 @@
-"""What the trash holds: folders that were deleted, as they were signed then."""
+"""List the trash: deleted folders with their signed records."""
 
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -17,7 +17,7 @@ from registry.model import Source, Value
 from registry.sync.sources import own_sources
 
 NOTED: Final = ("name", "folder", "deleted_at", "created_at", "uid")
-"""What is signed beside a deleted folder; the rest follows from where it lies."""
+"""The signed fields of a deleted folder; the others follow from its path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,9 @@ def find_trashed(
 
 
 def list_trash(core: Core) -> list[Trashed]:
-    """Return what this user deleted, by whatever database, the latest first.
+    """Return the skills that this user deleted, with any database, the latest first.
 
-    Of copies that were deleted together the one that was named comes first.
+    Of copies that were deleted together, the skill that the user named comes first.
     """
     found = [one for source in own_sources(core) for one in _kept(core, source)[0]]
     # The time that is signed has whole seconds.
@@ -79,14 +79,14 @@ def list_trash(core: Core) -> list[Trashed]:
 
 
 def foreign_trash(core: Core) -> list[str]:
-    """Return where folders lie in the trash that this user did not delete."""
+    """Return the paths of folders in the trash that this user did not delete."""
     return sorted(path for source in own_sources(core) for path in _kept(core, source)[1])
 
 
 def _kept(core: Core, source: Source) -> tuple[list[tuple[int, Trashed]], list[str]]:
-    """Return what the trash of a source holds: what can be restored, and paths of all else.
+    """Return the restorable skills in a source's trash, and the paths of all other entries.
 
-    With the former goes when it came there, in nanoseconds.
+    Each skill comes with the time when it was moved there, in nanoseconds.
     """
     ours: list[tuple[int, Trashed]] = []
     foreign: list[str] = []
@@ -109,7 +109,7 @@ def _kept(core: Core, source: Source) -> tuple[list[tuple[int, Trashed]], list[s
 
 
 def note_of(signer: Signer, trash: Folder, number: str) -> dict[str, str] | None:
-    """Return what we signed of a deleted folder that is there; None: nothing that we did."""
+    """Return the signed record of a deleted folder; None: the folder has none of ours."""
     kept = open_if_there(trash, number)
     if kept is None:
         return None

@@ -110,15 +110,15 @@ class Undo:
                 drop_change(connection, one)
 
     def diff(self) -> str:
-        """Return a unified diff of the updated skills; empty if none was updated.
+        """Return a unified diff of the updated skills; empty if no skill was updated.
 
-        Raises as `carry_out`, as far as that is known beforehand.
+        Raises as `carry_out`, if the error is known beforehand.
         """
         self._check()
         seen: set[str] = set()
         found = []
         for step in self.steps:
-            # Of a skill that was changed twice, only the latest content is on disk.
+            # If a skill was changed twice, only the latest version is on disk.
             if step[0].kind == "update" and step[0].uid not in seen:
                 history, number = self._updated(step[0])
                 found.append(history.diff(history.current.number, number))
@@ -152,7 +152,7 @@ class Undo:
         held: Mapping[str, Trashed] | None = None
         seen: set[str] = set()
         for one in self.changes:
-            # What the command did to a skill before its last change was hidden by that.
+            # The last change of the command hides its earlier changes to the same skill.
             if one.uid in seen:
                 continue
             seen.add(one.uid)
@@ -184,6 +184,8 @@ class Undo:
         else:
             for place in [0, *alone]:
                 trash.delete(self.core, there[place], copies=None if place else which)
+            for one in there:
+                _remove_empty(one.root, one.folder)
 
     def _copies(self, there: Sequence[StoredSkill]) -> tuple[Which | None, list[int]]:
         """Return which copies of the first skill are changed with it, and which of all are none."""
@@ -208,7 +210,7 @@ class Undo:
         return held[change.uid]
 
     def _current(self, change: RecordedChange) -> StoredSkill:
-        """Return the skill as it is, which must be as the change left it."""
+        """Return the skill, which must still be as the change left it."""
         stored = self._there(change)
         if stored is None:
             raise self._refused(change, "it is not there any more")
@@ -217,7 +219,7 @@ class Undo:
         return stored
 
     def _there(self, change: RecordedChange) -> StoredSkill | None:
-        """Return the skill as it is; None: it is not where the change left it."""
+        """Return the skill; None: it is no longer at the path where the change left it."""
         stored = by_place(self.core.reader, self.sources[change.source].id, change.folder)
         try:
             if stored is not None:
@@ -235,7 +237,7 @@ class Undo:
         return history, number
 
     def _renamed(self, change: RecordedChange) -> tuple[StoredSkill, str, Edits]:
-        """Return a renamed skill, its former folder, and its document as it was there."""
+        """Return a renamed skill, its former folder, and its SKILL.md from before the rename."""
         stored = self._current(change)
         folder = json.loads(change.before or "{}")["folder"]
         place = join(self.sources[change.source].path, folder)
@@ -257,11 +259,11 @@ class Undo:
         return None
 
     def _never(self, change: RecordedChange, held: Mapping[str, Trashed]) -> str | None:
-        """Return why a change can never be taken back; None: it can, or may once more.
+        """Return why a change can never be undone; None: it can, now or later.
 
-        ``held``: what the trash holds, by uid.
+        ``held``: the skills in the trash, by uid.
 
-        Where there is no state folder, what the source is on may only be away.
+        If there is no state folder, the source's disk may only be unmounted.
         """
         path = self.sources[change.source].path
         if not _has_state(path):
@@ -291,6 +293,13 @@ class Undo:
             place=f"{change.source}/{change.folder}",
             revision=self._before(change) if change.kind == "update" else None,
         )
+
+
+def _remove_empty(root: str, folder: str) -> None:
+    """Remove the folders between a source and a skill that is gone, if they are empty now."""
+    with suppress(OSError):
+        while folder := os.path.dirname(folder):
+            os.rmdir(join(root, folder))
 
 
 def _has_state(path: str) -> bool:

@@ -59,9 +59,9 @@ def made_change(
 
 
 def record_edit(core: Core, before: StoredSkill, after: StoredSkill) -> None:
-    """Record an edit that the user made to a skill on disk, so that `undo` can take it back.
+    """Record an edit that the user made to a skill on disk, so that `undo` can revert it.
 
-    Both are the same skill, as it was stored before and after the edit. Raises `DatabaseProblem`,
+    Both are the same skill, stored before and after the edit. Raises `DatabaseProblem`,
     `OwnFileUnusable`.
     """
     if before.skill.tree_hash == after.skill.tree_hash:

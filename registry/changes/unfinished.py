@@ -1,8 +1,8 @@
-"""Changes of this user that are unfinished, and their recovery when a registry is opened.
+"""Find this user's unfinished changes, and recover them when a registry is opened.
 
-Light enough to be asked at every open: the disk is asked, not the journal. Of the few changes that
-left something in our state folders, which did we sign, and does the journal still say the same of
-them? However many rows others put into the journal, they are not even looked at.
+This check is cheap enough for every open: it starts from the disk, not the journal. For each change
+with files in our state folders, it checks our signature and compares the journal's row. Rows that
+others put into the journal are never read.
 """
 
 from contextlib import suppress
@@ -28,9 +28,9 @@ def unfinished_sources(core: Core) -> list[Source]:
 
 
 def unfinished(core: Core, source: Source) -> list[JournalEntry]:
-    """Return what the journal and our own signed records agree on that is unfinished in a source.
+    """Return a source's unfinished changes on which the journal and our signed records agree.
 
-    A state folder or a key that can't be used is told by the next change.
+    The next change reports a state folder or a key that can't be used.
     """
     with suppress(RegistryError, OSError):
         state = StateFolder.open(source.path)
@@ -73,7 +73,7 @@ def recover_all(core: Core) -> int:
                 if not probe.acquire(0):
                     continue  # its owner lives, and ends its change itself
             except OSError:
-                continue  # what is wrong with the lock is told by the next change
+                continue  # the next change reports a problem with the lock
         from registry.changes.recovery import recover
 
         with ChangeContext.locked(core, source.id) as context:

@@ -1,4 +1,4 @@
-"""What strangers wrote, before it becomes the user's own: looked at as a sync looks at it."""
+"""Check files from strangers, as a sync does, before they become the user's own."""
 
 import os
 import tempfile

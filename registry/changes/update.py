@@ -121,12 +121,12 @@ def update_files(
 ) -> StoredSkill:
     """Write or remove files of a skill; every other byte stays.
 
-    ``if_hash``: the content hash the caller has seen; any other content is refused with
+    ``if_hash``: the content hash that the caller has seen; any other hash is refused with
     `SkillChangedOnDisk`, as is an edit made by hand since the last sync unless ``force``.
-    ``executable``: which files can be executed; the others keep what they were. ``copies``: which
-    of the skill's copies are changed, too, all or none. One file is swapped by itself, several go
-    in one step with a copy of the whole folder. Raises `OutsideSkill`, `ChangeRefused`,
-    `UsageProblem`, and what `commit.commit` raises.
+    ``executable``: sets or clears the executable bit by path; other files keep theirs. ``copies``:
+    selects the copies of the skill that also change, all or none. One file is swapped by itself;
+    several files are changed in one step, with a copy of the whole folder. Raises `OutsideSkill`,
+    `ChangeRefused`, `UsageProblem`, and as `commit.commit`.
     """
     for path in edits:
         check_path(path)
@@ -170,10 +170,10 @@ def base_of(core: Core, stored: StoredSkill, if_hash: str | None, *, force: bool
 
 
 def compare(context: ChangeContext, stored: StoredSkill | None) -> None:
-    """Raise `SkillChangedOnDisk` unless the folder is what the stored version says it is.
+    """Raise `SkillChangedOnDisk` unless the folder is the same as the stored version.
 
-    None: nothing is compared, the change is forced. Raises `SkillMissing` where it is gone, and
-    `SkillInaccessible` where a part of it can't be read.
+    None: nothing is compared, the change is forced. Raises `SkillMissing` if the folder is gone,
+    and `SkillInaccessible` if a part of it can't be read.
     """
     if stored is None:
         return
@@ -234,7 +234,7 @@ def stage_folder(
     executable: Mapping[str, bool],
     together: str | None = None,
 ) -> JournalEntry:
-    """Stage an update; ``together``: its number, where it is one of several made together."""
+    """Stage an update; ``together``: its number, if it is part of a group."""
     if base.folder == ROOT:
         reason = "the skill is the source's root, whose files can only be changed one at a time"
         raise ChangeRefused(path=base.root, reason=reason)
@@ -260,7 +260,7 @@ def stage_folder(
 
 
 def _edit(tree: Folder, edits: Edits, executable: Mapping[str, bool]) -> None:
-    """Write and remove files of a copy that nobody sees yet."""
+    """Write and remove files of a copy that is not published yet."""
     modes = dict.fromkeys(edits, USUAL)
     for path in edits:
         if exists(tree, path):
@@ -274,9 +274,9 @@ def _edit(tree: Folder, edits: Edits, executable: Mapping[str, bool]) -> None:
 
 
 def _mode(context: ChangeContext, base: StoredSkill, target: str) -> int:
-    """Return the mode of a file as it is, or is usual.
+    """Return the mode of an existing file, or else the usual one.
 
-    Raises `ChangeRefused` for a path through a link, and for what is not a regular file.
+    Raises `ChangeRefused` for a path through a link, and for a path that is not a regular file.
     """
     path = join(base.root, target)
     try:
@@ -296,7 +296,7 @@ def _mode(context: ChangeContext, base: StoredSkill, target: str) -> int:
 
 
 def _with(mode: int, executable: bool | None) -> int:  # three states of one file
-    """Return a mode that allows to execute, or does not, where that is given."""
+    """Return a mode with the executable bit set or cleared; None: unchanged."""
     if executable is None:
         return mode
     return mode | 0o111 if executable else mode & ~0o111

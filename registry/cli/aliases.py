@@ -34,7 +34,8 @@ SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("server", "run", "web"), "'serve' or 'mcp'"),
         **dict.fromkeys(("init", "register"), "'sync FOLDER'"),
         **dict.fromkeys(("new", "make"), "'create'"),
-        "add": "'source add' FOLDER for a folder of skills, or 'create' NAME for a new skill",
+        "add": "'source add' FOLDER for a folder of skills, 'pull' ADDRESS to install skills, or "
+        "'create' NAME for a new skill",
         "help": "'--help'? Put it after a command for help on that command",
         "version": "'--version'",
         **dict.fromkeys(("settings", "options", "env"), "'config'"),
@@ -58,7 +59,9 @@ SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "db": {
         **dict.fromkeys(("migrate", "update", "create", "init"), "'db upgrade'"),
-        **dict.fromkeys(("restore", "move", "import"), "'db copy' FROM TO"),
+        "restore": "'cp BACKUP DATABASE'? A backup is a whole database; "
+        "docs/how-to/back-up-and-restore.md has the steps",
+        **dict.fromkeys(("move", "import"), "'db copy' FROM TO"),
         **dict.fromkeys(("path", "status", "show"), "'db info'"),
         **dict.fromkeys(("gc", "vacuum", "clean"), "'db prune'"),
         **dict.fromkeys(("dump", "export"), "'db backup'"),

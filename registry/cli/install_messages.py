@@ -33,13 +33,15 @@ def explain(
     doing: Sequence[str],
     *,
     again: str,
+    adopt: str,
 ) -> None:
     """Print on stderr why skills were left alone, what was lost, and what helps.
 
-    ``again``: the command that updates the installed skills.
+    ``again``: the command that updates the installed skills; ``adopt``: the one that records skills
+    as installed, without their names.
     """
     from registry.install.lockfile import read_lock
-    from registry.install.plan import BEHIND_TOO, EQUAL, QUARANTINED
+    from registry.install.plan import BEHIND_TOO, EQUAL
     from registry.install.provenance import UNLESS_FORCED
 
     edited = [one for one in done if one.state == "edited" and one.reason != EQUAL]
@@ -47,16 +49,7 @@ def explain(
     foreign = [one for one in edited if os.path.basename(one.path) not in locked]
     for one in done:
         if one.reason is not None and one.state in _TELLING:
-            ref, reason = escape.line(one.ref), escape.text(one.reason).rstrip(".")
-            way = _way_out(session, one.ref) if one.state in {"failed", "behind"} else ""
-            message = "was not changed" if one.reason == EQUAL else _TELLING[one.state]
-            message = "can't be installed" if one.reason == QUARANTINED else message
-            message = (
-                "was not installed: 'pull' did not create the existing folder"
-                if one in foreign
-                else message
-            )
-            session.console.note(f"{ref} {message}: {reason}. {way}".rstrip())
+            session.console.note(_reason(session, one, adopt, is_foreign=one in foreign))
     states = {one.state for one in done if one.reason != EQUAL}
     outdated = [one for one in done if one.state == "behind" or BEHIND_TOO in (one.reason or "")]
     if outdated:
@@ -84,6 +77,27 @@ def explain(
         )
     if any((one.reason or "").endswith(UNLESS_FORCED) for one in done):
         session.console.note("To replace the existing folder, add --force.")
+
+
+def _reason(session: Session, one: "InstallResult", adopt: str, *, is_foreign: bool) -> str:
+    """Return why a skill was left alone, or what was lost, and what to do; see `explain`."""
+    from registry.install.plan import EQUAL, FOREIGN, QUARANTINED
+
+    ref, reason = escape.line(one.ref), escape.text(one.reason or "").rstrip(".")
+    way = _way_out(session, one.ref) if one.state in {"failed", "behind"} else ""
+    message = {
+        EQUAL: "was not changed",
+        FOREIGN: "was not changed",
+        QUARANTINED: "can't be installed",
+    }.get(one.reason or "")
+    if message is None:
+        message = (
+            "was not installed: 'pull' did not create the existing folder" if is_foreign else None
+        )
+    if one.reason == EQUAL:
+        way = f"To take it over, run: {adopt} {quote(ref)}"
+    end = "" if "run: " in reason.rpartition(". ")[2] else "."  # none after a command
+    return f"{ref} {message or _TELLING[one.state]}: {reason}{end} {way}".rstrip()
 
 
 def report_origins(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:

@@ -284,7 +284,7 @@ def report_left_out(session: "Session", chosen: Filters, does: str) -> None:
 
 def report_quarantined(session: "Session", chosen: Filters) -> None:
     """Print on stderr how many skills are quarantined, of the chosen source or of all."""
-    if chosen not in {Filters(all=chosen.all), Filters(all=chosen.all, source=chosen.source)}:
+    if chosen not in (Filters(all=chosen.all), Filters(all=chosen.all, source=chosen.source)):
         return
     held = sorted(quarantined(session.registry.core.reader))
     held = [one for one in held if chosen.source in {None, one[0]}]

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, Self, TextIO, TypeVar
 
 from registry.cli import escape
 from registry.errors import DatabaseMissing
-from registry.model import shallow_record
-from registry.model.values import record
+from registry.model import record, shallow_record
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry

@@ -1,6 +1,6 @@
 """The tables of the database. Migrations build them; a test holds both together.
 
-The views for people (docs/database.md) stand in the migrations that made them.
+The views for people (docs/reference/sql-views.md) stand in the migrations that made them.
 
 A row of ``skills`` is one version of a skill: a sync stages new versions with ``live`` 0, which no
 reader sees, and then makes all of them live at once. ``uid`` is what stays the same.

@@ -1,4 +1,4 @@
 """Read, check and write SKILL.md files.
 
-Internal, as `registry` says: what is here may change with any version.
+Internal: names in this room can change in any version.
 """

@@ -1,8 +1,7 @@
-"""Mend what takes no judgement, so that a SKILL.md says the same in YAML that everybody reads.
+"""Make the repairs that need no judgement, so that every YAML reader reads a SKILL.md alike.
 
-Each kind of mending has the code of the findings that it ends. What was mended is read again: where
-anything but the spelling asked for would differ, it is left as it was. Mending twice changes
-nothing more.
+A repair has the code of the finding that it ends. The repaired file is read again; if more than the
+wanted spelling would change, the repair is dropped. A second run changes nothing.
 """
 
 import re
@@ -25,10 +24,10 @@ MARK: Final = b"\xef\xbb\xbf"
 
 TIDY_RULES: Final[Mapping[str, Rule]] = {
     "line-ends-mixed": Rule("info", "some lines end in CR LF, others in LF"),
-    "front-matter-spaces": Rule("info", "spaces stand behind a `---` line"),
-    "tags-spelling": Rule("info", "tags that are not written as they are read"),
+    "front-matter-spaces": Rule("info", "there are spaces after a `---` line"),
+    "tags-spelling": Rule("info", "tags are written in another way than they are stored"),
 }
-"""What only a check finds: it costs no reader anything."""
+"""Findings that only `check` makes: they cost other readers nothing."""
 
 MENDABLE: Final = frozenset(
     "byte-order-mark name-characters name-differs-from-folder name-upper-case yaml-block-text "
@@ -44,7 +43,7 @@ _BLANKS: Final = tuple(character.encode() for character in _BLANK)
 _WORDS: Final = re.compile(r"[a-z0-9]+(?:[ _-]+[a-z0-9]+)*")
 _BETWEEN: Final = re.compile(r"[ _-]+")
 _MAX_APART: Final = 32
-"""Patches that are tried one by one where all together don't give what they should."""
+"""Maximum number of repairs that are tried one by one if all together fail."""
 
 _LEFT_OUT: Final = frozenset({"text", "body", "body_line", "diagnostics"})
 _FIELDS: Final = tuple(
@@ -62,9 +61,9 @@ class Mended(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """A text that may take the place of another, and the fields that are to differ in it.
+    """A candidate for the new SKILL.md, and the fields that may differ in it.
 
-    ``repairs``: it is to have fewer findings of those that reading makes.
+    ``repairs``: it must have fewer parser findings than before.
     """
 
     code: str
@@ -98,7 +97,7 @@ def untidy_tags(
 
 
 def is_perhaps_untidy(data: bytes) -> bool:
-    """Tell by its bytes alone whether `untidy` may find something in a file, but for its tags."""
+    """Tell from the bytes whether `untidy` can find something, tags excepted."""
     if b"\r" in data or b"\0" in data:
         return True
     _, *rulers = (b"\n" + data.removeprefix(MARK)).split(b"\n---")
@@ -106,10 +105,10 @@ def is_perhaps_untidy(data: bytes) -> bool:
 
 
 def mend(data: bytes, *, folder_name: str, wanted: Wanted) -> Mended | None:
-    """Return a skill file with what is ``wanted``, by its code, mended; None: nothing is to be.
+    """Return SKILL.md with the ``wanted`` findings (by code) repaired; None if nothing changes.
 
-    A file that is not text, or that nobody can use, is left alone, as is one with a CR by itself:
-    readers don't agree on what a line is there.
+    Binary and invalid files are not changed. Neither is a file with a lone CR, because readers
+    don't agree whether it ends a line.
     """
     document = parse_document(data, folder_name=folder_name)
     if not document.usable or b"\0" in data or data.count(b"\r") > data.count(b"\r\n"):
@@ -150,9 +149,9 @@ def _line_ends(document: Document, _: str, wanted: Wanted) -> Iterator[_Step]:
 
 
 def _fewer_ends(text: str) -> tuple[int, int] | None:
-    """Return the place of the first line end of the rarer kind, and how many there are of it.
+    """Return the first line end of the rarer kind, and the number of such line ends.
 
-    None where there is one kind alone, or a CR by itself, of which nobody knows what it is to be.
+    None if all are of one kind, or if there is a lone CR.
     """
     long = text.count("\r\n")
     short = text.count("\n") - long
@@ -267,7 +266,7 @@ def _misspelt(
 
 
 def _name(document: Document, folder_name: str, wanted: Wanted) -> Iterator[_Step]:
-    """Write the name as the folder's, where they differ in case, spaces and underscores alone."""
+    """Set the name to the folder's name if they differ only in case, spaces and underscores."""
     codes = {"name-differs-from-folder"}
     name = document.name
     if name.lower() != name:

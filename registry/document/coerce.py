@@ -45,7 +45,7 @@ def clean_line(text: str) -> str:
 
 
 def one_text(value: JsonValue) -> str | None:
-    """Return ``value``, a text or a list of texts, on one line; None where it is empty."""
+    """Return ``value``, a text or a list of texts, on one line; None if it is empty."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -153,7 +153,7 @@ def tools(value: JsonValue) -> Iterator[str]:
 
 
 def _split_tools(text: str) -> Iterator[str]:
-    """Split ``text`` at its commas, or at its spaces where it has no comma outside parentheses."""
+    """Split ``text`` at its commas; without commas outside of parentheses, at its spaces."""
     depth = 0
     parts: list[str] = []
     for part in _TOOL.findall(text):

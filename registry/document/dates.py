@@ -51,10 +51,10 @@ _MAX_LENGTH: Final = 100
 
 
 def parse_date(text: str) -> str | None:
-    """Return ``text`` as a UTC timestamp, or None where it is not a date that exists.
+    """Return ``text`` as a UTC timestamp; None if it is not a valid date.
 
     Reads ISO 8601, ``2026-01``, ``2026/01/15``, ``15 January 2026``, ``January 15, 2026`` and
-    seconds since 1970; what follows a date after a space is ignored. Without a zone it is UTC.
+    seconds since 1970. Words after a date and a space are ignored. Without a zone, the time is UTC.
     """
     found = _read(text)
     return None if found is None else _format(found[0])
@@ -93,10 +93,10 @@ def parse_when(text: str, now: datetime, *, end_of_day: bool = False) -> str:
 
 
 def moment(value: str | date | timedelta, *, end: bool = False) -> str:
-    """Return the UTC timestamp that a filter means: as `parse_when`, or by a value of Python's.
+    """Return the UTC timestamp for a filter's value: a text as in `parse_when`, or a Python value.
 
-    A `timedelta` is an age. ``end``: a day means its last second. What has no zone is UTC. Raises
-    ValueError, with what would be understood, for anything else.
+    A `timedelta` is an age. ``end``: a day means its last second. Times without a zone are UTC.
+    Raises ValueError, which lists the accepted forms, for all other values.
     """
     if isinstance(value, str):
         return parse_when(value, datetime.now(UTC), end_of_day=end)

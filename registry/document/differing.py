@@ -1,4 +1,4 @@
-"""What is different between two contents of a file, as people and programs read it."""
+"""The difference between two versions of a file, for people and programs."""
 
 import difflib
 from collections.abc import Iterator

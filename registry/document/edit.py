@@ -1,8 +1,8 @@
-"""Change a SKILL.md so that every other byte of it stays.
+"""Change fields of a SKILL.md and keep every other byte.
 
-A field is changed where it stands, in whatever dialect; else it is added where the registry itself
-writes it (CONVENTIONS.md, "Writing"). Each change is read again: where anything but the asked-for
-fields would differ, nothing is changed and `EditImpossible` says why.
+A field is changed in its place, in any dialect. A new field is added where the registry itself
+writes it. The result is read again: if other fields would change, nothing is written and
+`EditImpossible` has the reason.
 """
 
 import json
@@ -63,13 +63,12 @@ def edit_document(
     name: str | None = None,
     folder_name: str | None = None,
 ) -> str:
-    """Return ``text``, the whole of a skill file, with new values of the fields that are not None.
+    """Return the whole ``text`` of a SKILL.md with new values of the fields that are not None.
 
-    ``body`` replaces all that follows the front matter, but for the blank line there; no tags and
-    an empty ``kind`` take the present ones away. A ``name`` is written only if the front matter has
-    one: else the folder names the skill. ``folder_name`` is written as the name where front
-    matter has to be added. A field that has its value already is not touched. Raises
-    `EditImpossible`.
+    ``body`` replaces everything after the front matter except the blank line. Empty tags and an
+    empty ``kind`` remove the present ones. ``name`` is written only if the front matter has a name;
+    otherwise the folder names the skill. ``folder_name`` becomes the name if front matter must be
+    added. Fields with equal values are not touched. Raises `EditImpossible`.
     """
     mark, text = (_MARK, text[1:]) if text.startswith(_MARK) else ("", text)
     if "\0" in text:
@@ -183,7 +182,7 @@ def _with_kind(text: str, document: Document, word: str, folder: str | None) -> 
 
 
 def _added(text: str, document: Document, key: str, value: str) -> str:
-    """Return the document with a new key below `metadata`, or at the top where that is broken."""
+    """Return the document with a new key in `metadata`, or at the top if that is broken."""
     front = Front(text, document)
     try:
         return front.add(key, value, below="metadata")
@@ -243,7 +242,7 @@ def _yaml(value: JsonValue) -> str:
 def _with_front(
     text: str, document: Document, folder: str | None, description: str | None = None
 ) -> str:
-    """Return the document with front matter, added where it has none."""
+    """Return the document with front matter, which is added if it is missing."""
     if document.body != document.text:
         return text
     newline = newline_of(text)

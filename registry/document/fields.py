@@ -75,7 +75,7 @@ class Fields:
                 yield self._value((*found[0], name), value)
 
     def values(self, where: Places) -> Iterator[Value]:
-        """Return what stands at ``where``, without what is null or empty."""
+        """Return the value at the path ``where``, without nulls and empty values."""
         return filter(lambda found: found.value not in (None, ""), self.present(where))
 
     def read(self, where: Places, shape: Callable[[JsonValue], _T | None]) -> _T | None:
@@ -95,7 +95,7 @@ class Fields:
         return self.read(where, lambda value: coerce.unique(shape(value)) or None) or ()
 
     def unknown(self, value: Value) -> None:
-        """Note a value of a shape that nobody reads."""
+        """Report a value whose type no reader accepts."""
         what = "mapping" if isinstance(value.value, Mapping) else "list"
         if isinstance(value.value, str):
             what = f"text `{printable(value.value, 40)}`"
@@ -109,7 +109,7 @@ class Fields:
         return Value(path, value, self._lines.get(path[0]))
 
     def _add(self, section: str, name: str, value: JsonValue, origin: Path = ()) -> bool:
-        """Make the mapping ``value``, also one written as JSON text, a section to look in."""
+        """Make the mapping ``value``, or a mapping in JSON text, a section to search."""
         if isinstance(value, str):
             value = coerce.from_json(value)
         if isinstance(value, Mapping):
@@ -241,7 +241,7 @@ def _prose(fields: Fields, key: str, value: Value) -> str:
 
 
 def _source(value: JsonValue) -> str:
-    """Return a list or mapping as it stood in the file, nearly: `[TODO]`, `{{name}}`."""
+    """Return a list or mapping nearly as the file has it: `[TODO]`, `{{name}}`."""
     if isinstance(value, Mapping):
         pairs = (
             str(key) if item is None else f"{key}: {_source(item)}" for key, item in value.items()

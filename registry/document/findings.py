@@ -17,16 +17,16 @@ _KEY = re.compile(r"""["']?([^\s"'#\-][^:"']*?)["']?\s*:(?:\s|$)""")
 
 
 class Rule(NamedTuple):
-    """What a diagnostic's code stands for, so that documentation can be made from the tables."""
+    """The meaning of a diagnostic's code; the documentation is generated from these tables."""
 
     severity: Severity
     meaning: str
 
 
 class Place(NamedTuple):
-    """A finding before it is put into words: its code, its place in the text, what is there.
+    """A finding before it gets its message: its code, its place in the text, and the matched text.
 
-    ``quoted``: it seems to be an example of an attack, not one.
+    ``quoted``: it seems to be an example of an attack.
     """
 
     code: str
@@ -38,8 +38,8 @@ class Place(NamedTuple):
 def printable(text: str, limit: int = 80) -> str:
     """Return ``text`` as one printable line of at most ``limit`` characters.
 
-    What a message quotes comes from a skill: characters that steer a terminal or can't be seen
-    are shown as escapes (CONVENTIONS.md, "Escape").
+    Quotations in messages come from skills: characters that control a terminal, or are invisible,
+    become escapes.
     """
     text = shorten(text, limit)
     if not text.isprintable():
@@ -68,44 +68,52 @@ CODES: Final[Mapping[str, Rule]] = {
     # The file itself.
     "empty": Rule("error", "the file has no text"),
     "not-utf8": Rule("error", "the file is not UTF-8"),
-    "not-text": Rule("error", "so many NUL bytes that the file is not text (or UTF-16)"),
+    "not-text": Rule("error", "the file is UTF-16 or not text: it has too many NUL bytes"),
     "nul-characters": Rule("warning", "the file has NUL characters, which were left out"),
     "byte-order-mark": Rule("info", "the file begins with a byte order mark"),
     # Where the front matter begins and ends.
     "front-matter-missing": Rule("warning", "there is no front matter"),
     "front-matter-empty": Rule("warning", "the front matter has no keys"),
-    "front-matter-late": Rule("warning", "text or blank lines stand before the front matter"),
-    "front-matter-fenced": Rule("warning", "the front matter stands inside a code fence"),
-    "front-matter-not-opened": Rule("warning", "keys without an opening `---` line"),
-    "front-matter-not-closed": Rule("warning", "no closing `---` line of its own"),
-    "front-matter-too-large": Rule("error", "the front matter is over the limit"),
-    # What is refused (CONVENTIONS.md, "Attacks to expect").
-    "yaml-alias": Rule("error", "a YAML alias that repeats an anchor's value"),
-    "yaml-tag": Rule("error", "a custom YAML tag"),
-    "yaml-depth": Rule("error", "lists or mappings nested too deeply"),
+    "front-matter-late": Rule("warning", "text or blank lines come before the front matter"),
+    "front-matter-fenced": Rule("warning", "the front matter is inside a code fence"),
+    "front-matter-not-opened": Rule("warning", "the keys have no opening `---` line"),
+    "front-matter-not-closed": Rule("warning", "the front matter has no closing `---` line"),
+    "front-matter-too-large": Rule("error", "the front matter is larger than 64 KiB"),
+    # Problems that make a skill invalid.
+    "yaml-alias": Rule("error", "a YAML alias repeats the value of an anchor"),
+    "yaml-tag": Rule("error", "there is a custom YAML tag"),
+    "yaml-depth": Rule("error", "lists or mappings are nested too deeply"),
     # YAML that was repaired.
     "yaml-duplicate-key": Rule("warning", "a key occurs twice; the first counts"),
-    "yaml-block-text": Rule("warning", "text on the line of `|` or `>`"),
-    "yaml-colon": Rule("warning", "a colon and a space in a value without quotes"),
+    "yaml-block-text": Rule("warning", "text follows `|` or `>` on the same line"),
+    "yaml-colon": Rule("warning", "a value without quotes has a colon and a space"),
     "yaml-special-character": Rule("warning", "a value begins with a character special to YAML"),
-    "yaml-quotes": Rule("warning", "quotes that don't enclose the whole value"),
-    "yaml-escape": Rule("warning", "a backslash that YAML doesn't know in double quotes"),
-    "yaml-surrogates": Rule("warning", "a character written as two JSON escapes"),
-    "yaml-surrogate-lone": Rule("warning", "half of a character written as a JSON escape"),
+    "yaml-quotes": Rule("warning", "quotes don't enclose the whole value"),
+    "yaml-escape": Rule("warning", "a value in double quotes has an unknown backslash escape"),
+    "yaml-surrogates": Rule("warning", "a character is written as two JSON escapes"),
+    "yaml-surrogate-lone": Rule("warning", "half of a character is written as a JSON escape"),
     "yaml-brackets": Rule("warning", "a value begins with a bracket but is not a list"),
-    "yaml-indentation": Rule("warning", "lines that are indented wrongly, or by tabs"),
-    "yaml-list": Rule("warning", "a list that is not valid YAML"),
-    "yaml-stray-line": Rule("warning", "a line that is not `key: value`"),
-    "yaml-key-without-colon": Rule("warning", "a key without its colon"),
-    "yaml-too-many-keys": Rule("warning", "broken YAML with more keys than are repaired"),
-    "control-characters": Rule("warning", "control characters, which were left out"),
-    # What the keys say.
-    "name-missing": Rule("warning", "no name; the folder's or the title's is taken"),
-    "description-from-body": Rule("warning", "no description; the body's first words are taken"),
-    "description-missing": Rule("error", "no description, and no body to take one from"),
-    "value-shape": Rule("warning", "a key has a value of a shape that can't be read"),
-    "date-unreadable": Rule("info", "a date that can't be read"),
-    "tags-over-limit": Rule("warning", "more tags, or longer ones, than are kept"),
+    "yaml-indentation": Rule("warning", "lines are indented wrongly, or by tabs"),
+    "yaml-list": Rule("warning", "a list is not valid YAML"),
+    "yaml-stray-line": Rule("warning", "a line is not `key: value`"),
+    "yaml-key-without-colon": Rule("warning", "a key has no colon"),
+    "yaml-too-many-keys": Rule(
+        "warning", "the YAML is invalid and has more keys than are repaired"
+    ),
+    "control-characters": Rule("warning", "there are control characters, which were left out"),
+    # Problems of keys and values.
+    "name-missing": Rule(
+        "warning", "there is no `name`; the name of the folder or the title is used"
+    ),
+    "description-from-body": Rule(
+        "warning", "there is no `description`; the first words of the body are used"
+    ),
+    "description-missing": Rule("error", "there is no `description`, and no body to take it from"),
+    "value-shape": Rule(
+        "warning", "a value has a type that can't be read, such as a list instead of text"
+    ),
+    "date-unreadable": Rule("info", "a date can't be read"),
+    "tags-over-limit": Rule("warning", "there are more tags, or longer tags, than are stored"),
 }
 """All codes of `parse_document`; documentation is made from this table."""
 

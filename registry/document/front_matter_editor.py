@@ -34,11 +34,11 @@ class Unplaced(Exception):
 
 @dataclass(slots=True)
 class Node:
-    """One value: ``start`` and ``end`` are places in the text, ``end`` behind its last character.
+    """One value: ``start`` and ``end`` are offsets in the text, ``end`` after its last character.
 
-    ``style`` is ``'``, ``"``, ``|``, ``>`` of a text, ``flow`` or ``block`` of a list or mapping,
-    empty for a plain text; ``column`` is where the line's key or dash stands. A list has
-    ``items``, a mapping ``pairs`` of key and value.
+    ``style`` is ``'``, ``"``, ``|`` or ``>`` of a text, ``flow`` or ``block`` of a list or mapping,
+    empty for plain text. ``column`` is the column of the line's key or dash. A list has ``items``,
+    a mapping has ``pairs`` of key and value.
     """
 
     start: int
@@ -63,7 +63,7 @@ class Entry:
 
 
 def read_nodes(text: str) -> Node:
-    """Return the outermost mapping of ``text``; raises `Unplaced` where it is not valid YAML."""
+    """Return the outermost mapping of ``text``; raises `Unplaced` if it is not valid YAML."""
     import yaml
 
     try:
@@ -151,7 +151,7 @@ class EditImpossible(ValueError):
 class Front:
     """The front matter of a document, to be changed value by value.
 
-    Raises `EditImpossible` where it doesn't stand in the file as lines of its own.
+    Raises `EditImpossible` if it is not on lines of its own.
     """
 
     def __init__(self, text: str, document: Document) -> None:
@@ -190,9 +190,9 @@ class Front:
         )
 
     def set_words(self, path: Path, words: Sequence[str], *, spelled: bool = False) -> str:
-        """Return the document with the list ``words`` at ``path``, in the shape it has there.
+        """Return the document with the list ``words`` at ``path``, in its present style.
 
-        Items that stay are left as they were written, unless they are to be ``spelled`` as here.
+        Items that stay keep their spelling unless ``spelled`` is set.
         """
         base, node, key = self._find(path)
         if node is None:
@@ -314,7 +314,7 @@ class Front:
         return self._replace(start, end, new)
 
     def _put_lines(self, base: int, node: Node, words: Sequence[str], *, spelled: bool) -> str:
-        """Write a list a line an item; lines of items that stay are kept as they are."""
+        """Write a list with one item a line; lines of items that stay are not changed."""
         indent = " " * node.column
         begin = above = base + node.start
         kept: dict[str, str] = {}
@@ -328,7 +328,7 @@ class Front:
         return self._replace(begin, above, self.newline.join(rows).lstrip(" "))
 
     def _flow(self, base: int, node: Node, words: Sequence[str], *, spelled: bool = False) -> str:
-        """Return a list in brackets; items that stay are written as they were."""
+        """Return a list in brackets; items that stay are not changed."""
         kept = {
             word: self.front[base + item.start : base + item.end]
             for item in node.items
@@ -358,9 +358,9 @@ def _broken(path: Path) -> EditImpossible:
 
 
 def _only_tag(item: Node, *, spelled: bool) -> str | None:
-    """Return the tag that an item of a list is, where it is exactly one.
+    """Return the tag that a list item is, if it is exactly one tag.
 
-    ``spelled``: in the case in which it is written, and only where nothing else is written there.
+    ``spelled``: return it with its case, and only if the item has no other text.
     """
     if item.items or item.pairs:
         return None

@@ -22,7 +22,7 @@ FOREIGN_KEYS: Final = {
 """Keys that machine translation left in Chinese, with a full-width colon as often as not."""
 
 _FOREIGN: Final = "|".join(FOREIGN_KEYS)
-# Spaces are any that stand on a line, the no-break space of word processors among them.
+# Spaces include the no-break space of word processors.
 _OPENING: Final = re.compile(r"---[ \t\u00a0\u3000]*(?:\r\n|\n|\r|\Z)")
 _CLOSING: Final = re.compile(r"^" + _OPENING.pattern, re.MULTILINE)
 LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
@@ -61,9 +61,9 @@ _MAX_START: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The two parts of a document; ``front`` is None where it has no front matter.
+    """The two parts of a document; ``front`` is None without front matter.
 
-    Lines count from 1. ``fenced`` says that both `---` lines stand where they should.
+    Lines count from 1. ``fenced``: both `---` lines are in their places.
     """
 
     front: str | None
@@ -183,7 +183,7 @@ def _until_no_key(lines: Sequence[str], start: int) -> Split:
             open_value = True
         elif inner.startswith("#"):
             if index == start or not lines[index - 1].strip() or _HEADING.match(inner[1:]):
-                break  # a heading; a comment stands right below other lines
+                break  # a heading; a comment follows another line directly
         elif not (inner[:1] in " \t" or (open_value and inner[:1] in "-]}")):
             break
         end = index + 1
@@ -211,7 +211,7 @@ def _not_closed(found: Split, line: int) -> Split:
 
 
 def _on_opening_line(lines: Sequence[str], index: int) -> Split | None:
-    """Read keys that stand behind the opening `---`, on the same line."""
+    """Read keys that follow the opening `---` on the same line."""
     text = lines[index].strip().lstrip("-").strip()
     if not _NAMING_KEY.match(text):
         return None
@@ -277,10 +277,10 @@ _SCALARS: Final = (
 
 
 def front_matter_json(text: str) -> dict[str, JsonValue] | None:
-    """Return the front matter of a skill file that can be used, or None if it is not valid YAML.
+    """Return the front matter of a valid SKILL.md; None if it is not valid YAML.
 
-    Such a file has no aliases and no deep nesting: `parse_document` refuses them. The text may be
-    a server's row, which whoever writes there may have put: aliases are refused here as well.
+    `parse_document` refuses aliases and deep nesting. This text can come from a server's row that
+    another user wrote, so aliases are refused here again.
     """
     return _load(text, _loader())
 
@@ -306,7 +306,7 @@ def _load(text: str, loader: Any) -> dict[str, JsonValue] | None:
 
 
 def _json(value: Any, seen: set[int]) -> Any:
-    """Return a value as JSON has it. Raises ValueError for one that an alias repeats."""
+    """Return a value as JSON. Raises ValueError if an alias repeats it."""
     if isinstance(value, dict | list):
         if id(value) in seen:  # a few lines of aliases stand for more than any memory holds
             raise ValueError("an alias")

@@ -69,7 +69,7 @@ def clean(text: str) -> str:
 
 
 def table(parameters: Iterable[Parameter], newline: str = "\n") -> str:
-    """Return the table of ``parameters`` without a line end behind it, or words where none are."""
+    """Return the table of ``parameters`` without a final line end; a sentence if there are none."""
     rows = [
         (
             cell(parameter.name),
@@ -151,7 +151,7 @@ _COLUMNS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What the template's headings say; None or empty where they are missing."""
+    """The values under the template's headings; None or empty if missing."""
 
     name: str | None = None
     description: str | None = None
@@ -224,7 +224,7 @@ def read_sections(body: str) -> list[Section]:
             if found:
                 found[-1].end = line.start
             title = heading[2].rstrip()
-            bare = title.rstrip("#")  # closing marks stand behind a space
+            bare = title.rstrip("#")  # closing marks follow a space
             title = bare.rstrip() if bare[-1:].isspace() else title
             found.append(Section(len(heading[1]), title, line.start, line.end, len(body), []))
         elif found:
@@ -320,11 +320,11 @@ def body_lines(body: str) -> Iterator[Line]:
 
 
 def code_spans(body: str, *, nested: bool = False) -> Iterator[tuple[int, int]]:
-    """Yield where fenced blocks of code and comments on lines of their own begin and end.
+    """Yield the beginnings and ends of fenced code blocks and of comments on lines of their own.
 
-    As in CommonMark ("Fenced code blocks", "HTML blocks"), a fence has three spaces before it at
-    most; with ``nested`` it may also stand in lists and quotes, at any indentation. A block that is
-    never closed ends with the body.
+    As in CommonMark ("Fenced code blocks", "HTML blocks"), at most three spaces precede a fence.
+    With ``nested`` it may also be in lists and quotes, at any indentation. An open block ends with
+    the body.
     """
     start = end = 0
     opened = ""
@@ -352,7 +352,7 @@ def code_spans(body: str, *, nested: bool = False) -> Iterator[tuple[int, int]]:
 
 
 def _columns(head: str) -> list[str]:
-    """Return what each column of a table is for, empty where that is not known."""
+    """Return the meaning of each column of a table; empty if unknown."""
     return [_COLUMNS.get(_plain(cell).casefold(), "") for cell in _cells(head)]
 
 

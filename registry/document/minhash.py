@@ -1,10 +1,9 @@
-"""What texts have in common, from a few numbers each: the lowest hash of pieces in each bucket.
+"""Estimate the similarity of texts from a few numbers each: the lowest hash in each bucket.
 
-Two texts have the same lowest hash in as large a share of buckets as they have pieces in common
-(Li, Owen, Zhang 2012, One Permutation Hashing). Pieces are the words of a description and the
-sentences of what stands below: a template that many skills fill in makes the second alike, and not
-the first. Texts that agree in a whole band of buckets are compared: so near copies are found
-without comparing each with each.
+The share of buckets with equal lowest hashes estimates the share of common pieces (Li, Owen, Zhang
+2012, One Permutation Hashing). Pieces are the words of a description and the sentences of a body:
+skills from one template share sentences, but not their descriptions. Texts that agree in a whole
+band of buckets are compared, so not every pair needs a comparison.
 """
 
 import struct
@@ -61,12 +60,12 @@ def _lowest(pieces: Iterable[bytes], buckets: int) -> list[int]:
 
 
 def fit(data: bytes | None) -> bytes:
-    """Return what is kept of a text; where that is none, of nothing."""
+    """Return the sketch to store for a text; an empty sketch for an empty text."""
     return data if data is not None and len(data) == _FORMAT.size else _FORMAT.pack(*NOTHING)
 
 
 def unpacked(data: bytes) -> Sketch:
-    """Return a sketch as numbers; ``data``: what `fit` returns."""
+    """Return a sketch as numbers; ``data``: the result of `fit`."""
     return _FORMAT.unpack(data)
 
 

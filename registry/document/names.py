@@ -21,7 +21,7 @@ SNAKE_CASE_REASON: Final = (
 """The reason in miniclaw's contract, to the letter."""
 
 UNLISTED_FOLDERS: Final = frozenset({"node_modules", "__pycache__"})
-"""Folders that are passed over when skills are looked for (those with a dot in front, too)."""
+"""Folders that the search for skills skips, besides those with a leading dot."""
 
 _FOLDER_BYTES: Final = 255
 _SNAKE_CASE: Final = re.compile(r"[a-z][a-z0-9_]{0,49}", re.ASCII)
@@ -33,7 +33,7 @@ _DEVICE: Final = re.compile(
 
 
 def check_new_name(name: str) -> str | None:
-    """Return why no new skill can be called ``name``, or None where it can.
+    """Return the reason why a new skill can't have this ``name``; None if it can.
 
     The rules are those of the Agent Skills specification, `name`, and of `check_folder_name`,
     because the folder has the same name.

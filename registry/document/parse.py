@@ -24,10 +24,10 @@ _BINARY_SHARE: Final = 10
 
 
 def parse_document(data: bytes, *, folder_name: str) -> Document:
-    """Read the bytes of a skill file; what is wrong with them are diagnostics, never an error.
+    """Read the bytes of a SKILL.md; problems become diagnostics, never an error.
 
-    ``folder_name`` is the name if the file has none. A file that can't be used has a diagnostic
-    of severity ``error``, and as much of its name and description as could be read.
+    ``folder_name`` is the name if the file has none. An invalid file has a diagnostic of severity
+    ``error``, and as much of its name and description as could be read.
     """
     try:
         text = data.decode("utf-8")
@@ -178,7 +178,7 @@ def _size(front: str, limit: int) -> int:
 def _complete(
     parts: Split, fields: dict[str, Any], folder_name: str, findings: list[Diagnostic]
 ) -> None:
-    """Fill what the front matter leaves open from the body; what it says wins."""
+    """Fill missing fields from the body; the front matter wins."""
     body = parts.body
     template = Template()
     if has_template(body):

@@ -1,8 +1,12 @@
-"""Where in a text the patterns of behaviours can match, found sooner than by the patterns.
+"""Find where in a text the patterns of behaviours can match, within a budget of processor time.
 
 A pattern has ways to match. Every match holds one needle of each set of its way (``needles.json``,
-which ``python -m tests.needles`` derives from the patterns). Where a needle is missing there is no
-match, so nothing that is passed over here is ever a finding.
+which ``python -m tests.needles`` derives from the patterns). A text without these needles has no
+match, so the prefilter never loses a finding.
+
+The author of a text decides how slow a pattern is. Each repetition in a pattern is bounded, but
+several in a row still give thousands of ways to try at each place. Ordinary texts need a hundredth
+of the budget.
 """
 
 import json
@@ -10,9 +14,59 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
+from re import Match, Pattern
+from time import thread_time
 from typing import Any, AnyStr, Final, Generic, NamedTuple, TypeAlias
 
 from ahocorasick_rs import AhoCorasick, BytesAhoCorasick, Implementation
+
+LEAST: Final = 0.5
+"""Seconds of processor time that any text is granted."""
+
+FOR_EACH_BYTE: Final = 4e-6
+"""Seconds that are granted besides."""
+
+WINDOW: Final = 4096
+"""Characters in which matches are looked for at once, since a search can't be interrupted."""
+
+CLOCKED: Final = 8192
+"""Characters that are searched before the time is looked at again."""
+
+LONGEST: Final = 3072
+"""Characters that a match which begins in them may have."""
+
+
+class CpuBudget:
+    """The time that is left for one text; ``is_over`` once there is none."""
+
+    def __init__(self, size: int) -> None:
+        self._until = thread_time() + LEAST + size * FOR_EACH_BYTE
+        self._unclocked = 0
+        self.is_over = False
+        """Whether the budget of this text is spent."""
+
+    def find(
+        self, pattern: Pattern[AnyStr], text: AnyStr, begin: int, end: int
+    ) -> Iterator[Match[AnyStr]]:
+        """Yield the matches between two offsets until the budget is spent."""
+        while begin < end and not self.is_over:
+            stop = begin + WINDOW
+            found = [
+                match
+                for match in pattern.finditer(text, begin, min(end, stop + LONGEST))
+                if match.start() < stop
+            ]
+            self._clock(min(end, stop) - begin)
+            yield from found
+            begin = max(stop, found[-1].end() if found else 0)
+
+    def _clock(self, size: int) -> None:
+        """Look at the clock after every `CLOCKED` bytes: that takes as long as many a search."""
+        self._unclocked += size
+        if self._unclocked >= CLOCKED:
+            self._unclocked = 0
+            self.is_over = thread_time() > self._until
+
 
 _FILE: Final = Path(__file__).with_name("behaviours") / "needles.json"
 
@@ -23,7 +77,7 @@ SLACK: Final = 64
 """Bytes around a stretch, as needles are noted every `STEP` bytes, and shortened."""
 
 FEW: Final = 8
-"""Needles of a further set that are looked for one by one, only where the rarest set has one."""
+"""Maximum size of a further set whose needles are searched one by one, near the rarest needle."""
 
 PIECE: Final = 1 << 16
 """Bytes that are looked through at once, so that hostile repetition takes little memory."""
@@ -35,11 +89,11 @@ Hits: TypeAlias = Mapping[AnyStr, Sequence[int]]
 
 
 class _Way(NamedTuple, Generic[AnyStr]):
-    """One way in which a pattern can match: its number, and where a match lies.
+    """One way in which a pattern can match: its number, and the place of a match.
 
     A match begins at most ``before`` bytes before a needle of the rarest set and ends at most
-    ``behind`` bytes after it. It holds one needle of each further set: of those with a ``few``
-    needles and of those with ``many``.
+    ``behind`` bytes after it. It holds one needle of each further set. ``few``: the small sets.
+    ``many``: the large sets.
     """
 
     number: int

@@ -25,13 +25,13 @@ _PLACEHOLDER: Final = re.compile(r"(?i)[_*(]*(?:none|no parameters|n/a|-)[_*).]*
 
 
 def find_section(body: str, title: str) -> Section | None:
-    """Return the first section of ``body`` below `## title`, which is the one that is read."""
+    """Return the first section of ``body`` below `## title`; readers use the first."""
     sections = (section for section in read_sections(body) if section.depth == 2)  # noqa: PLR2004
     return next((section for section in sections if section.title.casefold() == title), None)
 
 
 def with_description(body: str, description: str, newline: str) -> str | None:
-    """Return ``body`` with another text below `## Description`; None where that can't be done."""
+    """Return ``body`` with a new description below `## Description`; None if that is impossible."""
     section = find_section(body, "description")
     if section is None or None in section.lines:
         return None
@@ -50,7 +50,8 @@ def safe_text(text: str) -> str:
 def with_parameters(body: str, parameters: Sequence[Parameter], newline: str) -> str:
     """Return ``body`` with ``parameters`` in the table below `## Parameters`.
 
-    A missing section is added before `## Implementation`, else where it is read. The rest stays.
+    A missing section is added before `## Implementation`, else where readers look for it. The rest
+    stays.
     """
     section = find_section(body, "parameters")
     if section is None:
@@ -80,7 +81,7 @@ def _table(section: Section) -> tuple[int, int] | None:
 
 
 def _placeholder(section: Section) -> tuple[int, int] | None:
-    """Return where the words stand that say that there are none, if nothing else does."""
+    """Return the place of the sentence "no parameters", if the section has no other text."""
     lines = [line for line in section.lines if line is None or line.text.strip()]
     if len(lines) != 1 or (line := lines[0]) is None:
         return None
@@ -100,7 +101,7 @@ def _with_section(body: str, text: str, newline: str) -> str:
     headings = (section.start for section in read_sections(body) if section.depth == 2)  # noqa: PLR2004
     if read_template(result).parameters or (at := next(headings, None)) is None:
         return result
-    # A fence of code is never closed: what stands below it is not read.
+    # A fence is never closed, so readers don't see the section below it.
     return body[:at] + added + newline + body[at:]
 
 
@@ -118,11 +119,10 @@ def render_document(
     created_at: str | None = None,
     parameters: Sequence[Parameter] = (),
 ) -> str:
-    """Return the text of a new SKILL.md.
+    """Return a new SKILL.md. ``parameters`` become a Markdown table below `## Parameters`.
 
-    ``parameters`` become a Markdown table below `## Parameters` in the body. Control characters
-    are left out, and spaces at the edges. Raises ValueError, with the reason in words, for what
-    can't be read back as it was given.
+    Control characters and outer spaces are removed. Raises ValueError, with the reason, if a value
+    could not be read back unchanged.
     """
     text = body.strip("\r\n")
     text = with_parameters(text, parameters, "\n") if parameters else text
@@ -143,10 +143,10 @@ def render_miniclaw(
     implementation: str,
     created_at: str,
 ) -> str:
-    """Return the text of a new SKILL.md by miniclaw's contract, with front matter above it.
+    """Return a new SKILL.md by miniclaw's contract, with front matter above it.
 
-    What the Markdown can't hold exactly, as a heading in the description, is escaped there; the
-    front matter counts. Raises ValueError as `render_document` does.
+    Text that the Markdown can't hold exactly, such as a heading in the description, is escaped
+    there; the front matter has the exact value. Raises ValueError as `render_document` does.
     """
     facts = {"version": FIRST_VERSION, "created": _moment(created_at)}
     result = (
@@ -163,7 +163,7 @@ def render_miniclaw(
 
 
 def prose_text(text: str) -> str:
-    """Return a description as it is read back: without control characters, edges trimmed."""
+    """Return a description as it will be read back: no control characters, no outer spaces."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return coerce.CONTROL.sub("", text).strip()
 

@@ -46,7 +46,7 @@ class Text(NamedTuple):
 
 
 def in_quotes(text: str, what: str = "the value") -> str:
-    """Say how to quote ``text`` so that it is read as it is."""
+    """Describe how to quote ``text`` so that YAML reads it unchanged."""
     if '"' not in text and "\\" not in text:
         return f"put {what} in double quotes"
     if "'" not in text:
@@ -55,7 +55,7 @@ def in_quotes(text: str, what: str = "the value") -> str:
 
 
 def closed(text: str, head: str, rest: Sequence[str]) -> Iterator[Text]:
-    """Yield a broken entry with the bracket closed that begins its list, where that is open."""
+    """Yield a broken entry with the missing closing bracket of its list added."""
     if _OPEN_LIST.fullmatch("\n".join((head, *rest))):
         message = "the list is not closed"
         yield Text(
@@ -106,7 +106,7 @@ def plain_text(head: str, rest: Sequence[str]) -> Text:
 
 
 def _block_text(first: str, mark: str, rest: Sequence[str]) -> Text:
-    """Return a text introduced by ``mark``, of which ``first`` stands on the same line."""
+    """Return a text introduced by ``mark``; ``first`` is on the same line."""
     rows = [first, *rest] if first else list(rest)
     value = "\n".join(row.strip() for row in rows).strip() if mark == "|" else fold(rows)
     if not first:
@@ -186,10 +186,10 @@ _FOREIGN: Final = re.compile(
 
 
 class Patch(NamedTuple):
-    """YAML for what was repaired: of ``rows`` lines from ``line``, ``keep`` characters stay.
+    """Valid YAML for a repaired place: in ``rows`` lines from ``line``, ``keep`` characters stay.
 
-    ``text`` stands behind those, in one line or more; it is read as the repair reads what it
-    replaces. ``code`` is that of the finding.
+    ``text`` follows them, on one or more lines, and reads back as the repaired value. ``code`` is
+    the finding's code.
     """
 
     code: str
@@ -249,10 +249,11 @@ def repair(front: str, line: int) -> Reading:
 
 
 def patches(front: str, line: int) -> list[Patch]:
-    """Return what makes ``front``, as `repair` reads it, valid YAML that says the same.
+    """Return the replacements that make ``front`` valid YAML with the values that `repair` reads.
 
-    Only values are replaced, each where it stands. Nothing is for what takes a person to decide: a
-    line that belongs to no key, a comment inside a value, a key that is none. Raises `Refused`.
+    Only values are replaced, each in its place. There is no replacement for problems that need a
+    person's decision: a line without a key, a comment inside a value, an invalid key. Raises
+    `Refused`.
     """
     lines = _lines(front)
     if _CONTROL.search(front) or _FOREIGN.search(front) or lines != _with_colons(lines):
@@ -283,7 +284,7 @@ def _lines(front: str) -> list[str]:
 
 
 def _with_colons(lines: list[str]) -> list[str]:
-    """Return ``lines`` with name and description completed to keys, where neither is one."""
+    """Return ``lines`` with name and description completed to keys, if neither is a key."""
     if any(_NAMING_KEY.match(row) for row in lines):
         return lines
     return [_KEY_WITHOUT_COLON.sub(r"\1: ", row) for row in lines]
@@ -413,7 +414,7 @@ class _Repair:
         return value
 
     def _replace_text(self, entry: _Entry, code: str, value: str) -> None:
-        """Note what is to stand in the place of a value, unless another reading is as likely."""
+        """Record the replacement of a value, unless another reading is as likely."""
         rows = "\n".join((entry.first, *entry.rest)).rstrip(" \t\n").split("\n")
         inside = " " * (entry.indent + 1)
         runs_on = any(row.strip() and not row.startswith((inside, "\t")) for row in rows[1:])

@@ -69,7 +69,7 @@ def spelling(name: str, folder: str) -> Iterator[tuple[str, str, str]]:
 def slug_of(name: str, otherwise: str = "") -> str:
     """Return the nearest name that the specification allows (NFKC first, accents dropped).
 
-    Of a name without any letter that is left it is that of ``otherwise``.
+    If no letter is left, return the nearest name to ``otherwise``.
     """
     for text in (name, otherwise):
         plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
@@ -89,7 +89,7 @@ FOLDERS: Final = ("scripts", "references", "assets")
 """The folders that the specification names for supporting files."""
 
 MAX_FINDINGS: Final = 10
-"""Findings of one code about one body; what lies beyond is counted in the last."""
+"""Findings of one code about one body; the last one counts the rest."""
 
 REFERENCE_CODES: Final[Mapping[str, Rule]] = {
     "reference-missing": Rule("warning", "the body points at a file that the skill does not have"),
@@ -97,11 +97,11 @@ REFERENCE_CODES: Final[Mapping[str, Rule]] = {
     "reference-deep": Rule("info", "the body points at a file more than one folder down"),
 }
 
-# `[text](target "title")`; the target may stand in angle brackets. Bounded, so that a long run of
-# brackets costs no more than its length.
+# `[text](target "title")`, with or without angle brackets around the target. Bounded, so that a
+# long run of brackets costs no more than its length.
 _LINK = re.compile(r"\]\([ \t]{0,3}(?:<([^<>\n]{1,300})>|([^\s()<>]{1,300}))(?=\)|[ \t]+[\"'(])")
 _TAIL = re.compile(r"[\w./-]{1,200}", re.ASCII)
-# What stands before a path that begins elsewhere: `src/scripts/`, `~/scripts/`, `$HOME/scripts/`.
+# Prefixes of paths outside the skill: `src/scripts/`, `~/scripts/`, `$HOME/scripts/`.
 _ELSEWHERE: Final = frozenset("_/.~}])>$%*#-")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[#/~\\]")
 _PLACEHOLDER = re.compile(r"[<>{}$*|\"]|\.\.\.|\u2026|^path/to/", re.IGNORECASE)
@@ -111,8 +111,8 @@ _SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}")
 def check_references(document: Document, files: Sequence[SkillFile]) -> Iterator[Diagnostic]:
     """Yield findings about relative links and paths in the body, each target once.
 
-    Fenced blocks are examples more often than references, so only what stands outside of them
-    counts; absolute paths, URLs and placeholders point elsewhere on purpose.
+    Fenced blocks are usually examples, so only text outside of them counts. Absolute paths, URLs
+    and placeholders point outside on purpose.
     """
     body = document.body
     found = [*_links(body), *_named_paths(body)]
@@ -252,7 +252,7 @@ RULES: Final[Mapping[str, Rule]] = {
         "warning", f"`description` is longer than {DESCRIPTION_LENGTH} characters"
     ),
     "license-not-text": Rule("warning", "`license` is a list or a mapping"),
-    "compatibility-empty": Rule("warning", "`compatibility` is there but empty"),
+    "compatibility-empty": Rule("warning", "`compatibility` has no value"),
     "compatibility-not-text": Rule("warning", "`compatibility` is a list or a mapping"),
     "compatibility-too-long": Rule(
         "warning", f"`compatibility` is longer than {COMPATIBILITY_LENGTH} characters"

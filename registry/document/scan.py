@@ -14,9 +14,8 @@ from registry.document import threats
 from registry.document.behaviours import BEHAVIOURS, FOREIGN
 from registry.document.behaviours.quoting import is_asked_for, is_comment, is_entry, is_indicator
 from registry.document.behaviours.table import Behaviour
-from registry.document.cpu_budget import LONGEST, CpuBudget
 from registry.document.findings import NEAR, SHOWN, Place, printable
-from registry.document.prefilter import Hits, Prefilter
+from registry.document.prefilter import LONGEST, CpuBudget, Hits, Prefilter
 from registry.document.unmask import unmask
 from registry.text import beyond_ascii
 
@@ -53,9 +52,9 @@ _UNSPACED = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\ua
 
 
 def find_hidden(text: str, beyond: str | None = None) -> Iterator[Place]:
-    """Yield the invisible characters of ``text`` that nothing legitimate explains.
+    """Yield the invisible characters of ``text`` that have no legitimate use there.
 
-    ``beyond`` is the text without ASCII (`text.beyond_ascii`), for who has it already. Codes:
+    ``beyond``: the text without ASCII (`text.beyond_ascii`), if the caller has it. Codes:
     ``hidden-text`` (tag characters and selectors, which can spell out instructions),
     ``bidi-control`` and ``zero-width-character``.
     """
@@ -107,8 +106,8 @@ MIN_ENTROPY: Final = 3.0
 MIN_LETTERS: Final = 20
 """Different characters of 64 in a run of base64; fewer make a pattern or a path."""
 
-# One pass over the bytes tells what is there to look for: control characters, and the long runs of
-# letters and digits without which there is neither a key nor base64.
+# One pass over the bytes finds control characters and long runs of letters and digits. Without such
+# a run there is neither a key nor base64.
 _CLASSES = bytes(
     b"A"[0] if letter else b"\x01"[0] if control else b" "[0]
     for letter, control in (
@@ -158,7 +157,7 @@ def find_encoded(text: str, data: bytes) -> Iterator[Place]:
         run = "".join(match[0].split())
         kinds = (str.isupper, str.islower, str.isdigit)
         if not all(any(map(kind, run)) for kind in kinds) or len(set(run)) < MIN_LETTERS:
-            continue  # one alphabet alone is a sequence or a number, few letters a pattern
+            continue  # one alphabet is a sequence or a number, few letters are a pattern
         try:
             decoded = base64.b64decode(run[: len(run) // 4 * 4].encode("ascii"), validate=True)
         except (ValueError, binascii.Error):
@@ -214,16 +213,16 @@ _DEFENDING: Final = tuple(word.encode() for word in threats.DEFENDING)
 _CONTROL: Final = re.compile(f"[{re.escape(threats.CONTROLS)}\x80-\x9f]")
 
 PIECE: Final = 1 << 18
-"""Characters that are looked through at once; what is found in them is in one piece each."""
+"""Characters that are checked at once; a match must be in one piece."""
 
 LEAD: Final = 2048
 """Characters before a piece that are read as its context."""
 
 
 class Kind(NamedTuple):
-    """What sort of text is looked through.
+    """The kind of a text.
 
-    ``prose`` is not a program, ``document`` a SKILL.md, ``defending`` about attacks and defence.
+    ``prose``: not a program. ``document``: a SKILL.md. ``defending``: about attacks and defence.
     """
 
     prose: bool = True
@@ -301,11 +300,11 @@ class _Quotes:
     def __init__(self, text: str, lower: bytes, hits: Hits[bytes], kind: Kind) -> None:
         self._lower = lower
         self._text = text
-        # What the front matter says of the skill introduces no example.
+        # The front matter doesn't introduce examples.
         self._body = max(0, lower.find(b"\n---", 3)) if lower.startswith(b"---") else 0
         self._kind = kind
-        # What a skill says that it is about excuses what such skills quote, never what they ask
-        # for: programs to install, secrets to send.
+        # The topic of a skill excuses its quotations, never its requests: programs to install,
+        # secrets to send.
         self._excused: frozenset[str] = frozenset()
         if kind.prose and kind.defending:
             self._excused = threats.TALK | threats.EXHIBITS

@@ -1,8 +1,8 @@
-"""What a person should look at before trusting a skill (CONVENTIONS.md, "Attacks", *Warn*).
+"""Findings that a person should look at before trusting a skill.
 
-Nothing here makes a skill unusable: a registry that cries wolf is switched off. One finding a code
-and file: the first place, and the lines of the others. What is quoted as an example of an attack is
-only noted.
+They make no skill invalid, because users switch off a registry with too many false alarms. Each
+code gives one finding a file: the first place, and the lines of the others. Quoted examples of
+attacks are only notes.
 """
 
 import re
@@ -43,7 +43,7 @@ CONTENT_CODES: Final = BEHAVIOUR_RULES.keys() | {
     "command-expansion",
     "unchecked-text",
 }
-"""What is found in the content of supporting files."""
+"""Codes of findings in supporting files."""
 
 _SNIFFED: Final = 8192
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -77,10 +77,10 @@ def kind_of(path: str, *, defending: bool) -> Kind:
 
 
 def check_file(path: str, data: bytes, *, defending: bool) -> Iterator[Diagnostic]:
-    """Yield what is suspicious in a supporting file, where it is text.
+    """Yield suspicious places in a supporting file, if it is text.
 
-    ``defending``: the skill is about attacks and defence (`is_about_defence`). But for the path
-    that they name, the findings depend on ``data`` and `kind_of` alone.
+    ``defending``: the skill is about attacks and defence (`is_about_defence`). Apart from their
+    path, the findings depend only on ``data`` and `kind_of`.
     """
     if not is_text(path, data):
         return
@@ -97,10 +97,10 @@ def is_text(path: str, data: bytes) -> bool:
 
 
 class Texts:
-    """The texts among a skill's files that `check_file` is to look through.
+    """The supporting files of a skill that `check_file` must check.
 
-    ``seen`` are the paths of all files that were offered, ``left_out`` those of texts for which
-    there was no room: of all together `MAX_SKILL_BYTES` are kept, of programs first.
+    ``seen``: the paths of all offered files. ``left_out``: the text files without room;
+    `MAX_SKILL_BYTES` of a skill are kept, programs first.
     """
 
     def __init__(self) -> None:
@@ -198,7 +198,7 @@ def _check_declared(document: Document) -> Iterator[Diagnostic]:
         if match := _CONTROL.search(shown):
             message = f"the {field} has the control character U+{ord(match[0]):04X}"
             yield _diagnostic("terminal-control", message, line)
-        if shown not in document.text:  # else it is found where it stands
+        if shown not in document.text:  # otherwise it is found in the text
             for hidden in find_hidden(shown):
                 yield _diagnostic(hidden.code, f"the {field} has {printable(hidden.what)}", line)
 

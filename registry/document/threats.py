@@ -33,9 +33,9 @@ SECRETS: Final = tuple(
         (b"PRIVATE KEY-----", "a private key", _PRIVATE_KEY),
     )
 )
-"""Credentials: what must occur in the bytes before the pattern is tried, the kind, the pattern."""
+"""Credentials: bytes that must occur before the pattern is tried, the kind, the pattern."""
 
-# What authors write in the place of a key: the word says so, or the characters were typed in order.
+# Placeholders for a key: a word, or characters typed in keyboard order.
 PLACEHOLDER = re.compile(
     r"x{4}|example|your|placeholder|replace|change|dummy|fake|test|sample|redacted|secret|token"
     r"|here|demo|1234|abcd|0{4}|\.\.\.|\*\*",
@@ -69,7 +69,7 @@ ALPHANUMERIC: Final = string.ascii_letters + string.digits
 CONTROLS: Final = "".join(map(chr, (*range(9), 11, 12, *range(14, 32), 127)))
 """ASCII's control characters without tab and line ends."""
 
-# Claude Code runs what stands between the backticks and puts its output in the place.
+# Claude Code runs the command between the backticks and inserts its output.
 EXPANSION: Final = re.compile(r"(?:^|(?<=[\s(>:*|-]))!`[^`\n]{2,400}`", re.MULTILINE)
 
 BASE64_RUN: Final = re.compile(r"[A-Za-z0-9+/]{60,}+(?:\r?\n[ \t]{0,8}[A-Za-z0-9+/]{4,}+)*+={0,2}")
@@ -99,7 +99,7 @@ COMMENT_ADDRESS: Final = re.compile(
 )
 
 SHELLS: Final = frozenset({"bash", "shell", "powershell", "terminal", "exec", "run_shell_command"})
-# What between the parentheses of `Bash(...)` leaves every command allowed.
+# Arguments of `Bash(...)` that allow every command.
 ANY_COMMAND: Final = re.compile(r"[*:\s]*|(?:sudo|env|eval|(?:ba|z|da)?sh)(?::|\s+)\*")
 
 DEFENDING: Final = frozenset(
@@ -108,23 +108,23 @@ DEFENDING: Final = frozenset(
 """Words of texts that quote attacks to teach or to stop them."""
 
 TALK: Final = frozenset({"instruction-override", "restrictions-lifted", "fake-turn"})
-"""What such texts quote anywhere."""
+"""Codes that such texts quote everywhere."""
 
 EXHIBITS: Final = frozenset({"destructive-command", "encoded-execution", "reverse-shell"})
-"""What skills about attacks and defence show in their texts besides."""
+"""Codes of further quotations in skills about attacks and defence."""
 
 MANIPULATES: Final = frozenset(
     "concealment claimed-approval instruction-override tool-shadowing restrictions-lifted"
     " fake-turn".split()
 )
-"""Codes of what a text does to the model, so that nobody notices or stops it."""
+"""Codes of attempts to manipulate the model, so that a user doesn't notice or stop it."""
 
 RISKY: Final = frozenset(
     "conversation-sent files-sent secret-asked remote-instructions agent-configuration open-door"
     " protection-off persistence remote-execution download-then-run required-program"
     " package-from-address package-look-alike redirected-endpoint".split()
 )
-"""Codes that are warnings alone, and `hidden-action` in a text that manipulates as well."""
+"""Codes that are warnings, but become `hidden-action` in a text that also manipulates."""
 
 WEAKER: Final = {
     "remote-execution": "untraceable-execution",
@@ -141,7 +141,7 @@ EXAMPLE: Final = re.compile(
     rb"|\bvulnerab|\bpayloads?\b"
 )
 FOREIGN_EXAMPLE: Final = re.compile("恶意|攻击|注入|可疑|危险|漏洞|威胁|вредонос|атак|攻撃|悪意")
-"""What introduces an example of an attack."""
+"""Words that introduce an example of an attack."""
 
 ABOUT_DEFENCE: Final = frozenset(
     b"security injection injections jailbreak jailbreaks malicious malware adversarial pentest"
@@ -151,7 +151,7 @@ ABOUT_DEFENCE: Final = frozenset(
     b" intrusion compromise compromised poisoned poisoning seguridad malicioso sicherheit".split()
 )
 ABOUT_DEFENCE_ELSEWHERE: Final = tuple("安全 漏洞 恶意 攻击 注入 渗透 威胁".split())
-"""What names and descriptions of skills about attacks and defence say."""
+"""Words in names and descriptions of skills about attacks and defence."""
 
 UNSEEN: Final = re.compile(
     rb"\[(?://|comment|_)\]:[ ]?#?|<\w{1,12}[^<>]{0,160}(?:display[ ]?:[ ]?none"

@@ -28,7 +28,7 @@ _NAMES: Final = (
 
 _NAMED: Final = re.compile(r"(?<![a-z0-9])(" + "|".join(map(re.escape, _NAMES)) + r")(?![a-z0-9])")
 _NOISE: Final = b"'\"`^\\"
-"""What a shell takes out of a word."""
+"""Characters that a shell removes from a word."""
 
 _IN_WORDS: Final = (string.ascii_letters + string.digits + "_-").encode()
 _CLASSES: Final = bytes(
@@ -143,9 +143,9 @@ def _disguised(lower: bytes) -> Iterator[tuple[int, int, str, str]]:
 
 
 def _as_latin(text: str, beyond: str) -> str:
-    """Return a text as long with Latin letters for those that stand in for them.
+    """Return the text with Latin letters for look-alike letters; its length stays.
 
-    That is what full-width letters and those of formulas do anywhere, the others in a word that has
+    Full-width letters and those of formulas are always replaced, other letters only in a word with
     a Latin letter beside them.
     """
     alike, letter = _alike()

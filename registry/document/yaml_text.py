@@ -11,8 +11,8 @@ from registry.document import coerce
 from registry.document.findings import finding, printable
 from registry.model import Diagnostic, JsonValue
 
-# What YAML 1.1 and 1.2 read as something else than text, of all that begins with a letter. Other
-# numbers, dates and special characters begin with something else, and are always quoted.
+# Words that YAML 1.1 and 1.2 read as another type than text. Other numbers, dates and special
+# characters don't begin with a letter, and are always quoted.
 _WORDS: Final = frozenset("y n yes no on off true false null none nan inf".split())
 
 _VISIBLE_FORMAT: Final = "\u200c\u200d\u3000"
@@ -22,10 +22,10 @@ _FLOW: Final = re.compile(r"[,\[\]{}?:]")
 
 
 def scalar(text: str, *, like: str = "", flow: bool = False) -> str:
-    """Return ``text`` as a YAML scalar on one line, quoted where it has to be.
+    """Return ``text`` as a YAML scalar on one line, quoted if necessary.
 
-    ``like`` is the quotation mark of the value it replaces, kept where it can be. Inside brackets
-    (``flow``) less can be written without quotes.
+    ``like`` is the quotation mark of the replaced value, which is kept if possible. Inside brackets
+    (``flow``) fewer texts can be unquoted.
     """
     if not all(map(_is_visible, text)):
         return quoted(text)
@@ -68,7 +68,7 @@ def text_value(text: str, indent: str = "  ", newline: str = "\n", like: str = "
 
 
 def tag_words(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return ``tags`` as they are stored: casefolded, unique, those with commas split."""
+    """Return ``tags`` as stored: casefolded, unique, split at commas."""
     words: tuple[str, ...] = tuple(tags)
     while (read := coerce.unique(word for tag in words for word in coerce.tags(tag))) != words:
         words = read  # `#"a` is read as `"a`, and that as `a`
@@ -118,7 +118,7 @@ class Refused(Exception):
 
 @dataclass(slots=True)
 class Reading:
-    """What a text says: ``values``, the line of each top-level key, and what was noticed."""
+    """The parsed ``values``, the line of each top-level key, and the findings."""
 
     values: dict[str, JsonValue] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)

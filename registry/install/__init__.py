@@ -1,4 +1,4 @@
 """Skills in folders and agents: pull, its lock, updates, import and export.
 
-Internal, as `registry` says: what is here may change with any version.
+Internal, as `registry` describes: any version may change this package.
 """

@@ -30,14 +30,13 @@ _GLOBAL_VERSION: Final = 3
 _MAX_BYTES: Final = 16 << 20
 
 _SHARING: Final = "codex"
-"""The agent that is taken to have what lies in the shared folder for all projects, where none that
-looks there is installed."""
+"""The agent recorded for the global shared folder if no installed agent reads that folder."""
 
 
 def adopt(core: Core, target: Target, how: InstallOptions = PLAIN) -> list[InstallResult]:
-    """List in our lock what that program's lock lists and the disk has; no folder is changed.
+    """Add the other program's locked skills that are on disk to our lock; no folder is changed.
 
-    Raises `LockMissing` where it has none that can be read, and as `pull.pull`.
+    Raises `LockMissing` if that program has no readable lock, and as `pull.pull`.
     """
     theirs = _client_lock(core, target)
     if theirs is None:
@@ -134,7 +133,7 @@ def _agents_with(target: Target, folder: str) -> dict[str, str]:
         try:
             path = target.path_of(label)
         except PullRefused:
-            continue  # a variable says where it is, and is not set
+            continue  # the folder depends on a variable that is not set
         if os.path.lexists(os.path.join(path, folder)):
             found[label] = one.id
     if target.shared in found:
@@ -143,7 +142,7 @@ def _agents_with(target: Target, folder: str) -> dict[str, str]:
 
 
 def _sharing(target: Target) -> str:
-    """Return an agent that has what lies in the shared folder; in a project it is all of them."""
+    """Return an agent that reads the shared folder; in a project, all agents read it."""
     if not target.is_global:
         return "universal"
     installed = [one.id for one in installed_agents(target.path) if one.is_universal]
@@ -151,7 +150,7 @@ def _sharing(target: Target) -> str:
 
 
 def _owned(core: Core, entry: Locked) -> Locked:
-    """Say from which skill of the registry an entry is, where that has it."""
+    """Set the skill of the registry that an entry comes from, if the registry has it."""
     skill = owner(core, entry)
     if skill is None and entry.origin is None:
         known = same_files(core.reader, entry.name, entry.tree_hash)
@@ -162,7 +161,7 @@ def _owned(core: Core, entry: Locked) -> Locked:
 
 
 def _origin(name: str, facts: Mapping[str, Any]) -> dict[str, str | None] | None:
-    """Return where that program has a skill from; None: from this machine, or nobody can tell."""
+    """Return the address of a skill in that program's lock; None: local, or not recorded."""
     kind, path = facts.get("sourceType"), facts.get("skillPath")
     text = facts.get("source") if kind == "github" else facts.get("sourceUrl")
     if not isinstance(text, str) or kind not in {"github", "gitlab", "git", "well-known"}:

@@ -45,12 +45,12 @@ class Entry:
 
 
 def content_of(core: Core, skill: Skill, *, quarantined: bool = False) -> list[Entry]:
-    """Return the files of a skill as it is now, by path; a change meanwhile is never half in them.
+    """Return a skill's current files by path; they never mix the states before and after a change.
 
-    ``quarantined``: also of a skill that is quarantined, to be looked at.
-    Raises `SkillInvalid` for what can't be used, `SkillInaccessible` where the bytes of a file are
-    to be had neither from the database nor from the disk, `ContentDamaged`, `FileTooLarge`,
-    `FileChanging`, `PathRefused`, and as `SkillRegistry.get`.
+    ``quarantined``: also return the files of a quarantined skill, to be shown. Raises
+    `SkillInvalid` if the skill can't be used, `SkillInaccessible` if neither the database nor the
+    disk has the bytes of a file, `ContentDamaged`, `FileTooLarge`, `FileChanging`, `PathRefused`,
+    and as `SkillRegistry.get`.
     """
     problem: RegistryError = FileChanging(path=skill.path)
     for _ in range(ATTEMPTS):
@@ -86,9 +86,9 @@ def same_files(entries: Sequence[Entry], place: Place) -> bool:
 
 
 def local_files(place: Place) -> dict[str, tuple[str, bool]]:
-    """Return hash and permission to execute of what lies in a folder, by path.
+    """Return hash and executable bit of each file in a folder, by path.
 
-    Anything but a regular file has an empty hash. Raises OSError.
+    An entry that is not a regular file has an empty hash. Raises OSError.
     """
     found: dict[str, tuple[str, bool]] = {}
     with place.folder.folder(place.name) as folder:
@@ -104,6 +104,16 @@ def local_files(place: Place) -> dict[str, tuple[str, bool]]:
             else:
                 found[entry.name] = "", False
     return found
+
+
+def tree_hash_at(place: Place) -> str | None:
+    """Return the tree hash of a folder of regular files; None: it is something else."""
+    if not S_ISDIR(place.folder.lstat(place.name).st_mode):
+        return None
+    files = local_files(place)
+    if not all(hashed for hashed, _ in files.values()):
+        return None
+    return tree_digest([(path, runs, hashed) for path, (hashed, runs) in files.items()])
 
 
 def local_content(core: Core, place: Place) -> list[Entry]:
@@ -130,11 +140,11 @@ def _check_whole(core: Core, current: CurrentSkill) -> None:
 def content_as_locked(
     core: Core, name: str, tree: str, *, foreign: bool = True
 ) -> list[Entry] | None:
-    """Return the files that have this tree hash: of a skill of the name, else of any revision.
+    """Return the files with this tree hash, from a skill of that name or else any revision.
 
-    A quarantined skill is passed over. A revision may hold files that were quarantined once:
-    without ``foreign``, revisions that were read from a remote source are passed over, too. None:
-    the database has no such files, or not all their bytes.
+    Quarantined skills are skipped. A revision may contain files that were quarantined once: without
+    ``foreign``, revisions from a remote source are also skipped. Returns None if the database has
+    no such files, or not all their bytes.
     """
     for stored in skills.same_files(core.reader, name, tree):
         with suppress(RegistryError):
@@ -207,7 +217,7 @@ def _home(core: Core, stored: StoredSkill) -> AbstractContextManager[Folder | No
 def _bytes(
     core: Core, stored: StoredSkill, file: SkillFile, home: Folder | None, most: int
 ) -> bytes:
-    """Return a file's bytes from the database, else from the disk, where they have its hash."""
+    """Return a file's bytes from the database, or else from the disk if the hash matches."""
     path = f"{stored.path}/{file.path}"
     if file.hash is None:
         raise SkillInaccessible(path=path, reason="it could not be read when it was synced, either")
@@ -232,7 +242,7 @@ def _bytes(
 
 MAX_NAMED: Final = 5
 MAX_DIFF_BYTES: Final = 1 << 18
-"""Of a text whose lines are counted; of a longer one it is said that it differs."""
+"""Maximum size of a file whose changed lines are counted, in bytes; larger files only "differ"."""
 
 
 def edit_summary(core: Core, place: Place, pulled: Locked) -> str:

@@ -44,9 +44,9 @@ class Exported(Value):
 
 @dataclass(frozen=True, slots=True)
 class Export(Value):
-    """What was written to ``path`` (the index), and what was left out: (ref, why).
+    """The written index (``path``) and skills, and the skipped skills as (ref, reason).
 
-    ``failed`` are the refs of those left out that can't be had, whole, at the moment.
+    ``failed`` lists the refs of skipped skills whose files can't be read completely at the moment.
     """
 
     KEYS: ClassVar = ("path", "skills", "left_out")
@@ -58,11 +58,11 @@ class Export(Value):
 
 
 def export(core: Core, skills: Sequence[Skill], to: str) -> Export:
-    """Write the index and the artifacts of these skills below ``to``, replacing what is there.
+    """Write the index and the artifacts of these skills below ``to``, replacing existing files.
 
-    A skill whose name the specification does not allow, or that another one has, or that can't be
-    read, is left out; what the index that was there before listed beyond these skills is removed.
-    Raises `ExportRefused` where the folder can't be written.
+    A skill is skipped if the specification does not allow its name, another skill has the same
+    name, or it can't be read. Files of the previous index that are no longer listed are removed.
+    Raises `ExportRefused` if the folder can't be written.
     """
     to = os.path.abspath(os.path.expanduser(to))
     path = os.path.join(to, FOLDER)
@@ -135,13 +135,13 @@ def _publish(home: Folder, skill: Skill, entries: Sequence[Entry]) -> Exported:
     above, _, name = path.rpartition("/")
     with make_folders(home, above) as holder:
         replace_file(Place(holder, name), data)
-    # The artifact keeps all of it; of an entry with more, readers take nothing.
+    # The artifact keeps the whole description; readers reject an entry with a longer one.
     description = shorten(skill.description, DESCRIPTION, whole_words=True)
     return Exported(skill.name, kind, description, f"/{FOLDER}/{path}", digest(data))
 
 
 def _listed(home: Folder) -> set[str]:
-    """Return what the index lists that is there."""
+    """Return the files that the existing index lists."""
     try:
         with os.fdopen(home.open_file(INDEX), "rb") as file:
             skills = json.load(file)["skills"]
@@ -159,5 +159,5 @@ def _remove(home: Folder, url: str) -> None:
             holder, last = home.parent(path)
             with holder:
                 os.unlink(last, dir_fd=holder.fd)
-        with suppress(OSError):  # only where nothing else is in it
+        with suppress(OSError):  # only if the folder is empty
             os.rmdir(name, dir_fd=home.fd)

@@ -1,9 +1,9 @@
-"""What is written down of pulls: signed, for `undo`; and while one runs, for the next sync.
+"""Records of pulls: a signed one for `undo`, and a note for the next sync while a pull runs.
 
-A pull is one of the last changes that the `changes` table holds, whatever number of skills came: in
-``folder`` the folder of the lock, in ``before`` and ``after`` what the lock said of each. While it
-runs there is one small file (0600, in a folder of 0700 in this user's data folder), named after the
-folder of the lock. A pull writes it before it changes anything, and removes it at its end.
+A pull is one row of the `changes` table, however many skills it installs: ``folder`` is the folder
+of the lock, ``before`` and ``after`` are the lock's entries of each skill. While a pull runs, there
+is a small note file, named after the folder of the lock (0600, in a folder of 0700 in this user's
+data folder). The pull writes the note before its first change and removes it at its end.
 """
 
 import hashlib
@@ -45,17 +45,17 @@ MAX_NAMED: Final = 10
 
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 _FROM_FILES: Final = frozenset({"files", "digest"})
-"""What an entry says that is known again once its files are."""
+"""Fields of an entry that follow from its files."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstallRecord:
-    """What a pull did to the skill in one folder.
+    """The change that a pull made to the skill in one folder.
 
-    ``before``: the lock's entry without what only its files tell, None for none; ``state`` and
-    ``left``: the `state_of` its entries before and after. ``edits``: what was edited, or made by no
-    pull, and is kept (`keep_edit`): its digest, by the label of the folder it lay in. ``is_kept``:
-    nothing else was there.
+    ``before``: the lock's entry without the fields that follow from the files, or None; ``state``
+    and ``left``: the `state_of` its entries before and after. ``edits``: the kept edits and folders
+    that no pull made (`keep_edit`), as digests by the label of their folder. ``is_kept``: no other
+    files were replaced.
     """
 
     name: str
@@ -79,7 +79,7 @@ class InstallRecord:
 
     @property
     def is_changed(self) -> bool:
-        """Whether what lies there is another; else at most the lock says something else of it."""
+        """True if the pull changed files of the skill, not only the lock's entry."""
         return self.state != self.left or bool(self.edits) or not self.is_kept
 
 
@@ -112,7 +112,7 @@ def remember(core: Core, target: Target, made: Mapping[str, InstallRecord]) -> N
         made_at=utc_now(),
         signature="",
     )
-    # Most pulls change nothing: what writes is loaded for the others.
+    # Most pulls change nothing: import the code that writes only for the others.
     from registry.changes.signer import signed
     from registry.db.write.history import add_change, drop_old_changes
 
@@ -201,7 +201,7 @@ def note_begun(target: Target) -> None:
 
 
 def note_ended(target: Target) -> None:
-    """Forget the note of a target: nothing unfinished is there."""
+    """Remove the note of a target: no unfinished pull is left there."""
     with suppress(OSError, ValueError), _own(FOLDER) as folder:
         os.unlink(_note_place(folder, target).name, dir_fd=folder.fd)
 
@@ -234,7 +234,7 @@ def _data(target: Target) -> bytes:
 
 @contextmanager
 def _own(name: str, *, make: bool = False) -> Iterator[Folder]:
-    """Open a folder of this user's alone in their data folder."""
+    """Open a folder in the user's data folder that belongs to this user only."""
     with (
         open_named(str(data_folder())) as home,
         open_own_folder(Place(home, name), make=make) as folder,

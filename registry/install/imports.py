@@ -60,11 +60,11 @@ def import_archive(
     name: str | None = None,
     trust: bool = False,
 ) -> SkillDetail:
-    """Create the skill that an archive (.skill, .zip, .tar.gz) holds, and return it.
+    """Create the skill in an archive (.skill, .zip, .tar.gz), and return it.
 
-    ``name``: the folder's, by default the skill's own. ``trust``: one with security errors, too.
-    Raises `ArchiveRefused` with the reason, `SkillInvalid`, `InvalidName`, `SkillHeld`, and what
-    `SkillRegistry.create` raises.
+    ``name``: the folder's name, by default the skill's own. ``trust``: also accept a skill with
+    security errors. Raises `ArchiveRefused` with the reason, `SkillInvalid`, `InvalidName`,
+    `SkillHeld`, and as `SkillRegistry.create`.
     """
     from registry.document.parse import parse_document
 
@@ -85,9 +85,9 @@ def import_archive(
 
 
 def read_archive(path: str, limits: Limits) -> Unpacked:
-    """Return the files of the one skill in an archive, by their paths in its folder.
+    """Return the files of the single skill in an archive, by their paths in its folder.
 
-    The skill file lies at the archive's root, or in the one folder there. Raises `ArchiveRefused`.
+    The SKILL.md is at the archive's root, or in its only folder. Raises `ArchiveRefused`.
     """
     try:
         data = read_file(os.path.realpath(os.path.expanduser(path)), MAX_PACKED).data
@@ -122,7 +122,7 @@ def _unpack(data: bytes, limits: Limits) -> Unpacked:
 
 
 def _unwrapped(path: str, unpacked: Unpacked, limits: Limits) -> Unpacked:
-    """Return the files without the one folder around them, if there is one."""
+    """Return the files without the single folder around them, if there is such a folder."""
     files, executable = unpacked
     if top := wrapping(files):
         files = {name.removeprefix(top): data for name, data in files.items()}
@@ -149,12 +149,13 @@ def import_skills(
     name: str | None = None,
     trust: bool = False,
 ) -> list[SkillDetail]:
-    """Create the skills that an archive, a repository, a site or a hub holds, and return them.
+    """Create the skills of an archive, a repository, a site or a hub, and return them.
 
-    ``skills``: those of these names; else ``every`` one, or the only one. ``name``: the folder's,
-    of a single skill. ``trust``: those with security errors, too. Nothing is created where one of
-    them can't be. Raises `SkillHeld` for one with security errors, `SeveralSkills`,
-    `ArchiveRefused`, `AddressInvalid`, `RemoteProblem`, and what `SkillRegistry.create` raises.
+    ``skills``: the names to create; otherwise ``every`` skill, or the only one. ``name``: the
+    folder's name, for a single skill. ``trust``: also accept skills with security errors. Nothing
+    is created unless all can be. Raises `SkillHeld` for a skill with security errors,
+    `SeveralSkills`, `ArchiveRefused`, `AddressInvalid`, `RemoteProblem`, and as
+    `SkillRegistry.create`.
     """
     address = address_of(core, list_sources(core.reader, counted=False), target)
     _check_there(target, address)
@@ -249,7 +250,7 @@ def _parsed(data: bytes, folder: str) -> Document:
 
 @dataclass(frozen=True, slots=True)
 class _Brought:
-    """A skill as it is to be created."""
+    """A skill that will be created."""
 
     folder: str
     name: str
@@ -258,6 +259,7 @@ class _Brought:
 
 
 def _remote_of(address: Address, skills: Sequence[str]) -> Remote:
+    check_exists(address)
     kind = kind_of(address)
     only = tuple(skills) or address.only
     return Remote(kind, address.url, address.ref, address.part, only)

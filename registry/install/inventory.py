@@ -1,4 +1,4 @@
-"""What an agent sees: the skills on disk where it looks, and what the lock and registry know."""
+"""List the skills that an agent sees on disk, with their state in the lock and the registry."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from registry.disk.paths import ROOT, is_below
 from registry.document.parse import parse_document
 from registry.errors import RegistryError
 from registry.install.plan import InstallPlan
-from registry.install.provenance import owner
+from registry.install.provenance import Provenance, owner
 from registry.install.pull import as_pull_refused
 from registry.install.targets import Target
 from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Value, record
@@ -32,10 +32,10 @@ Known: TypeAlias = Literal["pulled", "behind", "edited", "missing", "gone", "reg
 class Seen(Value):
     """A skill that an agent sees, at ``place``; its JSON has the keys of a skill and three more.
 
-    ``pulled``: as the lock and the registry say; ``behind``, ``edited``, ``gone``: as
-    `InstallResult` says; ``missing``: the lock lists it, and it is not there; ``registered``: no
-    pull made it, and it is a skill of a source; ``unknown``: neither. What the registry does not
-    know is null.
+    ``pulled``: the lock and the registry agree with the disk; ``behind``, ``edited``, ``gone``: as
+    `InstallResult` defines them; ``missing``: the lock lists the skill, but it is not on disk;
+    ``registered``: a skill of a source, not installed by a pull; ``unknown``: neither. Fields that
+    the registry does not know are null.
     """
 
     KEYS: ClassVar = (*Skill.KEYS, "state", "where", "place")
@@ -105,6 +105,8 @@ def _read_by(one: Explanation, agent: Agent, seen: Sequence[Seen]) -> Iterator[D
     ]
     if not here:
         fix = f"run: skill-registry pull {one.ref} --agent {agent.id}" if one.ref else None
+        if one.skill is not None and any(each.name == one.skill.name for each in seen):
+            fix = None  # the pull would go into the folder of the other skill of that name
         yield Diagnostic("agent", "info", f"{agent.name} does not read it", fix=fix)
         return
     for each in here:
@@ -114,22 +116,27 @@ def _read_by(one: Explanation, agent: Agent, seen: Sequence[Seen]) -> Iterator[D
     if others := [each for each in seen if each.name in names and each not in here]:
         places = ", ".join(each.place for each in others)
         message = f"{agent.name} also reads a skill of the same name from {places}"
-        loaded = [each for each in (*here, *others) if each.where == _WINS.get(agent.id)]
-        if len({each in here for each in loaded}) == 1:
-            first = loaded[0]
-            ref = one.ref if first in here else first.skill and first.skill.ref
-            message += f"; it loads {ref or first.name} from {first.place}"
+        first = loaded_of(agent, [*here, *others])
+        if first is not None:
+            message += f"; it loads the one in {first.place}"
         yield Diagnostic("agent", "warning", message)
 
 
+def loaded_of(agent: Agent, namesakes: Sequence[Seen]) -> Seen | None:
+    """Return the skill of several with the same name that an agent loads; None: unknown."""
+    found = [one for one in namesakes if one.where == _WINS.get(agent.id)]
+    return found[0] if len({real_path(one.place) for one in found}) == 1 else None
+
+
 _WINS: Final[dict[str, Where]] = {"claude-code": "global", "gemini-cli": "project"}
-"""Which of two skills of one name an agent loads, by its documentation."""
+"""The scope that wins if a skill is installed in both, by the agent's documentation."""
 
 _PULLED: Final[dict[str, Known]] = {
     "unchanged": "pulled",
     "behind": "behind",
     "edited": "edited",
     "missing": "missing",
+    "failed": "pulled",  # its source is no longer trusted
 }
 
 
@@ -181,6 +188,9 @@ class _Look:
     def _locked(self, standing: InstallPlan, name: str, place: str) -> Seen:
         entry = standing.locked[name]
         skill = owner(self._core, entry)
+        if skill is None and Provenance(self._core).is_strange(entry):
+            state = _PULLED[standing.check(name, None).state]
+            return Seen(state, self._where, place, entry.name, _read(place)[1], None)
         if skill is None:
             return Seen("gone", self._where, place, entry.name, _read(place)[1], None)
         state = _PULLED[standing.check(name, skill).state]
@@ -227,4 +237,4 @@ def _read(place: str) -> tuple[str, str | None]:
 
 
 MAX_BYTES: Final = 1 << 20
-"""Of a skill file whose description is shown."""
+"""Maximum size of a SKILL.md whose description is shown, in bytes."""

@@ -1,7 +1,7 @@
-"""The lock file of what was pulled: what each skill was, from where, and which agents have it.
+"""The lock file of pulled skills: their versions, where each came from, and their agents.
 
-It is committed, copied and merged by strangers: nothing in it is believed before it was checked.
-The same pulls write the same bytes on every machine, so it holds no times and no absolute paths.
+The file is committed, copied and merged by strangers, so every field is checked before use. The
+same pulls write the same bytes on every machine, so it has no times and no absolute paths.
 """
 
 import json
@@ -36,10 +36,10 @@ ORIGIN: Final = ("commit", "path", "ref", "url")
 class Locked:
     """One pulled skill: its origin, its hashes, and the hash of each of its files by path.
 
-    ``digest`` is that of the folder that was written (`disk.atomic.digest_of`). ``source`` and
-    ``folder`` say where the registry had it; ``origin`` says where that came from, with the keys
-    `ORIGIN`, or is None. ``agents`` are the ids of those that were given it, by a ``mode``; none:
-    it lies in the folder of the lock file.
+    ``digest`` is the digest of the written folder (`disk.atomic.digest_of`). ``source`` and
+    ``folder`` name its place in the registry; ``origin`` is the address that it came from, with the
+    keys `ORIGIN`, or None. ``agents`` are the ids of the agents that have it, by a ``mode``; if
+    empty, it is in the folder of the lock file.
     """
 
     name: str
@@ -77,9 +77,9 @@ def read_lock(to: str) -> dict[str, Locked]:
 
 
 def pulled_at(to: str) -> str | None:
-    """Return when skills were pulled last, as UTC text; None: none is there, as far as is known.
+    """Return when skills were pulled last, as UTC text; None: no pulled skill is known.
 
-    That is the time of the lock, and a hint: who checks it out has it from then.
+    This is the modification time of the lock, and only a hint: a checkout changes it.
     """
     with suppress(OSError, LockFileInvalid):
         if read_lock(to):

@@ -1,6 +1,6 @@
-"""What was installed below the folder of a lock, how it is now, and what a pull would do to it.
+"""Compare installed skills below a lock's folder with the lock, and plan the changes of a pull.
 
-Nothing is written here; `transaction` carries it out.
+Nothing is written here; `transaction` carries the plan out.
 """
 
 import errno
@@ -19,7 +19,14 @@ from registry.disk.beneath import Folder
 from registry.disk.links import real_path
 from registry.errors import DatabaseProblem, PullRefused, RegistryError
 from registry.install import lockfile, staging
-from registry.install.content import Entry, content_of, diff_summary, edit_summary, same_files
+from registry.install.content import (
+    Entry,
+    content_of,
+    diff_summary,
+    edit_summary,
+    same_files,
+    tree_hash_at,
+)
 from registry.install.lockfile import Locked, Mode
 from registry.install.provenance import is_taken, locked, overlap_reason
 from registry.install.staging import GroupSwap, TargetChange, staging_dirs
@@ -42,18 +49,20 @@ def made(entry: Locked, one: InstallPath) -> set[str]:
 
 
 _UNWRITABLE_NAME: Final = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
-"""What a file system answers that can't hold a file of this name; others it can."""
+"""Errors of a file system that can't store this file name, but can store others."""
 
 _NOT_SO: Final = "the registry does not have it so"
 
-EQUAL: Final = "its files are equal, but it was not installed by pull; --adopt takes it over"
-"""Why a folder that no pull made is left alone though nothing in it differs."""
+EQUAL: Final = "its files are equal, but it was not installed by pull"
+"""Reason for a folder that no pull made: its files are equal, so it is left unchanged."""
+
+FOREIGN: Final = "it was not installed by pull"
 
 ADOPTED: Final = "its files are equal, and it counts as installed by pull now"
-"""What became of such a folder that was taken over; nothing in it is changed."""
+"""Reason for such a folder with ``--adopt``: it is now in the lock; its files are unchanged."""
 
 BEHIND_TOO: Final = "it is behind, too"
-"""How the reason ends of a skill that was edited and for which there is an update."""
+"""Appended to the reason if an edited skill also has an update."""
 
 QUARANTINED: Final = "it has security errors and is quarantined now"
 UPDATE_QUARANTINED: Final = "the update has security errors and is quarantined"
@@ -71,10 +80,10 @@ class Edited(Exception):
 
 
 class InstallPlan:
-    """What is in place below the folder of a lock, and what a pull would do to it.
+    """The installed skills below the folder of a lock, and the planned changes of a pull.
 
-    ``anchor`` is that folder, open; None: there is none yet. ``force``: also over what somebody
-    else made; ``theirs``: over edits of what was pulled.
+    ``anchor`` is that folder, open; None: it does not exist yet. ``force``: also replace folders
+    that no pull made; ``theirs``: also replace edits of pulled skills.
     """
 
     def __init__(
@@ -137,7 +146,7 @@ class InstallPlan:
         return self._stack.enter_context(self._target.open(label, anchor, make=False))
 
     def _holds_files(self, known: Locked, folder: str, one: InstallPath) -> bool:
-        """Tell whether a pull put a skill's files into a place, and no link: a folder is there."""
+        """Return True if a place has a folder with files that a pull wrote, not a link."""
         were_files = {laid.label for laid in self._known_paths(known, folder) if not laid.is_link}
         mode = self.folder_at(one.label).lstat(folder).st_mode
         return one.label in were_files and S_ISDIR(mode)
@@ -150,9 +159,9 @@ class InstallPlan:
         mode: Mode | None = None,
         entries: Sequence[Entry] | None = None,
     ) -> InstallResult:
-        """Put a skill into its folder, for these agents and those that have it; or say why not.
+        """Install a skill for these agents and those that have it, or return why it can't be.
 
-        ``entries``: its files, by default as they are now. Raises `DatabaseProblem`, OSError.
+        ``entries``: its files, by default the current ones. Raises `DatabaseProblem`, OSError.
         """
         known = self.locked.get(folder)
         path = os.path.join(self._target.path, folder)
@@ -193,9 +202,9 @@ class InstallPlan:
         entries: Sequence[Entry] | None,
         reason: str | None = None,
     ) -> InstallResult:
-        """Put the very files into a folder that the lock says; raises as `pull`.
+        """Restore the exact files of a lock entry into its folder; raises as `pull`.
 
-        None: they are not to be had, for this ``reason``.
+        ``entries`` None: the files are not available, for this ``reason``.
         """
         laid = self._known_paths(entry, folder)
         if entries is None:
@@ -206,10 +215,23 @@ class InstallPlan:
             return InstallResult(entry.ref, edited.path, "edited", edited.reason)
         return InstallResult(entry.ref, laid[0].path_of(folder), state, lost)
 
-    def check(self, folder: str, skill: Skill | None) -> InstallResult:
-        """Compare a skill of the registry with what is there; nothing is read of its files.
+    def is_as_locked(self, folder: str) -> bool:
+        """Tell whether a skill's files, hashed now, are in all places as the lock says."""
+        entry = self.locked[folder]
+        for one in self._known_paths(entry, folder):
+            found = self.found(one, folder)
+            if found is None or (one.link and found == digest_of_link(one.link)):
+                if found is None:
+                    return False
+                continue
+            if tree_hash_at(Place(self.folder_at(one.label), folder)) != entry.tree_hash:
+                return False
+        return True
 
-        None: it is unknown what the registry has, and is compared with the lock alone.
+    def check(self, folder: str, skill: Skill | None) -> InstallResult:
+        """Compare a skill of the registry with the installed one, by their recorded hashes.
+
+        None: the registry's version is unknown, so only the lock is compared.
         """
         entry = self.locked.get(folder)
         laid = self._known_paths(entry, folder)
@@ -232,6 +254,8 @@ class InstallPlan:
             return InstallResult(ref, path, "failed", QUARANTINED)
         if told and is_behind:
             told.append(BEHIND_TOO)
+        if entry is None and "edited" in states:
+            told.append(FOREIGN)
         state: State = "edited" if "edited" in states else "missing" if states else "unchanged"
         return InstallResult(ref, path, state, "; ".join(told) or None)
 
@@ -241,7 +265,7 @@ class InstallPlan:
         return quarantined(self._core.reader)
 
     def remove(self, folder: str) -> InstallResult:
-        """Remove what was pulled into a folder, links included; what was edited there stays."""
+        """Remove the folders and links of a pulled skill; edited folders stay."""
         entry = self.locked[folder]
         laid = self._known_paths(entry, folder)
         path = laid[0].path_of(folder)
@@ -272,7 +296,7 @@ class InstallPlan:
             return
         for name in staging_dirs(anchor):
             group = None
-            # What was begun in a folder that is not there, or not to be opened, is not made.
+            # If a folder is missing or can't be opened, its unfinished change is not finished.
             with suppress(OSError, PullRefused):
                 known = self._target.known_labels()
                 group = GroupSwap.found(anchor, name, known, self.folder_at)
@@ -293,9 +317,9 @@ class InstallPlan:
         *,
         is_edit: bool = False,
     ) -> bool:
-        """Change the places of a skill, all or none; False: somebody was there meanwhile.
+        """Change all places of a skill, or none; False: another process was faster.
 
-        ``is_edit``: what is put there is not what the entry says.
+        ``is_edit``: the new files differ from the lock's entry.
         """
         del parts, entries, is_edit
         self.note(folder, entry)
@@ -313,10 +337,12 @@ class InstallPlan:
 
     def put_edit(self, folder: str, label: str, entries: Sequence[Entry]) -> None:
         """Put back an edit that a pull replaced; the lock says what it says."""
-        base = digest_of(Place(self.folder_at(label), folder))
+        path = os.path.join(self._target.path_of(label), folder)
+        is_there = os.path.lexists(path)
+        base = digest_of(Place(self.folder_at(label), folder)) if is_there else None
         part = TargetChange(label, base, "")
         if not self._carry_out(folder, [part], entries, self.locked.get(folder), is_edit=True):
-            raise Edited(os.path.join(self._target.path_of(label), folder))
+            raise Edited(path)
 
     def note(self, folder: str, entry: Locked | None) -> None:
         """Let the lock list this for a folder; None: nothing."""
@@ -336,9 +362,9 @@ class InstallPlan:
         return reason and f"{os.path.join(self._target.path, lockfile.NAME)}: {reason}"
 
     def _mode(self, known: Locked | None, ids: Sequence[str]) -> Mode:
-        """Return how a skill is put where nobody said: as it is, but never into a second copy.
+        """Return the default mode: the installed one, but never a second copy.
 
-        One that lies in the shared folder alone is what links of further agents lead to.
+        If the skill is only in the shared folder, further agents get links to it.
         """
         if known is None or self._target.labels(known.agents) == [self._target.shared]:
             return self._target.usual_mode(ids)
@@ -409,7 +435,7 @@ class InstallPlan:
         entry: Locked,
         entries: Sequence[Entry],
     ) -> bool:
-        """Tell whether the files of a skill are in a place as they are to be."""
+        """Return True if a place already has the wanted files of a skill."""
         known = self.locked.get(folder)
         if found is None:
             return False
@@ -420,7 +446,7 @@ class InstallPlan:
     def _left_behind(
         self, known: Locked, folder: str, laid: Sequence[InstallPath]
     ) -> list[TargetChange]:
-        """Return what is to be removed, since it is put elsewhere now."""
+        """Return the removals of old places that the new plan no longer uses."""
         paths = {one.path for one in laid}
         found = []
         for one in self._known_paths(known, folder):

@@ -44,10 +44,10 @@ def agents_folder(name: str) -> str:
 def folders(
     skills: Sequence[Skill], to: str, *, for_agents: bool
 ) -> tuple[dict[str, Skill], list[InstallResult]]:
-    """Return each skill by the folder it gets (its name, else its folder's own), and the others.
+    """Return each skill by its target folder (its name or else its folder's), and the refusals.
 
-    Of skills that would have one folder none gets it: nobody but who pulls them can tell which.
-    Raises `PullClash` where that is so of all.
+    If several skills would get the same folder, all are refused: only the user can choose. Raises
+    `PullClash` if every skill is refused.
     """
     refused: list[InstallResult] = []
     wanted: dict[str, dict[tuple[str, str], tuple[str, Skill]]] = {}
@@ -80,12 +80,12 @@ def _is_safe(folder: str) -> bool:
 
 
 def owner(core: Core, entry: Locked) -> Skill | None:
-    """Return the skill that a folder was pulled from, as the registry has it; None: there is none.
+    """Return the registry's skill that a folder was pulled from; None: there is no such skill.
 
-    It is the one in the place that the lock names, but of two origins the lock's counts: then it
-    is the one that has it, wherever that is. Where nothing is in that place any more, it is the one
-    of the same origin that had the locked content: it moved. An installed copy is not what anything
-    was pulled from; its original is.
+    This is the skill at the lock entry's source and folder. If its origin differs from the entry's
+    origin, it is the skill with that origin, wherever it is. If no skill is at that place, it is
+    the skill of the same origin that had the locked files: it moved. An installed copy never
+    counts; its original does.
     """
     found = None
     with suppress(SkillNotFound, SkillAmbiguous):
@@ -109,7 +109,7 @@ def original(core: Core, skill: Skill) -> Skill:
     """
     if skill.origin is None:
         return skill
-    with suppress(RegistryError):  # else whoever reads it says what is wrong
+    with suppress(RegistryError):  # if this fails, the next reader of the skill reports the error
         found = resolve(core.reader, f"{skill.source}/{skill.folder}")
         if not found.remote:
             now = CurrentSkill.of_stored(core, found).stored.skill
@@ -199,10 +199,9 @@ def is_taken(core: Core, entry: Locked | None, skill: Skill) -> str | None:
 
 
 def installed_owners(core: Core, target: Target, skills: Sequence[Skill]) -> list[Skill]:
-    """Return for each skill the one that its folder was pulled from, where that is known.
+    """Return each skill, replaced by the skill that its folder was pulled from, if known.
 
-    So a namesake that came later, or that is the stronger one by now, changes nothing. Raises
-    `LockFileInvalid`.
+    So a later or stronger skill of the same name changes nothing. Raises `LockFileInvalid`.
     """
     locked = lockfile.read_lock(target.path)
     by_name = {entry.name: entry for entry in locked.values()}
@@ -217,7 +216,7 @@ def overlap_reason(skill: Skill, folders: Sequence[str]) -> str | None:
     """
     real = real_path(skill.path)
     if any(is_below(real, one) for one in folders):
-        return "It lies there already: what is pulled comes from elsewhere."
+        return f"It lies there already, in {real}: what is pulled comes from elsewhere."
     return LIES_ABOVE if any(is_below(one, real) for one in folders) else None
 
 
@@ -246,7 +245,7 @@ class Provenance:
         return _NOT_IN_SOURCE.format(url=url, source=source, path=path)
 
     def _source(self, entry: Locked) -> str | None:
-        """Return the name of a source that has what lies where an entry is from."""
+        """Return the name of a source that has the skill at an entry's origin."""
         origin = entry.origin or {}
         path = origin.get("path") or ROOT
         for name, remote in self._remotes.get(normalize_url(origin.get("url") or ""), ()):
@@ -267,10 +266,9 @@ class Provenance:
 
 
 def strange_addresses(core: Core, target: Target) -> list[str]:
-    """Return the addresses in a lock that are no sources here, as one would sync them.
+    """Return the addresses in a lock that are not sources here, in the form that `sync` takes.
 
-    What a lock calls an address and is none is left out: anybody may have written it. Raises
-    `LockFileInvalid`.
+    Invalid addresses are skipped: a stranger may have written the lock. Raises `LockFileInvalid`.
     """
     provenance, found = Provenance(core), set()
     for entry in read_lock(target.path).values():

@@ -35,14 +35,14 @@ from registry.remotes.git import COMMIT
 def pull(
     core: Core, skills: Sequence[Skill], target: Target, how: InstallOptions = PLAIN
 ) -> list[InstallResult]:
-    """Write skills into folders of their names; what is equal is left alone.
+    """Write skills into folders of their names; folders with equal files are left unchanged.
 
-    A folder that was edited since it was pulled, or that no pull made, is left alone, too, unless
-    told otherwise, and so is one that was pulled from elsewhere. An installed copy stands for its
-    original, if a remote source here has that. A skill that can't be had, or has
-    no folder of its own there, keeps no other from coming. Raises `PullClash` where all of them
-    would have one folder, `PullRefused` where a folder can't be written, `LockFileInvalid`,
-    `AgentNotFound`, and `UsageProblem` for an agent that has no skills there.
+    Without the matching option, a folder is also left unchanged if it was edited since the pull, if
+    no pull made it, or if it was pulled from another source. An installed copy is replaced by its
+    original if a remote source here has that. If one skill is not available or has no folder of its
+    own, the others are still installed. Raises `PullClash` if all of them would have the same
+    folder, `PullRefused` if a folder can't be written, `LockFileInvalid`, `AgentNotFound`, and
+    `UsageProblem` for an agent that has no skills there.
     """
     target.labels(how.agents)
     skills = [original(core, one) for one in skills]
@@ -58,16 +58,17 @@ def pull(
 def update(
     core: Core, target: Target, names: Sequence[str] | None = None, how: InstallOptions = PLAIN
 ) -> list[InstallResult]:
-    """Bring what was pulled up to date: all that the lock lists, or these folders of it.
+    """Update pulled skills: all that the lock lists, or those in these folders.
 
-    What the registry no longer has is told as gone, and left alone. Of what is from no source here,
-    what is missing is put back as the lock says. Raises `LockMissing`, and as `pull`.
+    Skills that the registry no longer has are reported as gone and left unchanged. If a skill's
+    address is not a source here, its missing files are restored from the lock. Raises
+    `LockMissing`, and as `pull`.
     """
     check_folder(target)
     with ExitStack() as stack:
         origins, provenance = LockedOrigins(core, stack, offline=how.offline), Provenance(core)
         work = stack.enter_context(open_transaction(core, target, how))
-        check_locked(target)  # by now a killed pull is finished, or taken back
+        check_locked(target)  # a killed pull is now finished or rolled back
         chosen = [one for one in sorted(work.locked) if names is None or one in names]
         missing = [one for one in chosen if not os.path.lexists(work.path(one))]
         origins.expect(_unknown(core, [work.locked[one] for one in missing]))
@@ -108,37 +109,41 @@ def remove(
 def restore_from_lock(
     core: Core, target: Target, how: InstallOptions = PLAIN
 ) -> list[InstallResult]:
-    """Let everything be as the lock says, to the byte, or change nothing at all.
+    """Restore everything to the lock's state, byte for byte, or change nothing at all.
 
-    The files come from the registry, its skills as they are now and their revisions, else from
-    the address in the lock. Files of a remote source are scanned unless their skill is listed.
-    Raises `LockNotMet` if files can't be had, have security errors, or an edit is in their way;
-    and as `pull`.
+    The files come from the registry's current skills and revisions, or else from the address in the
+    lock. Files of a remote source are scanned unless their skill is listed. Raises `LockNotMet` if
+    files are not available, have security errors, or would replace an edit; and as `pull`.
     """
     check_locked(target)
-    missing: list[str] = []
+    missing: dict[str, list[str]] = {}
     with ExitStack() as stack:
         origins = LockedOrigins(core, stack, offline=how.offline)
         with open_transaction(core, target, replace(how, dry_run=True)) as plan:
-            origins.expect(_unknown(core, plan.locked.values()))
-            for folder, entry in sorted(plan.locked.items()):
-                told = _restore_one(core, plan, origins, folder, entry)
+            wanted = [one for one in sorted(plan.locked) if not plan.is_as_locked(one)]
+            origins.expect(_unknown(core, [plan.locked[one] for one in wanted]))
+            for folder in wanted:
+                told = _restore_one(core, plan, origins, folder, plan.locked[folder])
                 if told.state in {"edited", "failed"}:
-                    missing.append(f"{folder} ({(told.reason or told.state).rstrip('.')})")
+                    reason = (told.reason or told.state).rstrip(".")
+                    missing.setdefault(reason, []).append(folder)
         if missing:
-            raise LockNotMet(path=os.path.join(target.path, lockfile.NAME), missing=missing)
+            lines = [f"{', '.join(folders)} ({reason})" for reason, folders in missing.items()]
+            raise LockNotMet(path=os.path.join(target.path, lockfile.NAME), missing=lines)
         with open_transaction(core, target, how) as work:
             return [_restore_one(core, work, origins, *one) for one in sorted(work.locked.items())]
 
 
 def _unknown(core: Core, entries: Iterable[Locked]) -> list[Locked]:
-    """Return those entries of a lock whose files have to come from where they are from."""
+    """Return the entries of a lock whose files must be fetched from their origin."""
     return [one for one in entries if not is_known(core, one.name, one.tree_hash)]
 
 
 def _restore_one(
     core: Core, work: InstallPlan, origins: LockedOrigins, folder: str, entry: Locked
 ) -> InstallResult:
+    if work.is_as_locked(folder):
+        return InstallResult(entry.ref, work.path(folder), "unchanged")
     # Not kept from the first time to the second: together they may be larger than the memory.
     reason = None
     entries = content_as_locked(core, entry.name, entry.tree_hash, foreign=False)
@@ -179,7 +184,7 @@ def _why_held(core: Core, entry: Locked, held: SkillHeld) -> str:
 
 
 def check_locked(target: Target) -> None:
-    """Raise `LockMissing` where nothing was pulled: that nothing is behind there says nothing."""
+    """Raise `LockMissing` if nothing was pulled: "nothing is behind" would mislead there."""
     if not is_locked(target):
         raise LockMissing(path=os.path.join(target.path, lockfile.NAME))
 
@@ -190,7 +195,7 @@ def is_locked(target: Target) -> bool:
 
 
 def check_folder(target: Target) -> None:
-    """Raise `LockMissing` where there is not even a folder for a lock."""
+    """Raise `LockMissing` if even the folder for a lock is missing."""
     if not os.path.isdir(target.path):
         check_locked(target)
 
@@ -267,10 +272,9 @@ def open_transaction(
     remembers: bool = True,
     wait: float = LOCK_SECONDS,
 ) -> Iterator[InstallPlan]:
-    """Open what is there to be changed; what would become of it alone, for a dry run.
+    """Open the install transaction of a target; for a dry run, only its plan.
 
-    ``remembers``: what was changed is written down, for `undo`. ``wait``: so many seconds for
-    another pull to end.
+    ``remembers``: record the changes for `undo`. ``wait``: seconds to wait for another pull to end.
     """
     with as_pull_refused(target.path), ExitStack() as stack:
         if how.dry_run:

@@ -32,9 +32,9 @@ _WEB_KINDS: Final = frozenset({"git", "web", "archive", "site", "hub"})
 
 
 class LockedOrigins:
-    """What the origins of a lock hold, each opened once; until the stack ends.
+    """The remote origins of a lock, each opened once; valid until the stack ends.
 
-    ``offline``: only what was fetched before is looked at.
+    ``offline``: use only files that were fetched before.
     """
 
     def __init__(self, core: Core, stack: ExitStack, *, offline: bool) -> None:
@@ -53,9 +53,9 @@ class LockedOrigins:
                 folders.add(one.origin["path"] or ROOT)
 
     def files(self, entry: Locked) -> list[Entry] | None:
-        """Return the files of a locked skill as its origin has them; None: it has none.
+        """Return the files of a locked skill from its origin; None: the origin has no such files.
 
-        Raises `AddressInvalid`, `RemoteProblem` where they are not to be had, or are others.
+        Raises `AddressInvalid`, and `RemoteProblem` if the files are not available or differ.
         """
         origin = entry.origin
         url = None if origin is None else origin["url"]
@@ -71,7 +71,7 @@ class LockedOrigins:
         return found
 
     def _tree(self, url: str, ref: str | None) -> Snapshot:
-        """Return what an origin holds at a ref; what is not to be had is asked for once."""
+        """Return the snapshot of an origin at a ref; a failed request is not repeated."""
         address = _address(self._core, url)
         opened = _once(self._origins, url, lambda: self._opened(address, url))
         expected = self._expected.get((url, ref), ())
@@ -153,9 +153,9 @@ def _address(core: Core, url: str) -> Address:
 
 @contextmanager
 def _cache(url: str) -> Iterator[str]:
-    """Give the folder in which what was fetched of an address is kept, locked.
+    """Yield the folder with the fetched files of an address, locked.
 
-    Where it can't be had, one that is gone afterwards.
+    If that folder can't be used, yield a temporary folder.
     """
     above = str(cache_folder() / "origins")
     try:

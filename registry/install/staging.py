@@ -1,13 +1,13 @@
 """Put the folder of a skill into one place, or into several together: all of them or none.
 
-A staging directory in the folder of each place holds what is to be there (`disk.swap`) and a record
-of it, until the lock file says what is in place. Whoever comes next finishes what a record tells.
+A staging directory beside each place has the new files (`disk.swap`) and a record, until the lock
+file lists the new state. The next process finishes a recorded change.
 
-No rename covers two folders. So for several places each is prepared beside where it is to be, one
-of them decides, and a record in the folder of the lock says which places there are: whoever finds
-it rolls the others forward if the deciding one is in place, and back if it is not. A link is put
-before what it leads to, and so is nothing until that is there: of links and the folder that they
-lead to, none or all are seen, whenever the process dies.
+A rename can't cover two folders. So for several places, each is prepared beside its target, and one
+of them decides. A record in the lock's folder lists the places. If the deciding place is changed,
+any process that finds the record rolls the others forward, otherwise back. A link is placed before
+its target, and leads nowhere until the target exists. So at any crash, all or none of the links and
+their folder are visible.
 """
 
 import errno
@@ -40,33 +40,33 @@ from registry.install.content import Entry
 from registry.install.lockfile import MAX_BYTES, Locked, locked_from, safe_folder
 
 RECORD: Final = "note.json"
-"""In each staging directory: what is, and what is to be, in its place."""
+"""In each staging directory: the record of a place's old and new state."""
 
 GROUP: Final = "places.json"
-"""In that beside the lock: which places change together; written before anything is staged."""
+"""In the staging directory beside the lock: the places of a group; written before staging."""
 
 ENTRY: Final = "entry.json"
-"""Beside it: what the lock is to say; written when all is staged, before anything is in place."""
+"""Beside it: the new entry of the lock; written after staging, before the first change."""
 
 LOCK_SECONDS: Final = 30.0
 
 _UNLOCKABLE: Final = {errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP}
-"""What network file systems answer that can't lock a folder: there is no promise for them."""
+"""Errors of network file systems without locks; there the lock has no effect."""
 
 _ALSO_COPIES: Final = frozenset({errno.EDQUOT, errno.EIO, errno.ENOSPC, errno.EROFS})
-"""What keeps a copy from being made as well as a link; all else is about links."""
+"""Errors that prevent a copy as well as a link; all others concern only links."""
 
 UNREADABLE: Final = (
     *(RegistryError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError),
 )
-"""What is raised for records that were not written to their end, or by somebody else."""
+"""Errors for records that are incomplete, or written by another program."""
 
 
 @contextmanager
 def open_exclusively(path: str, wait: float = LOCK_SECONDS) -> Iterator[Folder]:
-    """Open a folder, made where there is none, and keep other pulls and exports out meanwhile.
+    """Open a folder, created if missing, and block other pulls and exports meanwhile.
 
-    Raises OSError, with words.
+    Raises OSError with a message.
     """
     make_path(path)
     with open_named(path) as folder, exclusive_lock(folder, wait):
@@ -121,10 +121,10 @@ def where(folder: str, error: OSError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SwapRecord:
-    """What a staging directory is for: the digests of what is and what is to be in a place.
+    """The record of a staging directory: the digests of a place's old and new state.
 
-    ``folder`` is the name of the skill's folder. ``entry`` is what the lock is to say if this is
-    its only place.
+    ``folder`` is the name of the skill's folder. ``entry`` is the new entry of the lock if the
+    change has only this place.
     """
 
     folder: str
@@ -160,7 +160,7 @@ def _stage_link(to: Folder, target: str, name: str) -> str:
 
 
 def place(to: Folder, name: str, record: SwapRecord) -> bool:
-    """Put what is staged in its place. False: somebody was there meanwhile, and is left alone."""
+    """Put the staged files in their place. False: another process was faster; nothing changes."""
     write_record(to, name, record)
     return put(to, name)
 
@@ -195,7 +195,7 @@ def repair(to: Folder, name: str) -> SwapRecord | None:
 
 
 def roll_back(to: Folder, name: str) -> None:
-    """Let a place be as it was before `put`, unless it was edited meanwhile."""
+    """Restore a place to its state before `put`, unless it was edited meanwhile."""
     with _opened(to, name) as (_, swap):
         swap.settle(_leave)
         swap.roll_back()
@@ -209,13 +209,13 @@ def record_in_place(to: Folder, name: str) -> SwapRecord | None:
 
 
 def clear(to: Folder, name: str) -> None:
-    """Remove a staging directory that the lock file covers; what may be an edit stays in it."""
+    """Remove a staging directory that the lock file covers; possible edits stay in it."""
     with open_own_folder(Place(to, name)) as home:
         record = read_record(home)
         if record is not None:
             if unknown_in(Place(home, TREE), {record.base, record.new}):
                 return
-            # First of all: what is removed by half would look like an edit.
+            # Remove the record first: a partly removed tree would look like an edit.
             remove_tree(Place(home, RECORD))
             sync_folder(home)
     remove_tree(Place(to, name))
@@ -231,7 +231,7 @@ def read_record(home: Folder) -> SwapRecord | None:
     """Return the record in a staging directory; None: there is none, or not to its end."""
     try:
         data = json.loads(read_below(home, RECORD, MAX_BYTES).data)
-        # What lies in a folder that others can write to must not lead out of it.
+        # Others may be able to write this folder: a path must not lead out of it.
         entry = None if data["entry"] is None else locked_from(data["entry"])
         return SwapRecord(safe_folder(data["folder"]), data["base"], data["new"], entry)
     except UNREADABLE:
@@ -261,9 +261,9 @@ def _write(to: Folder, name: str, file: str, facts: Any) -> None:
 
 
 class TargetChange(NamedTuple):
-    """One place: the folder it is in (by its label), what is there by its digest, what is to be.
+    """One place: the label of its folder, the digest of its old state, and its new state.
 
-    ``link``: the target of a link; "" where the skill's files are to be, None where nothing is.
+    ``link``: the target of a link; "" for the skill's files, None to remove the entry.
     """
 
     label: str
@@ -274,8 +274,8 @@ class TargetChange(NamedTuple):
 class GroupSwap:
     """A change of several places of one skill, begun in the folder ``anchor`` that has the lock.
 
-    ``folder`` is the name of the skill's folder, ``labels`` are those of the places in their order,
-    ``deciding`` is the label of the one that decides.
+    ``folder`` is the name of the skill's folder, ``labels`` are the labels of the places in their
+    order, ``deciding`` is the label of the deciding place.
     """
 
     def __init__(
@@ -315,10 +315,10 @@ class GroupSwap:
     def found(
         cls, anchor: Folder, name: str, known: Container[str], open_label: Callable[[str], Folder]
     ) -> Self | None:
-        """Return what was begun under a name; None: nothing, or it was never said what.
+        """Return the group begun under a name; None: there is none, or its record is incomplete.
 
-        What is about other labels than those that are ``known`` was begun by somebody else. Raises
-        OSError and `PullRefused` where a folder of it can't be opened.
+        A group with labels outside ``known`` was begun by another user. Raises OSError and
+        `PullRefused` if one of its folders can't be opened.
         """
         with open_own_folder(Place(anchor, name)) as home:
             try:
@@ -403,8 +403,8 @@ class GroupSwap:
         return None if data is None else locked_from(data)
 
     def clear(self) -> None:
-        """Remove what it needed; what may be somebody's edit stays."""
-        # What decides goes first: without it nothing is rolled forward, or back.
+        """Remove the staging directories; possible edits stay."""
+        # The deciding place goes first: without it, nothing is rolled forward or back.
         for label in sorted(self.labels, key=lambda one: one != self.deciding):
             if is_ours(Place(self._opened[label], self.name)):
                 clear(self._opened[label], self.name)
@@ -422,8 +422,8 @@ class GroupSwap:
 def in_order(parts: Sequence[TargetChange]) -> list[TargetChange]:
     """Return places in the order of their changes.
 
-    New links come first, since they lead nowhere yet; then the skill's files, then what takes the
-    place of something else, and last what is removed; of several removals the files go first.
+    New links come first, since they lead nowhere yet. Then come the skill's files, then
+    replacements, and last the removals, files before links.
     """
 
     def rank(part: TargetChange) -> int:

@@ -24,10 +24,10 @@ _ALONE: Final = "eve"
 
 
 class InstallPath(NamedTuple):
-    """Where a skill is to be: the label of a folder, its path without links and as it is named.
+    """The place of a skill: the label of a folder, its path without links, and its link target.
 
-    ``link`` is what a link in it says, empty in the folder that links lead to; whether it is one
-    is ``is_link``.
+    ``link`` is the target for a link in it, empty for the folder that links lead to; ``is_link`` is
+    True if the place is a link.
     """
 
     label: str
@@ -45,8 +45,8 @@ class InstallPath(NamedTuple):
 class Target:
     """The folder of a lock, as an absolute path.
 
-    The folders that it tells of have labels, which mean the same on every machine: paths below it,
-    or for all projects (``is_global``) places as the table of agents has them.
+    Its other folders have labels that mean the same on every machine: paths below it, or for all
+    projects (``is_global``) paths from the table of agents.
     """
 
     path: str
@@ -64,10 +64,10 @@ class Target:
 
     @classmethod
     def project(cls, folder: str) -> Self:
-        """Return the project of who works in ``folder``: the git checkout around it, else it.
+        """Return the project around ``folder``: its git checkout, or else the folder itself.
 
-        Only one whose folder is this user's own: another could lie around any folder. The home
-        folder is a project for who works right in it alone.
+        A checkout counts only if its folder belongs to this user: another user could create one
+        around any folder. The home folder is a project only if it is ``folder`` itself.
         """
         here = real_path(folder)
         home, above = real_path(os.path.expanduser("~")), here
@@ -79,10 +79,10 @@ class Target:
             above = os.path.dirname(above)
 
     def install_paths(self, ids: Iterable[str], mode: Mode, name: str) -> list[InstallPath]:
-        """Return where agents get a skill's folder ``name``, the one that others link to first.
+        """Return the places of a skill's folder ``name`` for agents; the link target comes first.
 
-        Without agents it is the target's own. Labels that lead to one folder count once. Raises
-        `UsageProblem` for an agent that has no folder there, and `PullRefused`.
+        Without agents, the place is the target's own folder. Labels that lead to the same folder
+        count once. Raises `UsageProblem` for an agent that has no folder there, and `PullRefused`.
         """
         labels = self.labels(ids) or [LOCK_DIR]
         copied = set(labels)
@@ -115,11 +115,11 @@ class Target:
         return (found - {""}) | {LOCK_DIR}
 
     def usual_mode(self, ids: Sequence[str]) -> Mode:
-        """Return how skills are put where nobody said: links, but into one folder alone a copy."""
+        """Return the default mode: links, or a copy if there is only one folder."""
         return "link" if len(self.labels(ids)) > 1 else "copy"
 
     def path_of(self, label: str) -> str:
-        """Return the path of a folder by its label. Raises `PullRefused` for one that is unknown.
+        """Return the path of a folder by its label. Raises `PullRefused` for an unknown label.
 
         Labels are read from files that strangers may have written.
         """
@@ -133,10 +133,10 @@ class Target:
         return path
 
     def open(self, label: str, anchor: Folder | None, *, make: bool) -> Folder:
-        """Open the folder of a label, made where it is missing and ``make``.
+        """Open the folder of a label; if missing and ``make``, create it.
 
-        In a project no link on the way leads out of it: a project is anybody's. Raises
-        `PullRefused`, OSError.
+        In a project, links on the way must not lead out of it: strangers may have written them.
+        Raises `PullRefused`, OSError.
         """
         path = self.path_of(label)
         if self.is_global or label == LOCK_DIR or anchor is None:
@@ -174,12 +174,12 @@ State: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class InstallResult(Value):
-    """What became of one skill, or by ``check`` would: ``path`` is its folder.
+    """The result for one skill, or with ``check`` the expected result: ``path`` is its folder.
 
-    ``edited``: it was changed there, or made by somebody else, and was left alone; ``gone``: the
-    registry no longer has it; ``failed``: it can't be had. ``reason`` says why, what was edited, or
-    what was lost with what was replaced or removed. What came from an address that is no source
-    here is compared with the lock alone, and ``reason`` says so.
+    ``edited``: it was changed there, or not made by a pull, and was left unchanged; ``gone``: the
+    registry no longer has it; ``failed``: it is not available. ``reason`` gives the cause, the
+    edits, or the files lost with a replacement or removal. A skill whose address is not a source
+    here is compared only with the lock, and ``reason`` reports this.
     """
 
     ref: str
@@ -190,13 +190,13 @@ class InstallResult(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallOptions:
-    """How skills are put into their places.
+    """Options of a pull.
 
-    ``agents``: the ids of those that are to have them, beside those that do; ``mode``: by links to
-    one copy, or by copies; None: as it is, or as is usual. ``force``: also replace folders that no
-    pull made; ``theirs``: replace edits of installed skills; ``adopt``: record folders that no pull
-    made as installed if their files are equal. ``dry_run``: nothing is written. ``offline``:
-    of what lies elsewhere only what was fetched before counts. ``progress`` is told how far it is.
+    ``agents``: the ids of additional agents; ``mode``: links to one copy, or copies; None: as
+    installed, or the default. ``force``: also replace folders that no pull made; ``theirs``:
+    replace edits of installed skills; ``adopt``: record folders that no pull made as installed if
+    their files are equal. ``dry_run``: nothing is written. ``offline``: for remote sources, only
+    use files that were fetched before. ``progress`` is called with the progress.
     """
 
     agents: Sequence[str] = ()

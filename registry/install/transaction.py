@@ -1,4 +1,4 @@
-"""A pull at work: what is in the making, what killed pulls left, the lock that tells of it."""
+"""A pull in progress: its staged changes, recovery of killed pulls, and writing the lock."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +31,7 @@ BATCH: Final = 100
 
 
 class InstallTransaction(InstallPlan):
-    """What is in place below the folder of a lock, for as long as nobody else may change it."""
+    """The plan of an exclusively locked folder, which can be carried out."""
 
     def __init__(
         self, core: Core, stack: ExitStack, target: Target, anchor: Folder, how: InstallOptions
@@ -41,7 +41,7 @@ class InstallTransaction(InstallPlan):
         self._written = dict(self.locked)
         self._behind: list[Callable[[], None]] = []
         self.changed: dict[str, InstallRecord] = {}
-        """What was changed so far, by the folders."""
+        """The changes so far, by folder."""
         self._removed: list[str] = []
 
     def begin(self) -> None:
@@ -93,7 +93,7 @@ class InstallTransaction(InstallPlan):
                 continue
             note = staging.record_in(self._anchor, name)
             if note is not None and note.entry is None:
-                continue  # of a change that begins elsewhere
+                continue  # part of a change that begins in another folder
             if note is not None and staging.repair(self._anchor, name) is not None:
                 self.note(note.folder, note.entry)
             self._behind.append(lambda name=name: staging.clear(self._anchor, name))  # type: ignore[misc]
@@ -107,7 +107,7 @@ class InstallTransaction(InstallPlan):
         *,
         is_edit: bool = False,
     ) -> bool:
-        """Change the places of a skill, all or none; False: somebody was there meanwhile."""
+        """Change all places of a skill, or none; False: another process was faster."""
         if not is_edit and entry is not None and [one.label for one in parts] == [LOCK_DIR]:
             placed = self._change_here(folder, parts[0], entries, entry)
         else:

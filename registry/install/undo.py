@@ -1,5 +1,6 @@
-"""Take a pull back: what came goes, what was replaced or removed comes back, all or nothing."""
+"""Undo a pull: remove what it added, restore the replaced and removed skills, all or nothing."""
 
+import os
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
@@ -34,7 +35,7 @@ _DRY: Final = InstallOptions(dry_run=True)
 
 
 class Taken(NamedTuple):
-    """What becomes of a skill that a pull is taken back of, and in how many places."""
+    """The result of undoing a pull for one skill, and its number of places."""
 
     name: str
     fate: Fate
@@ -64,10 +65,9 @@ def last_change(core: Core) -> "Undo | PullUndo":
 
 @dataclass(frozen=True, slots=True)
 class PullUndo:
-    """A pull that is `remembered_pulls`, to be shown and then taken back.
+    """One of the `remembered_pulls`, which can be shown and then undone.
 
-    What came new is removed, and what it took the place of, or removed, is put back; the locks say
-    again what they said.
+    Undo removes new skills and restores the replaced and removed ones, and the former lock entries.
     """
 
     core: Core
@@ -77,14 +77,14 @@ class PullUndo:
 
     @classmethod
     def of(cls, core: Core, change: RecordedChange) -> Self:
-        """Return a pull as it was written down."""
+        """Return a pull from its record."""
         everywhere = Target.everywhere()
         target = everywhere if everywhere.path == change.folder else Target(change.folder)
         return cls(core, change, target, records_of(change))
 
     @property
     def changes(self) -> Sequence[RecordedChange]:
-        """The change alone: a pull is one, however many skills came."""
+        """The single change: a pull is one change, however many skills it installed."""
         return [self.change]
 
     @property
@@ -94,7 +94,7 @@ class PullUndo:
 
     @property
     def taken(self) -> list[Taken]:
-        """What becomes of each skill that is not as it was already.
+        """The results for the skills that are not in their former state already.
 
         Raises `LockFileInvalid`, and as `Target.install_paths`.
         """
@@ -116,16 +116,16 @@ class PullUndo:
             drop_change(connection, self.change)
 
     def diff(self) -> str:
-        """Return nothing: what is different is told by `taken`. Raises as `carry_out`."""
+        """Return an empty diff: `taken` lists the differences. Raises as `carry_out`."""
         self._planned()
         return ""
 
     def carry_out(self) -> None:
-        """Take the pull back, and forget it.
+        """Undo the pull, and delete its record.
 
-        Raises `ChangeNotUndone` where something is not as the pull left it, or what it replaced is
-        not to be had; nothing has happened then, unless somebody edits in that very moment: what is
-        back by then is passed over the next time. Raises as `pull.pull`, too.
+        Raises `ChangeNotUndone` if a skill is not in the state that the pull left, or the replaced
+        files are not available. Then nothing has happened, except if another process edits at that
+        very moment: skills already restored are skipped the next time. Also raises as `pull.pull`.
         """
         self._check_lock()  # no folder is made for it
         with open_transaction(self.core, self.target, remembers=False) as work:
@@ -138,9 +138,9 @@ class PullUndo:
             raise self._refused(f"there is no lock in {self.target.path} any more")
 
     def _planned(self) -> list[str]:
-        """Return the folders in which it can be taken back, which must be all.
+        """Return the folders in which the pull must be undone.
 
-        But for those where it was by an undo that was killed.
+        Folders that a killed undo already restored are skipped.
         """
         self._check_lock()
         found = []
@@ -159,10 +159,11 @@ class PullUndo:
         return found
 
     def _is_back(self, plan: InstallPlan, folder: str) -> bool:
-        """Tell whether a folder is as it was before the pull, edits included."""
+        """Return True if a folder is in its state before the pull, edits included."""
         one = self.brought[folder]
         return state_of(plan.locked.get(folder)) == one.state and all(
-            digest_of(Place(plan.folder_at(label), folder)) == kept
+            os.path.lexists(os.path.join(self.target.path_of(label), folder))
+            and digest_of(Place(plan.folder_at(label), folder)) == kept
             for label, kept in one.edits.items()
         )
 
@@ -205,9 +206,9 @@ class PullUndo:
         self._check(work.restore(folder, replace(entry, files=files), entries))
 
     def _content(self, entry: Locked) -> list[Entry] | None:
-        """Return the files of a lock's entry, without asking anybody else; None: they can't be had.
+        """Return the files of a lock's entry without network access; None: not available.
 
-        What is quarantined can't.
+        The files of a quarantined skill are not available.
         """
         entries = content_as_locked(self.core, entry.name, entry.tree_hash)
         if entries is None:

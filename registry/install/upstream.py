@@ -41,12 +41,12 @@ class UpstreamDiff(NamedTuple):
 
 
 def diff_upstream(core: Core, name: str) -> UpstreamDiff:
-    """Return a unified diff from a skill to what it comes from.
+    """Return a unified diff from a skill to its upstream.
 
-    Of a skill that a lock lists (the project's, else the one for all projects) it is from the
-    installed copy to what `pull` would install, and if that is installed, to what the remote has
-    now. Of a skill of a remote source it is what the next sync would bring; of another, what is
-    different in the skill of its name that the strongest remote source has. Raises
+    For a skill in a lock (the project's, or else the global one), the diff is from the installed
+    copy to the version that `pull` would install; if that is installed, to the remote's current
+    version. For a skill of a remote source, it shows the changes of the next sync; for any other
+    skill, the differences to the skill of its name in the strongest remote source. Raises
     `SkillNotFound`, `NoUpstream`, `RemoteProblem`.
     """
     installed = _installed(name)
@@ -74,10 +74,10 @@ def _installed(name: str) -> tuple[Target, str] | None:
 
 
 def _diff_installed(core: Core, target: Target, folder: str) -> UpstreamDiff | None:
-    """Return the diff from an installed copy to what `pull` would install.
+    """Return the diff from an installed copy to the version that `pull` would install.
 
-    None: it is not there, the registry doesn't have what it was installed from, or that is the
-    user's own skill and is the same.
+    None: the copy is missing, the registry doesn't have its skill, or the skill is the user's own
+    and equal.
     """
     entry = read_lock(target.path)[folder]
     skill = owner(core, entry)
@@ -128,14 +128,14 @@ def _original(core: Core, stored: StoredSkill) -> StoredSkill | None:
 
 
 def _newest(core: Core, stored: StoredSkill, origin: Origin) -> FilesByPath | None:
-    """Return the files of a skill as its remote has them now; None: as they are here."""
+    """Return the current files of a skill at its remote; None: same as here."""
     source = find(core, stored.skill.source)
     remote = source.remote
     if remote is None:
         raise NoUpstream(name=stored.skill.ref)
     kinds = core.settings.source_kinds
     commit = commit_now(source, Bounds())
-    # Not in the checkout: what is looked at here is not what the source has read last.
+    # Use a temporary folder: the checkout must keep the version that the source read last.
     with (
         TemporaryDirectory(prefix="skill-registry-") as state,
         open_remote(remote, state, remote.version, Bounds(), kinds, commit=commit) as tree,

@@ -1,7 +1,7 @@
-"""What people type for a place that skills are fetched from, and what its parts mean.
+"""Parse the addresses that people type for remote sources.
 
-The rules are those of the ``skills`` client wherever both know a form, so that what people have
-learned there goes on working.
+If the ``skills`` client also supports a form, its rules apply, so that familiar addresses keep
+working.
 """
 
 import ipaddress
@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
@@ -23,7 +24,7 @@ HOSTS: Final[Mapping[str, str]] = {
     "github": "https://github.com/",
     "gitlab": "https://gitlab.com/",
 }
-"""What stands before the colon of ``github:owner/repo``; settings add others (``hosts``)."""
+"""Prefixes like ``github:owner/repo``, with their hosts; settings add others (``hosts``)."""
 
 MAX_ADDRESS: Final = 2000
 
@@ -70,12 +71,12 @@ class Address:
 
     @property
     def host(self) -> str:
-        """What a source is named after that is a site, as a path."""
+        """A path from which the name of a site's source is derived."""
         return "/" + (urlsplit(self.url).hostname or "").removeprefix("www.").replace(":", "-")
 
     @property
     def telling(self) -> str:
-        """What a source of it is named after, as a path."""
+        """A path from which the source's name is derived."""
         path = unquote(urlsplit(self.url).path) if "://" in self.url else self.url
         path = path.rpartition(":")[2].rstrip("/").removesuffix(".git")
         if not path.strip("/") and "://" in self.url:
@@ -88,13 +89,14 @@ class Address:
 def parse_address(
     text: str, hosts: Mapping[str, str] | None = None, kinds: Collection[str] = ()
 ) -> Address | None:
-    """Read what somebody typed; None: it is no such address, but a folder or a name.
+    """Parse a typed address; None: it is not an address, but a folder or a name.
 
-    ``hosts`` as `HOSTS`, beside those; ``kinds``: those that packages add. Raises `AddressInvalid`.
+    ``hosts``: like `HOSTS`, in addition to them; ``kinds``: added by packages. Raises
+    `AddressInvalid`.
     """
     if len(text) > MAX_ADDRESS or not text.isprintable() or text != text.strip():
         return None
-    is_file = os.path.isfile(os.path.expanduser(text))  # whatever stands in its name
+    is_file = os.path.isfile(os.path.expanduser(text))  # a file's name may contain any character
     bare, _, fragment = (text, "", "") if is_file else text.partition("#")
     found = _parse(bare, {**HOSTS, **(hosts or {})}, kinds)
     if found is None:
@@ -112,7 +114,7 @@ def parse_address(
 
 
 def read_address(settings: Settings, text: str) -> Address | None:
-    """Read what somebody typed with what the settings add; see `parse_address`."""
+    """Parse a typed address with the hosts and kinds of the settings; see `parse_address`."""
     return parse_address(text, settings.hosts, settings.source_kinds)
 
 
@@ -125,6 +127,11 @@ def _parse(text: str, hosts: Mapping[str, str], kinds: Collection[str]) -> Addre
         if short is None:
             raise AddressInvalid(address=text, reason="owner/repo has to follow the colon")
         return _of_short(hosts[prefixed["prefix"]], short)
+    if prefixed and _SHORT.fullmatch(prefixed["rest"]):
+        near = get_close_matches(prefixed["prefix"], hosts, n=1)
+        if near and not os.path.lexists(os.path.expanduser(text)):
+            reason = f"nothing is called {prefixed['prefix']!r}; did you mean {near[0]}?"
+            raise AddressInvalid(address=text, reason=reason)
     scheme = _SCHEME.match(text)
     if scheme:
         kind = scheme["scheme"].lower()
@@ -132,9 +139,9 @@ def _parse(text: str, hosts: Mapping[str, str], kinds: Collection[str]) -> Addre
     if _SCP.fullmatch(text):
         return Address("git", text)
     file = os.path.abspath(os.path.expanduser(text))
-    if os.path.isfile(file):  # what is no archive is a slip: no host is told of it
+    if os.path.isfile(file):  # a file but no archive is a slip: don't send its name to a host
         return Address("archive", f"file://{quote(file)}") if is_archive(text) else None
-    # An archive that is not there is a slip as well.
+    # A missing archive is also a slip.
     is_file = text.startswith((".", "~", "/")) or is_archive(text)
     short = None if is_file else _SHORT.fullmatch(text)
     return None if short is None else replace(_of_short(hosts["github"], short), is_short=True)
@@ -281,7 +288,7 @@ def check_secret(url: str, shown: str) -> None:
 
 
 def is_loopback(host: str | None) -> bool:
-    """Tell whether only this machine reaches a name or an address, which may stand in brackets."""
+    """Return True if a name or an address, maybe in brackets, means only this machine."""
     try:
         return host == "localhost" or ip_address((host or "").strip("[]")).is_loopback
     except ValueError:
@@ -318,13 +325,13 @@ The standard library's own list depends on its version.
 """
 
 PLAIN: Final = "/%:=&~+!$,;'@()*[]"
-"""Characters that stand in addresses as they are (as `urllib.request` takes them)."""
+"""Characters that stay unquoted in addresses (as in `urllib.request`)."""
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def normalize_url(url: str) -> str:
-    """Return a repository's address as it is compared: people write it with and without .git."""
+    """Return a repository's address in a form to compare, without the optional ``.git``."""
     return url.rstrip("/").removesuffix(".git")
 
 
@@ -332,7 +339,7 @@ def redacted(url: str) -> str:
     """Return an address for people, without the password, the query and the fragment."""
     try:
         parts = urlsplit(url)
-        port_of(parts)  # what is no number there may be a password with a slash in it
+        port_of(parts)  # an invalid port may be a part of a password with a slash in it
         place = f"{parts.netloc.rpartition('@')[2]}{parts.path}"
     except ValueError:
         return "an address that can't be read"
@@ -341,10 +348,10 @@ def redacted(url: str) -> str:
 
 
 def resolved(base: str, url: str = "") -> str:
-    """Return the address that ``url`` means where it stands at ``base``.
+    """Return the address that ``url`` means, relative to ``base``.
 
-    Without user, password and fragment: those of strangers are not sent. Never from https to http,
-    nor to anything else: `RemoteInvalid`.
+    User, password and fragment are dropped: a stranger's are never sent. Raises `RemoteInvalid` if
+    the address leads from https to http, or to any other scheme.
     """
     before = split(base)
     try:
@@ -375,12 +382,12 @@ def split(url: str) -> SplitResult:
 
 
 def host_of(parts: SplitResult) -> str:
-    """Return the host as it is asked for; ValueError where it can be none."""
+    """Return the host in its form for requests. Raises ValueError if it is invalid."""
     return (parts.hostname or "").encode("idna").decode()
 
 
 def port_of(parts: SplitResult) -> int:
-    """Return the port that is asked; ValueError where it can be none."""
+    """Return the port for requests. Raises ValueError if it is invalid."""
     return parts.port or PORTS.get(parts.scheme, 0)
 
 
@@ -419,7 +426,7 @@ def place_of(address: IPAddress) -> str:
 
 
 def _carried(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """Return the IPv4 address that is the end of an IPv6 address, if it has one."""
+    """Return the IPv4 address embedded at the end of an IPv6 address, if any."""
     value = int(address)
     is_carrying = value >> 32 & 0xFFFFFFFF in ISATAP or any(address in net for net in CARRYING)
     return ipaddress.IPv4Address(value & 0xFFFFFFFF) if is_carrying else None

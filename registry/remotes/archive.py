@@ -27,7 +27,7 @@ from registry.remotes.unpacking import BadArchive, Room, TooMuch
 def open_archive(
     url_or_file: str, state: str, known: str | None, bounds: Bounds
 ) -> Iterator[Snapshot | None]:
-    """Open the files of a zip or tar archive; None where it is the ``known`` version.
+    """Open the files of a zip or tar archive; yields None if it is the ``known`` version.
 
     The version is the SHA-256 of the archive. Raises `RemoteProblem` and its subclasses, OSError.
     """

@@ -1,4 +1,4 @@
-"""What is downloaded of a remote: kept by its digest between runs, and looked into as files."""
+"""Cache downloads of a remote by their digest between runs, and read them as files."""
 
 import errno
 import hashlib
@@ -32,10 +32,10 @@ NOTES_BYTES: Final = 64 << 20
 
 
 class ArtifactCache:
-    """A folder of ours with files that are named by their SHA-256, and with notes.
+    """A folder of ours with notes, and with files that are named by their SHA-256.
 
-    ``notes``: JSON of the kind, and hints only; what is read by its digest has that digest. One
-    process at a time uses it, several threads may.
+    ``notes``: JSON of the kind; only hints, since each file is verified by its digest. Only one
+    process at a time uses the folder; several threads may.
     """
 
     def __init__(self, folder: Folder) -> None:
@@ -46,12 +46,12 @@ class ArtifactCache:
             self.notes = notes if isinstance(notes, dict) else {}
 
     def noted(self, key: str) -> Mapping[str, Any]:
-        """Return what was noted by this key, empty where it is not a mapping."""
+        """Return the note with this key, or an empty mapping if it is not a mapping."""
         found = self.notes.get(key)
         return found if isinstance(found, dict) else {}
 
     def download(self, client: Client, url: str, most: int) -> str:
-        """Keep what lies at an address, and return its digest: 64 hexadecimal digits."""
+        """Download an address into the cache; return its digest, 64 hexadecimal digits."""
         digest, _ = self.renewed(client, url, most, {})
         assert digest is not None  # noqa: S101  # nothing was asked that it could be as before
         return digest
@@ -59,9 +59,9 @@ class ArtifactCache:
     def renewed(
         self, client: Client, url: str, most: int, headers: Mapping[str, str]
     ) -> tuple[str | None, HTTPMessage]:
-        """Keep what lies at an address; return its digest and the headers of the answer.
+        """Download an address into the cache; return its digest and the headers of the answer.
 
-        None: the server says that it still is what ``headers`` ask about.
+        None: by the conditional ``headers``, the server reports that it is unchanged.
         """
         draft = Place(self._folder, f"draft-{secrets.token_hex(8)}")
         descriptor = os.open(draft.name, WRITE_NEW, 0o600, dir_fd=self._folder.fd)
@@ -78,11 +78,11 @@ class ArtifactCache:
         return digest, answer.headers
 
     def has(self, digest: str) -> bool:
-        """Tell whether there is a file of this digest; what it holds is asked when it is opened."""
+        """Return True if a file with this digest exists; it is verified only when opened."""
         return self._folder.holds(digest)
 
     def open(self, digest: str) -> BufferedReader:
-        """Open a kept file, which has this digest. Raises FileNotFoundError where none has."""
+        """Open a kept file and verify its digest. Raises FileNotFoundError if there is none."""
         file = self._read(digest)
         if _digest(file) != digest:
             file.close()
@@ -109,9 +109,9 @@ class ArtifactCache:
 
 @contextmanager
 def open_cache(state: str) -> Iterator[ArtifactCache]:
-    """Open the folder of ours (0700) in which a kind keeps what it wants, made where it is missing.
+    """Open the folder of ours (0700) for the cache of a kind, created if missing.
 
-    Raises OSError, `NotOurs` where somebody else made it.
+    Raises OSError, and `NotOurs` if another user made it.
     """
     above, name = os.path.split(os.path.abspath(state))
     make_path(above, OWN)
@@ -132,12 +132,12 @@ def made_at(headers: HTTPMessage) -> int | None:
 
 
 def past(seconds: float) -> int | None:
-    """Return a time that a server tells, None where it can't be one at which anything was made."""
+    """Return a server's time in seconds; None if it is not a plausible time in the past."""
     return int(seconds) if 0 < seconds < time.time() else None
 
 
 Stored = str | dict[str, str]
-"""What a skill was brought as: the digest of an archive, or those of files by their paths."""
+"""The stored form of a skill: the digest of an archive, or digests of files by their paths."""
 
 
 class Part(Protocol):
@@ -150,7 +150,7 @@ class Part(Protocol):
 
 
 class Packed:
-    """The files of an archive, without the one folder around them, if there is one.
+    """The files of an archive, without the single folder around them, if there is such a folder.
 
     ``opened`` opens the archive, the same each time. Raises `BadArchive`, `TooMuch`.
     """
@@ -211,7 +211,7 @@ class Loose:
 
 
 class Held:
-    """A tree of parts by the folders in which they lie; an empty name is the root (`Tree`)."""
+    """A tree of parts by their folders; the empty name is the root (`Snapshot`)."""
 
     def __init__(
         self,
@@ -245,9 +245,9 @@ class Held:
 
 
 def part_of(cache: ArtifactCache, stored: Stored, bounds: Bounds) -> Part:
-    """Return the files of a skill as it was brought.
+    """Return the files of a skill from its stored form.
 
-    Raises `BadArchive`, `TooMuch`, FileNotFoundError where it is no longer kept.
+    Raises `BadArchive`, `TooMuch`, and FileNotFoundError if it is no longer cached.
     """
     part: Part
     if isinstance(stored, str):
@@ -261,7 +261,7 @@ def part_of(cache: ArtifactCache, stored: Stored, bounds: Bounds) -> Part:
 
 
 def _pass_over(name: str, reason: str) -> None:
-    """Say nothing: it was said when the archive was read first."""
+    """Ignore a skipped entry: it was reported when the archive was read first."""
     del name, reason
 
 
@@ -272,7 +272,7 @@ AT_ONCE: Final = 4
 
 
 class Removed(Exception):  # as all that is raised here: after what is the case
-    """A skill is not to be had any more, nor to be kept; its text says why."""
+    """A skill that was removed and must not be kept; the message gives the reason."""
 
 
 class Wanted(NamedTuple):
@@ -287,10 +287,10 @@ class Wanted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FetchResult:
-    """The skills of an index by their folders, and as what each of them was brought.
+    """The skills of an index by their folders, with the stored form of each.
 
-    ``failed``: what did not come as it is offered; some of it is there as it was before.
-    ``parts`` is None where all of it is as it was known.
+    ``failed``: skills that could not be fetched as offered; for some, the former version is kept.
+    ``parts`` is None if nothing changed since the known version.
     """
 
     parts: dict[str, Part] | None
@@ -299,14 +299,14 @@ class FetchResult:
     failed: set[str]
 
     def tree(self, made_at: int | None) -> Held | None:
-        """Return the tree of them, None where it is the known one."""
+        """Return the tree of the skills, or None if it is the known one."""
         if self.parts is None:
             return None
         return Held(version_of(self.stored), made_at, self.parts, self.notices)
 
 
 def files_of(stored: Iterable[object]) -> set[str]:
-    """Return the digests of all that was kept of skills; what notes can't say is passed over."""
+    """Return the digests of all cached files of skills; invalid notes are skipped."""
     found: set[str] = set()
     for one in filter(is_stored, stored):
         found.update([one] if isinstance(one, str) else one.values())
@@ -336,10 +336,10 @@ def fetch_skills(
     *,
     url: str,
 ) -> FetchResult:
-    """Bring skills, in their order, and look into them unless they make the ``known`` version.
+    """Fetch skills, in their order, and open them unless together they are the ``known`` version.
 
-    What can't be brought is a notice, and what was there ``before`` is kept. Raises `RemoteProblem`
-    where nothing is left.
+    A skill that can't be fetched adds a notice and keeps its version from ``before``. Raises
+    `RemoteProblem` if no skill remains.
     """
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
@@ -392,7 +392,7 @@ def _part(
     bounds: Bounds,
     notices: Notices,
 ) -> tuple[Part, Stored] | None:
-    """Return a skill as it was brought, else as it was before, else None; why is noticed."""
+    """Return the fetched skill, or else its former version, or else None with a notice."""
     if isinstance(brought, Removed):
         notices.leave_out(folder, str(brought))
         return None

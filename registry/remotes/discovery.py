@@ -1,8 +1,8 @@
-"""Which folders of a remote are its skills, and which of its files belong to them.
+"""Find the skill folders of a remote, and the files that belong to them.
 
-A repository is searched where the ``skills`` client looks; the marketplace files of agents are read
-as it reads them. What a repository's file names is a path to look at, inside the repository, and
-nothing else.
+A repository is searched in the same places as by the ``skills`` client; the marketplace files of
+agents are read by its rules. A name in a repository's file is only used as a path inside the
+repository.
 """
 
 import json
@@ -29,11 +29,11 @@ CONTAINERS: Final = (
 """Folders in which skills lie up to `NESTED` deep."""
 
 REPOSITORIES: Final = frozenset({"git", "archive"})
-"""Kinds of which only the usual places hold skills; of the others all folders do."""
+"""Kinds whose skills are only in the usual places; for the others, all folders count."""
 
 NESTED: Final = 3
 ANYWHERE: Final = 5
-"""How deep all folders are searched where nothing was found in the usual places."""
+"""Maximum depth of the search of all folders, if the usual places have no skills."""
 
 PASSED_OVER: Final = frozenset({"node_modules", ".git", "dist", "build", "__pycache__"})
 
@@ -58,7 +58,7 @@ class Found:
 
 @dataclass(slots=True)
 class _Named:
-    """What plugins name: folders whose children may be skills, and what lies elsewhere."""
+    """Names in plugins: folders whose children may be skills, and notices for remote plugins."""
 
     folders: set[str] = field(default_factory=set)
     notices: list[str] = field(default_factory=list)
@@ -94,7 +94,7 @@ def skill_folders(
 
 
 def _elsewhere(documents: Iterable[str], found: set[str]) -> Iterator[str]:
-    """Yield what is to be said of the skill files that are in none of the usual places."""
+    """Yield a notice for the SKILL.md files outside the usual places."""
     others = [one for one in documents if found.isdisjoint(_and_above(one))]
     if others:
         named = ", ".join(one[:MAX_FOLDER] for one in others[:MAX_NAMED])
@@ -105,7 +105,7 @@ def _elsewhere(documents: Iterable[str], found: set[str]) -> Iterator[str]:
 
 
 def _and_above(folder: str) -> Iterator[str]:
-    """Yield a folder and those that it lies in."""
+    """Yield a folder and the folders above it."""
     while folder:
         yield folder
         folder = folder.rpartition("/")[0]
@@ -138,7 +138,7 @@ def _is_usual(folder: str, named: set[str]) -> bool:
 
 
 def _outermost(folders: Iterable[str]) -> list[str]:
-    """Return folders without those inside others: what lies in a skill is a part of it."""
+    """Return folders without those inside others: a folder in a skill is a part of it."""
     kept: list[str] = []
     for folder in sorted(folders, key=lambda one: one.split("/")):
         if not kept or not folder.startswith(f"{kept[-1]}/"):
@@ -181,7 +181,7 @@ def _name_plugin(plugin: dict[str, Any], root: str, named: _Named) -> None:
 
 
 def _name_skills(plugin: dict[str, Any], home: str, named: _Named) -> None:
-    """Note where a plugin's skills lie: beside each that it lists, and in its ``skills``."""
+    """Collect the skill folders of a plugin: beside each listed one, and in its ``skills``."""
     listed = plugin.get("skills")
     for one in [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else ():
         path = _path_inside(one, home)
@@ -205,10 +205,9 @@ def _path_inside(path: object, home: str) -> str | None:
 def wanted_files(
     tree: Snapshot, remote: Remote, bounds: Bounds, *, may_be_none: bool = False
 ) -> tuple[dict[str, Blob], list[str]]:
-    """Return the files of the skills in a tree that a source asks for, and what is to be known.
+    """Return the files of the wanted skills in a tree, and notices.
 
-    Raises `RemoteInvalid` where there is no such skill, unless there ``may_be_none``;
-    `RemoteTooLarge`.
+    Raises `RemoteInvalid` if there is no such skill, unless ``may_be_none``; `RemoteTooLarge`.
     """
     notices: list[str] = []
     if remote.kind in REPOSITORIES:
@@ -233,7 +232,7 @@ def wanted_files(
 
 
 def _above(path: str) -> Iterator[str]:
-    """Yield the folders that a file lies in, the source's root last."""
+    """Yield the folders above a file, the source's root last."""
     while path:
         path = path.rpartition("/")[0]
         yield path or ROOT

@@ -68,10 +68,10 @@ DRAFT: Final = "new"
 LOCK_SECONDS: Final = 30.0
 _NAME = re.compile(r"[A-Za-z0-9-]+")
 _DRAFT: Final = "."
-"""Before the name of a checkout that is made just now; it is nobody's yet."""
+"""Prefix of a checkout's name while it is being created; no source owns it yet."""
 
 _BEGUN_SECONDS: Final = 86_400.0
-"""After which what was begun is nobody's any more: a fetch takes minutes at most."""
+"""Age in seconds after which an unfinished checkout is abandoned: a fetch takes minutes at most."""
 
 
 def checkouts() -> Path:
@@ -81,9 +81,10 @@ def checkouts() -> Path:
 
 @contextmanager
 def new_place(telling: str) -> Iterator[tuple[str, str]]:
-    """Give the folder in which a new checkout is made, and the one that it gets in the end.
+    """Yield the folder in which a new checkout is created, and its final path.
 
-    The second is named after the last part of ``telling``; neither stays where the block raises.
+    The final path is named after the last part of ``telling``; both are removed if the block
+    raises.
     """
     _sweep()
     name = "".join(c if c.isascii() and c.isalnum() else "-" for c in os.path.basename(telling))
@@ -113,9 +114,9 @@ def tree_of(home: str) -> str:
 
 
 def home_of(tree: str, name: str) -> str:
-    """Return the checkout whose files lie at ``tree``, which a row of the source ``name`` says.
+    """Return the checkout with the files at ``tree``, the path in the row of the source ``name``.
 
-    Raises `SourceInvalid` where this user made none there.
+    Raises `SourceInvalid` if this user made no checkout there.
     """
     home, last = os.path.split(tree)
     above, own = os.path.split(home)
@@ -127,9 +128,9 @@ def home_of(tree: str, name: str) -> str:
 
 
 def remove_checkout(tree: str, remote: Remote, name: str) -> None:
-    """Remove the checkout of the source ``name``, which its row says lies at ``tree``.
+    """Remove the checkout of the source ``name``; ``tree``: the path in its row.
 
-    Raises `SourceInvalid` where that is none, or another source's; `SyncRunning`, OSError.
+    Raises `SourceInvalid` if it is not a checkout, or another source's; `SyncRunning`, OSError.
     """
     home = home_of(tree, name)
     with Checkout.locked(home) as checkout:
@@ -150,7 +151,7 @@ def _asked(remote: Remote) -> list[str | None]:
 
 
 class Checkout:
-    """One checkout, locked; nothing but what is written here lies in it."""
+    """One checkout, locked; it contains only files that this class writes."""
 
     def __init__(self, home: str) -> None:
         self.home = home
@@ -161,7 +162,7 @@ class Checkout:
     @classmethod
     @contextmanager
     def locked(cls, path: str) -> Iterator[Self]:
-        """Open a checkout, made where it is missing. Raises `SyncRunning`, OSError."""
+        """Open a checkout, created if missing. Raises `SyncRunning`, OSError."""
         above, name = os.path.split(path)
         make_path(above, OWN)
         with open_named(above) as parent, open_own_folder(Place(parent, name), make=True) as home:
@@ -174,12 +175,12 @@ class Checkout:
                 yield cls(path)
 
     def check_asked(self, remote: Remote, name: str, *others: Remote) -> None:
-        """Note what it is a checkout of; of ``others`` it may be one, too.
+        """Record the remote of a checkout; ``others``: remotes that it may also be a checkout of.
 
-        Raises `SourceInvalid` where it is one of something else.
+        Raises `SourceInvalid` if it is a checkout of another remote.
 
-        A row of a stranger's may name any checkout of ours, and pin it to what a stranger offers:
-        a server gives commits that are in no branch of its own.
+        A row written by a stranger may name any checkout of ours, and pin it to a stranger's
+        commit: a server also gives out commits that are not in its own branches.
         """
         noted = self._noted(ASKED)
         if not noted:
@@ -200,7 +201,7 @@ class Checkout:
 
     @property
     def pin(self) -> tuple[str, str] | None:
-        """What the pin is (`Git.refs`), and its commit when that was noted."""
+        """The pinned ref's kind (`Git.refs`), and its commit when it was recorded."""
         match self._noted(ASKED).get("pin"):
             case [str(kind), str(commit)]:
                 return kind, commit
@@ -267,9 +268,9 @@ class Checkout:
         self._note(MANIFEST, {"version": tree.version, "boot": self._sure_from(changed=changed)})
 
     def _sure_from(self, *, changed: bool) -> str | None:
-        """Return the run of the machine in which the files are surely there; None: in every one.
+        """Return the only boot in which the files are certainly there; None: they are on disk.
 
-        What was read in a later run than the one that wrote it has reached the disk.
+        Files have reached the disk if they are read in a later boot than the writer's.
         """
         now = this_boot()
         if changed or now is None or not self._was:
@@ -293,7 +294,7 @@ class Checkout:
                     os.rmdir(holder)
 
     def _write(self, path: str, data: bytes, blob: Blob, made_at: int | None) -> bool:
-        """Write a file unless it is there as it is wanted."""
+        """Write a file unless it already exists with the wanted bytes and mode."""
         target = Path(self.tree, path)
         mode = 0o755 if blob.executable else 0o644
         with suppress(OSError):
@@ -306,7 +307,7 @@ class Checkout:
         return True
 
     def _write_whole(self, target: Path, data: bytes, mode: int, made_at: int | None) -> None:
-        """Write a file under its name at once; ``made_at``: what it is dated, in seconds."""
+        """Write a file atomically under its name; ``made_at``: its modification time in seconds."""
         draft = Path(self.home, DRAFT)
         draft.unlink(missing_ok=True)
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
@@ -374,7 +375,7 @@ def pin_now(checkout: Checkout, remote: Remote, name: str, bounds: Bounds) -> Pi
 
 
 def commit_now(source: Source, bounds: Bounds) -> str | None:
-    """Return the commit of a source's pin now, also if it moved; None: nothing tells what it was.
+    """Return the current commit of a source's pin, even if it moved; None: no record of the pin.
 
     Raises `RemoteProblem`.
     """

@@ -1,9 +1,9 @@
-"""Read what a git repository holds, by the system's git, without a checkout of its making.
+"""Read the files of a git repository with the system's git, without a checkout by git.
 
-Git brings credentials, ssh and proxies. It is asked for commits, trees and the blobs of skills
-alone, into a bare repository of ours, and never writes a file of the repository: so no hook, no
-filter, no link and no attribute of it takes effect. What is run here may meet a hostile server or
-address: protocols are limited, nothing asks a person, bytes and time are bounded.
+Git provides credentials, ssh and proxies. It fetches only commits, trees and the blobs of skills,
+into a bare repository of ours, and never writes a file of the repository. So no hook, filter, link
+or attribute of the repository takes effect. The server or the address may be hostile: protocols are
+limited, git never prompts, bytes and time are bounded.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ from registry.remotes.address import check_git_url, host_of, is_loopback, port_o
 from registry.remotes.snapshot import Blob, Bounds, Paths, SkippedFiles, below
 
 _KEPT: Final = ("GIT_SSH", "GIT_SSL_", "GIT_CONFIG_", "GIT_PROXY_", "GIT_TRACE", "GIT_EXEC_PATH")
-"""Of the variables that git looks at: how it connects, and not where it works."""
+"""Prefixes of git's variables that are kept: for connections, not for its working folders."""
 
 _SETTINGS: Final = (
     *("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.askPass="),
@@ -40,9 +40,11 @@ _SETTINGS: Final = (
 _SSH: Final = "ssh -oBatchMode=yes -oConnectTimeout=15"
 _SERVED: Final = "git -c uploadpack.allowFilter=true upload-pack"
 _LIMITED: Final = 'ulimit -f "$0"; ulimit -d "$1"; shift; exec "$@"'
-"""No file that git writes may be larger (a pack is refused while it is received), and its memory
-is bounded: what a server says of its refs is all held in it. A limit that the user has already may
-be lower, and then stays."""
+"""Limit the size of files that git writes, and its memory.
+
+Git refuses a larger pack while it is received; it keeps all refs of a server in memory. A lower
+limit that the user already has stays.
+"""
 
 _BLOCK: Final = 512
 """Bytes in which the shell counts the size of a file."""
@@ -65,7 +67,7 @@ _USUAL: Final = (
     "Please make sure you have the correct access rights",
     "and the repository exists.",
 )
-"""What git adds to every complaint."""
+"""Lines that git adds to every error."""
 
 _MOVED = re.compile(r"returned error: 30[12378]\b")
 _SILENT = re.compile(r"(?i)^(?:fatal|error|remote|warning): *")
@@ -124,10 +126,10 @@ class GitProgram:
         at_home: bool = True,
         errors: bool = False,
     ) -> bytes:
-        """Run git to its end and return what it printed (``errors``: what it complained of).
+        """Run git to its end and return its output (``errors``: its error output).
 
-        To the remote it is led by the name ``origin``. Raises `RemoteUnreachable`,
-        `RemoteInvalid`, `RemoteTooLarge`.
+        The remote is called ``origin``. Raises `RemoteUnreachable`, `RemoteInvalid`,
+        `RemoteTooLarge`.
         """
         code, out, said = self._ended(*arguments, given=given, at_home=at_home)
         text = said.decode(errors="replace")
@@ -170,10 +172,10 @@ class GitProgram:
         return process.returncode, out, b"".join(complaint)
 
     def _follow(self) -> bool:
-        """Take the address that the server redirects to, once; False: there is none to be taken.
+        """Switch to the address that the server redirects to, once; False: there is none to follow.
 
-        Git follows nothing: it would take the user's credentials anywhere. What is on the same
-        host, as after a repository got another name, is taken for this time.
+        Git itself follows no redirect: it would send the user's credentials to any host. A redirect
+        on the same host, as after a repository was renamed, is followed for this run.
         """
         if self._is_led:
             return False
@@ -200,7 +202,7 @@ class GitProgram:
         return True
 
     def left(self) -> float:
-        """Return the seconds that are left. Raises `RemoteUnreachable` where there are none."""
+        """Return the remaining seconds. Raises `RemoteUnreachable` if there are none left."""
         left = self._deadline - time.monotonic()
         if left <= 0:
             self.has_failed = True
@@ -211,9 +213,9 @@ class GitProgram:
     def running(
         self, *arguments: str, at_home: bool = True, heard: bool = True
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """Start git, in a session of its own so that nothing below it asks or outlives it.
+        """Start git in its own session, so that none of its children prompts or outlives it.
 
-        ``heard``: what it complains of is of interest; nobody reads it while it runs.
+        ``heard``: capture its error output; it is not read while git runs.
         """
         settings = (*self._settings, f"remote.origin.url={self.url}")
         git = ["git", *(word for one in settings for word in ("-c", one))]
@@ -288,7 +290,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _tell(stream: IO[bytes], data: bytes) -> None:
-    with suppress(OSError, ValueError):  # it ended before it was told all
+    with suppress(OSError, ValueError):  # git ended before it read everything
         stream.write(data)
         stream.close()
 
@@ -361,7 +363,7 @@ _DAY: Final = 86_400
 
 @dataclass(slots=True)
 class GitTree:
-    """What a commit holds; see `tree.Tree`."""
+    """The files of a commit; see `snapshot.Snapshot`."""
 
     git: "Git"
     version: str
@@ -394,11 +396,10 @@ def open_git(
     part: str | None = None,
     commit: str | None = None,
 ) -> Iterator[GitTree | None]:
-    """Give what a repository holds at a ref (None: its default branch), or None: it is ``known``.
+    """Open a repository at a ref (None: its default branch); yields None if it is ``known``.
 
-    ``commit``: what the ref means now; None: the remote is asked. ``part``: the folder of it that
-    is of interest. ``state``: a folder of ours for the bare repository. Raises `RemoteProblem`,
-    `AddressInvalid`.
+    ``commit``: the ref's current commit; None: ask the remote. ``part``: read only this folder.
+    ``state``: a folder of ours for the bare repository. Raises `RemoteProblem`, `AddressInvalid`.
     """
     git = Git(url, os.path.join(state, "busy"), bounds)
     commit = commit or git.find(ref)
@@ -416,14 +417,14 @@ def open_git(
         files, made_at = git.listed(commit, notices, part)
         yield GitTree(git, commit, made_at, files, notices)
         git.run("update-ref", seen, commit)
-    finally:  # what was read last, and is refused now, is known all the same
+    finally:  # a commit that was read and then refused still counts as known
         git.end(rest)
 
 
 def is_changed(url: str, part: str, before: str, now: str, bounds: Bounds) -> bool:
-    """Tell whether a folder of a repository is another in one commit than in the one ``before``.
+    """Return True if a folder of a repository differs between two commits.
 
-    Where that can't be told, it counts as changed: a server need not give out what no branch has.
+    If this is unknown, it counts as changed: a server need not give out commits without a branch.
     """
     if not COMMIT.fullmatch(before) or not COMMIT.fullmatch(now):
         return True
@@ -487,10 +488,10 @@ class Git(GitProgram):
         return found
 
     def begin(self, rest: str | None, commit: str) -> None:
-        """Take the bare repository from where it rests, else make a new one, for such commits.
+        """Reuse the kept bare repository, or create a new one; ``commit``: sets its hash format.
 
-        Where it is in use it lies elsewhere: one that a killed process left is not gone on with,
-        since it may be locked, or hold half of a pack.
+        While in use, it has another path. If a process was killed, its repository is not reused: it
+        may be locked, or contain half of a pack.
         """
         shutil.rmtree(self.home, ignore_errors=True)
         if rest is not None:
@@ -510,7 +511,7 @@ class Git(GitProgram):
             shutil.rmtree(self.home, ignore_errors=True)
 
     def _is_sound(self) -> bool:
-        """Tell whether it has not grown too much; where git failed, whether it is whole, too."""
+        """Return True if it is small enough and, checked only after a failure of git, complete."""
         with suppress(OSError, RemoteProblem):
             found = list(os.scandir(f"{self.home}/objects/pack"))  # with an index and more of each
             packs = sum(one.name.endswith(".pack") for one in found)
@@ -539,12 +540,12 @@ class Git(GitProgram):
         when = self.made_at(before)
         try:
             self._fetch(f"--shallow-since=@{when}", refspecs=[refspec])
-        except RemoteProblem:  # nothing in it is so new; what else it is, is told by the next
+        except RemoteProblem:  # no commit is that new; the next fetch reports any other problem
             self._fetch(f"--depth={LOOKED_BACK}", refspecs=[refspec])
         return self.code("merge-base", "--is-ancestor", before, commit) == 0
 
     def _fetch(self, *options: str, refspecs: Sequence[str], settled: bool = True) -> None:
-        """Fetch objects; ``settled``: what is here already is told, so that it isn't sent again."""
+        """Fetch objects; ``settled``: let git report its commits, to fetch only new objects."""
         said = self.run(
             *() if settled else ("-c", "fetch.negotiationAlgorithm=noop"),
             *("fetch", "--no-tags", "--no-progress", "--no-write-fetch-head", "--filter=blob:none"),
@@ -563,9 +564,9 @@ class Git(GitProgram):
     def listed(
         self, commit: str, notices: list[str], part: str | None = None
     ) -> tuple[dict[str, Blob], int | None]:
-        """Return the plain files of a commit, and when it was made; of the rest say what it was.
+        """Return the plain files of a commit, and its time; skipped entries go to ``notices``.
 
-        ``part``: only those below this folder.
+        ``part``: only files below this folder.
         """
         files: dict[str, Blob] = {}
         paths = Paths()
@@ -626,7 +627,7 @@ class Git(GitProgram):
                 yield wanted, data
 
     def _entries(self, *arguments: str) -> Iterator[bytes]:
-        """Yield what git lists, to its end. Raises `RemoteProblem` where that is not the end."""
+        """Yield the entries of git's output. Raises `RemoteProblem` if the output is incomplete."""
         room = self.bounds.bytes
         with self.running(*arguments, heard=False) as process:
             assert process.stdout is not None  # noqa: S101
@@ -646,7 +647,7 @@ class Git(GitProgram):
 
 
 def _ask(stream: IO[bytes], ids: Sequence[str]) -> None:
-    with suppress(OSError):  # it ended before it was told all
+    with suppress(OSError):  # git ended before it read everything
         for one in ids:
             stream.write(f"{one}\n".encode())
         stream.close()
@@ -656,12 +657,11 @@ def _ask(stream: IO[bytes], ids: Sequence[str]) -> None:
 def open_commits(
     url: str, state: str, bounds: Bounds, *, offline: bool
 ) -> Iterator[Callable[[str | None, Collection[str]], GitTree]]:
-    """Give what returns the tree at a commit, or at what a ref (None: the default) means now.
+    """Yield a function that returns the tree at a commit or a ref's current commit (None: default).
 
-    What lies in the folders that it is given, too, is fetched all in one, to be read soon. The
-    trees can be read side by side. ``state``: a folder of ours for the bare repository.
-    ``offline``: the remote is asked for nothing. Both the function and the trees raise
-    `RemoteProblem`.
+    The function's second argument names folders whose blobs are fetched together, for reading soon.
+    The trees can be read in parallel. ``state``: a folder of ours for the bare repository.
+    ``offline``: don't ask the remote. Both the function and the trees raise `RemoteProblem`.
     """
     kept = _Kept(url, state, bounds, is_offline=offline)
     try:
@@ -694,7 +694,7 @@ class _Kept(Git):
             self.stay_here()
 
     def tree(self, ref: str | None, folders: Collection[str]) -> GitTree:
-        """Return what a commit holds, which is fetched where it is not here."""
+        """Return the tree of a commit, fetched if it is missing here."""
         commit = ref or ""
         if not self._holds(commit):
             if self._is_offline:
@@ -714,11 +714,11 @@ class _Kept(Git):
         return GitTree(self, commit, made_at, files, notices)
 
     def fetch_blobs(self, ids: Sequence[str]) -> None:
-        """Fetch blobs, all in one, unless they all are here: then nobody is asked."""
+        """Fetch blobs together, unless all are already here: then the remote is not asked."""
         failed = self.has_failed
         try:
             self.check_size(ids)
-        except RemoteInvalid:  # as git has it that lacks one of them, which is no harm
+        except RemoteInvalid:  # git reports a missing blob like this, which is harmless here
             if self._is_offline:
                 raise
             self.has_failed = failed

@@ -1,9 +1,9 @@
-"""Ask servers that nobody vouches for: bounded in bytes and time, led to no place of ours.
+"""HTTP requests to untrusted servers: bounded in bytes and time, kept out of private networks.
 
-Where a server redirects to, and what an index names, may not be a private address unless the first
-address was one of that kind: nobody outside makes this machine ask its own network. The address
-that is checked is the one that is connected to. User name and password of the first address, or
-those that ``~/.netrc`` has for its host, are sent to its host alone and shown nowhere.
+A redirect or an address in an index may not lead to a private address unless the first address is
+private: no outside server can make this machine query its own network. The connection uses the same
+address that was checked. User name and password of the first address, or those for its host in
+``~/.netrc``, are sent only to its host, and never shown.
 """
 
 import base64
@@ -148,7 +148,7 @@ SERVER_ERRORS: Final = 500
 
 
 class Answer(NamedTuple):
-    """A server's answer: ``url`` where it was found, ``status`` 200, or 304 if asked for."""
+    """A server's answer: ``url`` after redirects, ``status`` 200 (or 304 if conditional)."""
 
     url: str
     status: int
@@ -182,7 +182,7 @@ class Client:
             raise RemoteInvalid(url=redacted(url), reason="it is not JSON") from None
 
     def begins(self, url: str, size: int) -> bytes:
-        """Return the first ``size`` bytes of what lies at an address."""
+        """Return the first ``size`` bytes of the response of an address."""
         into = BytesIO()
         with suppress(RemoteTooLarge):
             self.get(url, into, size, {}, cut=True)
@@ -197,7 +197,7 @@ class Client:
         *,
         cut: bool = False,
     ) -> Answer:
-        """Write what lies at an address, at most ``most`` bytes, to ``into``.
+        """Write the response of an address, at most ``most`` bytes, to ``into``.
 
         ``cut``: write as much as is allowed before raising `RemoteTooLarge`.
         """
@@ -248,7 +248,7 @@ class Client:
 
     @contextmanager
     def _asked(self, url: str, headers: Mapping[str, str]) -> Iterator[http.client.HTTPResponse]:
-        """Send a request; what is read of the answer is cut off when the time is up."""
+        """Send a request; reading the response stops at the deadline."""
         parts = split(url)
         self._check_plain(parts)
         host, port = host_of(parts), port_of(parts)
@@ -299,9 +299,9 @@ class Client:
         return max(min(TIMEOUT, self._left()), 0.001)
 
     def _proxy(self, parts: SplitResult) -> SplitResult | None:
-        """Return the proxy of the environment for an https address, if there is one.
+        """Return the proxy of the environment for an https address, if any.
 
-        The proxy resolves names itself, so only addresses in figures can be checked here.
+        The proxy resolves names itself, so only numeric addresses can be checked here.
         """
         said = getproxies().get("https")
         if parts.scheme != "https" or not said or proxy_bypass(parts.netloc):

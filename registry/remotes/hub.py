@@ -31,7 +31,7 @@ PAGE: Final = 200
 BLOCKED: Final = "the hub blocks it as malware"
 
 GONE: Final = frozenset({NOT_FOUND, 410, 451})
-"""What is answered for a version that was withdrawn."""
+"""Statuses of a withdrawn version."""
 
 
 class _Item(NamedTuple):
@@ -57,9 +57,9 @@ class _Item(NamedTuple):
 def open_hub(url: str, state: str, known: str | None, bounds: Bounds) -> Iterator[Snapshot | None]:
     """Open the newest version of each skill of a hub, in folders ``slug`` or ``owner/slug``.
 
-    None where they are as ``known``. The version covers the folders and what was downloaded for
-    them; a version that was downloaded once is taken to stay what it is. Raises `RemoteProblem`
-    and its subclasses, OSError.
+    Yields None if they are the ``known`` version. The version covers the folders and their
+    downloads; a version that was downloaded once is assumed to stay unchanged. Raises
+    `RemoteProblem` and its subclasses, OSError.
     """
     client = Client(url, bounds)
     base = find_base(client)
@@ -88,7 +88,7 @@ def open_hub(url: str, state: str, known: str | None, bounds: Bounds) -> Iterato
 
 
 def find_base(client: Client) -> str:
-    """Return the address below which a hub's API lies: what it says itself, else as given."""
+    """Return the base address of a hub's API: from its well-known file, or else as given."""
     for path in ("/.well-known/clawhub.json", "/.well-known/clawdhub.json"):
         try:
             said, answer = client.json(resolved(client.url, path))
@@ -139,7 +139,7 @@ def _items(client: Client, base: str, bounds: Bounds, notices: Notices) -> list[
 
 
 def _item(given: Any, notices: Notices) -> _Item | None:
-    """Return a skill of the list, None where it can't be one."""
+    """Return a skill of the list, or None if the entry is invalid."""
     if not isinstance(given, dict) or not isinstance(given.get("slug"), str):
         notices.leave_out("a skill without a name", "it is no entry of a list of skills")
         return None
@@ -166,7 +166,7 @@ def _is_blocked(said: Any) -> bool:
 
 
 def _is_known(cache: ArtifactCache, item: _Item, *, any_time: bool = False) -> bool:
-    """Tell whether this version is kept, and nothing else was said of the skill since."""
+    """Return True if this version is cached, and the hub's entry for it is unchanged."""
     stored = cache.noted("skills").get(item.folder)
     version = cache.noted("versions").get(item.folder)
     noted = [item.version, item.updated]

@@ -1,10 +1,10 @@
-"""The kinds of remotes, and what reads each; packages add others by entry points.
+"""The kinds of remotes, with a reader for each; packages add others by entry points.
 
 An entry point of the group `GROUP`, named as the kind, is a function ``fetch(url, into, known)``.
-It writes the files of skills below ``into``, an empty folder (`pathlib.Path`), and returns the
-version that they are of, a text; where that is still ``known`` (None: nothing is), it returns None
-and writes nothing. Only kinds that the settings name (``source_kinds``) are loaded. What such a
-function writes is read as a stranger's: links are left out, paths are checked, all is bounded.
+It writes the files of skills below ``into``, an empty folder (`pathlib.Path`), and returns their
+version, a string. If that is still ``known`` (None: no version is), it returns None and writes
+nothing. Only kinds in the settings (``source_kinds``) are loaded. The written files are not
+trusted: links are skipped, paths are checked, sizes are bounded.
 """
 
 import difflib
@@ -108,7 +108,7 @@ def load_kind(name: str, kinds: Sequence[str]) -> Fetch:
 
 @dataclass(slots=True)
 class _Folder:
-    """What a function of a package wrote, as a `Snapshot`."""
+    """The files that a package's function wrote, as a `Snapshot`."""
 
     version: str
     files: dict[str, Blob]
@@ -118,7 +118,7 @@ class _Folder:
     made_at: int | None = None
 
     def read(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """Yield the bytes of files as they are now."""
+        """Yield the current bytes of files."""
         for path in paths:
             yield path, read_file(str(self.root / path), self.bounds.artifact_bytes).data
 

@@ -1,4 +1,4 @@
-"""What an address offers, for who takes skills from it in one go."""
+"""Fetch an address and select skills from it, in one step."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -44,15 +44,15 @@ def skills_at(
     dry_run: bool = False,
     choose: Choose | None = None,
 ) -> list[Skill]:
-    """Fetch an address, which becomes a source, and return what is chosen of its skills.
+    """Fetch an address as a source (added if new), and return the selected skills.
 
-    ``skills``: those of these names; else ``every`` one, or the only one. Of several ``choose``
-    returns those that are wanted. A source that has the
-    whole repository already is the one that is fetched; one that was made for this goes again where
-    the choice fails. ``dry_run``: nothing is fetched, and what is not a source yet is refused. What
-    is held back until the source is trusted is left out, and told (`Core.warn`). Raises
-    `SeveralSkills`, `SkillNotFound`, `SkillHeld`, `UsageProblem`, `AddressInvalid`,
-    `RemoteProblem`.
+    ``skills``: the names to select; otherwise ``every`` skill, or the only one. If there are
+    several, ``choose`` selects among them. If a source already has the whole repository, that
+    source is fetched. A source that was added for this call is removed again if the selection
+    fails. ``dry_run``: nothing is fetched, and an address that is not a source yet is refused.
+    Skills that are quarantined until the source is trusted are skipped, with a warning
+    (`Core.warn`). Raises `SeveralSkills`, `SkillNotFound`, `SkillHeld`, `UsageProblem`,
+    `AddressInvalid`, `RemoteProblem`.
     """
     known = {one.name: one for one in list_sources(core.reader, counted=False)}
     asked = address_of(core, list(known.values()), address)

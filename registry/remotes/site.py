@@ -26,7 +26,7 @@ from registry.remotes.unpacking import BadArchive
 from registry.text import quoted
 
 SCHEMA: Final = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
-"""What the newer form of an index says of itself; compared as a whole, never fetched."""
+"""The schema named in the newer form of an index; only compared, never fetched."""
 DESCRIPTION: Final = 1024
 """Characters that a description in the index may have (discovery RFC 0.2.0)."""
 
@@ -38,7 +38,7 @@ _DIGEST: Final = re.compile(r"sha256:([0-9a-f]{64})")
 
 
 class Index(NamedTuple):
-    """An index of skills, and where it was found; ``skills`` are as the server wrote them."""
+    """An index of skills, and its address; ``skills`` are unchecked entries from the server."""
 
     url: str
     skills: list[Any]
@@ -47,7 +47,7 @@ class Index(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """A skill of the newer form: what it will be stored as, and the address of that."""
+    """A skill of the newer form: its stored form, its digest and its address."""
 
     stored: Stored
     digest: str
@@ -90,9 +90,9 @@ def open_site(url: str, state: str, known: str | None, bounds: Bounds) -> Iterat
 
 
 def find_index(client: Client) -> Index:
-    """Return the first index that a site has, below the address or at the host's root.
+    """Return the first index of a site, below the address or at the host's root.
 
-    Raises `RemoteProblem`: of the first place that says more than that nothing is there.
+    Raises `RemoteProblem`: the first error other than "not found", if there is such an error.
     """
     problems: list[RemoteProblem] = []
     for url in _places(client.url):
@@ -128,7 +128,7 @@ def _index(url: str, document: Any, answer: Answer) -> Index:
 
 
 def _entries(index: Index, notices: Notices) -> dict[str, _Entry]:
-    """Return what an index offers by names; what breaks a rule is left out with a notice."""
+    """Return the entries of an index by name; invalid entries are skipped with a notice."""
     found: dict[str, _Entry] = {}
     for entry in index.skills:
         name = _name(entry)
@@ -176,7 +176,7 @@ def _bring(client: Client, cache: ArtifactCache, entry: _Entry, bounds: Bounds) 
 def _loose(
     client: Client, cache: ArtifactCache, index: Index, bounds: Bounds, notices: Notices
 ) -> Iterator[Wanted]:
-    """Yield the skills of the older form, whose files lie beside the index, without digests."""
+    """Yield the skills of the older form, with files beside the index, without digests."""
     known = set()
     for entry in index.skills:
         name = _name(entry)

@@ -1,4 +1,4 @@
-"""What a remote holds at one version, whatever it speaks, and which of its paths are taken."""
+"""The files of a remote at one version, for every kind, and the checks of their paths."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ class Bounds:
 
 
 class Blob(NamedTuple):
-    """A file of a tree; equal ids mean equal bytes. ``size`` in bytes, where it is known."""
+    """A file of a tree; equal ids mean equal bytes. ``size`` in bytes, None if unknown."""
 
     id: str
     executable: bool
@@ -43,15 +43,15 @@ class Blob(NamedTuple):
 class Snapshot(Protocol):
     """The files of one version.
 
-    ``version`` is what tells it from others (a commit, a digest), ``made_at`` when it was made, in
-    seconds since 1970 (None: not told). ``files`` by relative paths with ``/``, all safe
-    (`disk.paths.is_safe_relative`), no two of which differ in case alone. ``notices``: what was
-    left out and why, in words for people.
+    ``version`` identifies it (a commit, a digest); ``made_at`` is its time, in seconds since 1970
+    (None: unknown). ``files`` are by relative paths with ``/``, all safe
+    (`disk.paths.is_safe_relative`), and no two differ only in case. ``notices``: the skipped files
+    and the reasons, for people.
     """
 
     @property
     def version(self) -> str:
-        """What tells this version from others."""
+        """The identifier of this version."""
 
     @property
     def made_at(self) -> int | None:
@@ -59,18 +59,18 @@ class Snapshot(Protocol):
 
     @property
     def files(self) -> Mapping[str, Blob]:
-        """What there is at each path."""
+        """The file at each path."""
 
     @property
     def notices(self) -> Sequence[str]:
-        """What was left out."""
+        """Messages about skipped files."""
 
     def read(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """Yield the bytes of some of the files. Raises `RemoteProblem` and its subclasses."""
 
 
 MAX_NOTICES: Final = 20
-"""Of more that is left out, only the number is told."""
+"""Maximum number of notices in full; any further notices are only counted."""
 
 
 MAX_NAMED: Final = 3
@@ -78,7 +78,7 @@ MAX_NAMED: Final = 3
 
 
 class Paths:
-    """Paths of files that can lie beside each other in one folder."""
+    """Check that files can be beside each other in one folder, by their paths."""
 
     def __init__(self) -> None:
         self._files: dict[str, str] = {}
@@ -104,7 +104,7 @@ class Paths:
 
 
 class Notices:
-    """What was left out or not renewed, and why: the first in words, the rest as a number."""
+    """Reasons for skipped or outdated skills: the first in full, of the others only the number."""
 
     def __init__(self) -> None:
         self._said: list[str] = []

@@ -39,7 +39,7 @@ ASK_SECONDS: Final = 30.0
 """Within which a remote has to say whether it has something newer."""
 
 SCOPE: Final[Scope] = "community"
-"""Of a remote source unless told: what strangers write hides nothing of the user's own."""
+"""Default scope of a remote source: strangers' skills don't shadow the user's own."""
 
 
 def sync(  # noqa: C901  # targets that are addresses, then batches
@@ -52,9 +52,10 @@ def sync(  # noqa: C901  # targets that are addresses, then batches
     wait: bool = False,
     progress: Progress | None = None,
 ) -> SyncReport:
-    """Fetch the remote ones among the targets (none: all sources), then sync; see `SkillRegistry`.
+    """Fetch the remote sources among the targets (none: all sources), then sync.
 
-    An address that is not a source yet becomes one. What can't be fetched stays as it is.
+    See `SkillRegistry`. An address that is not a source yet is added as a source. A source that
+    can't be fetched stays unchanged.
     """
     known = list_sources(core.reader, counted=False)
     chosen: list[str] = []
@@ -142,7 +143,7 @@ def _check_targets(
 def _without(
     core: Core, known: Sequence[Source], chosen: Sequence[str], late: Mapping[str, str]
 ) -> list[str]:
-    """Return what is to be synced but for sources that are still fetched."""
+    """Return the targets of the sync, without the sources that are still being fetched."""
     targets = chosen or [one.path for one in known if one.enabled and is_ours(core, one)]
     return [one for one in targets if one not in late and one not in late.values()]
 
@@ -163,7 +164,7 @@ def add(core: Core, target: str, *, name: str | None, scope: Scope | None, prior
 
 
 class SourceChange(folders.Change, total=False):
-    """What of a source is to be different; see `SkillRegistry.update_source`."""
+    """The fields to change in a source; see `SkillRegistry.update_source`."""
 
     ref: str | None
 
@@ -195,7 +196,7 @@ def update(
             checkout.check_asked(source.remote, source.name, remote)
             if ref:
                 Git(remote.url, "", Bounds(seconds=ASK_SECONDS)).find(ref)
-            # What of it is refused changes no pin.
+            # If the update is refused, the pin does not change.
             changed = folders.update(core, source.name, **change)
             pins = [source.remote.ref, remote.ref]
             with core.writer.transaction() as connection:
@@ -242,7 +243,7 @@ def remove(
     if source.remote is not None and is_here(core, source.host, source.path):
         from registry.remotes.fetch import remove_checkout
 
-        # What is another user's, another source's or none of ours is left alone.
+        # Keep a checkout of another user or another source, and a folder that is not our checkout.
         with suppress(RegistryError, OSError):
             remove_checkout(source.path, source.remote, source.name)
     return source
@@ -261,9 +262,9 @@ def asked(core: Core, sources: Sequence[Source]) -> list[Source]:
 
 
 def _behind(core: Core, source: Source) -> bool | None:
-    """Tell whether the remote of a source has something newer; None: it has none, or is away.
+    """Return True if the remote of a source has a newer version; None: unknown, or no remote.
 
-    A pin that moved counts as newer, and is a warning. An unexpected error is one, too.
+    A pin that moved counts as newer, with a warning. An unexpected error also adds a warning.
     """
     if source.remote is None or not is_here(core, source.host, source.path):
         return None
@@ -311,7 +312,8 @@ def _is_behind(core: Core, source: Source, remote: Remote) -> bool:
 def check_exists(address: Address) -> None:
     """Raise `AddressInvalid` for the address of a file or folder here that is missing."""
     path = file_path_of(address.url)
-    if path is not None and not os.path.lexists(path):
+    # As git does, which takes NAME.git for NAME.
+    if path is not None and not any(map(os.path.lexists, (path, f"{path}.git"))):
         kind = "file" if is_archive(path) else "folder"
         raise AddressInvalid(address=address.url, reason=f"there is no such {kind}")
 
@@ -322,7 +324,6 @@ def kind_of(address: Address, bounds: Bounds = Bounds()) -> str:  # noqa: B008  
     Raises `RemoteProblem`.
     """
     if address.kind != "web":
-        check_exists(address)
         return address.kind
     from registry.remotes.git import Git
     from registry.remotes.kinds import detect_kind
@@ -409,12 +410,13 @@ def _add(
     """Fetch an address into a new checkout, then register that: a failure leaves nothing."""
     from registry.remotes.fetch import fetch, new_place, tree_of
 
+    check_exists(address)
     kind = kind_of(address)
     remote = Remote(kind, address.url, address.ref, address.part, address.only)
     telling = address.host if kind in {"site", "hub"} else address.telling
     if kind == "archive" and file_path_of(address.url) is not None:
-        telling = "/" + os.path.basename(telling)  # the folder around it says nothing of it
-    # What stores it takes a quarter of a second to import: the remote takes its time, too.
+        telling = "/" + os.path.basename(telling)  # the folder around it is not a useful name
+    # Importing the code that stores the source takes 0.25 s: do it while the remote responds.
     Thread(target=import_module, args=("registry.sync.apply",)).start()
     with new_place(telling) as (draft, home):
         got = fetch(core, remote, draft, name or address.url)
@@ -422,9 +424,9 @@ def _add(
         source = None
         while source is None:
             same = _same(list_sources(core.reader, counted=False), address)
-            if same is not None:  # which somebody added meanwhile
+            if same is not None:  # another process added it meanwhile
                 raise SourceExists(name=same.name, path=same.path)
-            # A name that nobody gave may be taken in this moment, too: there is another.
+            # Another process may take a generated name right now: then try another name.
             with suppress(*() if name else (SourceExists,)):
                 source = folders.add(
                     core,

@@ -88,9 +88,9 @@ def strictly(name: str, reason: str) -> NoReturn:
 def unpack(file: IO[bytes], room: Room, refuse: Refuse = strictly) -> Iterator[Member]:
     """Yield the plain files of a zip or tar archive in their order, their paths checked.
 
-    ``file`` can be sought in, and is closed at the end. Links, devices and paths that can't be in
-    a skill's folder go to ``refuse``; what stands there twice is for the caller to see. Raises
-    `BadArchive`, `TooMuch`.
+    ``file`` must be seekable, and is closed at the end. Links, devices and paths that can't be in a
+    skill's folder go to ``refuse``; the caller must check for duplicates. Raises `BadArchive`,
+    `TooMuch`.
     """
     try:
         yield from _unpacked(file, room, refuse)
@@ -103,9 +103,9 @@ def unpack(file: IO[bytes], room: Room, refuse: Refuse = strictly) -> Iterator[M
 
 
 def wrapping(paths: Iterable[str]) -> str:
-    """Return the one folder that all files lie in, with a slash, where no skill file is beside it.
+    """Return the single folder that contains all files, with a slash.
 
-    Empty where there is none.
+    Empty if there is no such folder, or if a SKILL.md is beside it.
     """
     tops = set()
     for path in paths:
@@ -153,11 +153,11 @@ def _entries(file: IO[bytes], room: Room, most: int) -> Iterator[_Entry]:
         yield from _zip_entries(file, room)
         return
     file.seek(0)
-    # Bounded where it is unpacked, before it is looked at: a header may hold a gigabyte.
+    # Limit the unpacked bytes before reading them: a header may claim a gigabyte.
     plain: IO[bytes] = gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[assignment]
     with _Tape(plain, most + room.files * TAR_HEADERS) as tape:
         yield from _tar_entries(tape)
-        while tape.read(CHUNK):  # to the end, where a checksum stands
+        while tape.read(CHUNK):  # read to the end, to verify the checksum
             pass
 
 
@@ -188,7 +188,7 @@ def _tar_entries(tape: "_Tape") -> Iterator[_Entry]:
     with _opened_tar(tape) as tar:
         while (entry := tar.next()) is not None:
             tar.members.clear()  # type: ignore[attr-defined]  # it would remember all of them
-            if entry.size < 0:  # the next header would be one that was read already
+            if entry.size < 0:  # the next header would be one already read
                 raise BadArchive("it has a file of less than no bytes")
             if entry.isdir() or os.path.basename(entry.name).startswith(EXTRA):
                 continue
@@ -218,7 +218,7 @@ def _read(opened: Callable[[], IO[bytes] | None], most: int) -> bytes:
 
 
 class _Sips(io.BufferedReader):
-    """A file that is read in small pieces only: a zip's directory is read as one."""
+    """A file that limits each read: a zip's directory is read in a single call."""
 
     def __init__(self, file: IO[bytes], largest: int) -> None:
         super().__init__(file)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The toolset `ethos` (docs/contracts.md)."""
+"""The toolset `ethos` (docs/contributing/contracts.md)."""
 
 import logging
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The toolset `miniclaw` (docs/contracts.md)."""
+"""The toolset `miniclaw` (docs/contributing/contracts.md)."""
 
 import os
 from collections.abc import Mapping, Sequence

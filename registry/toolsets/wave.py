@@ -1,4 +1,4 @@
-"""The toolset `wave` (docs/contracts.md)."""
+"""The toolset `wave` (docs/contributing/contracts.md)."""
 
 import os
 import re

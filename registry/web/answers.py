@@ -20,8 +20,7 @@ from registry import errors
 from registry.catalog.why import Explanation
 from registry.core import UNEXPECTED
 from registry.errors import RegistryError
-from registry.model import Source
-from registry.model.values import record
+from registry.model import Source, record
 from registry.text import utc_now
 from registry.web import addresses
 from registry.web.addresses import JSON

@@ -1,4 +1,4 @@
-"""Answer ClawHub's clients (docs/http.md): the read side of their API, version 1."""
+"""Answer ClawHub's clients (docs/reference/http.md): the read side of their API, version 1."""
 
 import hashlib
 import mimetypes

@@ -18,8 +18,7 @@ from registry.db.read.history import Change
 from registry.db.read.listing import MOST, Facet, Facets, Filters
 from registry.db.read.summary import Stats
 from registry.errors import FindingUnknown, PersonalityNotFound, RegistryError, UsageProblem
-from registry.model import Source
-from registry.model.values import record
+from registry.model import Source, record
 from registry.text import utc_now
 from registry.web import addresses, charts
 from registry.web.answers import PageContent, Visit, compressed, refusal, visit_of, without_places

@@ -30,8 +30,7 @@ from registry.errors import (
 from registry.install.content import content_of
 from registry.install.export import zipped
 from registry.mcp.fairness import check_client
-from registry.model import SkillDetail, Value
-from registry.model.values import record
+from registry.model import SkillDetail, Value, record
 from registry.web import addresses, markdown
 from registry.web.answers import (
     PageContent,

@@ -158,10 +158,20 @@ def test_why_says_which_of_two_skills_of_one_name_claude_code_loads(cli, project
         assert cli("sync", str(folder / ".claude/skills")).exit_code == 0
     told = cli("why", "pdf", "--agent", "claude-code", "--json").stdout
     by_path = {one["path"]: one["reasons"][-1]["message"] for one in json.loads(told)}
-    ref = next(one["ref"] for one in json.loads(told) if "home" in one["path"])
-    loaded = f"it loads {ref} from {tmp_path}/home/.claude/skills/pdf"
+    loaded = f"it loads the one in {tmp_path}/home/.claude/skills/pdf"
     assert len(by_path) == 2
     assert all(told.endswith(loaded) for told in by_path.values())
+    listed = cli("list", "-a", "claude-code").stderr
+    assert f"Claude Code loads pdf from {tmp_path}/home/.claude/skills/pdf, not the" in listed
+
+
+def test_why_advises_no_pull_over_a_namesake_of_the_project(cli, project, tmp_path):
+    write_skill(project / ".claude/skills/pdf", description="Mine.")
+    write_skill(tmp_path / "codex/pdf", description="Another.")
+    for folder in (project / ".claude/skills", tmp_path / "codex"):
+        assert cli("sync", str(folder)).exit_code == 0
+    told = json.loads(cli("why", "codex/pdf", "--agent", "claude-code", "--json").stdout)
+    assert [one["fix"] for one in told[0]["reasons"] if one["code"] == "agent"] == [None]
 
 
 def test_in_the_home_folder_each_skill_is_listed_once(library, cli, tmp_path, monkeypatch):

@@ -58,14 +58,14 @@ def test_what_was_removed_by_hand_is_named_listed_compared_and_brought_back(cli,
         command, *rest = ask.split()
         told = cli(command, "haiku", *rest)
         assert told.exit_code == 1
-        assert "'haiku' is gone since 20" in told.stderr
+        assert "'haiku' was removed on 20" in told.stderr
         assert (
             "It was in 'mine/haiku'. To restore it, run: skill-registry restore haiku"
             in told.stderr
         )
     listed = cli("history", "haiku", "--json")
     assert [one["number"] for one in json.loads(listed.stdout)] == [2, 1]
-    assert "'haiku' is gone since 20" in listed.stderr
+    assert "'haiku' was removed on 20" in listed.stderr
     assert cli("show", "haiku", "--revision", "1").stdout_bytes == before
     assert "+description: Three lines.\n" in cli("diff", "haiku").stdout
     assert cli("restore", "haiku").stdout.startswith("Restored haiku")
@@ -133,7 +133,7 @@ def test_the_last_change_is_shown_and_taken_back(cli, library):
     assert "-description: Three lines.\n" in done.stderr
     assert (library / "haiku" / "SKILL.md").read_text() == before
     nothing = cli("undo", "--yes")
-    assert (nothing.exit_code, "nothing to undo" in nothing.stderr) == (1, True)
+    assert (nothing.exit_code, "Nothing to undo" in nothing.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_undo_asks_on_a_terminal(terminal, cli, library):
     cli("create", "new", "--description", "x")
     asked = terminal("undo", typed=b"n\n")
     assert "moves to the trash" in asked.out
-    assert "Do it? [y/N]" in asked.out
+    assert "Undo this? [y/N]" in asked.out
     assert (library / "new").exists()
     assert "Undone: create new" in terminal("undo", typed=b"y\n").out
     assert not (library / "new").exists()

@@ -281,9 +281,10 @@ def test_before_the_next_sync_a_change_of_the_copy_names_the_command_for_it(
     asked = where if more else f"--to {project}"
     way = f"skill-registry pull --remove alpha {asked}"
     assert refused.stderr.endswith(f"To remove the copy that was pulled, run: {way}\n")
-    assert "into a folder of your own" not in refused.stderr
+    assert "source remove" not in refused.stderr
     assert cli(*way.split()[1:]).exit_code == 0
-    assert "into a folder of your own" in cli(*change).stderr
+    way = "source remove up" if change[0] == "delete" else "rename alpha omega"
+    assert cli(*change).stderr.endswith(f"skill-registry {way}\n")
 
 
 class TestProjectLock:
@@ -383,6 +384,26 @@ def project(cli, upstream, in_project):
     return folder
 
 
+def test_without_the_source_the_agents_list_and_the_check_agree(cli, project):
+    assert cli("source", "remove", "up").exit_code == 0
+    assert cli("pull", "--check").stdout.split("\t")[0] == "unchanged"
+    assert cli("list", "-a", "claude-code").stdout.startswith("pulled\talpha\t")
+
+
+def test_a_skill_of_a_removed_source_is_not_restored_into_another_one(cli, upstream, root):
+    assert cli("sync", f"file://{upstream}", "--name", "up").exit_code == 0
+    assert cli("sync", str(root), "--name", "mine").exit_code == 0
+    assert cli("source", "remove", "up").exit_code == 0
+    refused = cli("restore", "alpha")
+    assert refused.exit_code == 1
+    assert f"skill-registry source add file://{upstream}\n" in refused.stderr
+    assert list(root.iterdir()) == []
+    assert cli("restore", "alpha", "--source", "mine").exit_code == 0
+    assert (root / "skills/alpha/SKILL.md").exists()
+    assert cli("undo", "--yes").exit_code == 0
+    assert list(root.iterdir()) == []
+
+
 def test_the_diff_with_upstream_shows_all_that_pull_would_bring(cli, upstream, project):
     assert cli("diff", "alpha", "--upstream").stderr == "No differences.\n"
     for line in ("AAA", "BBB"):
@@ -426,4 +447,24 @@ def test_a_quarantined_update_is_told_shown_and_trusted(cli, upstream, project):
     checked, pulled = cli("pull", "--check"), cli("pull")
     assert (checked.exit_code, pulled.exit_code) == (1, 1)
     assert checked.stdout == pulled.stdout
-    assert "alpha can't be installed: it has security errors and is quarantined now" in checked.stderr
+    assert cli("list", "-a", "claude-code").stdout.startswith("pulled\talpha\t")
+    assert (
+        "alpha can't be installed: it has security errors and is quarantined now" in checked.stderr
+    )
+
+
+def test_what_lies_in_a_clone_as_the_lock_says_needs_no_network(project, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "colleague"))
+    theirs = ["--db", str(tmp_path / "colleague.db")]
+    assert run(*theirs, "sync", str(project / ".claude/skills")).exit_code == 0
+    done = run(*theirs, "pull", "--frozen", "--json")
+    assert (done.exit_code, states(done)) == (0, {"alpha": "unchanged"}), done.stderr
+    (project / ".claude/skills/alpha/SKILL.md").write_text("Another.")
+    refused = run(*theirs, "pull", "--frozen")
+    assert refused.exit_code == 1
+    assert "skills.lock.json says can't be had, and nothing was changed: alpha (" in refused.stderr
+
+
+def test_an_address_without_a_place_is_asked_where_to_though_there_is_a_lock(cli, project):
+    refused = cli("pull", "file:///nowhere/skills.git")
+    assert (refused.exit_code, "No target given. Use --agent NAME" in refused.stderr) == (2, True)

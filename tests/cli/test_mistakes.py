@@ -140,7 +140,7 @@ def test_a_word_of_other_programs_is_told_ours(newcomer, typed, told):
         ("trash", "clear", "'trash empty'"),
         ("trash", "restore", "'restore'"),
         ("db", "migrate", "'db upgrade'"),
-        ("db", "restore", "'db copy'"),
+        ("db", "restore", "'cp BACKUP DATABASE'"),
     ],
 )
 def test_a_word_inside_a_group_is_told_ours(newcomer, group, typed, told):
@@ -300,3 +300,16 @@ def test_rm_deletes_a_skill_and_removes_a_source(library, cli):
     assert cli("rm", "haiku").exit_code == 0
     assert not (library / "haiku").exists()
     assert cli("source", "rm", "mine").exit_code == 0
+
+
+def test_a_prefix_that_is_nearly_one_of_an_address_is_told(library, cli):
+    for command in ("sync githb:foo/bar", "pull githb:foo/bar -a codex"):
+        refused = cli(*command.split())
+        assert refused.exit_code == 1
+        assert "nothing is called 'githb'; did you mean github?" in refused.stderr
+
+
+def test_a_revision_that_is_the_current_one_is_not_said_to_be_restored(library, cli):
+    done = cli("restore", "haiku", "--revision", "1")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("Nothing to restore in haiku: ")

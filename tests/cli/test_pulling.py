@@ -420,6 +420,12 @@ def test_a_check_names_the_command_that_brings_what_is_behind(library, cli, root
 
 def test_what_no_pull_made_is_not_called_edited(library, cli, project):
     write_skill(project / ".agents/skills/haiku", description="By hand.")
+    to = ["--to", str(project / ".agents/skills")]
+    cli("pull", "review", *to)
+    checked = cli("pull", "--check", "haiku", *to)
+    assert checked.stdout.startswith("not ours\thaiku\t")
+    assert "haiku was left alone: it was not installed by pull.\n" in checked.stderr
+    cli("pull", "--remove", "review", *to)
     ran = cli("pull", "haiku", "--agent", "codex")
     assert (ran.exit_code, ran.stdout.split("\t")[0]) == (1, "edited")
     assert (

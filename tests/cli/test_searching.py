@@ -69,12 +69,12 @@ def test_a_pipe_hears_on_stderr_that_nothing_fits(library, cli):
 
 
 def test_the_commands_of_the_page_of_search_run_and_its_numbers_are_those_of_the_code(library, cli):
-    page = (REPOSITORY / "docs" / "search.md").read_text(encoding="utf-8")
+    page = (REPOSITORY / "docs" / "explanation" / "ranking.md").read_text(encoding="utf-8")
     commands = re.findall(r"^(?:\$ )?skill-registry (search .*?)(?: +#.*)?$", page, re.MULTILINE)
     assert len(commands) == 4
     for command in commands:
         assert cli(*shlex.split(command)).exit_code == 0
-    assert f"Below {FITS} people" in page
+    assert f"Below {FITS}\n" in page
     assert MAX_QUERIES == 5
     assert "up to five" in page
     assert len(_concepts()) // 100 * 100 == 1300

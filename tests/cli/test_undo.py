@@ -97,7 +97,7 @@ def test_an_edit_that_broke_the_skill_is_undone(cli, skills, monkeypatch, tmp_pa
 
 
 def test_undo_list_shows_each_command_with_its_time(cli, skills):
-    assert "nothing to undo" in cli("undo", "--list").stderr
+    assert "Nothing to undo" in cli("undo", "--list").stderr
     cli("create", "new", "--description", "x")
     cli("update", "one", "two", "--add-tag", "a")
     listed = cli("undo", "--list")

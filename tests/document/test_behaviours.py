@@ -3,8 +3,8 @@
 import pytest
 
 from registry.document.behaviours import BEHAVIOUR_RULES
-from registry.document.cpu_budget import WINDOW
 from registry.document.parse import parse_document
+from registry.document.prefilter import WINDOW
 from registry.document.security import (
     check_file,
     check_security,

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from registry.document import threats
 from registry.document.behaviours import BEHAVIOURS, FOREIGN
-from registry.document.cpu_budget import LONGEST, CpuBudget
-from registry.document.prefilter import SLACK, Prefilter
+from registry.document.prefilter import LONGEST, SLACK, CpuBudget, Prefilter
 from registry.document.scan import find_foreign
 from registry.document.security import is_about_defence
 from tests.document.attacks.agentic import HELD_OUT, TRIED

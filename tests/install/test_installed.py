@@ -142,7 +142,10 @@ class TestEdits:
         write_skill(root / "alpha", body="# All is new.\n\nNow.\n", age=None)
         place.library.sync()
         (told,) = update(place.core, place.target)
-        assert (told.state, told.reason) == ("edited", "SKILL.md differs (+1 -0)")
+        assert (told.state, told.reason) == (
+            "edited",
+            "SKILL.md differs (+1 -0); it is behind, too",
+        )
         (told,) = check(place.core, None, place.target)
         assert (told.state, told.reason) == (
             "edited",

@@ -181,6 +181,7 @@ def test_an_edit_that_was_removed_comes_back_in_each_place(library, place, proje
     before = tree(project), lock(project)
     place.remove("alpha", force=True)
     assert tree(project) == {}
+    shutil.rmtree(project / ".agents")
     undo(library)
     assert (tree(project), lock(project)) == before
 

@@ -205,7 +205,7 @@ def test_limits_hold_for_tools_and_resources_alike(talk, registry, library, tmp_
         )
         uris = [str(one.uri) for one in (await client.list_resources()).resources]
         assert uris == ["skill://team/theirs/SKILL.md"]
-        with pytest.raises(Exception, match="no resource"):
+        with pytest.raises(Exception, match="No resource"):
             await client.read_resource("skill://mine/pdf-forms/SKILL.md")
 
     talk(conversation, ("http", "auto"), "--source", "team")

@@ -1,4 +1,4 @@
-"""The README's set-up snippets, each read as its client does, started and spoken to."""
+"""The set-up snippets of the page about agents, each read as its client does, and started."""
 
 import json
 import re
@@ -12,12 +12,12 @@ from mcp.client.stdio import StdioServerParameters
 
 from tests.conftest import REPOSITORY
 
-README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-SECTION = README.split("## For agents", 1)[1].split("\n## ", 1)[0]
+PAGE = REPOSITORY / "docs" / "how-to" / "connect-an-agent.md"
+TEXT = PAGE.read_text(encoding="utf-8")
 
 
 def blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", SECTION, re.DOTALL)
+    return re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
 
 
 def configurations():

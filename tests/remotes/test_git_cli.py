@@ -25,7 +25,7 @@ def synced(cli, upstream):
 
 def test_findings_are_told_at_the_first_sync_and_how_to_trust(cli, synced):
     assert "evil: error reverse-shell" in synced.stderr
-    assert "1 skill of team with security errors is held back" in synced.stderr
+    assert "1 skill of team with security errors is quarantined" in synced.stderr
     assert "skill-registry source trust team" in synced.stderr
     assert "reverse-shell" not in cli("sync").stderr
     done = cli("source", "trust", "team", "--yes")

@@ -1,4 +1,4 @@
-"""Who may do what: each role tries everything on the real server, and docs/scaling.md says the same.
+"""Who may do what: each role tries everything on the real server, and docs/reference/roles.md says the same.
 
 What is tried is done to a source of the owner, which is a team's, from the owner's own machine, so
 that nothing but the role is in the way. Who is an admin says so (``as_admin``) where there is that.
@@ -18,7 +18,7 @@ from tests.server.roles import World
 
 pytestmark = pytest.mark.server
 
-DOCUMENT = Path(__file__).resolve().parent.parent.parent / "docs" / "scaling.md"
+DOCUMENT = Path(__file__).resolve().parent.parent.parent / "docs" / "reference" / "roles.md"
 
 ROLES = ("stranger", "reader", "team reader", "writer", "owner", "admin")
 YES, NO, OWN, ADOPTED = "yes", "no", "own", "adopts it first"

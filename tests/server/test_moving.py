@@ -264,20 +264,11 @@ def role(named_server):
 def test_the_page_about_servers_moves_a_registry(shell, role):
     role("me")
     shell("skill-registry sync ~/team/skills")
-    script = commands("docs/scaling.md", "db copy")
+    script = commands("docs/how-to/share-with-a-team.md", "db copy")
     assert "source adopt" not in script
     done = shell(script, "me")
     assert "Adopted for the next sync: " in done.stderr
     assert "not synced" not in done.stderr.lower()
-
-
-def test_the_readme_moves_a_registry(shell, role, tmp_path):
-    role("registry")
-    shell("createdb skills", "registry")
-    shell("skill-registry --db ~/skills.db sync ~/team/skills")
-    done = shell(commands("README.md", "db copy"), "registry")
-    assert "check-pr" in done.stdout
-    assert (tmp_path / ".claude" / "skills" / "check-pr" / "SKILL.md").exists()
 
 
 def commands(page, word):

@@ -1,4 +1,4 @@
-"""Take the pictures of docs/web.md: ``python -m tests.web.screenshots docs/images``.
+"""Take the pictures of docs/how-to/serve-the-web-catalogue.md: ``python -m tests.web.screenshots docs/images``.
 
 Of the realistic home of the tests, in a Chromium that is on the PATH.
 """

@@ -8,8 +8,8 @@ from registry.web.openapi import PATHS
 from tests.conftest import REPOSITORY
 from tests.pages import run, told
 
-HTTP = REPOSITORY / "docs" / "http.md"
-WEB = REPOSITORY / "docs" / "web.md"
+HTTP = REPOSITORY / "docs" / "reference" / "http.md"
+WEB = REPOSITORY / "docs" / "how-to" / "serve-the-web-catalogue.md"
 
 
 @pytest.mark.file

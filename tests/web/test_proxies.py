@@ -1,4 +1,4 @@
-"""The catalogue behind a real nginx and a real Caddy, by the blocks that docs/web.md shows."""
+"""The catalogue behind a real nginx and a real Caddy, by the blocks that docs/how-to/run-behind-nginx-or-caddy.md shows."""
 
 import os
 import re
@@ -24,8 +24,9 @@ PATHS = ("/", "/index.json", "/why.json?q=/etc", "/sources.json", "/api/v1/skill
 
 
 def documented(language):
-    """Return the block of docs/web.md in a language."""
-    text = (Path(REPOSITORY) / "docs" / "web.md").read_text()
+    """Return the block of the page in a language."""
+    page = Path(REPOSITORY) / "docs" / "how-to" / "run-behind-nginx-or-caddy.md"
+    text = page.read_text()
     (block,) = re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     return block
 

@@ -267,7 +267,7 @@ def test_the_first_page_is_small_and_needs_few_requests(site, skill, registry, r
 
 def test_an_empty_registry_says_so(registry):
     with serving(registry) as site:
-        assert "No skill is registered yet" in site.get("/").page.text
+        assert "No skills yet" in site.get("/").page.text
         assert site.get("/index.json").json["skills"] == []
 
 

@@ -307,9 +307,9 @@ def command(
     invalid.
 
     --fix makes these repairs: it quotes values that break the YAML, sets a name that differs from
-    its folder only in case or spaces to the folder's name, and removes duplicate tags, byte order
-    marks, mixed line ends and tabs. Every other byte stays. For registered skills, "history" keeps
-    the version before the repair.
+    its folder only in case, spaces or underscores to the folder's name, and removes duplicate tags,
+    byte order marks, mixed line ends and tabs. Every other byte stays. For registered skills,
+    "history" keeps the version before the repair.
 
     Exit status: 1 if there is a finding of the level that --fail-on names; with --fix, if a repair
     failed.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from registry.catalog.listing import opened
-from registry.cli import formatting, options
+from registry.cli import escape, formatting, options
 from registry.cli.group import session_command
 from registry.cli.listing import (
     FIRST_SHARE,
@@ -128,7 +128,8 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
     held = quarantined(session.registry.core.reader) if is_mixed else frozenset()
     with opened(session.registry.core, chosen, **given) as found:
         skills = _Counted(found)
-        in_json = partial(_record, held=held)
+        # Without --all or --status no quarantined skill is listed.
+        in_json = partial(_record, held=held) if is_mixed else record
         is_table = emit(session, skills, _columns(given["sort"], held), to_record=in_json)
         # Count the other skills only if the count will be printed.
         shown = skills.many
@@ -159,7 +160,7 @@ SEEN: Final[Sequence[Column["Seen"]]] = (
 def _show_seen(session: Session, name: str, *, is_global: bool) -> None:
     """List what an agent sees, the project's first."""
     from registry.disk.agents import find_agent
-    from registry.install.inventory import seen_by
+    from registry.install.inventory import loaded_of, seen_by
 
     agent = find_agent(name)
     project = None if is_global else target_of(None, is_global=False)
@@ -174,3 +175,11 @@ def _show_seen(session: Session, name: str, *, is_global: bool) -> None:
         to_record=lambda one: one.to_dict(),
         nothing=f"{agent.name} sees no skills there.",
     )
+    by_name: dict[str, list[Seen]] = {}
+    for one in found:
+        by_name.setdefault(one.name, []).append(one)
+    for some in by_name.values():
+        loaded = loaded_of(agent, some) if some[1:] else None
+        if loaded is not None:
+            place = f"{escape.line(loaded.name)} from {escape.line(loaded.place)}"
+            session.console.note(f"{agent.name} loads {place}, not the others of its name.")

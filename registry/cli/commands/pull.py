@@ -269,7 +269,9 @@ def pull(
     if not dry_run:
         report_origins(session, target, done)
     where = ["--to", to] if to is not None else ["--global"] if is_global else []
-    explain(session, target, done, doing, again=join(["skill-registry", "pull", *where]))
+    again = ["skill-registry", "pull", *where]
+    adopt = [*again, *(f"--agent={one}" for one in how.agents), "--adopt"]
+    explain(session, target, done, doing, again=join(again), adopt=join(adopt))
     if doing == ["check"]:
         report_fetched(session, target, done)
     if not given["names"] and doing in ([], ["check"]):
@@ -342,7 +344,7 @@ def _act(
             chosen = chosen_skills(
                 session, target=target, dry_run=how.dry_run, choose=choose, **given
             )
-    is_new = how.adopt or not pulling.is_locked(target)
+    is_new = how.adopt or not pulling.is_locked(target) or any(":" in name for name in names)
     if not is_named and (chosen is not None or (names and is_new)):
         raise click.UsageError(WHERE)
     with SyncProgress(session.console) as progress:
@@ -427,9 +429,11 @@ OFFERED: Final[Sequence[Column["OfferedSkill"]]] = (
 
 def _state(one: "InstallResult") -> str:
     """Return a state in words for people; JSON has others."""
-    from registry.install.plan import ADOPTED, EQUAL
+    from registry.install.plan import ADOPTED, EQUAL, FOREIGN
 
-    return {EQUAL: "not ours", ADOPTED: "adopted"}.get(one.reason or "", one.state)
+    return {EQUAL: "not ours", FOREIGN: "not ours", ADOPTED: "adopted"}.get(
+        one.reason or "", one.state
+    )
 
 
 COLUMNS: Final[Sequence[Column["InstallResult"]]] = (

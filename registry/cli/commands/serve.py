@@ -109,8 +109,8 @@ def serve(
     A request from this machine needs no token, unless you give the --public-url that others use, or
     the request shows signs of a proxy. Any other request needs a token (see "token create"), or a
     header of a trusted proxy; its users then see what --personality sees. The pages can't change
-    anything. ClawHub clients use /api/v1, other clients /.well-known/agent-skills; docs/http.md
-    lists all addresses.
+    anything. ClawHub clients use /api/v1, other clients /.well-known/agent-skills;
+    docs/reference/http.md lists all addresses.
     """
     if bool(trust_header) != bool(networks):
         raise click.UsageError("--trust-header and --from require each other.")

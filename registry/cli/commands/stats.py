@@ -44,6 +44,9 @@ def stats(session: Session, *, usage: bool) -> None:
         nothing = "No tool has listed, found or read a skill yet."
         if emit(session, counts, USAGE, nothing=nothing) and counts:
             session.console.note(formatting.count(len(counts), "skill"), "dim")
+        elif counts and session.style is None:
+            columns = ", ".join(column.title.lower() for column in USAGE)
+            session.console.note(f"The columns: {columns}.")
         return
     stats = session.registry.stats()
     session.answer(stats, draw_facts(session.console, _facts(session, stats)))

@@ -262,8 +262,9 @@ def _report_sources(session: Session, report: "SyncReport", *, hints: bool) -> N
         for line in notices:
             console.note(line)
     elif notices:
+        places = formatting.count(len(notices), "place")
         console.note(
-            f"{formatting.count(len(notices), 'place')} skipped; to list them, add --verbose"
+            f"{places} below the sources could not be read; to see which and why, add --verbose"
         )
     if report.invalid:
         console.note(

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -12,6 +13,7 @@ from registry.cli.group import Group, session_command
 from registry.cli.listing import Column, emit, skill_line
 from registry.cli.prompts import confirm
 from registry.cli.session import Session, Status
+from registry.errors import RegistryError
 
 if TYPE_CHECKING:
     from registry.changes.trashed import Trashed
@@ -120,16 +122,27 @@ def restore(
             "--revision requires a single NAME and can't be combined with --source."
         )
     registry = session.registry
+    done = "Restored"
     if revision is not None:
+        with suppress(RegistryError):  # it is gone
+            before = registry.resolve(names[0]).tree_hash
+            done = "Nothing to restore in" if before == _tree(session, names[0], revision) else done
         with report_copies(session, names[0], "changes", copies=copies):
             made = registry.restore_revision(names[0], revision, copies=copies)
         back, is_complete = [made], True
     else:
         back, is_complete = _restored(session, names, source, copies=copies)
-    lines = (line for one in back for line in skill_line("Restored", one))
+    lines = (line for one in back for line in skill_line(done, one))
     session.answer(back if names[1:] or copies else back[0], lines)
     if not is_complete:
         raise click.exceptions.Exit(Status.FAILED)
+
+
+def _tree(session: Session, name: str, number: int) -> str | None:
+    """Return the tree hash of a revision."""
+    from registry.changes.history import History
+
+    return History.of(session.registry.core, name).revision(number).tree_hash
 
 
 def _restored(

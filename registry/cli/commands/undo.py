@@ -65,10 +65,10 @@ _FATES = {
 def command(session: Session, *, yes: bool, lists: bool, skip: bool) -> None:
     """Undo the last command that changed skills.
 
-    These commands can be undone: create, update, edit, delete, restore, rename, check --fix and
-    pull. The skills that the command changed are shown, and are restored together. If one of them
-    has changed since, nothing is undone; --skip drops such a command from the list. Run undo again
-    to undo the command before it, up to 100 commands.
+    These commands can be undone: create, import, update, edit, delete, restore, rename, check --fix
+    and pull. The skills that the command changed are shown, and are restored together. If one of
+    them has changed since, nothing is undone; --skip drops such a command from the list. Run undo
+    again to undo the command before it, up to 100 commands.
 
     Syncs, edits by hand, "pull --frozen" and "pull --adopt" can't be undone. After an edit by hand,
     restore an earlier revision with "restore NAME --revision N".

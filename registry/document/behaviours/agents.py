@@ -1,4 +1,4 @@
-"""What is done to the agent itself: its servers, permissions, memory, and its user's consent."""
+"""Attacks on the agent itself: its servers, permissions, memory, and its user's consent."""
 
 import re
 from typing import Final

@@ -1,4 +1,4 @@
-"""Prose that asks for secrets, or for what was said, to be sent."""
+"""Prose that asks the agent to send secrets or parts of the conversation."""
 
 import re
 from typing import Final
@@ -13,7 +13,7 @@ _HOST: Final = re.compile(rb"https?://([\w.-]{3,100})")
 
 
 def _to_a_stranger(match: re.Match[bytes]) -> bool:
-    """Return True if the host of the address is not the one that the named key is for."""
+    """Return True if the named key doesn't belong to the host of the address."""
     vendors = _VENDOR.findall(match[0])
     host = _HOST.search(match.string, match.start(), match.end() + 100)
     return (

@@ -201,7 +201,7 @@ BEHAVIOURS: Final = (
         ),
         "hands a shell to another machine",
     ),
-    # What Windows brings along to fetch and run.
+    # Windows programs that fetch and run files.
     Behaviour(
         "system-tool-abuse",
         pattern(

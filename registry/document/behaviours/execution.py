@@ -104,7 +104,7 @@ BEHAVIOURS: Final = (
         ),
         "downloads a file and runs it",
     ),
-    # What can't be taken back.
+    # Commands that can't be undone.
     Behaviour(
         "destructive-command",
         pattern(

@@ -1,4 +1,4 @@
-"""What is gathered from a machine or a person, and what is put where nobody looks."""
+"""Gathering data of a machine or a person, and writing to hidden places."""
 
 import re
 from typing import Final
@@ -303,7 +303,7 @@ BEHAVIOURS: Final = (
         "keeps something from the user",
         where="prose",
     ),
-    # Code where nobody scrolls to.
+    # Code after so many spaces that readers don't scroll to it.
     Behaviour(
         "hidden-action",
         pattern(r"[;{}\])][ ]{120,600};?[ ]?\(?(?:async|function|eval|require|import|\(\)|exec|!)"),

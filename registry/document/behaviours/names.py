@@ -21,7 +21,7 @@ TARGETS: Final = frozenset(
     " ethers bcrypt browserify underscore mongodb cheerio tailwindcss ts-node eslint-plugin-react"
     " claude-code".split()
 )
-"""What names are imitated (the most downloaded packages, and victims of known cases)."""
+"""Names that attackers imitate (the most downloaded packages, and victims of known cases)."""
 
 REAL: Final = frozenset({"preact", "request", "boto", "https"})
 """Real packages, and words of commands, that are nearly called like another."""

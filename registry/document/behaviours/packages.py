@@ -1,4 +1,4 @@
-"""Packages from strangers, and servers that stand between."""
+"""Packages from strangers, and proxies between the user and a service."""
 
 import re
 from typing import Final

@@ -1,11 +1,11 @@
-"""What stays after the skill is done, and guards that are taken down."""
+"""Changes that outlive the skill, and protections that it switches off."""
 
 import re
 from typing import Final
 
 from registry.document.behaviours.table import Behaviour, pattern
 
-# What a profile holds in honest skills: a variable, a path, completions.
+# Lines that honest skills add to a profile: a variable, a path, completions.
 _COMMANDS: Final = (
     r"(?:curl|wget|nohup|base64|eval|\bnc\b|python3?|/tmp/|/dev/|\(|&[ ]?['\"]|\bsh\b|bash -"
     r"|osascript|node )"

@@ -13,7 +13,7 @@ _OLD: Final = (
 
 
 def _in_prose(match: re.Match[bytes]) -> bool:
-    """Return True if a match lies outside code blocks and inline code."""
+    """Return True if a match is outside code blocks and inline code."""
     before = match.string[: match.start()]
     line = before[before.rfind(b"\n") + 1 :]
     return before.count(b"```") % 2 == 0 and line.count(b"`") % 2 == 0

@@ -91,7 +91,7 @@ def is_indicator(lower: bytes, offset: int, body: int, *, defending: bool) -> bo
 
 
 def is_asked_for(lower: bytes, offset: int, body: int) -> bool:
-    """Return True if the words before ``offset`` ask the reader to run what is there."""
+    """Return True if the words before ``offset`` ask the reader to run the command."""
     fence = _fence(lower, offset, body)
     before = _before(lower, offset, body, fence)
     if _ASKS.search(before):

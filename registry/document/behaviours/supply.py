@@ -53,7 +53,7 @@ _OF_A_LOGIN = _has(
     r"username|\blogin\b|log in|database|email|\bpdf\b|postgres|--password|encrypt|\badmin\b",
     r"sudo pass|_pass|pass_|getpass|\bsmtp\b|\.env\b",
 )
-# Where everybody gets the programs that everybody uses.
+# Hosts from which most users download common programs.
 _WELL_KNOWN = _has(
     r"https?://(?:www\.|dl\.|download\.|downloads\.|desktop\.|docs\.)?(?:nodejs\.org|python\.org"
     r"|git-scm\.com|docker\.com"
@@ -140,7 +140,7 @@ BEHAVIOURS: Final = (
             _WELL_KNOWN.search(match[0]) is None and _SOURCES.search(match[0]) is None
         ),
     ),
-    # A bare link where others name a package: what lies behind it is chosen by the host alone.
+    # A bare link in the place of a package's name: the host decides what is installed.
     Behaviour(
         "required-program",
         pattern(

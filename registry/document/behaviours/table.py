@@ -18,10 +18,10 @@ Where: TypeAlias = Literal["anywhere", "prose"]
 
 
 class SecurityRule(NamedTuple):
-    """What a code of a security finding stands for, and what to do about it.
+    """The meaning of a security finding's code, and the advice for it.
 
-    ``severity`` is ``error`` for what is near-certain to harm, ``warning`` for what a person must
-    look at before the skill is trusted, ``info`` for a note.
+    ``severity``: ``error`` if harm is nearly certain, ``warning`` if a person must look before
+    trusting the skill, ``info`` for a note.
     """
 
     severity: Severity
@@ -57,10 +57,10 @@ class Pattern:
 
 
 class Behaviour(NamedTuple):
-    """One way to do harm: what finds it.
+    """One way to do harm, and the pattern that finds it.
 
-    ``says`` follows what is quoted in the message. ``where``: ``prose`` is Markdown and plain text
-    alone. ``accept`` has the last word.
+    ``says`` follows the quotation in the message. ``where``: ``prose`` means only Markdown and
+    plain text. ``accept`` makes the final decision about a match.
     """
 
     code: str
