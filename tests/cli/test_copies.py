@@ -108,7 +108,7 @@ def test_with_copies_all_are_changed_and_that_is_said(tripled, cli, change):
 
 def test_one_copy_is_told_as_one(copied, cli):
     assert cli("update", "pdf", "--tag", "x").stderr.splitlines()[:2] == [
-        "1 copy is unchanged:  two/pdf",
+        "1 copy is unchanged: two/pdf",
         "To change it as well: 'skill-registry undo', then repeat the command with --copies.",
     ]
 

@@ -99,6 +99,6 @@ def test_the_copies_that_an_edit_leaves_are_named(library, cli, editor, tmp_path
     cli("sync", str(tmp_path / "other"), "--name", "other")
     said = cli("edit", "haiku", env={"EDITOR": editor('echo More. >> "$1"')}).stderr.splitlines()
     assert said[1:] == [
-        "1 copy is unchanged:  other/haiku",
+        "1 copy is unchanged: other/haiku",
         "To compare the copies, run: skill-registry copies haiku",
     ]

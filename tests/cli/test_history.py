@@ -18,7 +18,7 @@ def test_what_a_skill_was_like_is_listed_shown_compared_and_brought_back(cli, li
     assert "+description: Write a haiku in three lines.\n" in told
     assert cli("restore", "haiku", "--revision", "1").stdout.startswith("Restored haiku")
     assert "Write a haiku about anything." in (library / "haiku" / "SKILL.md").read_text()
-    assert cli("db", "prune", "--keep", "0").stdout == "Forgot 1 revision and 1 content.\n"
+    assert cli("db", "prune", "--keep", "0").stdout == "Removed 1 revision and 1 content.\n"
     assert cli("diff", "haiku").output == "No differences.\n"
 
 
@@ -58,14 +58,14 @@ def test_what_was_removed_by_hand_is_named_listed_compared_and_brought_back(cli,
         command, *rest = ask.split()
         told = cli(command, "haiku", *rest)
         assert told.exit_code == 1
-        assert "'haiku' was removed on 20" in told.stderr
+        assert "'haiku' has been gone since 20" in told.stderr
         assert (
             "It was in 'mine/haiku'. To restore it, run: skill-registry restore haiku"
             in told.stderr
         )
     listed = cli("history", "haiku", "--json")
     assert [one["number"] for one in json.loads(listed.stdout)] == [2, 1]
-    assert "'haiku' was removed on 20" in listed.stderr
+    assert "'haiku' has been gone since 20" in listed.stderr
     assert cli("show", "haiku", "--revision", "1").stdout_bytes == before
     assert "+description: Three lines.\n" in cli("diff", "haiku").stdout
     assert cli("restore", "haiku").stdout.startswith("Restored haiku")
@@ -76,7 +76,7 @@ def test_a_removed_skill_that_no_sync_missed_yet_comes_back(cli, library):
     shutil.rmtree(library / "haiku")
     told = cli("show", "haiku")
     assert told.exit_code == 1
-    assert "'skill-registry restore'" in told.stderr
+    assert "skill-registry restore" in told.stderr
     assert "not on disk any more" in cli("history", "haiku").stderr
     assert cli("restore", "haiku").exit_code == 0
     assert cli("show", "haiku").exit_code == 0

@@ -52,7 +52,7 @@ def test_undo_says_what_takes_back_a_pull_that_is_not_written_down(
 ):
     told = (
         "Installed skills are not part of this undo. To remove them, run: "
-        f"'skill-registry {how} --remove NAME' takes it back.\n"
+        f"skill-registry {how} --remove NAME\n"
     )
     assert told not in cli("undo", "--yes").stderr
     cli("pull", "haiku", "--agent", "codex", *everywhere)
@@ -264,7 +264,7 @@ def test_what_makes_no_sense_is_said(library, cli):
         (["haiku"], "No target given. Use --agent NAME"),
         (["owner/repo"], "No target given. Use --agent NAME"),
         (["--check", "--frozen"], "can't be combined"),
-        (["--remove"], "by their names"),
+        (["--remove"], "requires the names"),
         (["haiku", "--personality", "x"], "No personality named 'x'"),
         (["haiku", "--frozen"], "all that the lock lists"),
         (["--check", "--agent", "codex"], "leave out --agent"),
@@ -424,7 +424,7 @@ def test_what_no_pull_made_is_not_called_edited(library, cli, project):
     cli("pull", "review", *to)
     checked = cli("pull", "--check", "haiku", *to)
     assert checked.stdout.startswith("not ours\thaiku\t")
-    assert "haiku was left alone: it was not installed by pull.\n" in checked.stderr
+    assert "haiku was not changed: it was not installed by pull.\n" in checked.stderr
     cli("pull", "--remove", "review", *to)
     ran = cli("pull", "haiku", "--agent", "codex")
     assert (ran.exit_code, ran.stdout.split("\t")[0]) == (1, "edited")

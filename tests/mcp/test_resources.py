@@ -172,7 +172,7 @@ def test_the_extension_lists_skills_with_front_matter_and_a_complete_manifest(ta
 def test_the_extension_refuses_what_it_does_not_know(talk, library):
     async def conversation(client):
         for uri in ("skill://mine/nothing/SKILL.md", "skill://mine/pdf-forms/logo.png", "x"):
-            with pytest.raises(Exception, match="There is no skill") as caught:
+            with pytest.raises(Exception, match="No skill") as caught:
                 await got(client, uri)
             assert caught.value.error.code == -32602
             assert caught.value.error.data == {"uri": uri}

@@ -249,7 +249,10 @@ class TestChanging:
         told = mine.call("read_skill", {"name": "private"})["error"]["message"]
         assert told.startswith("No skill named 'private'.")
         assert mine.call("restore_skill", {"name": "private"})["error"]["code"] == "skill_not_found"
-        assert "is gone since" in other.call("read_skill", {"name": "private"})["error"]["message"]
+        assert (
+            "has been gone since"
+            in other.call("read_skill", {"name": "private"})["error"]["message"]
+        )
         assert other.call("restore_skill", {"name": "private"})["skill"]["source"] == "other"
 
     def test_what_is_there_is_said_to_be_unless_it_is_hidden(self, call, registry, library):

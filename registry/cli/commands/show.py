@@ -310,10 +310,10 @@ def _where(gone: "Tombstone", asked: str) -> str:
     if gone.trash is not None:
         message = f"{name} is in the trash (deleted {gone.since})."
     elif gone.since:
-        message = f"{name} was removed on {gone.since}.{place}"
+        message = f"{name} has been gone since {gone.since}.{place}"
     else:
         message = f"{name} is no longer on disk.{place}"
-    return f"{message} 'skill-registry restore {quote(asked)}' brings it back."
+    return f"{message} To restore it, run: skill-registry restore {quote(asked)}"
 
 
 def _state(one: "Revision") -> str:
