@@ -1,4 +1,4 @@
-// The official TypeScript client, run through the steps of the table in docs/agents.md.
+// The official TypeScript client, run through the steps of the table in docs/reference/mcp.md.
 //
 //     node node_sdk.mjs TARGET NAME
 //

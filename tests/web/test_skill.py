@@ -192,9 +192,7 @@ def test_a_skill_is_downloaded_as_an_archive_that_can_be_imported(site, tmp_path
         assert archive.namelist() == names
     assert site.get("/download/sums.skill").body == answer.body
     (tmp_path / "x.skill").write_bytes(answer.body)
-    assert (
-        read_archive(str(tmp_path / "x.skill"), Limits()).files["scripts/sum.py"] == CODE.encode()
-    )
+    assert read_archive(str(tmp_path / "x.skill"), Limits())[0]["scripts/sum.py"] == CODE.encode()
 
 
 @pytest.fixture
