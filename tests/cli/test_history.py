@@ -77,7 +77,7 @@ def test_a_removed_skill_that_no_sync_missed_yet_comes_back(cli, library):
     told = cli("show", "haiku")
     assert told.exit_code == 1
     assert "skill-registry restore" in told.stderr
-    assert "not on disk any more" in cli("history", "haiku").stderr
+    assert "no longer on disk" in cli("history", "haiku").stderr
     assert cli("restore", "haiku").exit_code == 0
     assert cli("show", "haiku").exit_code == 0
 
@@ -133,7 +133,7 @@ def test_the_last_change_is_shown_and_taken_back(cli, library):
     assert "-description: Three lines.\n" in done.stderr
     assert (library / "haiku" / "SKILL.md").read_text() == before
     nothing = cli("undo", "--yes")
-    assert (nothing.exit_code, "Nothing to undo" in nothing.stderr) == (1, True)
+    assert (nothing.exit_code, "nothing to undo" in nothing.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -266,7 +266,7 @@ def test_what_makes_no_sense_is_said(library, cli):
         (["--check", "--frozen"], "can't be combined"),
         (["--remove"], "requires the names"),
         (["haiku", "--personality", "x"], "No personality named 'x'"),
-        (["haiku", "--frozen"], "all that the lock lists"),
+        (["haiku", "--frozen"], "all skills in the lock file"),
         (["--check", "--agent", "codex"], "leave out --agent"),
         (["haiku", "--agent", "eve", "--global"], "Eve has skills in projects only"),
     ]:
