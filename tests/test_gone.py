@@ -344,7 +344,7 @@ def test_what_is_there_is_said_to_be_there(registry, alpha):
 def test_the_folder_of_a_source_that_is_not_there_is_named_and_not_made(registry, alpha, root, ask):
     registry.delete("alpha")
     shutil.rmtree(root)
-    with pytest.raises(RootMissing, match="the source's folder is not there") as caught:
+    with pytest.raises(RootMissing, match="the source's folder does not exist") as caught:
         ask(registry)
     assert (caught.value.facts["path"], caught.value.code) == (str(root), "change_refused")
     assert not root.exists()

@@ -341,7 +341,7 @@ def _check_apart(group: Sequence[StoredSkill]) -> None:
             raise ChangeRefused(path=one.root, reason=reason)
         for other in group:
             if other is not one and is_below(other.path, one.path):
-                reason = f"a copy lies in it: {other.path}; change them one by one"
+                reason = f"it contains a copy, {other.path}; change them one by one"
                 raise ChangeRefused(path=one.path, reason=reason)
 
 

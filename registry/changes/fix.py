@@ -63,8 +63,10 @@ def fixes(
     foreign = [source.path for source in own_sources(core) if source.remote is not None]
     kept = [one for one in fixed if not any(is_below(one.path, root) for root in foreign)]
     if left := len(fixed) - len(kept):
-        what = "1 skill" if left == 1 else f"{left} skills"
-        core.warn(f"{what} of what lies elsewhere could be mended, and is not changed here.")
+        skills, sources = "1 skill is", "it is in a remote source"
+        if left > 1:
+            skills, sources = f"{left} skills are", "they are in remote sources"
+        core.warn(f"{skills} not fixed: {sources}.")
     return kept
 
 

@@ -138,11 +138,11 @@ class History:
         raise ContentMissing(name=self.name, number=number, path=path or "SKILL.md")
 
     def diff(self, old: int | None = None, new: int | None = None) -> str:
-        """Return a unified diff of all files: of the last change, or between two revisions.
+        """Return a unified diff of all files for the last change, or between two revisions.
 
         If only ``old`` is given, it is compared with the current revision. The diff is empty if
-        nothing differs, or if there is only one revision. Raises as `read`, and `SkillInvalid` if
-        no revision is current.
+        nothing differs, or if only one revision exists. Raises as `read`, and `SkillInvalid` if no
+        revision is current.
         """
         after = self.revision(new) if new is not None else self.current
         if old is not None:

@@ -191,8 +191,8 @@ def warn_of_others(core: Core, name: str, found: Deleted, among: Collection[str]
     later = latest_tombstone(core.reader, name, among, trash={one.id for one in held})
     if later is not None and later.since >= found.deleted_at:
         core.warn(
-            f"The trash came first; another {quoted(later.name)} is gone since {later.since}: by "
-            f"{quoted(later.uid)} its history is found, and brought back to where nothing is."
+            f"Restored from the trash; another {quoted(later.name)} is gone since {later.since}. "
+            f"To see its history or restore it, use {quoted(later.uid)}."
         )
 
 

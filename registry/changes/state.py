@@ -217,7 +217,7 @@ class ChangeContext:
             root = Folder.open(source.path)
         except FileNotFoundError as error:
             # Don't create it: its disk may only be unmounted, and would hide the new folder.
-            reason = "the source's folder is not there"
+            reason = "the source's folder does not exist"
             raise RootMissing(path=source.path, reason=reason) from error
         except OSError as error:
             raise refusal(source.path, error) from error

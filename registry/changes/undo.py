@@ -213,7 +213,7 @@ class Undo:
         """Return the skill, which must still be as the change left it."""
         stored = self._there(change)
         if stored is None:
-            raise self._refused(change, "it is not there any more")
+            raise self._refused(change, "it no longer exists")
         if stored.skill.tree_hash != change.after:
             raise self._refused(change, "it was changed since")
         return stored
@@ -278,7 +278,7 @@ class Undo:
         if change.kind in {"update", "rename"}:
             is_gone = is_held or latest_tombstone(self.core.reader, change.uid) is not None
             may_come = may_come or is_gone or self._is_stored(change)
-        return None if may_come else "it is not there any more"
+        return None if may_come else "it no longer exists"
 
     def _is_stored(self, change: RecordedChange) -> bool:
         """Tell whether the skill counts as live, since no sync saw yet that it is gone."""

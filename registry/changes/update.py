@@ -286,7 +286,7 @@ def _mode(context: ChangeContext, base: StoredSkill, target: str) -> int:
     except OSError as error:
         if error.errno not in {errno.ELOOP, errno.ENOTDIR}:
             raise
-        reason = "it is a link, or behind one, or what it would lie in is not a folder"
+        reason = "it is a link, or its path contains a link or a file"
         raise ChangeRefused(path=path, reason=reason) from None
     if S_ISLNK(mode):
         raise ChangeRefused(path=path, reason="it is a link; change what it leads to instead")

@@ -1,4 +1,4 @@
-"""The database: what is stored, how it is read and written, on SQLite and on PostgreSQL.
+"""The database: its schema, and how it is read and written on SQLite and PostgreSQL.
 
-Internal, as `registry` says: what is here may change with any version.
+Internal, see `registry`: anything here may change with any version.
 """

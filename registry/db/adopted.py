@@ -1,10 +1,10 @@
-"""Sources that this user added on this machine, remembered in the user's own folder.
+"""Sources that this user added on this machine, recorded in the user's own data folder.
 
-On a server a host is only a claim: whoever may write there can register any folder of any machine
-under that machine's name, and its next sync would upload it. So a source of a server is read,
-synced and changed only where this user added or adopted it: one small file each (0600, in a folder
-of 0700), named after the database's address, the host and the path. A path that is another one in
-the database now was never remembered.
+On a server the host of a source is only a claim: any writer can register any folder of any machine
+under that machine's name, and the machine's next sync would upload the folder. So a source of a
+server is read, synced and changed only if this user added or adopted it. Each such source is one
+small file (mode 0600, in a folder of mode 0700), whose name is a hash of the database's address,
+the host and the path. If the path in the database changes, the source no longer counts as adopted.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ def is_adopted(backend: Backend, path: str) -> bool:
         with _place(backend, path) as (place, data):
             return read_own_file(place, MAX_BYTES) == data
     except OSError:
-        return False  # what can't be read is told when it is to be written
+        return False  # If the folder can't be read, `remember` reports it.
 
 
 def remember(backend: Backend, path: str) -> None:
@@ -59,7 +59,7 @@ def forget(backend: Backend, path: str) -> None:
 def former_addresses(backend: Backend) -> dict[str, str]:
     """Return folders that this user added on this host at other addresses of a database.
 
-    The value is the address without secrets, the one used last.
+    The value is the last used address, without secrets.
     """
     found: list[tuple[int, str, str]] = []
     with (
@@ -84,10 +84,10 @@ def address_of(identity: str) -> str:
 
 
 def adopt_copied(source: Backend, target: Backend) -> list[Source]:
-    """Remember this user's sources on this machine also for a copy of a registry; return them.
+    """Record this user's sources on this machine as adopted in a copy of a registry; return them.
 
-    For a copy from a server: sources that were added or adopted here. From a file: all, unless
-    others can write the file. Raises `OwnFileUnusable`.
+    For a copy from a server: the sources that were added or adopted here. For a copy from a file:
+    all sources, unless other users can write the file. Raises `OwnFileUnusable`.
     """
     if not target.host or not (source.host or is_ours_alone(source.path)):
         return []
@@ -106,7 +106,7 @@ def adopt_copied(source: Backend, target: Backend) -> list[Source]:
 
 @contextmanager
 def _place(backend: Backend, path: str, *, make: bool = False) -> Iterator[tuple[Place, bytes]]:
-    """Open the folder of remembered sources; yields the place for a path, and its content."""
+    """Open the folder of recorded sources; yields the file for a path, and its content."""
     facts = {"database": backend.identity, "host": backend.host, "path": path}
     data = json.dumps(facts, sort_keys=True).encode()
     name = hashlib.sha256(data).hexdigest()

@@ -16,9 +16,10 @@ MAX_CLIENT: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class AuditContext:
-    """``tool``: a command, or a toolset's tool; ``client``: what an MCP client calls itself.
+    """The tool, client and command of a change.
 
-    ``command``: a hex number shared by all changes of one run; None if each change is its own.
+    ``tool``: a command, or a toolset's tool; ``client``: the name that an MCP client gives itself.
+    ``command``: a hex number that all changes of one run share; None if each change is separate.
     """
 
     tool: str | None = None

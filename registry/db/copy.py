@@ -1,4 +1,4 @@
-"""Copy a registry from one database into another, whichever kinds they are."""
+"""Copy a registry from one database into another, of the same kind or not."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
 
 PAGE: Final = 500
-"""Number of rows in memory at once; of contents, which are up to 16 MiB each, a tenth."""
+"""Number of rows in memory at once; a tenth for contents, which have up to 16 MiB each."""
 
 _LIVE: Final = "(SELECT id FROM skills WHERE live = 1)"
 
@@ -33,13 +33,12 @@ def copy(
     target: Backend,
     progress: Callable[[str, int, int | None], None] = lambda _doing, _done, _total: None,
 ) -> CopyCounts:
-    """Copy a snapshot of the registry with its history.
+    """Copy a snapshot of the registry with its history, completely or not at all.
 
-    What this machine's sources are called is told in the words of the target: in a file they have
-    no host. Unfinished changes and syncs stay where they are, and so
-    do signatures, without which nothing can be undone. All or nothing is copied. Raises
-    `UsageProblem` where there is nothing to copy or the target holds a registry already, and
-    `DatabaseProblem`.
+    The host of this machine's sources changes to its name in the target (empty in a file).
+    Unfinished changes and syncs are not copied. Signatures are not copied either, so changes made
+    before the copy can't be undone. Raises `UsageProblem` if there is nothing to copy or the target
+    already holds a registry, and `DatabaseProblem`.
     """
     for backend in (source, target):
         backend.reader.empty = backend.reader.state() is State.EMPTY
@@ -73,7 +72,7 @@ class _Copy:
         from registry.db import schema
         from registry.db.write.names import refresh_names
 
-        # First: the target notes by itself what follows.
+        # The audit log is first, because the target adds rows to it for the tables that follow.
         self._whole(schema.audit, "id", _numbered_anew)
         sources = self._whole(schema.sources, "id", self._placed)
         skills = self._skills()
@@ -84,7 +83,7 @@ class _Copy:
         self._whole(schema.usage, "uid")
         self._whole(schema.usage_days, "day, uid")
         self._whole(schema.gone, "uid")
-        # The other database may have decided by other rules which skills are hidden.
+        # The other database may have decided by other rules which skills are shadowed.
         refresh_names(self._connection, None)
         if self._connection.dialect.name == "postgresql":
             for table in ("sources", "skills", "diagnostics", "revisions"):

@@ -14,7 +14,7 @@ from typing import Any, Final
 from weakref import WeakSet
 
 WAIT_SECONDS: Final = 10.0
-"""How long a fork, or a close, waits for calls and writes of other threads to end."""
+"""Seconds that a fork, or a close, waits for calls and writes of other threads to end."""
 
 
 class DatabaseActivity:
@@ -26,7 +26,7 @@ class DatabaseActivity:
         self.restart()
 
     def restart(self) -> None:
-        """Begin in a forked child, in which only this thread exists."""
+        """Start again in a forked child, in which only this thread exists."""
         self._changed = threading.Condition()
         self._inside = int(self._depth > 0)
         self._is_shut = False
@@ -84,7 +84,7 @@ _reopening: WeakSet[Any] = WeakSet()
 def reopen_in_child(one: Any) -> None:
     """Call ``one.forked(idle=...)`` in each forked child.
 
-    ``idle``: no thread was amid a call, so inherited connections may be closed.
+    ``idle``: no thread was inside a call, so inherited connections may be closed.
     """
     _reopening.add(one)
 
@@ -92,7 +92,7 @@ def reopen_in_child(one: Any) -> None:
 def _in_child() -> None:
     activity.restart()
     for one in list(_reopening):
-        with suppress(Exception):  # all the others are told, too
+        with suppress(Exception):  # the other objects must be called even if this one fails
             one.forked(idle=activity.idle_at_fork)
 
 

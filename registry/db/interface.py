@@ -1,8 +1,8 @@
 """The interface of a database, which SQLite and PostgreSQL implement.
 
-Reads and writes are written once, for both databases, with ``?`` for values. What the two say in
-different words is an attribute or a method here, and stands in ``db/sqlite`` and ``db/postgres``,
-in files of the same names.
+Reads and writes are written once for both databases, with ``?`` for values. SQL that differs
+between them is an attribute or a method here; ``db/sqlite`` and ``db/postgres`` implement it in
+files of the same names.
 """
 
 import threading
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sqlalchemy.exc import DBAPIError
 
 KNOWN_REVISIONS: Final = tuple("0015 0016 0019 0020 0021 0022".split())
-"""All migrations, the oldest first; a test holds them against the migrations folder.
+"""All migrations, the oldest first; a test compares them with the migrations folder.
 
 Databases of earlier revisions exist on machines of developers only.
 """
@@ -63,13 +63,13 @@ class State(Enum):
 
 
 MAX_INTEGER: Final = (1 << 63) - 1
-"""The largest number that a database holds."""
+"""The largest integer that a database stores."""
 
 
 def storable(parameters: Sequence[object]) -> list[object]:
     """Replace values that can't be stored, so that they find nothing.
 
-    Such are surrogates and NUL in a text, and numbers of more than 64 bits.
+    These values are surrogates and NUL in text, and integers of more than 64 bits.
     """
     return [
         value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
@@ -82,7 +82,7 @@ def storable(parameters: Sequence[object]) -> list[object]:
 
 
 class Pattern(NamedTuple):
-    """Adjacent words; ``prefix``: the last one may be longer."""
+    """Adjacent words; ``prefix``: the last word may be longer."""
 
     words: tuple[str, ...]
     prefix: bool = False
@@ -92,7 +92,7 @@ IndexPart: TypeAlias = Literal["heads", "bodies"]
 """The two indexes: name, tags and description of skills; and their bodies."""
 
 Part: TypeAlias = Literal["name", "tags", "description", "body"]
-"""A part of a skill: three of its head, and the text below."""
+"""A part of a skill: name, tags and description are its head, the body is the text below."""
 
 PARTS: Final[tuple[Part, ...]] = ("name", "tags", "description", "body")
 
@@ -100,14 +100,14 @@ IndexQuery: TypeAlias = tuple[IndexPart, Sequence[Pattern]]
 """A question: which texts match any of the patterns."""
 
 Condition: TypeAlias = tuple[str, Sequence[object]]
-"""SQL on skills ``s`` and sources ``src`` with its values, as `read.listing.where` makes it."""
+"""SQL on skills ``s`` and sources ``src`` with its values; `read.listing.where` returns such."""
 
 
 class SearchTerms(NamedTuple):
     """The words of a query, from which `catalog.search.rank` chooses by their counts.
 
-    ``typed``: words, each with a prefix to try if no skill has it. ``compounds`` count if heads
-    have them. ``lay`` and ``foreign`` are other words for the typed ones.
+    ``typed``: words, each with a prefix to try if no skill has the word. ``compounds`` count only
+    if heads contain them. ``lay`` and ``foreign`` are synonyms and translations of the typed words.
     """
 
     typed: Sequence[tuple[Pattern, Pattern | None]]
@@ -119,9 +119,10 @@ class SearchTerms(NamedTuple):
 class SearchLimits(NamedTuple):
     """Limits of a search.
 
-    ``counted``: texts that are counted for a word. ``words``: words looked for in bodies, in at
-    most ``texts`` texts. ``heads``: a word that more bodies have than are counted is looked for
-    only if fewer heads have it. ``half``: the constant k of reciprocal rank fusion, k / (k + rank).
+    ``counted``: maximum number of texts that are counted for a word. ``words``: maximum number of
+    words to look for in bodies, in at most ``texts`` texts. ``heads``: if more than ``counted``
+    bodies have a word, search bodies for it only if fewer than ``heads`` heads have it. ``half``:
+    the constant k of reciprocal rank fusion, k / (k + rank).
     """
 
     counted: int
@@ -132,7 +133,7 @@ class SearchLimits(NamedTuple):
 
 
 class HitMetadata(NamedTuple):
-    """What comes with a hit: precedence of its source, sketch, head."""
+    """Facts returned with a hit: precedence of its source, sketch, head."""
 
     precedence: Precedence
     sketch: bytes | None
@@ -170,12 +171,12 @@ NO_UPDATES: Final = StatUpdates([], [])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseInfo(Value):
-    """Facts about a database; ``bytes`` counts a file's write-ahead log too.
+    """Facts about a database; ``bytes`` includes a file's write-ahead log.
 
     ``wal_reset_bug``: this SQLite can lose a commit when a checkpoint meets a write from another
-    program; the registry's own writes take turns under a lock, which closes that hole. ``host`` is
-    what this machine is called on a server; ``server_version`` is None for a file, as the facts of
-    a file are for a server.
+    program; the registry is safe, because its own writes happen one at a time under a lock.
+    ``host`` is the name of this machine on a server. ``server_version`` is None for a file; the
+    facts about a file are None for a server.
     """
 
     path: str
@@ -193,7 +194,7 @@ class DatabaseInfo(Value):
 
 
 class SyncLock(Protocol):
-    """Held for as long as a sync runs; another sync of the same sources waits or gives up."""
+    """The lock that a sync holds; another sync of the same sources waits or gives up."""
 
     def acquire(self, wait: float) -> bool:
         """Take the lock, trying for ``wait`` seconds; False: another process holds it."""
@@ -202,27 +203,27 @@ class SyncLock(Protocol):
         """Describe the holder."""
 
     def now_ns(self) -> int:
-        """Return the current time, by the clock that stamps files where that can be told."""
+        """Return the current time, if possible by the clock that stamps files."""
 
     def assert_held(self, writing: "Connection", /) -> None:
-        """Raise `DatabaseProblem` where the lock was lost; asked in a transaction that writes."""
+        """Raise `DatabaseProblem` if the lock was lost; call it in a transaction that writes."""
 
     def __enter__(self) -> Self:
         """Return the lock; `acquire` takes it."""
 
     def __exit__(self, *_: object) -> None:
-        """Give the lock back."""
+        """Release the lock."""
 
 
 WRITE_SECONDS = 30.0
-"""Seconds that a writer waits for other writers. Transactions are short: a sync has many."""
+"""Seconds that a writer waits for other writers; a sync has many short transactions."""
 
 
 class Writer(ABC):
-    """Writes to the database at ``path``; ``host`` is the machine whose sources are ours.
+    """Writes to the database at ``path``; the sources of the machine ``host`` are ours.
 
     A transaction holds a lock until its end, SQLite's file lock or a table lock of PostgreSQL, so
-    it sees all earlier ones.
+    it sees all earlier transactions.
     """
 
     def __init__(self, path: str, host: str, engine: "Engine") -> None:
@@ -237,8 +238,8 @@ class Writer(ABC):
         """Run a block as one transaction: committed at its end, rolled back if it raises.
 
         ``wait``: seconds to wait for other writers, `WRITE_SECONDS` by default. ``quiet``: on a
-        server, without the lock of writers and without telling readers; only for rows that no
-        reader looks at.
+        server, don't take the lock of writers and don't change the data version; only for rows that
+        no reader looks at.
 
         Raises `DatabaseProblem` and its subclasses.
         """
@@ -277,17 +278,17 @@ MAX_REMEMBERED: Final = 100
 """Number of results that a thread caches (`Reader.remembered`)."""
 
 UsageRow: TypeAlias = tuple[int | str | None, ...]
-"""How often a skill was listed, found, read; when last each (None: not this time); where it is."""
+"""Counts of listed, found, read; the time of each (None: no change); the skill's place."""
 
 Select: TypeAlias = tuple[str, Sequence[object]]
 """A SELECT and its values."""
 
 
 class TextIndex(ABC):
-    """Asks the full-text index, which knows inflected English words by their stems.
+    """Asks the full-text index, which matches inflected English words by their stems.
 
     ``among``: the versions that a narrowed view shows. Counts and weights then come from these
-    only, so that an answer tells nothing of other skills. None: all versions.
+    only, so a result reveals nothing about other skills. None: all versions.
     """
 
     def expect(  # noqa: B027  # a file has nothing to wait for
@@ -298,14 +299,14 @@ class TextIndex(ABC):
         most: int,
         to: SearchLimits,
     ) -> None:
-        """Ask at once for all that a search will need, if the backend pipelines."""
+        """Send all SELECTs that a search will need at once, if the backend pipelines."""
 
     def metadata(self, _ids: Sequence[int]) -> dict[int, HitMetadata]:
-        """Return what came with hits; perhaps of some only."""
+        """Return the facts that came with hits, perhaps for only some of them."""
         return {}
 
     def forget(self) -> None:  # noqa: B027
-        """Forget what was expected."""
+        """Forget the queued SELECTs."""
 
     @abstractmethod
     def counts(
@@ -315,7 +316,7 @@ class TextIndex(ABC):
         most: int,
         among: Collection[int] | None = None,
     ) -> list[tuple[int, int]]:
-        """Return in how many heads and bodies each pattern stands, counted up to ``most``."""
+        """Return for each pattern how many heads and bodies contain it, at most ``most`` each."""
 
     @abstractmethod
     def best(
@@ -326,28 +327,28 @@ class TextIndex(ABC):
         most: int,
         among: Collection[int] | None = None,
     ) -> list[list[int]]:
-        """Return for each question ids of skills that the condition holds for, the best first."""
+        """Return for each query the ids of skills that meet the condition, the best first."""
 
     @abstractmethod
     def parts(
         self, reader: "Reader", skill_id: int, patterns: Sequence[Pattern]
     ) -> list[tuple[Part, ...]]:
-        """Return for each pattern the parts of one skill in which it stands."""
+        """Return for each pattern the parts of one skill that contain it."""
 
     @abstractmethod
     def vocabulary(self, reader: "Reader", beginning: str) -> list[str]:
-        """Return the words of heads, as the index holds them, that begin so."""
+        """Return the words of heads that begin with ``beginning``, as the index stores them."""
 
 
 class Reader(ABC):
     """Runs SELECTs; safe for many threads and across a fork, and unable to write.
 
-    ``path`` names the database in messages. While ``empty``, the database is not made yet, and
+    ``path`` names the database in messages. While ``empty``, the database doesn't exist yet, and
     every SELECT finds nothing.
     """
 
     in_json_array: str
-    """That a number, which comes before, is one of those in a parameter that is a JSON array."""
+    """SQL after a number: the number is in the JSON array of the parameter."""
 
     index: TextIndex
     """Asks the full-text index of this database."""
@@ -356,13 +357,13 @@ class Reader(ABC):
     """SQL: 1 if the source ``src`` belongs to the current role, else 0. In a file always 1."""
 
     json_each: str
-    """The table of the elements of the JSON array in ``{}``; call it ``e``."""
+    """SQL: the table of the elements of the JSON array ``{}``; give it the alias ``e``."""
 
     json_item: str
-    """The element number ``{}``, as text, of the array that ``e`` is at."""
+    """SQL: element number ``{}``, as text, of the array in row ``e``."""
 
     digest: str | None = None
-    """The aggregate of texts ``{}`` by which to tell whether they are others; None: read them."""
+    """SQL: the aggregate that is a digest of the texts ``{}``; None: read and compare the texts."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -371,7 +372,7 @@ class Reader(ABC):
 
     @property
     def empty(self) -> bool:
-        """Whether the database does not exist yet. Raises what `state` does."""
+        """Whether the database doesn't exist yet. Raises the errors of `state`."""
         if self._empty:
             self._empty = self.state() is not State.CURRENT
         return self._empty
@@ -382,7 +383,7 @@ class Reader(ABC):
 
     @property
     def visibility(self) -> Visibility:
-        """Which projects are visible: here all; see `db.scoped_reader`."""
+        """The visible projects: here all; see `db.scoped_reader`."""
         return EVERYTHING
 
     @abstractmethod
@@ -401,7 +402,7 @@ class Reader(ABC):
         """Yield the rows of a SELECT, without holding all rows if possible."""
 
     def many(self, questions: "Sequence[Select]") -> list[list[tuple[Any, ...]]]:
-        """Return the rows of each of several SELECTs, which all see one state."""
+        """Return the rows of each of several SELECTs, which all see one state of the database."""
         with self.snapshot():
             return [self.rows(*question) for question in questions]
 
@@ -433,14 +434,14 @@ class Reader(ABC):
     def paged(
         self, question: "Callable[[Visibility], tuple[Select, Select]]"
     ) -> tuple[list[tuple[Any, ...]], int]:
-        """Return the rows of a page, and what another SELECT counts, by `visibility`."""
+        """Return the rows of a page, and the result of a count, both depending on `visibility`."""
         with self.snapshot():
             return self.page(*question(self.visibility))[:2]
 
     def page(
         self, page: Select, count: Select, along: Select | None = None
     ) -> tuple[list[tuple[Any, ...]], int, list[tuple[Any, ...]]]:
-        """Return the rows of a page, what another SELECT counts, and what is asked ``along``."""
+        """Return the rows of a page, the result of ``count``, and the rows of ``along``."""
         with self.snapshot():
             found = self.remembered(f"count {count}", lambda _: self.rows(*count))
             told = self.rows(*along) if along else []
@@ -455,14 +456,14 @@ class Reader(ABC):
     def version(self) -> int | None:
         """Return a number that changes with the database.
 
-        It means something only beside numbers that the same thread got. None: there is no database.
+        Compare it only with numbers that the same thread got. None: the database doesn't exist.
         """
 
     @abstractmethod
     def snapshot(self) -> AbstractContextManager[object]:
         """Return a context in which this thread's reads all see one state of the database.
 
-        A nested one joins the outer.
+        A nested snapshot joins the outer one.
         """
 
     @abstractmethod
@@ -472,7 +473,7 @@ class Reader(ABC):
     def remembered(self, name: str, load: "Callable[[Reader], T]") -> T:
         """Return the result of ``load``, cached until the database changes.
 
-        Each thread has its own: on SQLite only its own connection can tell it of a change.
+        Each thread has its own cache: on SQLite only a thread's own connection notices a change.
         """
         if self.empty:
             return load(self)
@@ -485,15 +486,16 @@ class Reader(ABC):
         return memory[name][1]
 
     def recalls(self, name: str) -> bool:
-        """Tell whether a result of this name is cached, perhaps an outdated one."""
+        """Tell whether a result of this name is cached, perhaps an outdated result."""
         return name in self._local.__dict__.get("memory", ())
 
 
 class Backend(ABC):
-    """One database. ``host`` names this machine in it: its sources are ours to sync and change.
+    """One database; ``host`` names this machine in it. We sync and change only its sources.
 
-    In a SQLite file that name is empty: whoever opens the file has the folders. ``identity`` is
-    what this user's own notes call it: where it is, not what it says of itself.
+    In a SQLite file that name is empty: the machine that opens the file has the folders.
+    ``identity`` names the database in this user's own records: its location, and no data from
+    inside it.
     """
 
     reader: Reader
@@ -508,7 +510,7 @@ class Backend(ABC):
 
     @property
     def shared(self) -> bool:
-        """Whether other machines use it: then only `db upgrade` upgrades its schema."""
+        """Whether other machines use it; if so, only `db upgrade` upgrades its schema."""
         return False
 
     @property
@@ -522,7 +524,7 @@ class Backend(ABC):
 
     @abstractmethod
     def open_writer(self) -> Writer:
-        """Return the writing lane."""
+        """Return the writer."""
 
     @abstractmethod
     def sync_lock(self) -> "SyncLock":
@@ -532,7 +534,7 @@ class Backend(ABC):
     def mark_unchanged(
         self, source_ids: Sequence[int], now: str, updates: StatUpdates = NO_UPDATES
     ) -> None:
-        """Write ``now`` as the last sync of sources in which there is nothing new."""
+        """Record ``now`` as the last sync of sources that have no changes, and the stat updates."""
 
     @abstractmethod
     def add_usage(self, rows: Sequence[UsageRow], wait: float) -> bool:

@@ -1,4 +1,4 @@
-"""The migrations: where they are, and how they are run; `db/*/upgrade.py` says when."""
+"""Find and run the migrations; `sqlite.writer` and `postgres.writer` decide when."""
 
 import logging
 import threading
@@ -14,11 +14,11 @@ LOGGERS: Final = ("alembic.runtime.migration", "alembic.runtime.plugins")
 """Loggers in which Alembic reports its steps."""
 
 UPGRADE_SECONDS: Final = 60.0
-"""Seconds to wait for another process that upgrades the same database."""
+"""Maximum time to wait for another process that upgrades the same database, in seconds."""
 
 
 def migrations_folder() -> Path:
-    """Return the folder of the migration scripts: the packaged one, else the checkout's."""
+    """Return the folder of the migration scripts: the packaged folder, else the checkout's."""
     package = Path(__file__).resolve().parent.parent
     packaged = package / "_migrations"
     return packaged if packaged.is_dir() else package.parent / "migrations"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SQLITE: Final = "sqlite:///"
 
 _MEMORY: Final = (":memory:", "sqlite://", "sqlite:///:memory:")
-"""Names of a temporary database, as in SQLite."""
+"""Names of a temporary database, the same as in SQLite."""
 
 _FORMS: Final = "a path, sqlite:///PATH, or postgresql+psycopg://USER@HOST/DATABASE"
 
@@ -42,7 +42,7 @@ def open_backend(
 ) -> Backend:
     """Return the database at a path or address; None: from the environment, else the default.
 
-    Nothing is read or made yet. Raises `DatabaseProblem` for an invalid path or address.
+    Nothing is read or created yet. Raises `DatabaseProblem` for an invalid path or address.
     """
     if path_or_url is None:
         path_or_url = environ.get("SKILL_REGISTRY_DB") or default_database()
@@ -83,7 +83,7 @@ def _passing() -> Backend:
     folder, maker = mkdtemp(prefix="skill-registry-"), os.getpid()
 
     def remove() -> None:
-        if os.getpid() == maker:  # not what a forked child closes
+        if os.getpid() == maker:  # a forked child that closes it must not remove it
             rmtree(folder, ignore_errors=True)
 
     backend = SqliteBackend(os.path.join(folder, "registry.db"))
@@ -92,10 +92,10 @@ def _passing() -> Backend:
 
 
 def file_path(given: str) -> str:
-    """Return the absolute path. Raises `DatabaseProblem` for an address, or half of one.
+    """Return the absolute path. Raises `DatabaseProblem` for an address, or part of an address.
 
-    Text that begins like an address is not a path: a file of such a name would hold a password in
-    it. An address that went through `Path` has lost a slash, or is below a folder.
+    Text that begins like an address is rejected: as a file name it could contain a password. An
+    address that went through `Path` has lost a slash, or is below a folder.
     """
     path = given
     if given.startswith(_SQLITE):

@@ -1,9 +1,9 @@
-"""The tables of the database. Migrations build them; a test holds both together.
+"""The tables of the database. Migrations build them; a test compares both.
 
-The views for people (docs/reference/sql-views.md) stand in the migrations that made them.
+The views for people (docs/reference/sql-views.md) are in the migrations that made them.
 
 A row of ``skills`` is one version of a skill: a sync stages new versions with ``live`` 0, which no
-reader sees, and then makes all of them live at once. ``uid`` is what stays the same.
+reader sees, and then makes all of them live at once. All versions of a skill share its ``uid``.
 """
 
 from typing import Any
@@ -36,18 +36,18 @@ metadata = MetaData(
 
 
 def _skill_id() -> Column[int]:
-    """Return the key of a row that belongs to one version of a skill, and goes with it."""
+    """Return the key of a row that belongs to one version of a skill, and is deleted with it."""
     skill = ForeignKey("skills.id", ondelete="CASCADE")
     return Column("skill_id", skill, primary_key=True, nullable=False)
 
 
 def _texts(names: str) -> list[Column[Any]]:
-    """Return columns of texts that may be missing."""
+    """Return text columns that may be NULL."""
     return [Column(name, Text) for name in names.split()]
 
 
 def _given(names: str, kind: type[Integer] | AnyText = Text) -> list[Column[Any]]:
-    """Return columns that are never missing, of texts unless said otherwise."""
+    """Return columns that are never NULL, of text by default."""
     return [Column(name, kind, nullable=False) for name in names.split()]
 
 
@@ -60,21 +60,22 @@ sources = Table(
     # Rank of the scope and priority in one number, the lowest is the strongest.
     Column("strength", Integer, nullable=False),
     Column("enabled", Integer, nullable=False, server_default=text("1")),
-    # The machine that has the folder; in a SQLite file empty, for whoever opens it.
+    # The machine that has the folder; empty in a SQLite file, for the machine that opens it.
     Column("host", Text, nullable=False, server_default=""),
-    # The folder in which a project's skills are seen; of all other scopes none.
+    # The folder in which a project's skills are visible; NULL for all other scopes.
     Column("project", Text),
     Column("added_at", Text, nullable=False),
     *_texts("last_sync_at last_result"),
-    # What the folder is a checkout of, how that is read, and what of it was asked for (`chosen`:
-    # names of skills, one a line); of a folder of this machine's own none.
+    # The address that the folder is a checkout of, the way it is fetched, and the chosen parts
+    # (`chosen`: names of skills, one per line). NULL for a local folder.
     *_texts("kind url pin part chosen"),
-    # What was fetched last, and when.
+    # The version that was fetched last, and when.
     *_texts("version fetched_at"),
-    # On a server the role that added it, as the server itself says; and who sees it: all, or those
-    # of a team. A file knows neither.
+    # On a server: the role that added it, as recorded by the server itself, and the team that sees
+    # it (NULL: all roles). Always NULL in a file.
     *_texts("owner team"),
-    # On a server: how strong an admin has made it among the sources of all owners; 0: ordinary.
+    # On a server: the precedence that an admin gave it among the sources of all owners; 0:
+    # ordinary.
     Column("precedence", Integer, nullable=False, server_default=text("0")),
     UniqueConstraint("name"),
     UniqueConstraint("host", "path"),
@@ -86,19 +87,19 @@ skills = Table(
     Column("id", Integer, primary_key=True),
     Column("uid", Text, nullable=False),
     Column("live", Integer, nullable=False),
-    # The version that this staged one takes the place of.
+    # The version that this staged version replaces.
     Column("replaces", Integer),
     Column("source_id", ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
     *_given("folder position"),
     Column("ref", Text, nullable=False, server_default=""),
     Column("shadowed", Integer, nullable=False, server_default=text("0")),
-    # Its name alone means it to who sees it, whatever else has that name in a project elsewhere.
+    # Its bare name is unambiguous for users who see it, in spite of other projects' skills.
     Column("bare", Integer, nullable=False, server_default=text("0")),
-    # The refs of all that have this name and these files, itself among them, one a line.
+    # The refs of all skills with this name and these files, including itself, one per line.
     Column("copies", Text, nullable=False, server_default=""),
     *_given("name name_key description"),
     *_texts("kind category version license author compatibility"),
-    # The tags again, one a line, so that a listing needs no second query.
+    # The tags again, one per line, so that a listing needs no second query.
     Column("tags", Text, nullable=False, server_default=""),
     *_given("created_at updated_at indexed_at"),
     *_texts("content_hash tree_hash document"),
@@ -109,19 +110,19 @@ skills = Table(
     Column("racy", Integer, nullable=False),
     Column("status", Text, nullable=False),
     Column("hidden", Integer, nullable=False, server_default=text("0")),
-    # Of a remote source, with security errors that nobody has accepted: not shown to agents.
+    # Quarantined: from a remote source, with security errors that no user has accepted.
     Column("held", Integer, nullable=False, server_default=text("0")),
-    # Where an installed copy came from, as the lock of its pull says and `read.skills.ORIGIN` has
-    # it; NULL: no lock names its folder, or it was edited since.
+    # The origin of an installed copy, from the lock of its pull, in the format of
+    # `read.skills.ORIGIN`. NULL: no lock names its folder, or it was edited since.
     Column("installed", Text),
     Column("required_tools", Text, nullable=False, server_default="[]"),
     Column("parameters", Text, nullable=False, server_default="[]"),
 )
-# On a server the migration says the same: to name it here would load its dialect each time.
+# The migration adds the same condition on a server: here it would load that dialect each time.
 _LIVE: dict[str, Any] = {"sqlite_where": skills.c.live == 1}
 Index("uq_skills_live_folder", skills.c.source_id, skills.c.folder, unique=True, **_LIVE)
 Index("ix_skills_position", skills.c.source_id, skills.c.position, **_LIVE)
-# The order of listings: a page needs no sort, however many skills there are.
+# The order of listings: a page needs no sort, whatever the number of skills.
 _LISTED = (skills.c.name_key, skills.c.name, skills.c.source_id, skills.c.position)
 Index("ix_skills_listing", *_LISTED, **_LIVE)
 Index("ix_skills_installed", skills.c.source_id, sqlite_where=skills.c.installed.is_not(None))
@@ -138,11 +139,11 @@ documents = Table(
     # Where the Markdown body starts in the text, in characters.
     Column("body_start", Integer, nullable=False),
     Column("front_matter", Text, nullable=False),
-    # How the full-text index holds it: 0 not at all, 1 as it is, 2 segmented (`text.segment`).
+    # How the full-text index stores it: 0 not at all, 1 unchanged, 2 segmented (`text.segment`).
     Column("indexed", Integer, nullable=False),
 )
 
-# What is kept of a text so that near copies are known; see `document.minhash`.
+# Sketches of texts, by which near copies are found; see `document.minhash`.
 sketches = Table(
     "sketches",
     metadata,
@@ -198,8 +199,8 @@ journal = Table(
     Column("started_at", Text, nullable=False),
 )
 
-# How often tools listed, found and read each skill. By uid and without a foreign key: rows of
-# versions come and go with every sync, and a deleted skill may be restored.
+# How often tools listed, found and read each skill. By uid and without a foreign key: each sync
+# adds and deletes versions, and a deleted skill may be restored.
 usage = Table(
     "usage",
     metadata,
@@ -208,7 +209,7 @@ usage = Table(
     *_texts("last_listed_at last_found_at last_read_at"),
 )
 
-# The same by the UTC day on which it was written down, of the last `write.usage.DAYS`.
+# The same counts by the UTC day on which they were written, for the last `write.usage.DAYS` days.
 usage_days = Table(
     "usage_days",
     metadata,
@@ -218,7 +219,7 @@ usage_days = Table(
     sqlite_with_rowid=False,
 )
 
-# The bytes of files, once for each content hash; `packed`: compressed by zlib.
+# The bytes of files, once per content hash; `packed`: compressed by zlib.
 contents = Table(
     "contents",
     metadata,
@@ -228,8 +229,8 @@ contents = Table(
     Column("data", LargeBinary, nullable=False),
 )
 
-# What each skill was like, one row for each distinct content; `files` is JSON, an array of
-# [path, executable, size, hash]. By uid, and so beyond the skill's deletion.
+# The history of each skill, one row per distinct content; `files` is JSON, an array of [path,
+# executable, size, hash]. Rows are kept by uid, so they outlive the skill.
 revisions = Table(
     "revisions",
     metadata,
@@ -240,34 +241,35 @@ revisions = Table(
     Column("document", Text),
     Column("content_hash", Text),
     *_given("tree_hash seen_at files"),
-    # Where it came from by then, as `read.skills.ORIGIN` has it.
+    # The origin at that time, in the format of `read.skills.ORIGIN`.
     Column("origin", Text),
-    # The place in the order in which contents were current; NULL: the number, it never came back.
+    # The place in the order in which contents were current; NULL: the same as the number, since the
+    # content never came back.
     Column("turn", Integer),
-    # Who brought it about: the server's word for the role; the host, the tool and its client are
-    # what they said of themselves.
+    # The origin of the change: the server itself records the role; the client sends host, tool and
+    # client.
     *_texts("role host tool client"),
     UniqueConstraint("uid", "number"),
     UniqueConstraint("uid", "tree_hash"),
 )
 
-# Skills that are live no more: their folder went, or their source. By uid: one that is live again
-# is not gone. `trash`: the number of its folder there, where the registry itself deleted it.
+# Skills that are no longer live, because their folder or source was removed. A uid that is live
+# again doesn't count. `trash`: the number of its folder in the trash, if the registry deleted it.
 gone = Table(
     "gone",
     metadata,
     Column("uid", Text, primary_key=True, nullable=False),
     Column("name", Text, nullable=False),
-    # Empty where it went before this was written down, as the folder is.
+    # Empty for skills that were removed before these columns existed.
     *_given("source folder created_at since"),
     *_texts("tree_hash trash"),
     *_texts("owner team"),
 )
 Index("ix_gone_name", gone.c.name)
 
-# The last changes by the registry, for `undo`; `before` and `after` are tree hashes, of a pull the
-# JSON of `install.history`. Only what bears this user's `signature` is taken back, and only for
-# that the host is kept.
+# The last changes by the registry, for `undo`; `before` and `after` are tree hashes, or the JSON of
+# `install.history` for a pull. Only changes with this user's `signature` are undone; `host` is kept
+# only for this purpose.
 changes = Table(
     "changes",
     metadata,
@@ -280,8 +282,8 @@ changes = Table(
 )
 Index("ix_changes_uid", changes.c.uid)
 
-# Who may enter the web catalogue, by the hash of what they show; only a row that bears this user's
-# `signature` lets anybody in. `used_at` is a hint.
+# Users of the web catalogue, by the hash of their token; a row counts only with this user's
+# `signature`. `used_at` is a hint.
 tokens = Table(
     "tokens",
     metadata,
@@ -293,13 +295,13 @@ tokens = Table(
     Column("created_at", Text, nullable=False),
     *_texts("expires_at used_at"),
     Column("signature", Text, nullable=False),
-    # On a server whose it is.
+    # On a server: the role that owns the token.
     Column("role", Text),
     UniqueConstraint("hash"),
 )
 
-# Who changed sources, rights, trust, tokens and the past: rows are added and never changed, on a
-# server by the server itself. `detail`: JSON, what `subject` was like or became.
+# Changes of sources, rights, trust, tokens and history: rows are added and never changed, on a
+# server by the server itself. `detail`: JSON, the state of `subject` before or after.
 audit = Table(
     "audit",
     metadata,
@@ -311,4 +313,4 @@ audit = Table(
 )
 
 SEARCH_TABLES = "search_"
-"""How the tables of the full-text indexes begin; see `db.interface.IndexPart`, `text.segment`."""
+"""Prefix of the tables of the full-text indexes; see `db.interface.IndexPart`, `text.segment`."""

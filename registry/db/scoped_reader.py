@@ -1,4 +1,4 @@
-"""A reader for work in some folders: of projects' skills it shows only those of that project."""
+"""A reader for users who work in some folders: it shows only the projects of these folders."""
 
 import os
 import threading
@@ -17,7 +17,7 @@ _SOURCES = (
     "WHERE host = ? OR id = (SELECT min(id) FROM sources WHERE scope = 'project') "
     "ORDER BY strength, id"
 )
-"""Those of a host, and one that is a project's of any: whether there is one at all."""
+"""The sources of a host, and one project source of any host, if there is any."""
 
 
 def _forwarded(name: str) -> Any:
@@ -32,8 +32,8 @@ def _forwarded(name: str) -> Any:
 class ScopedReader(Reader):
     """A reader with the `visibility` of a user who works in ``folders`` on ``host``.
 
-    ``folders`` are absolute and resolved. ``is_ours`` tells whether a source at a path is one that
-    this user added or adopted: a stranger's claim hides nothing. All else is the reader's.
+    ``folders`` are absolute and resolved. ``is_ours`` tells whether this user added or adopted the
+    source at a path: forged sources shadow nothing. All else is forwarded to the wrapped reader.
     """
 
     def __init__(
@@ -42,8 +42,8 @@ class ScopedReader(Reader):
         self._reader = reader
         self._host = host
         self._sources = (_SOURCES, (host,))
-        self._local = threading.local()  # in a snapshot: what was seen in it, once that was asked
-        # The answer to that, on a server; the last one of any thread.
+        self._local = threading.local()  # in a snapshot: its visibility, once known
+        # The latest source rows of any thread, on a server.
         self._known: list[tuple[Any, ...]] | None = None
         self._folders = folders
         self._is_ours = is_ours
@@ -54,7 +54,7 @@ class ScopedReader(Reader):
 
     @property
     def empty(self) -> bool:
-        """Whether the database is not made yet."""
+        """Whether the database doesn't exist yet."""
         return self._reader.empty
 
     @empty.setter
@@ -81,13 +81,13 @@ class ScopedReader(Reader):
         return self._sight(self._reader.remembered(name, load))
 
     def last_visibility(self) -> Visibility:
-        """Return the last known `visibility`; if it is unknown, as if there were no projects."""
+        """Return the last known `visibility`; if unknown, that of a registry without projects."""
         if not self._host:
             return self.visibility
         return EVERYTHING if self._known is None else self._seen(self._known)
 
     def last_roots(self) -> list[str] | None:
-        """Return the folders of this host's sources as they were told last; None: they were not."""
+        """Return the last known folders of this host's sources; None: they are unknown."""
         known = self._known
         return None if known is None else [row[2] for row in known if row[1] == self._host]
 
@@ -100,17 +100,17 @@ class ScopedReader(Reader):
         return visibility_of(tuple(source for source, path in here if self._is_ours(path)))
 
     def _around(self, rows: Sequence[tuple[Any, ...]]) -> list[tuple[ProjectSource, str]] | None:
-        """Return the sources of the projects that hold a folder, with their paths.
+        """Return the sources of the projects that contain a folder, with their paths.
 
-        The project of the first folder comes first, and of those around one folder the innermost.
-        None: no source is a project's.
+        The project of the first folder comes first; among projects around one folder, the
+        innermost. None: no source belongs to a project.
         """
         projects = [row for row in rows if row[-1] == "project"]
         if not projects:
             return None
         around = {}
         for number, host, path, project, strength, enabled, _ in projects:
-            # A stranger's rows may hold anything, and the numbers become a part of a statement.
+            # The row may be forged, and the numbers become part of a statement.
             sound = isinstance(number, int) and isinstance(strength, int)
             is_folder = isinstance(project, str) and project.startswith(os.sep)
             if sound and is_folder and (host, enabled) == (self._host, 1):
@@ -131,8 +131,8 @@ class ScopedReader(Reader):
     def query_visible(self, question: Callable[[Visibility], Select]) -> list[tuple[Any, ...]]:
         """Return the rows of a SELECT that depends on the `visibility`.
 
-        A server is asked together with what is seen: most often the same as before, and at first
-        no projects.
+        On a server, one round trip reads the sources and runs the SELECT with the last known
+        visibility; if the visibility has changed, the SELECT runs again.
         """
         if not self._host:
             return super().query_visible(question)
@@ -148,7 +148,7 @@ class ScopedReader(Reader):
     def paged(
         self, question: Callable[[Visibility], tuple[Select, Select]]
     ) -> tuple[list[tuple[Any, ...]], int]:
-        """Return the rows of a page, and what another SELECT counts; see `query_visible`."""
+        """Return the rows of a page, and the result of a count; see `query_visible`."""
         if not self._host:
             return super().paged(question)
         guess = self.last_visibility()
@@ -175,5 +175,5 @@ class ScopedReader(Reader):
                     self._local.kept = None
 
     def remembered(self, name: str, load: Callable[[Reader], T]) -> T:
-        """Return what ``load`` made; ``name`` tells apart what depends on the `visibility`."""
+        """Return the cached result of ``load``; ``name`` must differ for each `visibility`."""
         return self._reader.remembered(name, lambda _: load(self))

@@ -24,7 +24,7 @@ class Packed(NamedTuple):
 
 
 def pack(content_hash: str, data: bytes) -> Packed:
-    """Return the bytes of a file as they are stored."""
+    """Return the bytes of a file in the stored format."""
     packed = zlib.compress(data, LEVEL)
     is_smaller = len(packed) < len(data)
     return Packed(content_hash, len(data), is_smaller, packed if is_smaller else data)
@@ -56,7 +56,7 @@ def dump(value: object) -> str:
 
 
 UNINDEXED, PLAIN, SEGMENTED = 0, 1, 2
-"""How FTS5 holds a document; see `schema.documents`."""
+"""How FTS5 stores a document; see `schema.documents`."""
 
 _USABLE: Final = frozenset({"ok", "warning"})
 
@@ -78,7 +78,7 @@ class Indexed(NamedTuple):
 
 
 def how_indexed(status: str, texts: Sequence[str]) -> int:
-    """Say how the index holds a version of this status with these texts."""
+    """Return how the index stores a version with this status and these texts."""
     if status not in _USABLE:
         return UNINDEXED
     return SEGMENTED if any(map(has_unspaced, texts)) else PLAIN

@@ -1,8 +1,8 @@
 """Which skills of projects are visible from a working folder, as SQL about ``s`` and ``src``.
 
-A project's skills are seen by who works in its folder on its host, and hide others only there. What
-is stored (`db.write.names`) holds wherever one stands; what depends on that is worked out by each
-query.
+A project's skills are visible to users who work in its folder on its host, and shadow others only
+there. Stored facts (`db.write.names`) don't depend on the working folder; each query works out the
+facts that do.
 """
 
 from collections.abc import Sequence
@@ -16,15 +16,15 @@ OFFERABLE: Final = f"s.live = 1 AND {USABLE} AND src.enabled = 1"
 """Visible unless shadowed by a skill of the same name, or part of another project."""
 
 IMPORTING: Final = 2
-"""``sources.enabled`` while a first import is published in parts: its skills are not visible yet.
+"""``sources.enabled`` while a first import is published in parts; its skills aren't visible yet.
 
-When it is complete it is 1, as of all others.
+After the import the value is 1, as for all other sources.
 """
 
 RESOLVING: Final = 3
 """``sources.enabled`` while names of a complete first import are resolved: not visible yet.
 
-They have the refs and copies that they will have, and are hidden by nothing that isn't seen.
+The skills already have their final refs and copies, and only visible skills shadow them.
 """
 
 IMPORTED: Final = f"src.enabled < {IMPORTING}"
@@ -33,16 +33,16 @@ PRECEDENCE: Final = (
     "src.precedence, (SELECT min(o.id) FROM sources o "
     "WHERE coalesce(o.owner, '') = coalesce(src.owner, '')), src.strength"
 )
-"""The columns of a `Precedence`; the number of an owner is that of its oldest source."""
+"""The columns of a `Precedence`; an owner's number is the id of its oldest source."""
 
 STRONGEST_FIRST: Final = (
     PRECEDENCE.replace("precedence,", "precedence DESC,") + ", s.source_id, s.position"
 )
-"""The order of skills: as admins decided, then owner by owner. No owner moves up by a setting."""
+"""The order of skills: by the admins' decisions, then by owner. No setting moves an owner up."""
 
 
 def precedes(one: str, other: str) -> str:
-    """Return the condition that the source ``one`` is stronger than the source ``other``, as SQL.
+    """Return the SQL condition that the source ``one`` is stronger than the source ``other``.
 
     Scope and priority compare sources of one owner. Between owners only an admin's decision counts.
     """
@@ -54,7 +54,7 @@ def precedes(one: str, other: str) -> str:
 
 
 class Precedence(NamedTuple):
-    """The precedence of a source: what an admin set, its owner, and its rank among the owner's."""
+    """The precedence of a source: the admin's number, its owner, its rank among the owner's."""
 
     admin: int = 0
     owner: int = 0
@@ -62,7 +62,7 @@ class Precedence(NamedTuple):
 
 
 class ProjectSource(NamedTuple):
-    """A source of a project that is seen; ``project`` numbers the projects, the strongest first."""
+    """A visible project source; ``project`` numbers the projects, the strongest first."""
 
     id: int
     project: int
@@ -73,11 +73,11 @@ class ProjectSource(NamedTuple):
 class Visibility:
     """SQL conditions and columns for all users who see the same projects.
 
-    ``sources``: the ids of the projects' sources that are seen. ``within``: the source is seen.
-    ``beyond``: it is a project's that is not. ``shadowed``: 1 for what another skill hides, else 0.
-    ``untaken``: it is of no project, and no skill of a project that is seen has its name. ``ref``:
-    the shortest handle that finds it from here. ``project``: the number of the project that a skill
-    belongs to, the strongest first; the highest number for skills of no project.
+    ``sources``: the ids of the visible projects' sources. ``within``: the source is visible.
+    ``beyond``: it belongs to a project that isn't visible. ``shadowed``: 1 if another skill shadows
+    it, else 0. ``untaken``: it belongs to no project, and no skill of a visible project has its
+    name. ``ref``: the shortest handle that finds it from here. ``project``: the number of the
+    skill's project, the strongest first; the highest number for skills of no project.
     """
 
     sources: tuple[int, ...] = ()
@@ -90,7 +90,7 @@ class Visibility:
 
     @cached_property
     def visible(self) -> str:
-        """The condition that a skill is listed unless all are asked for."""
+        """The condition that a skill is listed by default."""
         return f"{OFFERABLE} AND {self.within} AND {self.shadowed} = 0"
 
     @property
@@ -99,12 +99,12 @@ class Visibility:
         return self is not EVERYTHING
 
     def shows(self, source_id: int, scope: str) -> bool:
-        """Tell whether the skills of a source are seen."""
+        """Tell whether the skills of a source are visible."""
         return scope != "project" or not self.knows_projects or source_id in self.sources
 
 
 EVERYTHING: Final = Visibility()
-"""Without projects, and for internal queries such as a check of the file."""
+"""For databases without projects, and for internal queries such as a check of the file."""
 
 
 @lru_cache(maxsize=64)
@@ -118,8 +118,8 @@ def visibility_of(seen: tuple[ProjectSource, ...]) -> Visibility:
         f"SELECT p.name FROM skills p WHERE p.source_id IN ({ids}) AND p.live = 1 "
         "AND p.status IN ('ok', 'warning') AND p.held = 0"
     )
-    # Of a project's skills it is asked anew who hides them: whose sources a server has under this
-    # host's name says nothing (`db.adopted`), and these are few.
+    # Shadowing of projects' skills is worked out for each query, because the sources stored under
+    # this host's name may be forged (`db.adopted`). These skills are few.
     places = " ".join(f"WHEN s.source_id = {one.id} THEN {one.project}" for one in seen)
     judged = " ".join(f"WHEN s.source_id = {one.id} THEN {_hidden(one, seen)}" for one in seen)
     shadowed = (
@@ -139,7 +139,7 @@ def visibility_of(seen: tuple[ProjectSource, ...]) -> Visibility:
 
 
 def _hidden(one: ProjectSource, seen: Sequence[ProjectSource]) -> str:
-    """Return 1 or 0 as SQL: whether another skill of these projects hides one of a source."""
+    """Return SQL, 1 or 0: whether another skill of these projects shadows a skill of ``one``."""
     rank = one.project, one.strength
     stronger = [other for other in seen if (other.project, other.strength) < rank]
     equal = [other for other in seen if (other.project, other.strength) == rank]
@@ -157,9 +157,9 @@ def _hidden(one: ProjectSource, seen: Sequence[ProjectSource]) -> str:
 
 
 def _ref(visible: str) -> str:
-    """Return the ref of ``visible`` skills: the bare name if it is unambiguous for this user.
+    """Return SQL: the bare name for ``visible`` skills if it is unambiguous for this user.
 
-    What is not keeps the ref by which it is found from anywhere.
+    All other skills keep the ref that finds them from any folder.
     """
     return (
         f"CASE WHEN s.bare = 1 AND s.ref <> s.name AND {OFFERABLE} AND {visible} "

@@ -1,4 +1,4 @@
-"""Skill folders on disk: walk them, read them, and never write into them.
+"""Skill folders on disk: walk and read them, and replace folders safely.
 
-Internal, as `registry` says: what is here may change with any version.
+Internal, see `registry`: anything here may change with any version.
 """

@@ -1,4 +1,4 @@
-"""The agents that keep skills in folders: where each does, and what tells that one is installed.
+"""The agents that keep skills in folders: which folders, and how an installed agent is detected.
 
 `agents.tsv` has a line for each agent, with the names and folders of the ``skills`` command line
 (npm). ``~`` is the home folder, ``$NAME`` a variable, ``./`` the project, ``|`` separates choices,
@@ -17,7 +17,7 @@ from registry.disk.files import read_file
 from registry.errors import AgentNotFound, RegistryError
 
 SHARED: Final = ".agents/skills"
-"""Where most agents look; the others are given links to what lies there."""
+"""The folder that most agents read; pulls give the other agents links into it."""
 
 OTHER_FOLDERS: Final = tuple(
     f"{agent}/skills"
@@ -26,8 +26,10 @@ OTHER_FOLDERS: Final = tuple(
         *(".wave", ".miniclaw/workspace"),
     )
 )
-"""Where agents keep skills as well, below the home folder and below a project: older versions do,
-or they are no agents of the table."""
+"""Further folders with skills, below the home folder and below a project.
+
+Older versions of agents read them, or agents that are not in the table.
+"""
 
 _DEFAULTS: Final = {
     "XDG_CONFIG_HOME": "~/.config",
@@ -40,17 +42,17 @@ _DEFAULTS: Final = {
     "SARVAM_HOME": "~/.sarvam",
 }
 VARIABLES: Final = (*_DEFAULTS, "APPDATA", "FLATPAK_XDG_CONFIG_HOME")
-"""What moves the folders of agents; the last two are nowhere unless they are set."""
+"""Variables that move the folders of agents; the last two have no default."""
 
 _MANIFEST_BYTES: Final = 1 << 20
 
 
 class Agent(NamedTuple):
-    """An agent: its folder below a project, the one for all projects, how it is found.
+    """An agent: its folder below a project, its folder for all projects, and how it is detected.
 
-    ``everywhere`` is empty for an agent that has skills in projects only, ``installed`` for one
-    that is never detected. ``reads`` are further folders that the agent reads; no pull writes
-    there. All are written as in `agents.tsv`.
+    ``everywhere`` is empty for an agent that has skills only in projects, ``installed`` for an
+    agent that is never detected. ``reads`` are further folders that the agent reads; no pull writes
+    to them. All are written as in `agents.tsv`.
     """
 
     id: str
@@ -62,24 +64,24 @@ class Agent(NamedTuple):
 
     @property
     def is_universal(self) -> bool:
-        """Whether it reads `SHARED`, for all projects too, whatever its own folder there is."""
+        """Whether it also reads `SHARED` in the home folder, besides its own folder there."""
         return self.project == SHARED and self.id not in {"replit", "universal"}
 
     @property
     def project_places(self) -> list[str]:
-        """The folders below a project that it reads, the one that pulls write to first."""
+        """The folders below a project that it reads, first the target of pulls."""
         below = [one[2:] for one in self.reads.split(" | ") if one.startswith("./")]
         return list(dict.fromkeys([self.project, *below]))
 
     @property
     def personal_places(self) -> list[str]:
-        """The folders for all projects that it reads, the one that pulls write to first."""
+        """The folders for all projects that it reads, first the target of pulls."""
         others = [one for one in self.reads.split(" | ") if not one.startswith("./")]
         return list(dict.fromkeys(filter(None, [self.personal, self.everywhere, *others])))
 
     @property
     def personal(self) -> str:
-        """The folder for all projects that it is given skills in, as in `agents.tsv`."""
+        """The folder for all projects that pulls write to, as in `agents.tsv`."""
         return f"~/{SHARED}" if self.is_universal else self.everywhere
 
 
@@ -92,7 +94,7 @@ def agents() -> Mapping[str, Agent]:
 
 
 def find_agent(name: str) -> Agent:
-    """Return the agent of this id. Raises `AgentNotFound` with near ones, or else with all."""
+    """Return the agent of this id. Raises `AgentNotFound` with similar ids, else with all."""
     known = agents()
     found = known.get(name.strip().casefold())
     if found is None:
@@ -107,12 +109,12 @@ def find_agent(name: str) -> Agent:
 
 
 def installed_agents(project: str) -> list[Agent]:
-    """Return the agents that count as installed for who works in ``project``."""
+    """Return the agents that count as installed for a user who works in ``project``."""
     return [one for one in agents().values() if _is_installed(one, project)]
 
 
 def expand(place: str) -> str | None:
-    """Return the path of a place of `agents.tsv`; of several the first whose parent exists.
+    """Return the path of a folder of `agents.tsv`: its first choice whose parent exists.
 
     None: it depends on a variable that is not set, or on the project.
     """
@@ -124,9 +126,10 @@ def expand(place: str) -> str | None:
 
 @cache
 def project_folders() -> tuple[str, ...]:
-    """Return where skills for agents are found below a project.
+    """Return the folders below a project that hold skills for agents.
 
-    Only folders with a dot: what lies in others, such as ``skills``, may be anybody's.
+    It returns only folders that begin with a dot: others, such as ``skills``, may have another
+    purpose.
     """
     known = {place for one in agents().values() for place in one.project_places}
     known |= {*OTHER_FOLDERS, ".github/skills"}
@@ -134,7 +137,7 @@ def project_folders() -> tuple[str, ...]:
 
 
 def personal_folders(home: str) -> list[str]:
-    """Return where skills for agents are found below a home folder, or where variables say."""
+    """Return the folders with skills for agents below a home folder, or where variables point."""
     known = dict.fromkeys(os.path.join(home, one) for one in OTHER_FOLDERS)
     for one in agents().values():
         for place in one.personal_places:
@@ -148,9 +151,10 @@ def personal_folders(home: str) -> list[str]:
 
 
 def shared_folder(root: str) -> str | None:
-    """Return the folder that links in an agent's folder ``root`` lead to; None: it is no agent's.
+    """Return the folder that the links in an agent's folder ``root`` lead to.
 
-    That is ``.agents/skills`` of the same project, or of the home folder.
+    It is ``.agents/skills`` of the same project, or of the home folder. None: ``root`` belongs to
+    no agent.
     """
     for below in project_folders():
         if root.endswith(f"{os.sep}{below}"):
@@ -181,7 +185,7 @@ def _path(place: str, project: str | None, home: str | None = None) -> str | Non
     if place.startswith("$"):
         name, _, rest = place[1:].partition("/")
         given = os.environ.get(name, "")
-        # A relative one would mean another folder wherever one works.
+        # A relative path would mean another folder in each working folder.
         base = given if os.path.isabs(given) else _DEFAULTS.get(name)
         if base is None:
             return None

@@ -1,7 +1,7 @@
-"""Renames that never replace, contents that are really on the disk, digests of whole folders.
+"""Renames that never replace, durable writes, and digests of whole folders.
 
-Everything is named by an open folder and a name in it: whoever exchanges a folder on the way there
-with a link meanwhile changes nothing about where is written.
+Each place is an open folder and a name in it. If another process replaces a parent folder by a link
+meanwhile, the write still goes to the opened folder.
 """
 
 import ctypes
@@ -22,11 +22,11 @@ _EXCHANGE: Final = 2
 _UNSUPPORTED: Final = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP}
 
 MAX_DEPTH: Final = 200
-"""Folders inside each other that are copied or vouched for: each costs a handle meanwhile."""
+"""Maximum depth of nested folders to copy or digest; each level keeps a handle open."""
 
 
 class Place(NamedTuple):
-    """A name in an open folder: of what is there, or is to be."""
+    """A name in an open folder; the file or folder may not exist yet."""
 
     folder: Folder
     name: str
@@ -52,7 +52,7 @@ def _renameat2() -> Callable[..., int] | None:
 
 
 def _rename(source: Place, target: Place, flags: int) -> bool:
-    """Call renameat2; False: it is not to be had here."""
+    """Call renameat2; False: this system or file system doesn't support it."""
     function = _renameat2()
     if function is None:
         return False
@@ -69,25 +69,25 @@ def rename_new(source: Place, target: Place) -> None:
     """Rename ``source`` to ``target``, which must not exist (FileExistsError)."""
     if _rename(source, target, _NOREPLACE):
         return
-    # Without the system call: a plain rename replaces an empty folder or a file in silence.
+    # Without the system call: a plain rename silently replaces an empty folder or a file.
     if not is_gone(target):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target.path)
     replace(source, target)
 
 
 def replace(source: Place, target: Place) -> None:
-    """Rename ``source`` to ``target``, in the place of the file that is there."""
+    """Rename ``source`` to ``target``, replacing an existing file."""
     os.rename(source.name, target.name, src_dir_fd=source.folder.fd, dst_dir_fd=target.folder.fd)
 
 
 def exchange(one: Place, other: Place) -> None:
-    """Swap what two names stand for, in one step. Raises `ExchangeUnsupported`."""
+    """Swap two names in one step. Raises `ExchangeUnsupported`."""
     if not _rename(one, other, _EXCHANGE):
         raise ExchangeUnsupported(errno.ENOSYS, "exchange is not supported", one.path)
 
 
 def sync_folder(folder: Folder) -> None:
-    """Make the names in a folder durable. An error is never tried again: it may pass unseen."""
+    """Make the names in a folder durable. Errors are never retried: a retry may wrongly succeed."""
     folder.sync()
 
 
@@ -99,9 +99,9 @@ def write_file(
     times: tuple[int, int] | None = None,
     durable: bool = True,
 ) -> None:
-    """Write a new file (it must not exist) and make its content ``durable``.
+    """Write a new file (it must not exist) and, if ``durable``, sync it to the disk.
 
-    ``times``: of the last access and change, in nanoseconds.
+    ``times``: last access and last change, in nanoseconds.
     """
     descriptor = os.open(place.name, WRITE_NEW, mode, dir_fd=place.folder.fd)
     try:
@@ -118,20 +118,20 @@ def write_file(
 
 
 def write_below(tree: Folder, path: str, data: bytes, mode: int) -> None:
-    """Write a new file at ``path`` below the folder ``tree``; its folders are made."""
+    """Write a new file at ``path`` below the folder ``tree``; missing folders are created."""
     above, _, name = path.rpartition("/")
     with make_folders(tree, above) as holder:
         write_file(Place(holder, name), data, mode)
 
 
 def make_folder(place: Place, mode: int = 0o777) -> Folder:
-    """Make a folder, which must not exist, and open it."""
+    """Create a folder, which must not exist, and open it."""
     os.mkdir(place.name, mode, dir_fd=place.folder.fd)
     return place.folder.folder(place.name)
 
 
 def make_folders(folder: Folder, path: str) -> Folder:
-    """Open the folder at ``path`` below another; those that are missing are made, durably.
+    """Open the folder at ``path`` below another folder; missing folders are created durably.
 
     No link is followed. An empty path is the folder itself.
     """
@@ -150,16 +150,16 @@ def make_folders(folder: Folder, path: str) -> Folder:
 
 
 def open_named(path: str) -> Folder:
-    """Open a folder that the user named, or the one that a link of this name leads to."""
+    """Open a folder that the user named; a link is followed."""
     return Folder(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), path)
 
 
 OWN: Final = 0o700
-"""Mode of the folders in which the registry keeps its own data, whatever the umask."""
+"""Mode of the folders with the registry's own data, independent of the umask."""
 
 
 def make_path(path: str, mode: int = 0o777) -> None:
-    """Make a folder, and the missing folders above it, durably; the umask narrows ``mode``."""
+    """Create a folder and its missing parents durably; the umask narrows ``mode``."""
     if os.path.isdir(path):
         return
     parent = os.path.dirname(path)
@@ -183,9 +183,9 @@ def sync_tree(place: Place) -> None:
 
 
 def copy_tree(source: Place, target: Place) -> None:
-    """Copy a folder with everything in it, times included, durably; ``target`` must not exist.
+    """Copy a folder with all contents and times durably; ``target`` must not exist.
 
-    Raises OSError; special files raise it too, since they can't be copied.
+    Raises OSError, for example for special files, which can't be copied.
     """
     with source.folder.folder(source.name) as tree:
         _copy(tree, target, 0)
@@ -219,7 +219,7 @@ def _copy_file(source: Place, target: Place) -> None:
 
 
 def remove_tree(place: Place) -> None:
-    """Remove a file or a folder with all it holds; what is gone already is not an error."""
+    """Remove a file, or a folder with all contents; a missing one is not an error."""
     with suppress(FileNotFoundError):
         if S_ISDIR(place.folder.lstat(place.name).st_mode):
             shutil.rmtree(place.name, dir_fd=place.folder.fd)
@@ -228,7 +228,7 @@ def remove_tree(place: Place) -> None:
 
 
 def is_gone(place: Place) -> bool:
-    """Tell whether there is surely nothing; a disk that does not answer proves nothing."""
+    """Tell whether the place is certainly empty; other errors of the disk prove nothing."""
     try:
         place.folder.lstat(place.name)
     except (FileNotFoundError, NotADirectoryError):
@@ -239,7 +239,7 @@ def is_gone(place: Place) -> bool:
 
 
 def exists(folder: Folder, path: str) -> bool:
-    """Tell whether there is anything at ``path`` below a folder. Raises OSError, also for links."""
+    """Tell whether ``path`` exists below a folder. Raises OSError, for example for links on it."""
     try:
         folder.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -248,10 +248,10 @@ def exists(folder: Folder, path: str) -> bool:
 
 
 def digest_of(place: Place) -> str | None:
-    """Return a digest of everything a file or folder holds; None where nothing is there.
+    """Return a digest of a file, or of a folder with all contents; None if it doesn't exist.
 
-    It covers names, kinds, permission to execute, contents and link targets, and passes over
-    nothing: what it vouches for may be removed.
+    It covers names, kinds, permission to execute, contents and link targets, and skips nothing,
+    because callers may remove a folder whose digest they know.
     """
     try:
         mode = place.folder.lstat(place.name).st_mode
@@ -263,7 +263,7 @@ def digest_of(place: Place) -> str | None:
 
 
 def _digest(place: Place, shown: str, mode: int, total: "hashlib._Hash", depth: int) -> None:
-    """Add what is at a place, and was seen to be of a ``mode``; what is opened decides."""
+    """Add the place, whose mode was ``mode`` before, to the digest; the opened file decides."""
     if depth > MAX_DEPTH:
         raise _too_deep(place.path)
     label, name = os.fsencode(shown), place.name
@@ -289,7 +289,7 @@ def _digest(place: Place, shown: str, mode: int, total: "hashlib._Hash", depth: 
 
 
 def digest_of_link(target: str) -> str:
-    """Return what `digest_of` says of a link that leads to ``target``."""
+    """Return the `digest_of` a link that leads to ``target``."""
     return hashlib.sha256(_link_line(b"", target)).hexdigest()
 
 

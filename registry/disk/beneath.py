@@ -1,10 +1,10 @@
-"""Open what lies below a folder by its handle: no link on the way is followed, nothing outside met.
+"""Open files below a folder by handles: no link is followed, and no path leaves the folder.
 
-A path is looked up anew by every call that is given it, and whoever may write below a source can
-exchange a folder on it with a link between two of them. So a folder is opened once, and what lies
-below it is opened from there, each part of the path checked by the system as it is passed
-(``openat2`` with ``RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS``; where that is missing, one handle a
-part). What is decided about a file is decided on what was opened, never on its name again.
+Each call with a path resolves the path again. A process that may write below a source can replace a
+folder on the path by a link between two calls. So a folder is opened once, and files below it are
+opened from its handle, while the system checks each part of the path (``openat2`` with
+``RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS``; without it, one handle per part). Decisions about a file
+use the opened handle, never its name again.
 """
 
 import errno
@@ -22,28 +22,28 @@ _OPENAT2: Final = 437  # on every architecture of Linux
 _NO_SYMLINKS: Final = 0x04
 _BENEATH: Final = 0x08
 _RETRIES: Final = 8
-"""How often the system may say that something was renamed while it looked."""
+"""Maximum number of tries if the system reports a rename during the lookup."""
 
 FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 WRITE_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 PASS: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""For folders that are only passed through: permission to list them is not needed."""
+"""For folders on the way to others: no permission to list them is needed."""
 
 GONE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
-"""What the system says where nothing can be; anything else proves nothing."""
+"""Errors which prove that a path doesn't exist; other errors prove nothing."""
 
 
 @cache
 def _openat2() -> Callable[[int, bytes, int, int, int], int] | None:
-    """Return the system call, if this system has it and lets us use it.
+    """Return the system call, if this system has it and allows it.
 
-    It takes a folder, a path, flags, mode and how to resolve, and returns a descriptor, or the
-    number of an error as a negative one.
+    It takes a folder, a path, flags, mode and resolve flags, and returns a descriptor or a negative
+    error number.
     """
     if not sys.platform.startswith("linux"):
         return None
-    import ctypes  # not by who only reads the database
+    import ctypes  # imported late: readers of the database don't need it
 
     try:
         syscall: Callable[..., int] = ctypes.CDLL(None, use_errno=True).syscall
@@ -69,8 +69,8 @@ def _openat2() -> Callable[[int, bytes, int, int, int], int] | None:
 def open_beneath(folder: int, path: str, flags: int, mode: int = 0o600) -> int:
     """Open ``path``, relative to the open ``folder``, and return its descriptor.
 
-    Raises OSError: as `os.open`, ELOOP where any part is a link (the last one included), EXDEV
-    where the path is absolute or has ``..``, EINVAL where it has a NUL.
+    Raises OSError: as `os.open`, ELOOP if any part is a link (including the last one), EXDEV if the
+    path is absolute or contains ``..``, EINVAL if it contains a NUL.
     """
     _check(path)
     flags |= os.O_CLOEXEC | os.O_NOFOLLOW
@@ -92,7 +92,7 @@ def open_beneath(folder: int, path: str, flags: int, mode: int = 0o600) -> int:
 
 
 def reason_of(error: OSError) -> str:
-    """Say in words why something below a folder could not be opened."""
+    """Return in words why a file below a folder could not be opened."""
     match error.errno:
         case errno.ELOOP:
             return "it, or a folder on its path, is a link"
@@ -105,7 +105,7 @@ def reason_of(error: OSError) -> str:
 def _check(path: str) -> None:
     if path.startswith("/") or ".." in path.split("/"):
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
-    if "\0" in path:  # where the system would take the path to end
+    if "\0" in path:  # the system would end the path there
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
 
 
@@ -129,17 +129,17 @@ def _open_part(folder: int | None, name: str, flags: int, mode: int = 0) -> int:
     try:
         return os.open(name, flags, mode, dir_fd=folder)
     except NotADirectoryError:
-        # What O_DIRECTORY says of a link, too; openat2 tells them apart.
+        # O_DIRECTORY gives this error also for a link; openat2 distinguishes the two.
         if not os.path.islink(name if folder is None else f"/dev/fd/{folder}/{name}"):
             raise
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name) from None
 
 
 class Folder:
-    """An open folder; what is in it is named by paths relative to it, and reached by its handle.
+    """An open folder; files in it are named by paths relative to it, and opened by its handle.
 
-    ``path`` is for messages alone. Not inherited by other programs. Close it, or use it in
-    ``with``.
+    ``path`` is used only for messages. Other programs don't inherit the handle. Close it, or use it
+    in ``with``.
     """
 
     __slots__ = ("fd", "path")
@@ -152,13 +152,13 @@ class Folder:
     def open(cls, path: str) -> Self:
         """Open the folder at ``path``, which must not be a link. Raises OSError.
 
-        For the roots that a user named; what is below them is opened by `folder`.
+        Use it for roots that a user named; `folder` opens folders below them.
         """
         return cls(_open_part(None, path, FOLDER), path)
 
     @classmethod
     def passing(cls, path: str) -> Self:
-        """Open the folder as `open`, only to reach what is below it: it can't be listed."""
+        """Open the folder as `open` does, to open folders below it; it can't be listed."""
         return cls(_open_part(None, path, PASS), path)
 
     def folder(self, path: str, flags: int = FOLDER) -> "Folder":
@@ -198,7 +198,7 @@ class Folder:
             return list(listing)
 
     def path_of(self, path: str) -> str:
-        """Return the absolute path of what lies below, for messages."""
+        """Return the absolute path of a file below the folder, for messages."""
         return self.path if path in {"", "."} else f"{self.path.rstrip('/')}/{path}"
 
     def sync(self) -> None:

@@ -1,4 +1,4 @@
-"""Read files of skills: never through a surprise, never half old and half new."""
+"""Read files of skills safely: no links, no special files, no half-written content."""
 
 import errno
 import hashlib
@@ -17,7 +17,7 @@ CHUNK: Final = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The bytes of a file as they were at one moment, with the stat result of that moment."""
+    """The bytes of a file at one moment, with the stat result of that moment."""
 
     data: bytes
     facts: os.stat_result
@@ -36,9 +36,9 @@ class IsLink(SkillInaccessible):
 def open_home(root: str, folder: str) -> Folder:
     """Open the folder of a skill below the source at ``root``, to read files below it.
 
-    What is read by one handle is of one folder, whatever takes its place meanwhile. Raises
-    `SkillInaccessible` (`IsLink`: a part of its path below the root is a link); FileNotFoundError
-    goes through.
+    All files read by one handle are from the same folder, even if another replaces it meanwhile.
+    Raises `SkillInaccessible` (`IsLink`: a part of its path below the root is a link) and
+    FileNotFoundError.
     """
     try:
         source = Folder.passing(root)
@@ -54,14 +54,14 @@ def read_file(path: str, limit: int) -> Content:
     """Read the regular file at ``path``, which a user named, at most ``limit`` bytes.
 
     A file that changes meanwhile is read again, up to three times. Raises `SkillInaccessible` (not
-    a regular file, no permission, input/output error; `IsLink`), `FileTooLarge`, `FileChanging`;
-    FileNotFoundError goes through.
+    a regular file, no permission, input/output error; `IsLink`), `FileTooLarge`, `FileChanging` and
+    FileNotFoundError.
     """
     return _read(None, path, path, limit)
 
 
 def read_below(folder: Folder, path: str, limit: int) -> Content:
-    """Read the file at ``path`` below an open folder, no link on the way; raises as `read_file`."""
+    """Read the file at ``path`` below an open folder, without links; raises as `read_file`."""
     whole = folder.path_of(path)
     try:
         if "/" not in path:
@@ -73,15 +73,15 @@ def read_below(folder: Folder, path: str, limit: int) -> Content:
         raise
     except OSError as error:
         raise _refused(whole, error) from error
-    except UnicodeEncodeError as error:  # a name that no file system can hold
+    except UnicodeEncodeError as error:  # no file system can store such a name
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), whole) from error
 
 
 def read_inside(home: Folder, path: str, limit: int, root: str | None = None) -> Content:
-    """Read as `read_below`, and through links that lead to a place in ``home`` or in ``root``.
+    """Read as `read_below`, but follow links that lead to a place in ``home`` or in ``root``.
 
-    What the links say is a hint where to look: what is read is opened from there by handles. A
-    link that leads nowhere is FileNotFoundError.
+    A resolved link is only a hint: the target is opened again by handles. A broken link raises
+    FileNotFoundError.
     """
     try:
         return read_below(home, path, limit)
@@ -101,7 +101,7 @@ def read_inside(home: Folder, path: str, limit: int, root: str | None = None) ->
 
 
 def _refused(path: str, error: OSError) -> Exception:
-    """Return what is raised for a file that can't be opened."""
+    """Return the exception for a file that can't be opened."""
     if error.errno in GONE:
         return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     kind = IsLink if error.errno == errno.ELOOP else SkillInaccessible
@@ -129,7 +129,7 @@ def _read_once(holder: int | None, name: str, path: str, limit: int) -> Content 
         if before.st_size > limit:
             raise FileTooLarge(path=path, size=before.st_size, limit=limit)
         chunks, size = [], 0
-        # No further than its size: whether it grew meanwhile, the second fstat tells.
+        # Read only up to the known size: the second fstat shows whether the file grew.
         while size < before.st_size and (chunk := os.read(descriptor, CHUNK)):
             chunks.append(chunk)
             size += len(chunk)
@@ -147,7 +147,7 @@ def _read_once(holder: int | None, name: str, path: str, limit: int) -> Content 
 
 
 def digest(data: bytes) -> str:
-    """Return the hash of ``data`` as the registry writes it: ``sha256:`` and 64 hex digits."""
+    """Return the hash of ``data`` in the registry's format: ``sha256:`` and 64 hex digits."""
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 

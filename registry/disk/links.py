@@ -1,7 +1,7 @@
 """Symbolic links: where they lead, decided without trusting them.
 
-What the name of a target says is a hint where to look. What is told of it is what is found there
-by handles, from the root of the source that holds it: no link on the way.
+The resolved name of a target is only a hint. Its facts are read by handles, from the root of the
+source that contains it, without following links.
 """
 
 import errno
@@ -28,9 +28,9 @@ class Leads(Enum):
 
 
 class Link(NamedTuple):
-    """A link looked at: ``target`` is its real path ('' where none can be told).
+    """A followed link; ``target`` is its real path ('' if unknown).
 
-    ``facts`` are had below the sources alone.
+    ``facts`` are None for targets outside all sources.
     """
 
     leads: Leads
@@ -39,14 +39,14 @@ class Link(NamedTuple):
 
     @property
     def is_folder(self) -> bool:
-        """Whether it leads to a folder; out of the sources, as far as its name tells."""
+        """Whether it leads to a folder; for targets outside the sources, judged by the path."""
         if self.facts is None:
             return self.leads is Leads.OUTSIDE and os.path.isdir(self.target)
         return S_ISDIR(self.facts.st_mode)
 
 
 def follow(path: str, home: str | None, roots: Iterable[str]) -> Link:
-    """Say where the link at ``path`` leads, for a skill in ``home`` and sources at ``roots``.
+    """Return where the link at ``path`` leads, for a skill in ``home`` and sources at ``roots``.
 
     The roots are resolved, and a home is below one of them.
     """
@@ -61,7 +61,7 @@ def follow(path: str, home: str | None, roots: Iterable[str]) -> Link:
         with Folder.passing(holding) as root:
             facts = root.lstat(os.path.relpath(target, holding))
     except OSError as error:
-        # Not what its name said a moment ago: it is being changed.
+        # The target changed since its name was resolved.
         return Link(Leads.NOWHERE if error.errno in GONE else Leads.CLOSED, target, None)
     inside = home is not None and is_below(target, home)
     return Link(Leads.INSIDE if inside else Leads.KNOWN, target, facts)
@@ -72,12 +72,12 @@ def _unresolved(path: str, error: OSError, roots: Iterable[str]) -> Link:
         return Link(Leads.NOWHERE, "", None)
     if error.errno == errno.ELOOP:
         return Link(Leads.ROUND, "", None)
-    target = real_path(path)  # as far as it can be told
+    target = real_path(path)  # resolved as far as possible
     return Link(Leads.CLOSED, target if _holding(target, roots) else "", None)
 
 
 def real_path(path: str) -> str:
-    """Return the path without links as far as it can be told; a hint, as all that names say."""
+    """Return the path without links, as far as it can be resolved; it is only a hint."""
     try:
         return os.path.realpath(path)
     except OSError:  # a link is being replaced
@@ -85,7 +85,7 @@ def real_path(path: str) -> str:
 
 
 def is_dangling(path: str) -> bool:
-    """Tell whether there is a link at ``path`` that leads nowhere, or in a circle."""
+    """Tell whether ``path`` is a link that leads nowhere, or in a circle."""
     return os.path.islink(path) and not os.path.exists(path)
 
 

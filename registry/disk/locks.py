@@ -18,16 +18,16 @@ BEGINNING: Final = b'{"pid": '
 
 
 class NotALock(OSError):
-    """Something lies where a lock file of this user's should be; in words."""
+    """Another file is in the place of this user's lock file; the message says which."""
 
 
 class FileLock:
     """An exclusive ``flock`` on the file ``path``, which is created and never removed.
 
-    Below an open ``folder`` the path is a name in it. Nothing but a lock file is opened, and no
-    link followed: a regular file under one name, and this user's own unless ``shared``. Each
-    instance opens the file anew, so it excludes threads as well as processes. The descriptor is
-    closed on exec, and in a forked child, which does not hold what its parent holds.
+    If an open ``folder`` is given, the path is a name in it. The file must be a regular file with
+    one name, not a link, and this user's own unless ``shared``. Each instance opens the file again,
+    so it excludes threads as well as processes. The descriptor is closed on exec, and in a forked
+    child, which does not hold its parent's lock.
     """
 
     _flags: ClassVar[int] = (
@@ -42,7 +42,7 @@ class FileLock:
         self._descriptor: int | None = None
 
     def acquire(self, wait: float) -> bool:
-        """Take the lock, trying for ``wait`` seconds (0: once); False: somebody else holds it.
+        """Take the lock, trying for ``wait`` seconds (0: once); False: it is held already.
 
         Raises `NotALock`, OSError.
         """
@@ -57,7 +57,7 @@ class FileLock:
                     if time.monotonic() >= deadline:
                         os.close(descriptor)
                         return False
-                    # Uneven pauses keep waiting processes from knocking in step.
+                    # Random pauses keep waiting processes from retrying at the same moments.
                     time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311  # no secret
                     pause = min(pause * 1.5, 0.02)
                 else:
@@ -69,24 +69,24 @@ class FileLock:
             raise
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         if self._descriptor is not None:
-            # A child that was forked in the very moment may have the descriptor, too.
+            # A child forked at this moment may also have the descriptor.
             with suppress(OSError):
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             self.forget()
 
     def forget(self) -> None:
-        """Close the file, and leave the lock to whoever else has it open."""
+        """Close the file, and leave the lock to other processes that have it open."""
         _held.discard(self)
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
     def sign(self, doing: str) -> None:
-        """Write into the held file who holds it, for `owner`; its new mtime is the disk's clock.
+        """Write the holder into the locked file, for `owner`; its new mtime is the disk's clock.
 
-        Raises `NotALock` where it holds something else than such a note.
+        Raises `NotALock` if the file contains anything else than such a note.
         """
         assert self._descriptor is not None  # noqa: S101  # a programming error
         if not _may_be_note(os.pread(self._descriptor, NOTE_BYTES, 0)):
@@ -96,12 +96,12 @@ class FileLock:
         os.pwrite(self._descriptor, note, 0)
 
     def now_ns(self) -> int:
-        """Return the lock file's mtime: the present, by the clock that stamps files."""
+        """Return the lock file's mtime: the current time by the clock that stamps files."""
         assert self._descriptor is not None  # noqa: S101  # a programming error
         return os.fstat(self._descriptor).st_mtime_ns
 
     def owner(self) -> str:
-        """Say who signed the lock last, in words."""
+        """Return in words who signed the lock last."""
         try:
             reading = self._flags & ~(os.O_CREAT | os.O_RDWR)
             with os.fdopen(self._open(reading), "rb") as file:
@@ -121,7 +121,7 @@ class FileLock:
             raise
 
     def _check(self, facts: os.stat_result) -> None:
-        """Raise OSError for what this registry would not have made."""
+        """Raise OSError if the file can't be a lock file of this registry."""
         if not S_ISREG(facts.st_mode) or facts.st_nlink != 1:
             raise self._refusal("it is no lock file; move it away")
         if facts.st_uid != os.geteuid() and not self._shared:
@@ -138,7 +138,7 @@ class FileLock:
 
 
 class FolderLock(FileLock):
-    """The same on a folder that is open: nothing is left in it, and nothing can be signed."""
+    """A lock on an open folder; it leaves no file, and can't be signed."""
 
     _flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -146,7 +146,7 @@ class FolderLock(FileLock):
         super().__init__(".", folder=folder)
 
     def _check(self, facts: os.stat_result) -> None:
-        """Nothing to ask: whose folder it is says whoever opened it."""
+        """Nothing to check: the caller opened the folder and knows its owner."""
 
 
 _held: WeakSet[FileLock] = WeakSet()
@@ -161,13 +161,13 @@ os.register_at_fork(after_in_child=_forget_all)
 
 
 def _may_be_note(data: bytes) -> bool:
-    """Tell whether a lock file holds a note, or what a power cut left of one, or nothing."""
+    """Tell whether a lock file holds a note, the rest of one after a power cut, or nothing."""
     begins_so = all(byte in {0, wanted} for byte, wanted in zip(data, BEGINNING, strict=False))
     return begins_so and len(data) < NOTE_BYTES
 
 
 def _noted(data: bytes) -> tuple[int, str] | None:
-    """Return the process and what it does, as a holder wrote it; None: it is no such note."""
+    """Return the process and its activity from a holder's note; None: it is not such a note."""
     try:
         note: Any = json.loads(data)
         process, doing = note["pid"], note["doing"]

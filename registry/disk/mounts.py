@@ -1,4 +1,4 @@
-"""Which file system holds a path, and which run of the machine this is."""
+"""The file system of a path, and the id of the current boot."""
 
 import os
 from pathlib import Path
@@ -10,15 +10,15 @@ _REMOTE: Final = frozenset(
 
 
 def is_remote(path: str) -> bool:
-    """Tell whether ``path`` is on a file system that other machines change, too.
+    """Tell whether ``path`` is on a file system that other machines can also change.
 
-    Their changes cause no events here, and memory shared with them is none.
+    Their changes cause no events here, and shared memory doesn't work across machines.
     """
     return file_system(path) in _REMOTE
 
 
 def file_system(path: str) -> str:
-    """Return the type of the file system that holds ``path`` ('' where it can't be told)."""
+    """Return the type of the file system of ``path`` ('' if unknown)."""
     place = os.path.realpath(os.path.dirname(path) or ".")
     best, kind = "", ""
     try:
@@ -37,7 +37,7 @@ _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 def this_boot() -> str | None:
-    """Return what tells this run of the machine from others; None: the system does not say."""
+    """Return the id of the current boot; None: the system has none."""
     try:
         return _BOOT.read_text().strip()
     except OSError:

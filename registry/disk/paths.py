@@ -1,4 +1,4 @@
-"""How folders are named in the database, and in which order they are walked."""
+"""The stored names of folders, and the order in which a walk visits them."""
 
 import os
 import re
@@ -9,27 +9,28 @@ from typing import Final
 from registry.text import folded
 
 ROOT = "."
-"""The folder of a skill that lies at the root of its source."""
+"""The folder of a skill at the root of its source."""
 
 IGNORED = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"})
-"""Folders that hold no skills and belong to none (guide for clients: skip `.git` and the like)."""
+"""Folders that hold no skills and are not part of any (guide for clients: skip `.git` and others).
+"""
 
 ARCHIVES: Final = (".zip", ".tar", ".tar.gz", ".tgz", ".skill")
-"""How the names of archives end."""
+"""File endings of archives."""
 
 STATE_SUFFIX = ".skill-registry"
-"""Ending of the registry's own state folders, which other programs and we never scan."""
+"""Ending of the registry's own state folders, which are never scanned."""
 
 PART_BYTES: Final = 255
-"""The longest name of a file or folder that the common file systems take."""
+"""Maximum length of a file's or folder's name on common file systems, in bytes."""
 
 PATH_BYTES: Final = 1024
-"""The longest path below a skill's folder that is written; real ones are far shorter."""
+"""Maximum length of a path below a skill's folder, in bytes; real ones are far shorter."""
 
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 _TOOLS: Final = re.compile(r"(?:^|/)(?:\.(?:git|hg|svn)[ .]*|git~[0-9]+[ .]*)(?::[^/]*)?(?:/|$)")
-"""Folders that version control acts upon, as Windows writes them, too (git, `is_ntfs_dotgit`)."""
+"""Folders of version control, including the spellings of Windows (git, `is_ntfs_dotgit`)."""
 
 _UNSTORABLE: Final = re.compile(r"[\ud800-\udfff\0]|\\(?=x(?:5c|[89a-f][0-9a-f]))")
 _STORED: Final = re.compile(r"\\x(5c|[89a-f][0-9a-f])")
@@ -37,14 +38,15 @@ _LOW = str.maketrans({chr(code): "\x03" for code in range(4)})
 
 
 def is_ignored(name: str) -> bool:
-    """Tell whether a folder of this name is passed over with all it holds."""
+    """Tell whether a folder of this name is skipped with all contents."""
     return name in IGNORED or (name.startswith(".") and name.endswith(STATE_SUFFIX))
 
 
 def storable(path: str) -> str:
-    """Return ``path`` with bytes that are not UTF-8 shown as escapes, so that it can be stored.
+    """Return ``path`` with bytes that are not UTF-8 as escapes, so that it can be stored.
 
-    A backslash that would read as such an escape becomes one: no two paths are stored as one.
+    A backslash that would look like an escape is also escaped, so no two paths have the same stored
+    form.
     """
     if "\\" not in path and path.isascii():
         return path
@@ -52,18 +54,18 @@ def storable(path: str) -> str:
 
 
 def called_on_disk(path: str) -> str:
-    """Return the path that was stored as ``path``."""
+    """Return the path on disk whose stored form is ``path``."""
     if "\\" not in path:
         return path
     return _STORED.sub(lambda m: os.fsdecode(bytes.fromhex(m[1])), path)
 
 
 def position(folder: str) -> str:
-    """Return the sort key that puts folders, as they are stored, in the walk's order.
+    """Return the sort key that puts stored folders in the order of the walk.
 
-    Children come before their parent: ``/`` sorts before and the end of a path right after every
-    child, whatever characters the names hold, so the key can be compared as plain text, in Python
-    and in SQL alike.
+    Children come before their parent. ``/`` sorts before all characters of names, and the end of a
+    path sorts right after all its children, so keys can be compared as plain text in Python and in
+    SQL.
     """
     if folder == ROOT:
         return "\U0010ffff\U0010ffff"
@@ -71,7 +73,7 @@ def position(folder: str) -> str:
 
 
 def entry_order(name: str) -> str:
-    """Return the key by which the entries of one folder are visited (agrees with `position`)."""
+    """Return the key that orders the entries of one folder (agrees with `position`)."""
     return _ordered(storable(name))
 
 
@@ -80,7 +82,7 @@ def _ordered(path: str) -> str:
 
 
 def is_below(path: str, root: str) -> bool:
-    """Tell whether the absolute, resolved ``path`` is ``root`` or lies inside it."""
+    """Tell whether the absolute, resolved ``path`` is ``root`` or inside it."""
     return path == root or path.startswith(root if root.endswith(os.sep) else root + os.sep)
 
 
@@ -96,10 +98,10 @@ def is_safe_relative(path: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def check_path(path: str) -> str | None:
-    """Return why a file at this path of a skill is not to be brought anywhere, or None.
+    """Return why a file of a skill must not be copied to this path; None: it may.
 
-    What version control acts upon is refused in every form that a file system takes for it: such a
-    folder runs its author's programs.
+    Folders of version control are refused in every spelling that a file system accepts, because
+    they can run programs of their author.
     """
     reason = None
     if not is_safe_relative(path):
@@ -116,9 +118,9 @@ def check_path(path: str) -> str | None:
 
 
 def check_paths(paths: Iterable[str]) -> tuple[str, str] | None:
-    """Return the first path that can't be brought anywhere, and why; None: all of them can.
+    """Return the first path that must not be copied, and why; None: all may be copied.
 
-    No two may be one and the same to a file system, and none a file and a folder at once.
+    No two paths may be equal for a file system, and no path may be both a file and a folder.
     """
     known = list(paths)
     seen: dict[str, str] = {}

@@ -1,7 +1,7 @@
-"""Folders and files that are this user's alone: what somebody else could have put there is refused.
+"""Folders and files that belong only to this user: others' files in them are refused.
 
-What the registry finishes, restores or trusts later lies in them, so they are opened without
-following a link, and who made them is asked of what was opened.
+They hold data that the registry later finishes, restores or trusts. So they are opened without
+following links, and the owner of the opened file is checked.
 """
 
 import errno
@@ -19,11 +19,11 @@ from registry.disk.beneath import FOLDER, READ, Folder
 _OTHERS: Final = 0o077
 
 _ELSE: Final = frozenset({errno.ENOTDIR, errno.ELOOP, errno.EISDIR})
-"""What is said of something of another kind, or a link."""
+"""The message for a link, or a file of another kind."""
 
 
 class NotOurs(OSError):
-    """Something lies where only what this user made for nobody else may be."""
+    """A file or folder exists that isn't private to this user."""
 
     def __init__(
         self, path: str, reason: str = "it was not made by this registry for you; move it away"
@@ -32,7 +32,7 @@ class NotOurs(OSError):
 
 
 def open_own_folder(place: Place, *, make: bool = False) -> Folder:
-    """Open a folder that is ours (0700), made first where it is missing and ``make``.
+    """Open a folder of ours (mode 0700); if it is missing and ``make``, create it first.
 
     Raises `NotOurs`, FileNotFoundError, OSError.
     """
@@ -56,7 +56,7 @@ def open_own_folder(place: Place, *, make: bool = False) -> Folder:
 
 
 def read_own_file(place: Place, limit: int) -> bytes:
-    """Return what a file holds that is ours (0600, under one name), at most ``limit`` bytes.
+    """Return the content of a file of ours (mode 0600, one name), at most ``limit`` bytes.
 
     Raises `NotOurs`, FileNotFoundError, OSError.
     """
@@ -87,9 +87,9 @@ def write_own_file(place: Place, data: bytes) -> None:
 
 
 def is_ours_alone(path: str) -> bool:
-    """Tell whether nobody but this user can have written the SQLite file at ``path``.
+    """Tell whether only this user can have written the SQLite file at ``path``.
 
-    So must be all that SQLite reads with it.
+    This includes all files that SQLite reads with it.
     """
     real = os.path.realpath(path)
     for name in (real, *(real + ending for ending in ("-wal", "-shm", "-journal"))):
@@ -116,10 +116,11 @@ def open_to_others(paths: Iterable[str]) -> list[str]:
 
 
 def _check_ours(facts: os.stat_result, path: str) -> None:
-    """Raise `NotOurs` for what is another user's, or open to others.
+    """Raise `NotOurs` if another user owns the file, or other users may access it.
 
-    This user's may have been opened by a command over all of a home, and hold a trash that must
-    not be moved away; or a clone has brought it. Who reads this knows which.
+    A file of this user may have become accessible by a command over a whole home folder, and may
+    hold a trash that must not be moved away; or a clone brought it. The message lets the user
+    decide.
     """
     if facts.st_uid != os.geteuid():
         raise NotOurs(path)

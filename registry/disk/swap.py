@@ -1,14 +1,14 @@
 """Put a folder or file in the place of another: stage, swap, verify, recover.
 
-The new content waits at ``staged``, on the file system of the place ``live`` that it is to take.
-Before anything moves, the caller writes down durably the digests of what is there (``base``) and of
-what is to be there (``new``): a row in the journal, or a record in a staging directory. One rename
-is the commit point. What it displaced is verified afterwards: an edit that somebody made in that
-moment wins. A process may die at any instruction; `Swap.settle` then brings the disk to one of both
-ends, and may be killed and repeated itself. Without renameat2(2), two renames do the same, with
-what was live in between under the staged name and ``.old``.
+The new content waits at ``staged``, on the file system of its final place ``live``. Before anything
+moves, the caller durably records the digests of the current content (``base``) and the new content
+(``new``), in the journal or in a staging directory. One rename is the commit point. The displaced
+content is verified afterwards: if it was edited at that moment, the edit wins. A process may die at
+any instruction; `Swap.settle` then brings the disk to the old or the new state, and may itself be
+killed and repeated. Without renameat2(2), two renames are used; in between, the live content has
+the staged name and ``.old``.
 
-A change that went well, one that failed, and one whose process died are ended by the same code.
+The same code ends successful changes, failed ones, and those of dead processes.
 """
 
 import secrets
@@ -33,16 +33,16 @@ from registry.disk.atomic import (
 from registry.disk.paths import STATE_SUFFIX
 
 TREE: Final = "tree"
-"""In a folder that belongs to one change: what is staged, or was displaced."""
+"""Name of the staged or displaced content in the folder of one change."""
 
 OLD: Final = ".old"
-"""After the staged name: what was live, if the system can't exchange two names."""
+"""Suffix of the staged name for the live content, if the system can't exchange two names."""
 
 NEW: Final = ".new"
-"""After the staged name: what was put in place and had to give way to an edit."""
+"""Suffix of the staged name for published content that had to give way to an edit."""
 
 PREFIX: Final = ".exchange-"
-"""How names of drafts and staging directories begin beside what users see.
+"""Prefix of drafts and staging directories beside folders that users see.
 
 They end in `STATE_SUFFIX`, so that no sync reads them.
 """
@@ -50,11 +50,11 @@ They end in `STATE_SUFFIX`, so that no sync reads them.
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """A change of one place, by open folders and the digests of what is and what is to be there.
+    """A change of one place, by open folders and the digests of the content before and after.
 
-    ``live`` and ``staged`` are None if their folder is gone, or a link leads there now. ``base``:
-    None for nothing, so the change creates; ``new``: None for nothing, so it deletes, and moves
-    what was live to ``staged``.
+    ``live`` and ``staged`` are None if their folder is gone, or is a link now. ``base``: None if
+    there is no content before, so the change creates; ``new``: None if there is none after, so the
+    change deletes, and moves the live content to ``staged``.
     """
 
     live: Place | None
@@ -64,19 +64,19 @@ class Swap:
 
     @property
     def creates(self) -> bool:
-        """Whether there must be nothing in the place before."""
+        """Whether the place must be empty before."""
         return self.base is None
 
     @property
     def deletes(self) -> bool:
-        """Whether what is there is to be gone."""
+        """Whether the place is empty after the change."""
         return self.new is None
 
     @property
     def in_order(self) -> list[Place]:
-        """Both places, the one first in which a name has to be durable first.
+        """Both places, in the order in which their names must become durable.
 
-        A name is on the disk where it is now before it is gone from where it was.
+        The new name of moved content must be on the disk before its old name is removed.
         """
         places = (self.staged, self.live) if self.deletes else (self.live, self.staged)
         return [one for one in places if one is not None]
@@ -84,8 +84,9 @@ class Swap:
     def publish(self) -> Place | None:
         """Do the rename that is the commit point.
 
-        Returns where what was displaced is now, to be verified; None if nothing was to be there.
-        Raises FileExistsError, FileNotFoundError if somebody was faster, and OSError.
+        Returns the place of the displaced content, which the caller verifies; None if there is
+        none. Raises FileExistsError or FileNotFoundError if another process was faster, and
+        OSError.
         """
         live, staged = self._ends()
         if self.creates:
@@ -101,9 +102,9 @@ class Swap:
         return (None if self.live is None else digest_of(self.live)) == self.new
 
     def settle(self, set_aside: Callable[[Place], None]) -> None:
-        """Bring the disk to one of both ends, so that no edit made by hand is lost.
+        """Bring the disk to the old or the new state, so that no edit made by hand is lost.
 
-        ``set_aside`` is given a place that holds such an edit and can't be live again.
+        ``set_aside`` is called with a place that holds such an edit and can't be live again.
         """
         if self.staged is None or self.creates:
             return
@@ -147,7 +148,7 @@ class Swap:
             rename_new(old, live)  # the edit made by hand wins
 
     def roll_forward(self) -> None:
-        """Publish, unless that is done or somebody edited a place since; then `settle`."""
+        """Publish, unless that is done or a place was edited since; then call `settle`."""
         if self.live is None or self.staged is None:
             return
         if self.creates:
@@ -163,7 +164,7 @@ class Swap:
                 rename_new(self.live, _beside(self.staged, OLD))
 
     def roll_back(self) -> None:
-        """Undo what was published, as far as nobody edited it since; then `settle`."""
+        """Undo a publication, unless the content was edited since; then call `settle`."""
         if self.live is None or self.staged is None:
             return
         if self.creates:
@@ -180,14 +181,14 @@ class Swap:
                 rename_new(old, self.live)
 
     def _take_away(self, live: Place, staged: Place) -> None:
-        """Move what was put in place back to where it was staged."""
+        """Move published content back to its staged place."""
         if is_gone(staged) and digest_of(live) == self.new:
             rename_new(live, staged)
             if digest_of(staged) != self.new:  # an edit slipped in
                 rename_new(staged, live)
 
     def unknown(self) -> list[Place]:
-        """Return where something is left that is neither ``base`` nor ``new``: perhaps an edit."""
+        """Return the places with content that is neither ``base`` nor ``new``: perhaps an edit."""
         return [] if self.staged is None else unknown_in(self.staged, {self.base, self.new})
 
     def _ends(self) -> tuple[Place, Place]:
@@ -200,7 +201,7 @@ class Swap:
 
 
 def unknown_in(staged: Place, known: Iterable[str | None]) -> list[Place]:
-    """Return what is at or beside a staged place and has none of these digests."""
+    """Return the places at or beside a staged place whose content has none of these digests."""
     places = (staged, _beside(staged, OLD), _beside(staged, NEW))
     return [one for one in places if digest_of(one) not in {None, *known}]
 
@@ -211,9 +212,9 @@ def is_exchanged(staged: Place) -> bool:
 
 
 def put_in_place(new: Place, live: Place) -> Place:
-    """Put what is new in the place of what is live, and return where that is now.
+    """Exchange new and live content, and return the place of the displaced content.
 
-    That is under the new one's name, or under that and `OLD` if the system can't exchange names.
+    It is ``new``, or that name with `OLD` if the system can't exchange names.
     """
     try:
         exchange(new, live)
@@ -239,12 +240,12 @@ def stage_files(staged: Place, files: Mapping[str, tuple[bytes, bool]]) -> str:
 
 
 def draft_name() -> str:
-    """Return a name for a draft, or a staging directory, that nothing has."""
+    """Return an unused name for a draft or a staging directory."""
     return f"{PREFIX}{secrets.token_hex(8)}{STATE_SUFFIX}"
 
 
 def replace_file(place: Place, data: bytes) -> None:
-    """Put a file in the place of what is there, durably, in one step."""
+    """Replace a file durably, in one step."""
     new = Place(place.folder, draft_name())
     try:
         write_file(new, data)

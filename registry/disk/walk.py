@@ -1,9 +1,9 @@
-"""Walk a source: every skill folder with what stat says of its files, in a stable order.
+"""Walk a source: yield every skill folder with the stat facts of its files, in a stable order.
 
 A walk reads no file and follows no link out of the sources: each folder is opened from the handle
-of the one above it, and is what it was when it was opened, whatever its name stands for by now. It
-yields children before their
-parent, in the order of `paths.position`, so that it can be merged with the database's rows.
+of its parent, so it stays the same folder even if its name is reused meanwhile. The walk yields
+children before their parent, in the order of `paths.position`, so that it can be merged with the
+database's rows.
 """
 
 import errno
@@ -37,10 +37,10 @@ WALK_CODES: Final = frozenset(
     "link-broken link-inside link-loop link-outside path-collision path-not-utf8 path-unsafe "
     "second-document skill-too-large special-file too-deep too-many-files unreadable".split()
 )
-"""The findings a walk makes by itself, before any file is read."""
+"""The findings that a walk makes by itself, before any file is read."""
 
 UNREADABLE: Final = "unreadable"
-"""The finding about a part of a skill that the disk does not give out, which proves nothing."""
+"""The finding about a part of a skill that can't be read, which proves nothing about it."""
 _SAYING: Final = "it can't be read: "
 
 
@@ -50,7 +50,7 @@ def unreadable(reason: str, path: str | None, severity: Severity = "warning") ->
 
 
 def inaccessible(home: str, finding: Diagnostic) -> SkillInaccessible:
-    """Return the error that an `unreadable` finding of the skill in ``home`` is for its reader."""
+    """Return the error for a user who reads a skill with this `unreadable` finding."""
     path = f"{home}/{finding.path}" if finding.path else home
     return SkillInaccessible(path=path, reason=finding.message.removeprefix(_SAYING))
 
@@ -59,7 +59,7 @@ _RENAME: Final = "rename the file"
 
 
 class FileStat(NamedTuple):
-    """What stat says of one file; ``path`` is relative to the skill's folder."""
+    """The stat facts of one file; ``path`` is relative to the skill's folder."""
 
     path: str
     mode: int
@@ -74,10 +74,10 @@ _FILE: Final = f"FileStat({', '.join(f'{name}=%r' for name in FileStat._fields)}
 
 @dataclass(frozen=True, slots=True)
 class ScannedFolder:
-    """One folder that holds a skill, or a top-level folder that holds none.
+    """One folder with a skill, or a top-level folder without one.
 
-    ``document`` is the skill file's name (None: there is none, or none that may be read),
-    ``name`` the folder's own, ``problems`` what the walk itself noticed.
+    ``document`` is the skill file's name (None: there is none, or it may not be read), ``name`` the
+    folder's own name, ``problems`` the findings of the walk.
     """
 
     folder: str
@@ -93,18 +93,18 @@ class ScannedFolder:
 
     @property
     def unread(self) -> list[Diagnostic]:
-        """What of it could not be looked at, so that the files are not all there are."""
+        """The findings about unreadable parts; if there are any, the files are incomplete."""
         return [problem for problem in self.problems if problem.code == UNREADABLE]
 
     def with_unread(self, findings: Iterable[Diagnostic]) -> Self:
-        """Return the same with what turned out to be unreadable when its files were read."""
+        """Return a copy with findings about files that turned out to be unreadable."""
         return replace(
             self, problems=[*self.problems, *(f for f in findings if f not in self.problems)]
         )
 
     @property
     def fingerprint(self) -> str:
-        """A digest of everything stat says of the folder and of what the walk noticed there."""
+        """A digest of all stat facts of the folder and of the findings of the walk."""
         # The same text as the repr of all these values, in a third of the time.
         files = ", ".join([_FILE % file for file in self.files])
         listed = f"[{files}]" if files else repr(self.files)
@@ -120,7 +120,7 @@ class ScannedFolder:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something about a place that is not a skill; ``lost``: what lies there could not be seen."""
+    """A finding about a place that is not a skill; ``lost``: its contents could not be listed."""
 
     folder: str
     diagnostic: Diagnostic
@@ -128,7 +128,7 @@ class Notice:
 
 
 class RootMissing(Exception):
-    """The root of a source is not there."""
+    """The root of a source doesn't exist."""
 
 
 class RootUnreadable(Exception):
@@ -136,7 +136,7 @@ class RootUnreadable(Exception):
 
 
 class Collector:
-    """Gathers the files of one skill, within the limits."""
+    """Collects the files of one skill, within the limits."""
 
     def __init__(self, folder: str, limits: Limits) -> None:
         self.folder = folder
@@ -150,7 +150,7 @@ class Collector:
         self.problems.append(Diagnostic(code, "error", message, fix=fix, path=path))
 
     def add(self, path: str, facts: os.stat_result) -> None:
-        """Take one file in, or note that it is not a regular one."""
+        """Add one file, or a finding if it is not a regular file."""
         if not S_ISREG(facts.st_mode):
             message = "a pipe, socket or device has no place in a skill"
             self.note("special-file", message, "remove it", path)
@@ -163,7 +163,7 @@ class Collector:
             self.files.append(file)
 
     def finish(self) -> None:
-        """Note what is over the limits, and names that not every disk can hold apart, or at all."""
+        """Add findings about exceeded limits, and names that some file systems can't store."""
         self._check_names()
         most = self._limits
         if self._count > most.files:
@@ -201,7 +201,7 @@ class Collector:
 
 
 DEPTH_SEEN: Final = 32
-"""How deep the walk looks for skills that lie too deep, so that it can name them."""
+"""Maximum depth at which the walk looks for skills that are too deep, to report them."""
 
 Entry: TypeAlias = "os.DirEntry[str]"
 
@@ -216,7 +216,7 @@ def _order(entry: Entry) -> str:
 class Walk:
     """One walk of the source at ``root`` (absolute, resolved).
 
-    ``roots`` are the resolved roots of all sources: links that lead below one of them are counted
+    ``roots`` are the resolved roots of all sources: a link that leads below one of them is counted
     there, and another source's root inside this one is left to that source unless ``nested``.
     Iterating raises `RootMissing` or `RootUnreadable`; ``notices`` are complete when it has ended.
     """
@@ -233,7 +233,7 @@ class Walk:
         self._lost = 0
 
     def leaves(self, folder: str) -> bool:
-        """Tell whether a folder is there, and left to another source inside this one."""
+        """Tell whether a folder exists and is left to another source inside this one."""
         is_theirs = any(is_below(folder, one) for one in self._others)
         return is_theirs and os.path.isdir(join(self.root, folder))
 
@@ -252,11 +252,11 @@ class Walk:
             yield from self._visit(root.fd, ROOT, ROOT, 0, None, "")
 
     def one(self, folder: str) -> ScannedFolder | None:
-        """Look at one folder alone; None: it is gone, or holds no skill any more."""
+        """Return one folder; None: it is gone, or holds no skill any more."""
         return next((found for found in self.below(folder) if found.folder == folder), None)
 
     def below(self, folder: str) -> Iterator[ScannedFolder]:
-        """Look at one folder and everything in it, no other way than a whole walk would."""
+        """Yield one folder and all folders in it, with the same results as a whole walk."""
         folder = called_on_disk(folder)
         level = 0 if folder == ROOT else folder.count("/") + 1
         above, _, name = folder.rpartition("/")
@@ -268,7 +268,7 @@ class Walk:
                     yield from self._visit(holder.fd, name, folder, level, None, "")
         except OSError as error:
             if error.errno == errno.ELOOP and not os.path.islink(self.root):
-                return  # below a link nothing is looked at
+                return  # nothing below a link is read
             self._unreadable(folder, None, "", error)
 
     def _alone(self, holder: Folder, name: str, above: str, level: int) -> Iterator[ScannedFolder]:
@@ -288,7 +288,7 @@ class Walk:
         outer: Collector | None,
         below: str,
     ) -> Iterator[ScannedFolder]:
-        """Visit the folder ``called`` so in the open folder ``above``.
+        """Visit the folder named ``called`` in the open folder ``above``.
 
         ``below`` is its path (with a slash) in the skill of ``outer``.
         """
@@ -332,10 +332,12 @@ class Walk:
                         for found in self._visit(here, name, child, level + 1, collector, inner):
                             skills += 1
                             yield found
-                    elif collector is not None and name != ".git":  # of a submodule or work tree
+                    elif (
+                        collector is not None and name != ".git"
+                    ):  # the .git file of a submodule or work tree
                         collector.add(storable(below + name), entry.stat(follow_symlinks=False))
                 except OSError as error:
-                    # What vanished since the listing is seen to by the next sync.
+                    # If the file vanished since the listing, the next sync handles it.
                     self._unreadable(folder, collector, below + name, error)
         finally:
             os.close(here)
@@ -345,9 +347,9 @@ class Walk:
             yield ScannedFolder(storable(folder), None, name=storable(folder))
 
     def _own_documents(self, named: list[Entry], folder: str) -> list[Entry]:
-        """Return the skill files among ``named``, the one that counts first.
+        """Return the skill files among ``named``, the valid one first.
 
-        A link to another skill's file makes no skill: that one is counted where it really lies.
+        A link to another skill's file makes no skill: that skill is counted in its real place.
         """
         documents = []
         for entry in named:
@@ -391,7 +393,7 @@ class Walk:
             message = "the folder's name is not UTF-8 text"
             problems.append(Diagnostic("path-not-utf8", "error", message, fix="rename the folder"))
         if shown != folder:
-            document, collector.files = None, []  # by what is stored nobody finds them
+            document, collector.files = None, []  # the stored name doesn't lead to them
         name = os.path.basename(self.root) if folder == ROOT else folder.rpartition("/")[2]
         return ScannedFolder(shown, document, collector.files, problems, storable(name))
 
@@ -404,7 +406,7 @@ class Walk:
         where: str,
         documents: list[Entry],
     ) -> ScannedFolder | None:
-        """Take in a link in ``folder``; ``where`` is its place in the skill of ``collector``."""
+        """Handle a link in ``folder``; ``where`` is its place in the skill of ``collector``."""
         home = join(self.root, collector.folder) if collector else None
         link = follow(join(join(self.root, folder), entry.name), home, self._roots)
         if collector is None:
@@ -414,7 +416,7 @@ class Walk:
         if usable and link.facts is not None and not link.is_folder:
             collector.add(storable(where), link.facts)
         elif link.leads is Leads.INSIDE and link.is_folder:
-            pass  # what it leads to is counted where it really lies
+            pass  # its target is counted in its real place
         elif link.leads is Leads.CLOSED and link.target:
             self._lose(folder, collector, where, "its target can't be looked at")
         elif entry.name not in DOCUMENT_NAMES or document:
@@ -433,7 +435,7 @@ class Walk:
             return None
         shared = self._shared() if link.leads is Leads.OUTSIDE else None
         if shared is not None and is_below(link.target, shared):
-            # As a pull for several agents makes it.
+            # A pull for several agents makes such links.
             notice = known(storable(link.target), storable(shared))
             self.notices.append(Notice(storable(child), notice))
             return None

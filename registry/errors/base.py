@@ -1,4 +1,4 @@
-"""What all errors of the registry share, and what is wrong with a request."""
+"""The base of all errors of the registry, and errors about invalid requests."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,11 +8,11 @@ from registry.text import Fact, masked
 
 
 class RegistryError(Exception):
-    """Something the registry was asked for can't be done.
+    """The registry can't do what it was asked to do.
 
-    ``code`` is stable: the class's name in snake case, unless it says otherwise. ``facts`` say
-    what and where, and are also attributes; passwords and tokens of addresses are masked in them.
-    Errors can be copied and pickled.
+    ``code`` is stable: the class's name in snake case, unless the class sets another. ``facts`` are
+    the details, and also attributes; passwords and tokens of addresses are masked in them. Errors
+    can be copied and pickled.
     """
 
     code: ClassVar[str] = "registry_error"
@@ -29,7 +29,7 @@ class RegistryError(Exception):
             cls.code = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What Exception does instead calls the class with its values, by no name.
+        # Exception's own method would pass the values without their names.
         return _made_again, (type(self), dict(self.facts)), vars(self)
 
     def __str__(self) -> str:
@@ -41,7 +41,7 @@ class RegistryError(Exception):
         return template.format_map({key: Fact(value) for key, value in self.facts.items()})
 
     def _details(self) -> str:
-        """Return what follows the sentence, where that depends on the facts."""
+        """Return text that follows the sentence and depends on the facts."""
         return ""
 
 
@@ -60,19 +60,19 @@ def _made_again(kind: type[RegistryError], facts: dict[str, Any]) -> RegistryErr
 
 
 class NotFound(RegistryError, LookupError):
-    """What was named is not there, or not for who asks."""
+    """The named thing doesn't exist, or isn't visible to the user."""
 
 
 class Conflict(RegistryError):
-    """What is there, or was done meanwhile, is in the way."""
+    """The current state, or a concurrent change, conflicts with the request."""
 
 
 class Invalid(RegistryError, ValueError):
-    """What was given can't be right, whatever is there."""
+    """The given value is invalid in any state of the registry."""
 
 
 class Unavailable(RegistryError):
-    """Something else has it at the moment: the same may work later."""
+    """Another process uses it now: the same request may work later."""
 
 
 class UsageProblem(Invalid):
@@ -144,7 +144,7 @@ class FindingUnknown(NotFound):
 
 
 class FolderMissing(NotFound):
-    """A path was given, and nothing is there: ``path``."""
+    """No folder exists at a given path: ``path``."""
 
     sentence = "There is no folder {path:q}."
 
@@ -152,7 +152,7 @@ class FolderMissing(NotFound):
 
 
 class TokenNotFound(NotFound):
-    """This user made no token of this name or number: ``name``."""
+    """This user has no token with this name or number: ``name``."""
 
     sentence = "There is no token {name:q}."
 

@@ -1,10 +1,10 @@
-"""What can be the matter with the database."""
+"""Errors of the database."""
 
 from registry.errors.base import RegistryError, Unavailable
 
 
 class DatabaseProblem(RegistryError):
-    """The database is unusable: ``path``, and unless the class says it all the ``reason``."""
+    """The database is unusable: ``path``, and the ``reason`` if the class doesn't imply it."""
 
     code = "database_unusable"
     sentence = "The database {path} can't be used: {reason}."
@@ -14,7 +14,7 @@ class DatabaseProblem(RegistryError):
 
 
 class DatabaseMissing(DatabaseProblem):
-    """There is no such database: ``path``; ``name``: what a server misses, empty for a file."""
+    """The database doesn't exist: ``path``; ``name``: its name on a server, empty for a file."""
 
     code = "database_missing"
     sentence = ""
@@ -35,9 +35,9 @@ class NotWritable(DatabaseProblem):
 
 
 class DatabaseRefused(DatabaseProblem):
-    """The server lets nobody in like this: ``path``, ``reason``.
+    """The server refuses the login: ``path``, ``reason``.
 
-    Where it is known: ``user``, whose password it was not, or ``unknown``, whom there is not.
+    If known: ``user``, if the password is wrong, or ``unknown``, if the user doesn't exist.
     """
 
     user: str | None = None
@@ -47,7 +47,8 @@ class DatabaseRefused(DatabaseProblem):
 class RightMissing(DatabaseProblem):
     """The server does not let this user do this: ``path``, ``reason``.
 
-    ``writing``: it would have changed something. ``team``: the team that the user is not of.
+    ``writing``: the request would have changed data. ``team``: the team that the user doesn't
+    belong to.
     """
 
     code = "right_missing"
@@ -87,7 +88,7 @@ class DatabaseTooOld(DatabaseProblem):
 
 
 class DatabaseBehind(DatabaseProblem):
-    """A server has an older schema, which nobody said to upgrade: ``path``, ``revision``."""
+    """A server has an older schema, and no upgrade was requested: ``path``, ``revision``."""
 
     sentence = (
         "The database {path} has the schema of an older skill-registry ({revision}). An upgrade "

@@ -1,4 +1,4 @@
-"""What can be the matter with a skill, with a change of it, and with what it was."""
+"""Errors of skills, of their changes, and of their history."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ class SkillAmbiguous(Conflict):
 
 
 class SkillInvalid(RegistryError):
-    """The skill is kept but can't be used: ``name``, ``problems``, if known its ``path``."""
+    """The skill is stored but can't be used: ``name``, ``problems``, if known its ``path``."""
 
     sentence = "The skill {name:q} can't be used:"
 
@@ -46,7 +46,7 @@ class SkillInvalid(RegistryError):
 
 
 class SkillNotVisible(NotFound):
-    """The skill exists, and is not shown to whoever asks: ``name``, ``rule``, ``reason``."""
+    """The skill exists but is not visible to the user: ``name``, ``rule``, ``reason``."""
 
     sentence = "The skill {name:q} is not shown: {reason}."
 
@@ -102,7 +102,7 @@ class OutsideSkill(Invalid):
 
 
 class PathRefused(Invalid):
-    """A file of a skill can't be written anywhere under its path: ``path``, ``reason``."""
+    """A file of a skill has a path that can't be written: ``path``, ``reason``."""
 
     sentence = "{path:q} can't be a file of a skill: {reason}."
 
@@ -129,11 +129,11 @@ class FileChanging(Unavailable):
 
 
 class SkillHeld(SkillNotVisible):
-    """It comes from elsewhere and has security errors that nobody has accepted: ``name``.
+    """A skill of a remote source has security errors that no user has accepted: ``name``.
 
-    ``source`` is the one in which it waits to be trusted, and ``address`` what was asked for, if
-    that may have been made for it alone. Where it was to be brought in, ``source`` is None;
-    ``problems`` are the findings, ``url`` is where it came from, if that is where to have it from.
+    ``source`` is the source in which it waits to be trusted; ``address`` is the requested address,
+    if the source may have been made for it. If the skill was not imported, ``source`` is None;
+    ``problems`` are the findings, and ``url`` is its remote source, if it can be pulled from there.
     """
 
     sentence = "{name:q} comes from elsewhere and has security errors: {reason}."
@@ -172,7 +172,7 @@ class InvalidName(Invalid):
 
 
 class SkillExists(Conflict):
-    """There is a skill or a folder of that name already: ``name``, ``path``."""
+    """A skill or a folder with this name already exists: ``name``, ``path``."""
 
     sentence = "There is a skill {name:q} already ({path})."
 
@@ -181,7 +181,7 @@ class SkillExists(Conflict):
 
 
 class SkillChangedOnDisk(Conflict):
-    """The folder is not what the change was based on: ``name``, ``path``."""
+    """The folder has changed since the change was prepared: ``name``, ``path``."""
 
     sentence = (
         "The skill {name:q} was changed on disk since it was read ({path}); nothing was done."
@@ -202,13 +202,13 @@ class ChangeRefused(RegistryError):
 
 
 class RootMissing(ChangeRefused):
-    """The folder of a source that is to be changed is not there: ``path``, ``reason``."""
+    """The folder of a source to change doesn't exist: ``path``, ``reason``."""
 
     code = "change_refused"
 
 
 class FolderPulled(ChangeRefused):
-    """A folder that was pulled is to be renamed: also ``folder``, and where its ``lock`` lies."""
+    """A pulled folder can't be renamed; it adds ``folder``, and ``lock``, its lock file's path."""
 
     code = "change_refused"
 
@@ -217,7 +217,7 @@ class FolderPulled(ChangeRefused):
 
 
 class OwnFileUnusable(RegistryError):
-    """A file or folder that must be this user's alone can't be used: ``path``, ``reason``."""
+    """A file or folder that must be private to this user can't be used: ``path``, ``reason``."""
 
     sentence = "{path:q}, which tells what you did here yourself, can't be used: {reason}."
 
@@ -226,7 +226,7 @@ class OwnFileUnusable(RegistryError):
 
 
 class ChangePending(RegistryError):
-    """The disk may be changed, the database could not be told: the next open finishes it.
+    """The disk may have changed, but not the database; the next open finishes the change.
 
     Facts: ``path``, ``reason``.
     """
@@ -241,7 +241,7 @@ class ChangePending(RegistryError):
 
 
 class SkillNotFound(NotFound):
-    """No visible skill has this name: ``name``, and what is ``similar``."""
+    """No visible skill has this name: ``name``, and ``similar`` names."""
 
     sentence = "No skill named {name:q}."
 
@@ -253,10 +253,10 @@ class SkillNotFound(NotFound):
 
 
 class ShorthandUnclear(SkillNotFound):
-    """``name`` may be a mistyped skill of a source, so no repository of that name was asked for.
+    """``name`` may be a mistyped skill of a source, so the repository of that name was not fetched.
 
-    ``source`` is the source whose name it begins with, or nearly does, and ``address`` the
-    explicit form of the repository.
+    ``source`` is the source whose name it begins with, or nearly does, and ``address`` the explicit
+    form of the repository.
     """
 
     code = "skill_not_found"
@@ -276,9 +276,9 @@ class ShorthandUnclear(SkillNotFound):
 
 
 class SkillGone(SkillNotFound):
-    """A skill had this name, and is gone: ``since`` when, ``source`` and ``place`` where it was.
+    """The skill was removed: ``since`` this time, from ``source`` and ``place``.
 
-    Both are empty where that is not known.
+    The last two are empty if unknown.
     """
 
     code = "skill_not_found"
@@ -297,7 +297,7 @@ class SkillGone(SkillNotFound):
 
 
 class SkillInTrash(SkillGone):
-    """A skill had this name, and was deleted: ``since``, ``source``, ``place`` as for any gone."""
+    """The skill was deleted: ``since``, ``source``, ``place`` as in `SkillGone`."""
 
     code = "skill_not_found"
     sentence = "{name:q} is in the trash (deleted {since})."
@@ -307,14 +307,14 @@ class SkillInTrash(SkillGone):
 
 
 class NotInTrash(SkillNotFound):
-    """The trash holds no skill of this name."""
+    """The trash has no skill of this name."""
 
     code = "skill_not_found"
     sentence = "The trash holds no skill {name:q}."
 
 
 class SkillNotDeleted(NotInTrash):
-    """A skill of this name is there, so nothing is to be brought back."""
+    """A skill of this name exists, so there is nothing to restore."""
 
     code = "skill_not_found"
     sentence = "{name:q} is there, and not in the trash."
@@ -344,7 +344,7 @@ class ContentMissing(NotFound):
 
 
 class NotAllKept(RegistryError):
-    """A skill that is gone can't be written back whole: ``name``, ``number``, ``paths`` missing."""
+    """A removed skill can't be restored completely: ``name``, ``number``, ``paths`` missing."""
 
     sentence = "{name:q} can't come back as it was: of revision {number}, {paths:or} is not stored."
 
@@ -354,7 +354,7 @@ class NotAllKept(RegistryError):
 
 
 class ContentDamaged(RegistryError):
-    """The stored bytes of a file don't have the hash that they are stored under: ``path``."""
+    """The stored bytes of a file don't match their hash: ``path``."""
 
     sentence = "The stored content of {path:q} is damaged."
 
@@ -362,7 +362,7 @@ class ContentDamaged(RegistryError):
 
 
 class ChangeNotUndone(Conflict):
-    """The last change can't be undone, and nothing happened: ``kind``, ``name``, ``reason``.
+    """The last change can't be undone, and nothing was changed: ``kind``, ``name``, ``reason``.
 
     ``place`` (source/folder) is where the skill was; ``revision`` is the number of its content
     before the change, None if that is unknown or if there was no skill.

@@ -1,4 +1,4 @@
-"""What can be the matter with sources, remotes, installs and archives."""
+"""Errors of sources, remotes, installs and archives."""
 
 from collections.abc import Sequence
 
@@ -7,11 +7,10 @@ from registry.text import MAX_CHOICES, escaped
 
 
 class SourceUnclear(RegistryError):
-    """Several sources could be meant, or there is none: ``known``.
+    """No source was named, and there are several (``known``) or none.
 
-    ``foreign`` are those that are checkouts of what lies elsewhere, where there are no others;
-    ``elsewhere``: there are sources, all of them on other machines. ``to_read``: nothing was to be
-    written.
+    ``foreign`` are remote sources, if there are no others; ``elsewhere``: all sources are on other
+    machines. ``to_read``: the request only reads.
     """
 
     sentence = ""
@@ -55,7 +54,7 @@ class SourceRemoved(RegistryError):
 
 
 class SourceNotFound(NotFound):
-    """No source has this name or path: ``name``, ``known``, and what of it is ``similar``."""
+    """No source has this name or path: ``name``, ``known``, and ``similar`` names."""
 
     sentence = "{name:q} is neither a source nor a folder."
 
@@ -87,9 +86,10 @@ class SourceElsewhere(RegistryError):
 
 
 class SourceNotAdopted(SourceElsewhere):
-    """The source claims to be of this host, and this user did not add it: ``name``, ``host``.
+    """The source claims this host, but this user did not add it: ``name``, ``host``.
 
-    Or added it when the registry had another address, ``formerly``; now it has the ``address``.
+    If the user added it when the registry had another address, that is ``formerly``; the current
+    one is ``address``.
     """
 
     sentence = ""
@@ -134,7 +134,7 @@ class AdminNeeded(RegistryError):
 
 
 class RoleNotFound(NotFound):
-    """The server knows no role of this ``name``."""
+    """The server has no role of this ``name``."""
 
     sentence = "The server knows no role {name:q}."
 
@@ -151,9 +151,9 @@ class HostTaken(Conflict):
 
 
 class SourceExists(Conflict):
-    """A source of that name or path is registered already: ``name``, ``path``.
+    """A source with this name or path is already registered: ``name``, ``path``.
 
-    ``path`` is empty where this user may not see the source, which is another team's.
+    ``path`` is empty if another team's source has the name and this user may not see it.
     """
 
     sentence = "There is a source {name:q} already"
@@ -191,7 +191,7 @@ class SyncRunning(Unavailable):
 
 
 class ArchiveRefused(RegistryError):
-    """An archive holds no skill that can be brought in: ``path``, ``reason``."""
+    """An archive has no skill that can be imported: ``path``, ``reason``."""
 
     sentence = "{path:q} was not imported: {reason}."
 
@@ -200,7 +200,7 @@ class ArchiveRefused(RegistryError):
 
 
 class NoUpstream(NotFound):
-    """Nothing is known that it comes from: ``name``."""
+    """The skill has no known remote source: ``name``."""
 
     sentence = "{name:q} comes from no remote source, and none has a skill of its name."
 
@@ -208,9 +208,9 @@ class NoUpstream(NotFound):
 
 
 class SeveralSkills(RegistryError):
-    """There are several skills, of which none was chosen: ``path``, ``names``.
+    """There are several skills, and none was chosen: ``path``, ``names``.
 
-    ``held``: those of them that are quarantined until the source ``source`` is trusted.
+    ``held``: those that are quarantined until the source ``source`` is trusted.
     """
 
     sentence = "{path:q} holds {count} skills:"
@@ -259,7 +259,7 @@ class LockFileInvalid(RegistryError):
 
 
 class LockMissing(NotFound):
-    """Nothing was pulled where it was asked for: ``path`` of the lock file that is not there."""
+    """Nothing was pulled into this folder: ``path`` of the missing lock file."""
 
     sentence = "There is no {path}: nothing was pulled there."
 
@@ -267,7 +267,7 @@ class LockMissing(NotFound):
 
 
 class LockNotMet(Conflict):
-    """What a lock file says can't be put in place: ``path``, ``missing`` with the reasons."""
+    """The content of a lock file can't be installed: ``path``, ``missing`` with the reasons."""
 
     sentence = "What {path} says can't be had, and nothing was changed: {missing:list}."
 
@@ -304,7 +304,7 @@ class PullRefused(RegistryError):
 
 
 class RemoteProblem(RegistryError):
-    """What lies elsewhere can't be had: ``url``, which is shown without a password in it."""
+    """A remote can't be fetched: ``url``, without a password."""
 
     sentence = "{url:q} can't be read."
 
@@ -312,7 +312,7 @@ class RemoteProblem(RegistryError):
 
 
 class RemoteUnreachable(RemoteProblem, Unavailable):
-    """Nobody answers, or not to the end: ``url``, ``reason``."""
+    """The server doesn't answer, or not completely: ``url``, ``reason``."""
 
     sentence = "{url:q} can't be reached: {reason}."
 
@@ -320,7 +320,7 @@ class RemoteUnreachable(RemoteProblem, Unavailable):
 
 
 class RemoteRefused(RemoteProblem):
-    """The server answers that it won't, or that there is no such thing: ``url``, ``status``."""
+    """The server refuses the request: ``url``, ``status``."""
 
     sentence = "The server refuses {url:q} (HTTP status {status})."
 
@@ -328,7 +328,7 @@ class RemoteRefused(RemoteProblem):
 
 
 class RemoteInvalid(RemoteProblem):
-    """What was sent is not what it should be: ``url``, ``reason``."""
+    """The received data is invalid: ``url``, ``reason``."""
 
     sentence = "{url:q} can't be used: {reason}."
 
@@ -336,9 +336,9 @@ class RemoteInvalid(RemoteProblem):
 
 
 class PinMoved(RemoteProblem):
-    """The pin of a source means something else now: ``url``, ``reason``.
+    """The pin of a source points to another version now: ``url``, ``reason``.
 
-    ``way``: the command that accepts that; ``commit``: what the pin means now.
+    ``way``: the command that accepts the new version; ``commit``: the new version.
     """
 
     sentence = "{url:q} is not followed: {reason}. If that is right, run: {way}"
@@ -349,7 +349,7 @@ class PinMoved(RemoteProblem):
 
 
 class RemoteTooLarge(RemoteProblem):
-    """It has more than is taken: ``url``, ``reason``."""
+    """It exceeds a size limit: ``url``, ``reason``."""
 
     sentence = "{url:q} is too large: {reason}."
 
@@ -357,7 +357,7 @@ class RemoteTooLarge(RemoteProblem):
 
 
 class AddressInvalid(Invalid):
-    """Skills can't be fetched from there: ``address``, ``reason``."""
+    """Skills can't be fetched from this address: ``address``, ``reason``."""
 
     sentence = "{address:q} is no address that skills can be fetched from: {reason}."
 
@@ -366,7 +366,7 @@ class AddressInvalid(Invalid):
 
 
 class SourceReadOnly(RegistryError):
-    """The source is a checkout of what lies elsewhere: ``name``, ``url``."""
+    """The source is a checkout of a remote: ``name``, ``url``."""
 
     sentence = "The source {name:q} is a checkout of {url}, and is not changed here."
 
@@ -375,7 +375,7 @@ class SourceReadOnly(RegistryError):
 
 
 class SourceKindUnusable(RegistryError):
-    """The kind of a source can't be read: ``name``, ``reason``."""
+    """The kind of a source is unusable: ``name``, ``reason``."""
 
     sentence = "The kind of source {name:q} can't be used: {reason}."
 

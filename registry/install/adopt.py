@@ -98,7 +98,7 @@ def _adopted(
     document = next((one for one in DOCUMENT_NAMES if one in files), None)
     if document is None or not all(hashed for hashed, _ in files.values()):
         return InstallResult(
-            name, path, "failed", "its folder holds no skill file, or what is no file"
+            name, path, "failed", "its folder has no SKILL.md, or an entry that is not a file"
         )
     mode: Mode = "link" if is_linked else "copy"
     entry = Locked(

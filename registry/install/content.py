@@ -233,9 +233,9 @@ def _bytes(
         except (RegistryError, OSError):
             data = None
     if data is None or digest(data) != file.hash:
-        reason = "its content is neither stored nor on disk as it was synced"
+        reason = "its synced bytes are neither stored nor on disk"
         if not is_here(core, stored.host, stored.root):
-            reason = f"its folder is on {stored.host}, and its content is not in the database"
+            reason = f"its folder is on {stored.host}, and its bytes are not in the database"
         raise SkillInaccessible(path=path, reason=reason)
     return data
 
@@ -257,8 +257,8 @@ def edit_summary(core: Core, place: Place, pulled: Locked) -> str:
         return told
     there = {path: hashed for path, (hashed, _) in local_files(place).items()}
     told = _listed(
-        [f"{path} is there alone" for path in there.keys() - pulled.files.keys()]
-        + [f"{path} is not there" for path in pulled.files.keys() - there.keys()]
+        [f"{path} exists only here" for path in there.keys() - pulled.files.keys()]
+        + [f"{path} is missing" for path in pulled.files.keys() - there.keys()]
         + [
             f"{path} differs"
             for path in there.keys() & pulled.files.keys()
@@ -276,9 +276,9 @@ def diff_summary(place: Place, entries: Sequence[Entry]) -> str:
     told = []
     for path in {*there, *coming}:
         if path not in coming:
-            told.append(f"{path} is there alone")
+            told.append(f"{path} exists only here")
         elif path not in there:
-            told.append(f"{path} is not there")
+            told.append(f"{path} is missing")
         elif there[path] != (digest(coming[path].data), coming[path].executable):
             told.append(f"{path} differs{_lines(place, coming[path])}")
     return _listed(told)

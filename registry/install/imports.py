@@ -169,7 +169,7 @@ def import_skills(
             if error.facts["reason"] != NO_DOCUMENT or address is None:
                 raise
     if address is None:
-        raise ArchiveRefused(path=target, reason="it is no archive, and no address of one")
+        raise ArchiveRefused(path=target, reason="it is neither an archive nor the address of one")
     remote = _remote_of(address, skills)
     with _opened(core, remote) as tree:
         found = _found_skills(tree, remote, target, every=every or bool(skills), name=name)

@@ -61,7 +61,7 @@ FOREIGN: Final = "it was not installed by pull"
 ADOPTED: Final = "its files are equal, and it counts as installed by pull now"
 """Reason for such a folder with ``--adopt``: it is now in the lock; its files are unchanged."""
 
-BEHIND_TOO: Final = "it is behind, too"
+BEHIND_TOO: Final = "an update is available"
 """Appended to the reason if an edited skill also has an update."""
 
 QUARANTINED: Final = "it has security errors and is quarantined now"

@@ -28,7 +28,7 @@ from registry.remotes.address import normalize_url, read_address
 from registry.text import folded, name_key
 
 NO_FOLDER: Final = "Neither its name nor its folder's can be the name of a folder on every system."
-LIES_ABOVE: Final = "It would come to lie in its own folder."
+LIES_ABOVE: Final = "It would be installed inside its own folder."
 UNLESS_FORCED: Final = "unless that is forced"
 """How a reason ends for which ``force`` helps."""
 
@@ -189,13 +189,13 @@ def is_taken(core: Core, entry: Locked | None, skill: Skill) -> str | None:
             return None
         place = entry.source and f"{entry.source}/{entry.folder}"
         return (
-            f"what lies there was pulled from {place or 'elsewhere'}, which is not known any more, "
-            f"and stays {UNLESS_FORCED}"
+            f"its folder was pulled from {place or 'another source'}, which is no longer known, "
+            f"and is not replaced {UNLESS_FORCED}"
         )
     if (whose.source, whose.folder) == (skill.source, skill.folder):
         return None
     place = f"{whose.source}/{whose.folder}"
-    return f"what lies there was pulled from {place}, and stays that {UNLESS_FORCED}"
+    return f"its folder was pulled from {place}, and is not replaced {UNLESS_FORCED}"
 
 
 def installed_owners(core: Core, target: Target, skills: Sequence[Skill]) -> list[Skill]:
@@ -216,7 +216,7 @@ def overlap_reason(skill: Skill, folders: Sequence[str]) -> str | None:
     """
     real = real_path(skill.path)
     if any(is_below(real, one) for one in folders):
-        return f"It lies there already, in {real}: what is pulled comes from elsewhere."
+        return f"It is already there, in {real}: the skill must come from another folder."
     return LIES_ABOVE if any(is_below(one, real) for one in folders) else None
 
 
@@ -241,7 +241,7 @@ class Provenance:
         url, path = entry.origin["url"], entry.origin["path"] or ROOT
         source = self._source(entry)
         if source is None:
-            return f"{url} is no source here"
+            return f"{url} is not a source here"
         return _NOT_IN_SOURCE.format(url=url, source=source, path=path)
 
     def _source(self, entry: Locked) -> str | None:

@@ -63,7 +63,7 @@ class LockedOrigins:
             return None
         folder = origin["path"] or ROOT
         if folder != ROOT and check_path(folder) is not None:
-            raise AddressInvalid(address=url, reason=f"{folder!r:.100} is no folder in it")
+            raise AddressInvalid(address=url, reason=f"{folder!r:.100} is not a folder in it")
         tree = self._tree(url, _ref(origin))
         found = _below(tree, folder, url, self._core.settings.limits.files)
         if tree_hash(found) != entry.tree_hash:

@@ -51,8 +51,8 @@ class InstallTransaction(InstallPlan):
             self._written = {}  # so that the lock is written again without it
             self._core.warn(
                 f"{self._target.path}/{lockfile.NAME} held a password or token in '{address}'. "
-                "It is removed. Revoke it: whoever has an old copy of the file can use it. "
-                "Put its successor into ~/.netrc."
+                "It is removed. Revoke it: old copies of the file still contain it. "
+                "Put the new one into ~/.netrc."
             )
         self.flush()
 

@@ -148,7 +148,7 @@ class PullUndo:
             for folder, one in self.brought.items():
                 now = plan.locked.get(folder)
                 if not one.is_kept:
-                    raise self._refused(f"what lay there as {one.name} before is not kept")
+                    raise self._refused(f"the replaced files of {one.name} are not kept")
                 if one.is_changed and not self._is_back(plan, folder):
                     if state_of(now) != one.state or one.state == one.left:
                         self._check_as_left(plan, folder, now)
@@ -179,7 +179,7 @@ class PullUndo:
         for label, kept in one.edits.items():
             entries = kept_edit(self.core, kept)
             if entries is None:
-                raise self._refused(f"what lay there as {one.name} before is not kept")
+                raise self._refused(f"the replaced files of {one.name} are not kept")
             edits[label] = entries
         self._take_back_installed(work, folder)
         for label, entries in edits.items():

@@ -235,7 +235,7 @@ def _check(found: Address, text: str) -> None:
 def check_ref(ref: str, shown: str) -> None:
     """Raise `AddressInvalid` for what can't be the name of a branch, a tag or a commit."""
     if not _REF.fullmatch(ref):
-        reason = f"{ref!r:.100} is no branch, tag or commit"
+        reason = f"{ref!r:.100} is not a branch, tag or commit"
         raise AddressInvalid(address=shown, reason=reason)
 
 
@@ -358,7 +358,7 @@ def resolved(base: str, url: str = "") -> str:
         parts = split(urljoin(base, url))
         path, query = quote(parts.path or "/", safe=PLAIN), quote(parts.query, safe=f"{PLAIN}?")
     except ValueError:
-        raise RemoteInvalid(url=redacted(base), reason="it leads to what is no address") from None
+        raise RemoteInvalid(url=redacted(base), reason="it leads to an invalid address") from None
     if before.scheme == "https" and parts.scheme == "http":
         raise RemoteInvalid(url=redacted(base), reason="it leads from https to http")
     netloc = parts.netloc.rpartition("@")[2]
@@ -373,7 +373,7 @@ def split(url: str) -> SplitResult:
         parts = urlsplit(url)
         host_of(parts), port_of(parts)
     except ValueError:
-        reason = "it is no address"
+        reason = "the address is invalid"
     else:
         if parts.scheme in PORTS and parts.hostname:
             return parts

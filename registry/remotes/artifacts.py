@@ -371,7 +371,7 @@ def fetch_skills(
         cause = notices.said()[0]
         if refused is not None:
             cause = f"HTTP status {refused.status} at {refused.url}"
-        reason = f"none of its skills is to be had: {cause}"
+        reason = f"none of its skills is available: {cause}"
         raise unreachable or RemoteInvalid(url=redacted(url), reason=reason)
     failed = {folder for folder, one in offered.items() if stored.get(folder) != one}
     return FetchResult(parts, stored, notices.said(), failed)

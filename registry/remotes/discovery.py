@@ -113,7 +113,7 @@ def _and_above(folder: str) -> Iterator[str]:
 
 def _shortened(notices: list[str]) -> list[str]:
     more = len(notices) - MAX_NOTICES
-    return notices if more <= 0 else [*notices[:MAX_NOTICES], f"and {more} more lie elsewhere"]
+    return notices if more <= 0 else [*notices[:MAX_NOTICES], f"and {more} more"]
 
 
 def _documents(paths: Iterable[str], begin: str) -> Iterator[str]:
@@ -153,7 +153,7 @@ def _read_manifest(path: str, data: bytes, skipped: int, named: _Named) -> None:
         named.notices.append(f"{path} is not JSON")
         return
     if not isinstance(said, dict):
-        named.notices.append(f"{path} is no object")
+        named.notices.append(f"{path} is not a JSON object")
         return
     if path[skipped:] == PLUGIN:
         _name_skills(said, "", named)
@@ -173,7 +173,7 @@ def _name_plugin(plugin: dict[str, Any], root: str, named: _Named) -> None:
     if isinstance(source, dict):
         where = source.get("repo") or source.get("url") or source.get("package") or "elsewhere"
         name = str(plugin.get("name"))[:100]
-        named.notices.append(f"the plugin {name} lies elsewhere: {str(where)[:200]}")
+        named.notices.append(f"the plugin {name} is not in this repository: {str(where)[:200]}")
         return
     home = _path_inside(source, root)
     if home is not None:

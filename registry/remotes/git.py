@@ -89,7 +89,7 @@ class GitProgram:
         # A server on this machine is ours to tell that it may leave out blobs.
         self.served = [f"--upload-pack={_SERVED}"] if parts.scheme == "file" else []
         if parts.scheme in {"git", "http"} and not is_loopback(parts.hostname):
-            reason = f"what comes over {parts.scheme} can be changed on its way: use https"
+            reason = f"{parts.scheme} does not protect files in transit: use https"
             raise RemoteInvalid(url=url, reason=reason)
         self._settings = [*_SETTINGS]
         if parts.scheme == "http":
@@ -266,7 +266,7 @@ class GitProgram:
             reason = f"it has more than {self.bounds.bytes} bytes"
             return RemoteTooLarge(url=self.url, reason=reason)
         if "dumb http transport" in text:
-            reason = "it lies on a plain web server, which gives out no part of a repository: "
+            reason = "it is on a plain web server, which can't serve parts of a repository: "
             return RemoteInvalid(url=self.url, reason=f"{reason}clone it, and sync the clone")
         if "out of memory" in text:
             return RemoteTooLarge(url=self.url, reason="git would need too much memory for it")
@@ -413,7 +413,7 @@ def open_git(
         before = git.at(seen) if known is not None else None
         notices: list[str] = []
         if not git.fetch(commit, before):
-            notices.append(f"its history was rewritten: {before} is no part of it any more")
+            notices.append(f"its history was rewritten: it no longer contains {before}")
         files, made_at = git.listed(commit, notices, part)
         yield GitTree(git, commit, made_at, files, notices)
         git.run("update-ref", seen, commit)
@@ -453,7 +453,7 @@ class Git(GitProgram):
         if ref is None:
             commit = self._listed_refs("HEAD").get("HEAD")
             if commit is None:
-                reason = "it is empty, or has no default branch: #NAME names one that there is"
+                reason = "it is empty, or has no default branch: name a branch with #NAME"
                 raise RemoteInvalid(url=self.url, reason=reason)
             return commit
         return ref if COMMIT.fullmatch(ref) else next(iter(self.refs(ref).values()))

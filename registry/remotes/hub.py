@@ -105,7 +105,7 @@ def page_of(client: Client, base: str, limit: int, cursor: str | None = None) ->
     url = f"{base}{SKILLS}?{urlencode({'limit': limit} | ({'cursor': cursor} if cursor else {}))}"
     page, _ = client.json(url)
     if not isinstance(page, dict) or not isinstance(page.get("items"), list):
-        raise RemoteInvalid(url=redacted(url), reason="it is no list of skills")
+        raise RemoteInvalid(url=redacted(url), reason="it is not a list of skills")
     return page
 
 
@@ -141,7 +141,7 @@ def _items(client: Client, base: str, bounds: Bounds, notices: Notices) -> list[
 def _item(given: Any, notices: Notices) -> _Item | None:
     """Return a skill of the list, or None if the entry is invalid."""
     if not isinstance(given, dict) or not isinstance(given.get("slug"), str):
-        notices.leave_out("a skill without a name", "it is no entry of a list of skills")
+        notices.leave_out("a skill without a name", "it is not a valid entry of a list of skills")
         return None
     owner, _, slug = given["slug"].removeprefix("@").rpartition("/")
     owner = _text(given, "ownerHandle") or _text(given.get("owner"), "handle") or owner or None
@@ -181,7 +181,7 @@ def _bring(client: Client, base: str, cache: ArtifactCache, item: _Item, bounds:
     try:
         said, _ = client.json(f"{base}{SKILLS}/{quote(item.slug, safe='')}{item.query()}")
         if not isinstance(said, dict) or said.get("skill", said) is None:
-            raise Removed("the hub lists it and says that it is not there")
+            raise Removed("the hub lists it, but reports that it does not exist")
         if _is_blocked(said):
             raise Removed(BLOCKED)
         if _is_known(cache, item, any_time=True):

@@ -102,7 +102,7 @@ def load_kind(name: str, kinds: Sequence[str]) -> Fetch:
     except Exception as error:  # whatever its package does when it is imported
         raise SourceKindUnusable(name=name, reason=in_one_line(error)[:MAX_REASON]) from error
     if not callable(fetch):
-        raise SourceKindUnusable(name=name, reason=f"{offered[name].value} is no function")
+        raise SourceKindUnusable(name=name, reason=f"{offered[name].value} is not a function")
     return fetch
 
 
@@ -153,7 +153,7 @@ def _written(into: Path, version: str, url: str, bounds: Bounds) -> _Folder:
             file = Path(holder, name)
             path = file.relative_to(into).as_posix()
             if file.is_symlink() or not file.is_file():
-                notices.append(f"{path!r} is no plain file, and was left out")
+                notices.append(f"{path!r} is not a plain file, and was left out")
             elif reason := paths.add(path):
                 notices.append(f"{path!r} is left out: it {reason}")
             else:
@@ -211,7 +211,7 @@ def detect_kind(url: str, bounds: Bounds) -> Kind:
     if refused:
         raise refused[0]
     reason = (
-        f"it is no archive, and there is neither an index of skills ({WELL_KNOWN}{NEW}) nor a "
-        f"list of them ({SKILLS})"
+        f"it is not an archive, and has neither an index of skills ({WELL_KNOWN}{NEW}) nor a "
+        f"list of skills ({SKILLS})"
     )
     raise RemoteInvalid(url=redacted(client.url), reason=reason)

@@ -63,7 +63,7 @@ def skills_at(
         every, part = every or bool(asked and asked.only), ROOT
     if dry_run:
         if source is None:
-            raise UsageProblem(message=f"{address} is no source yet: sync it first")
+            raise UsageProblem(message=f"{address} is not a source yet: sync it first")
         name = source.name
     else:
         target = source.name if source is not None else asked or address

@@ -119,7 +119,7 @@ def _places(url: str) -> list[str]:
 
 def _index(url: str, document: Any, answer: Answer) -> Index:
     if not isinstance(document, dict) or not isinstance(document.get("skills"), list):
-        raise RemoteInvalid(url=redacted(url), reason="it is no index of skills")
+        raise RemoteInvalid(url=redacted(url), reason="it is not an index of skills")
     schema = document.get("$schema")
     if schema not in {None, SCHEMA} if isinstance(schema, str | None) else True:
         said = quoted(schema)
@@ -169,7 +169,7 @@ def _bring(client: Client, cache: ArtifactCache, entry: _Entry, bounds: Bounds) 
     if cache.has(entry.digest):
         return entry.stored
     if cache.download(client, entry.url, bounds.artifact_bytes) != entry.digest:
-        raise BadArchive("what lies at its address is not what its digest says")
+        raise BadArchive("the file at its address does not match its digest")
     return entry.stored
 
 

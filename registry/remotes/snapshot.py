@@ -161,7 +161,7 @@ def _refusal(path: str) -> str | None:
     if check_path(path) is not None:
         return "can't be in a skill's folder"
     if next(find_hidden(path), None) is not None:
-        return "has characters in its name that nobody sees"
+        return "has invisible characters in its name"
     for part in path.split("/"):
         if is_device(part):
             return "has a name that Windows keeps for a device"

@@ -74,7 +74,7 @@ def sync(  # noqa: C901  # targets that are addresses, then batches
                 chosen.append(source.name)
                 continue
             if options.dry_run:
-                message = f"{target} is no source yet, and what lies elsewhere has to be fetched"
+                message = f"{target} is not a source yet, and a remote source must be fetched"
                 raise UsageProblem(message=f"{message} first: sync it without --dry-run")
             told("fetching", 0, None)
             try:
@@ -188,7 +188,7 @@ def update(
         from registry.remotes.git import Git
 
         if source.remote is None or source.remote.kind != "git":
-            raise UsageProblem(message=f"{source.name} is no git repository: it has no pin")
+            raise UsageProblem(message=f"{source.name} is not a git repository: it has no pin")
         check_ref(ref or "HEAD", ref)
         check_ours(core, source)
         remote = replace(source.remote, ref=ref or None)

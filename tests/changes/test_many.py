@@ -50,7 +50,7 @@ def test_mixed_changes_of_many_processes_neither_fail_nor_get_lost(registry, roo
     for script in running:
         ran = script.end(600)
         # Of two that were deleted under one name one comes back, and the other is named.
-        said = ("The trash came first", "still in the trash: ")
+        said = ("Restored from the trash", "still in the trash: ")
         others = [line for line in ran.err.splitlines() if not any(one in line for one in said)]
         assert (ran.status, others) == (0, [])
     listed = {skill.name for skill in registry.list(Filters(all=True))}

@@ -422,7 +422,7 @@ def test_the_diff_with_upstream_shows_all_that_pull_would_bring(cli, upstream, p
     (project / ".claude/skills/alpha/SKILL.md").write_text("Mine.")
     for command in ("pull", "pull --check"):
         ran = cli(*command.split())
-        assert (ran.exit_code, "it is behind, too" in ran.stderr) == (1, True)
+        assert (ran.exit_code, "an update is available" in ran.stderr) == (1, True)
         assert see in ran.stderr
     assert "\n-Mine." in cli("diff", "alpha", "--upstream").stdout
 

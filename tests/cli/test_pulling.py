@@ -201,7 +201,7 @@ def test_of_namesakes_the_one_that_was_pulled_stays(library, cli, project, tmp_p
         assert "failed" not in states(ran).values()
     ran = cli("pull", "other/haiku", "--agent", "codex")
     assert ran.exit_code == 1
-    assert f"{project}/skills.lock.json: what lies there was pulled from mine/haiku" in ran.stderr
+    assert f"{project}/skills.lock.json: its folder was pulled from mine/haiku" in ran.stderr
     assert "To replace the existing folder, add --force." in ran.stderr
     assert cli("pull", "other/haiku", "--agent", "codex", "--force").exit_code == 0
     assert "Another" in (project / ".agents/skills/haiku/SKILL.md").read_text()
@@ -299,7 +299,7 @@ class TestAddress:
     def test_nothing_is_fetched_where_nothing_is_written(self, cli, address, way):
         ran = cli("pull", address, "--all", "--to", "there", way)
         assert ran.exit_code != 0
-        assert "is no source yet: sync it first" in ran.stderr
+        assert "is not a source yet: sync it first" in ran.stderr
         assert sources(cli) == ["mine"]
 
     def test_what_is_held_back_is_told_with_how_to_look_at_it(self, cli, address):

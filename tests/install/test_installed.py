@@ -27,7 +27,7 @@ class TestWhose:
             (told,) = pull(
                 registry.core, skills, place.target, InstallOptions(agents=agents, force=True)
             )
-            assert (told.state, "lies there already" in told.reason) == ("failed", True)
+            assert (told.state, "is already there" in told.reason) == ("failed", True)
         assert place.pull("own", agents=["codex"]) == [("own", "added")]
         (told,) = registry.pull(skills, str(project / ".claude"), force=True)
         assert told.state == "failed"
@@ -53,7 +53,7 @@ class TestWhose:
         assert newer.source == "other"
         (told,) = pull(place.core, [newer], place.target, InstallOptions(agents=BOTH))
         assert told.state == "failed"
-        assert "was pulled from mine/alpha, and stays that" in told.reason
+        assert "was pulled from mine/alpha, and is not replaced" in told.reason
         assert place.locked["alpha"] == before
         assert place.update() == [("mine/alpha", "unchanged")]
         place.library.update("mine/alpha", description="Two.")
@@ -61,7 +61,7 @@ class TestWhose:
         place.library.remove_source("mine")
         assert place.update() == [("mine/alpha", "gone")]
         (told,) = pull(place.core, [newer], place.target, InstallOptions(agents=BOTH))
-        assert "which is not known any more" in told.reason
+        assert "which is no longer known" in told.reason
         assert place.pull("alpha", force=True) == [("alpha", "updated")]
         assert place.locked["alpha"].source == "other"
 
@@ -85,7 +85,7 @@ class TestWhose:
         (told,) = update(registry.core, place.target)
         assert (told.state, told.reason) == (
             "unchanged",
-            f"file://{repository} is no source here",
+            f"file://{repository} is not a source here",
         )
         registry.sync(f"file://{repository}", name="again")
         assert place.update() == [("again/alpha", "unchanged")]
@@ -144,12 +144,12 @@ class TestEdits:
         (told,) = update(place.core, place.target)
         assert (told.state, told.reason) == (
             "edited",
-            "SKILL.md differs (+1 -0); it is behind, too",
+            "SKILL.md differs (+1 -0); an update is available",
         )
         (told,) = check(place.core, None, place.target)
         assert (told.state, told.reason) == (
             "edited",
-            "SKILL.md differs (+1 -0); it is behind, too",
+            "SKILL.md differs (+1 -0); an update is available",
         )
         (told,) = remove(place.core, place.target, ["alpha"])
         assert (told.state, told.reason) == ("edited", "SKILL.md differs (+1 -0)")
@@ -164,7 +164,7 @@ class TestEdits:
         (folder / "notes.md").write_text("Mine.")
         with SkillRegistry.open(tmp_path / "other.db") as registry:
             (told,) = remove(registry.core, place.target, ["alpha"])
-        assert told.reason == "SKILL.md differs, notes.md is there alone, run is not there"
+        assert told.reason == "SKILL.md differs, notes.md exists only here, run is missing"
 
     def test_theirs_is_not_for_what_no_pull_made(self, place, project):
         foreign = project / ".agents" / "skills" / "alpha"

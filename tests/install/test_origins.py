@@ -136,7 +136,7 @@ def test_where_all_is_held_back_that_is_told_and_nothing_is_pulled(registry, off
 
 def test_without_writing_an_address_has_to_be_a_source(registry, office):
     address = f"file://{office}"
-    with pytest.raises(UsageProblem, match="is no source yet: sync it first"):
+    with pytest.raises(UsageProblem, match="is not a source yet: sync it first"):
         registry.skills_at(address, every=True, dry_run=True)
     assert registry.sources() == []
     registry.sync(address)
@@ -235,7 +235,7 @@ class TestNoSource:
         return {one.ref: (one.state, one.reason) for one in elsewhere.check_pulled(str(clone))}
 
     def test_what_is_there_is_compared_with_the_lock(self, clone, elsewhere, office):
-        no_source = f"file://{office} is no source here"
+        no_source = f"file://{office} is not a source here"
         assert self.check(elsewhere, clone) == {
             "minutes": ("unchanged", no_source),
             "slides": ("unchanged", no_source),
@@ -262,7 +262,7 @@ class TestNoSource:
     def test_a_source_of_one_skill_tells_nothing_of_the_others(self, clone, elsewhere, office):
         elsewhere.sync(f"file://{office}#main@slides", name="one")
         assert self.check(elsewhere, clone) == {
-            "minutes": ("unchanged", f"file://{office} is no source here"),
+            "minutes": ("unchanged", f"file://{office} is not a source here"),
             "slides": ("unchanged", None),
         }
 
@@ -482,8 +482,8 @@ LEADING = [
     ({"url": "office/slides"}, "has to name a full address"),
     ({"commit": "--output=x"}, "."),
     ({"commit": "0" * 40}, "."),
-    ({"path": "../../etc"}, "is no folder in it"),
-    ({"path": "/etc"}, "is no folder in it"),
+    ({"path": "../../etc"}, "is not a folder in it"),
+    ({"path": "/etc"}, "is not a folder in it"),
     ({"path": "skills/slides"}, "is not the same there"),
 ]
 

@@ -190,7 +190,7 @@ def test_a_link_in_an_edit_is_not_kept_and_so_nothing_happens(library, place, pr
     place.pull("alpha")
     (project / ".agents/skills/alpha/link").symlink_to("SKILL.md")
     place.update(theirs=True)
-    with pytest.raises(ChangeNotUndone, match="what lay there as alpha before is not kept"):
+    with pytest.raises(ChangeNotUndone, match="the replaced files of alpha are not kept"):
         undo(library)
 
 

@@ -107,7 +107,7 @@ def test_what_it_writes_is_read_as_a_strangers(library, tmp_path):
     report = library.sync("wicked:anything")
     assert report.added == ("a",)
     assert [file.path for file in library.get("a").files] == ["SKILL.md"]
-    assert any("no plain file" in text for text in report.sources[0].fetched)
+    assert any("not a plain file" in text for text in report.sources[0].fetched)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_what_it_writes_is_read_as_a_strangers(library, tmp_path):
         ("broken:x", RemoteInvalid, "KeyError: 'nothing'"),
         ("away:x", RemoteUnreachable, "ConnectionError: no route"),
         ("nameless:x", RemoteInvalid, "named no version"),
-        ("number:x", SourceKindUnusable, "is no function"),
+        ("number:x", SourceKindUnusable, "is not a function"),
     ],
 )
 def test_what_a_package_does_wrong_is_said_and_leaves_nothing(library, address, error, said):

@@ -166,7 +166,7 @@ def test_a_fix_writes_nothing_there(cli, upstream):
     done = cli("check", "--fix", "--yes")
     assert done.exit_code == 0
     assert done.stdout == ""
-    assert "is not changed here" in done.stderr
+    assert "is not fixed: it is in a remote source" in done.stderr
     assert "Nothing to fix." in done.stderr
     assert files_of(home) == held
 

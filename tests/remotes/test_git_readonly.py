@@ -89,7 +89,7 @@ def test_fixes_offer_nothing_of_it(registry, upstream):
     registry.sync(upstream.url)
     held = files_of(checkout_of(registry))
     assert registry.fixes() == []
-    assert told == ["1 skill of what lies elsewhere could be mended, and is not changed here."]
+    assert told == ["1 skill is not fixed: it is in a remote source."]
     assert files_of(checkout_of(registry)) == held
 
 

@@ -258,7 +258,7 @@ def test_a_server_that_says_nothing_is_given_up(registry, bounded):
 
 def test_what_comes_unprotected_from_other_machines_is_refused(registry):
     for scheme in ("http", "git"):
-        with pytest.raises(RemoteInvalid, match="changed on its way"):
+        with pytest.raises(RemoteInvalid, match="does not protect files"):
             registry.sync(f"{scheme}://example.com/owner/repo.git")
 
 

@@ -56,7 +56,7 @@ def test_what_is_none_of_them_is_refused_with_what_was_tried(server, body):
         server.put(path, body)
     with pytest.raises(RemoteInvalid) as caught:
         detect_kind(server.url, Bounds())
-    assert "no archive" in str(caught.value)
+    assert "not an archive" in str(caught.value)
     assert "/.well-known/agent-skills/index.json" in str(caught.value)
     assert "/api/v1/skills" in str(caught.value)
 

@@ -103,7 +103,7 @@ def test_no_error_holds_it(text):
     errors = [
         AddressInvalid(address=text, reason=text),
         RemoteInvalid(url=text, reason=f"git says: fatal: unable to access '{text}': no"),
-        UsageProblem(message=f"{text.strip()} is no source yet"),
+        UsageProblem(message=f"{text.strip()} is not a source yet"),
     ]
     for error in errors:
         assert KEY not in f"{error} {error.facts} {error.args}"

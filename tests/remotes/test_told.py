@@ -193,7 +193,7 @@ def test_a_fix_of_what_lies_elsewhere_is_not_offered(cli, mended):
     cli("sync", mended.url)
     done = cli("check", "--fix", "--dry-run")
     assert done.stdout == ""
-    assert done.stderr.count("is not changed here") == 1
+    assert done.stderr.count("is not fixed: it is in a remote source") == 1
 
 
 def test_a_dry_run_says_that_remotes_were_not_asked(cli, upstream, root):

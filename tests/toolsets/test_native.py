@@ -226,7 +226,10 @@ class TestChanging:
         call("delete_skill", name="pdf-forms")
         shutil.rmtree(library / "skill-00")
         registry.sync()
-        for name, words in (("pdf-forms", "is in the trash (deleted 20"), ("skill-00", "has been gone")):
+        for name, words in (
+            ("pdf-forms", "is in the trash (deleted 20"),
+            ("skill-00", "has been gone"),
+        ):
             for tool in ("read_skill", "update_skill", "delete_skill"):
                 more = {"description": "x"} if tool == "update_skill" else {}
                 error = call(tool, name=name, **more)["error"]

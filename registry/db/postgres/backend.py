@@ -27,7 +27,7 @@ _WHERE: Final = ("host", "hostaddr", "port", "dbname", "service")
 
 
 class PostgresBackend(Backend):
-    """The database at ``url``, where this machine is called ``host``."""
+    """The database at ``url``, in which this machine has the name ``host``."""
 
     def __init__(self, url: str, host: str) -> None:
         self._address = parse_url(url)
@@ -40,7 +40,7 @@ class PostgresBackend(Backend):
 
     @property
     def shared(self) -> bool:
-        """Always: any other machine may use it."""
+        """Always true: any other machine may use it."""
         return True
 
     def make_current(self) -> None:
@@ -50,7 +50,7 @@ class PostgresBackend(Backend):
         ensure_current(self._address)
 
     def open_writer(self) -> Writer:
-        """Return the writing lane; there is one, whose connections are pooled."""
+        """Return the only writer, whose connections are pooled."""
         if self._writer is None:
             from registry.db.postgres.writer import PostgresWriter
 
@@ -58,7 +58,7 @@ class PostgresBackend(Backend):
         return self._writer
 
     def sync_lock(self) -> SyncLock:
-        """Return the lock of this host; two publishers of one source share the host's name."""
+        """Return the sync lock of this host; all publishers of one source share a host name."""
         from registry.db.postgres.lock import ServerLock
 
         doing = f"the sync of process {os.getpid()} on {self.host}"
@@ -71,7 +71,7 @@ class PostgresBackend(Backend):
         from registry.db.write.skills import update_stats
         from registry.db.write.sources import record_sync
 
-        if not source_ids:  # who only reads has nothing to write, and may not
+        if not source_ids:  # a role that only reads may have no right to write
             return
         with self.open_writer().transaction() as connection:
             update_stats(connection, updates)
@@ -79,13 +79,13 @@ class PostgresBackend(Backend):
                 record_sync(connection, source_id, now, "ok")
 
     def add_usage(self, rows: Sequence[UsageRow], wait: float) -> bool:
-        """Add counts of use, without the writers' lock; False: another process counts the same."""
+        """Add counts of use, without the writers' lock; False: another process locks the rows."""
         import psycopg
 
         from registry.db.postgres.session import Session
 
         try:
-            # Not by the writer: it would have to be imported, by whoever only reads.
+            # The writer isn't used: a process that only reads must not import SQLAlchemy.
             with closing(Session.open(self._address, {})) as session:
                 session.begin(["BEGIN", f"SET LOCAL lock_timeout = {max(1, round(wait * 1000))}"])
                 for sql, values in statements(self.reader, rows):

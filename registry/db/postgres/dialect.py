@@ -1,4 +1,4 @@
-"""What reading and writing a PostgreSQL server share: address, driver, revision, errors."""
+"""Shared by reading and writing a PostgreSQL server: address, driver, revision, errors."""
 
 import json
 import re
@@ -41,12 +41,12 @@ _HIDDEN: Final = re.compile(r"@|pass(?:word|wd)?\s*=|pwd\s*=", re.IGNORECASE)
 _BEFORE_AT: Final = re.compile(r"[&;\s]\w*pass\w*\s*=.*@", re.IGNORECASE | re.DOTALL)
 
 _SETTING: Final = re.compile(r"(?:^|(?<=\s))(?:-c\s*|--)(search_path)=([^\s\\]+)(?=\s|$)")
-"""An option that can be set for each transaction instead of the connection."""
+"""An option that can be set in each transaction instead of on the connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a database is, and as whom it is opened; ``query``: further options of libpq."""
+    """The location and user of a database; ``query``: further options of libpq."""
 
     username: str | None
     password: str | None = field(repr=False)
@@ -59,7 +59,7 @@ class Address:
     def shown(self) -> str:
         """The address without the password and other secrets.
 
-        ``options`` stay: they may choose the schema, and two schemas are two registries.
+        It includes ``options``: they may choose the schema, and two schemas are two registries.
         """
         text = f"{DRIVER}://"
         if self.username is not None:
@@ -75,9 +75,9 @@ class Address:
 
     @property
     def settings(self) -> dict[str, str]:
-        """Settings for each transaction, if ``options`` holds only such.
+        """Settings for each transaction, if ``options`` holds only ``search_path``; else empty.
 
-        The schema, that is; poolers take no options, or would lose them.
+        Poolers reject options on the connection, or lose them.
         """
         found = _SETTING.findall(self.query.get("options", ""))
         return dict(found) if self._is_settled else {}
@@ -105,19 +105,19 @@ class Address:
 def parse_url(given: str) -> Address:
     """Parse an address. Raises `DatabaseProblem` if it is invalid.
 
-    No part of an invalid address is shown, or kept in the chain of errors: any may be the password.
+    No part of an invalid address is shown or kept in the chain of errors: it may be the password.
     """
     scheme = given.split("://", maxsplit=1)[0]
     reason, found = None, None
     if given.count("@") > 1 or "@" in given.partition("?")[2] or _BEFORE_AT.search(given):
-        # One inside a password would make the rest of it a part of the host, shown to everybody.
+        # After an @ inside the password, its rest would be parsed as the host, which is shown.
         reason = "write an @ inside a password, or another part, as %40"
     elif given.isprintable():
         found = _parts(given)
     if found is not None and (
         "%" in (found.host or "") or ("@" in given and found.username is None)
     ):
-        found = None  # what is taken for the host may be a user and a password
+        found = None  # the parsed host may contain a user and a password
     if found is not None:
         shown = unquote(found.shown).removeprefix(f"{DRIVER}://{found.username}@")
         if ":" not in f"{found.username}{found.database}" and not _HIDDEN.search(shown):
@@ -139,7 +139,7 @@ def _parts(given: str) -> Address | None:
     username, password = (None if part is None else unquote(part) for part in named)
     query = {"connect_timeout": str(CONNECT_SECONDS)}
     if any("=" not in one for one in (found["query"] or "").split("&") if one):
-        return None  # it may be the rest of a password that has a question mark
+        return None  # it may be the rest of a password that contains a question mark
     several: dict[str, list[str]] = {}
     for key, value in parse_qsl(found["query"] or ""):
         several.setdefault(key, []).append(value)
@@ -150,7 +150,7 @@ def _parts(given: str) -> Address | None:
 
 
 def _hosts(address: Address) -> Address:
-    """Return the address with the ports of ``?host=ONE:5432,OTHER:5433`` where libpq wants them."""
+    """Return the address with the ports of ``?host=ONE:5432,OTHER:5433`` as libpq expects them."""
     hosts = address.query.get("host", "")
     if ":" not in hosts or "port" in address.query:
         return address
@@ -166,7 +166,7 @@ LOST: Final = frozenset(
 )
 """SQLSTATEs of a broken or refused connection.
 
-The last one is how PgBouncer reports a lost connection, or that it gets none.
+With 08P01 PgBouncer reports that it lost its connection to the server, or gets none.
 """
 
 BUSY: Final = frozenset({"55P03", "40P01"})
@@ -180,10 +180,10 @@ NO_DATABASE: Final = "3D000"
 HOST_TAKEN: Final = "SR001"
 
 READ_ONLY: Final = "25006"
-"""SQLSTATE of a change on a replica, or with read-only transactions by default."""
+"""SQLSTATE of a write on a replica, or in a session that is read-only by default."""
 
 FORBIDDING: Final = frozenset({"42501", "SR002", "SR003"})
-"""SQLSTATEs of a missing right; our own are raised by migration 0015."""
+"""SQLSTATEs of a missing right; migration 0015 raises SR002 and SR003."""
 
 _REFUSALS: Final[Mapping[str, str]] = {
     'password authentication failed for user "(?P<user>.*)"': (
@@ -212,7 +212,7 @@ _SILENCES: Final[Mapping[str, str]] = {
 }
 """Patterns of errors while connecting, and their meaning.
 
-libpq hands over no SQLSTATE while it connects, so the English words have to do. A message in
+libpq returns no SQLSTATE while it connects, so the English messages are matched. A message in
 another language is shown unchanged.
 """
 
@@ -223,10 +223,10 @@ _NO_DATABASE: Final = 'database "(?P<name>.*)" does not exist'
 
 
 def load_driver(url: Address) -> None:
-    """Make sure that psycopg is there, and knows the options of an address.
+    """Check that psycopg is installed and supports the options of an address.
 
-    Raises `DatabaseProblem` with what to install; of an unknown option not even the name is shown,
-    since it may be what followed an & in a password.
+    Raises `DatabaseProblem` with the package to install. The name of an unknown option is not
+    shown, because it may be the part of a password after an &.
     """
     path = url.shown
     try:
@@ -246,14 +246,14 @@ FACTS: Final = (
 )
 
 REVISION: Final = "SELECT max(version_num) FROM alembic_version"
-"""What `schema_state` is told; the second only where the first says that there is such a table."""
+"""The SELECTs for `schema_state`; run `REVISION` only if `FACTS` reports its table."""
 
 
 def schema_state(facts: Sequence[Any], revision: str | None, path: str) -> State:
-    """Say how a schema relates to this program, by the answers to `FACTS` and `REVISION`.
+    """Compare a schema with this program, given the results of `FACTS` and `REVISION`.
 
-    Raises `DatabaseTooNew` or `DatabaseTooOld` for an unknown revision and `DatabaseProblem` for
-    a server that can't be used.
+    Raises `DatabaseTooNew` or `DatabaseTooOld` for an unknown revision and `DatabaseProblem` for a
+    server that can't be used.
     """
     number, version, encoding, search_path, schema, is_migrated, has_skills = facts
     reason = None
@@ -276,7 +276,7 @@ def schema_state(facts: Sequence[Any], revision: str | None, path: str) -> State
 def translate(error: Exception, path: str, seconds: float) -> RegistryError:
     """Turn an error of psycopg, or of SQLAlchemy around it, into ours.
 
-    ``seconds``: how long a lock was waited for.
+    ``seconds``: how long the program waited for a lock.
     """
     import psycopg
 
@@ -297,7 +297,7 @@ def translate(error: Exception, path: str, seconds: float) -> RegistryError:
     reason = lines[0].strip() if lines else type(origin).__name__
     kind = DatabaseUnreachable if state in LOST or is_unsaid else DatabaseProblem
     if state in FORBIDDING:
-        # Writers alone use SQLAlchemy.
+        # Only writers use SQLAlchemy, which wraps the driver's error.
         facts = {"path": path, "reason": reason, "writing": error is not origin}
         found = re.search(_NOT_OF_TEAM, reason)
         return RightMissing(**facts, **(found.groupdict() if found else {}))
@@ -307,7 +307,7 @@ def translate(error: Exception, path: str, seconds: float) -> RegistryError:
 def _unconnected(
     said: str, state: str | None, path: str, *, is_unsaid: bool
 ) -> DatabaseProblem | None:
-    """Return what it means that no connection was made; None: that is not known."""
+    """Return the error for a failed connection; None: the reason is unknown."""
     if is_unsaid or state == NO_DATABASE:
         found = re.search(_NO_DATABASE, said)
         if found is not None:
@@ -323,5 +323,5 @@ def _unconnected(
 
 
 def to_pyformat(sql: str) -> str:
-    """Return ``sql`` with its values marked as psycopg wants it."""
+    """Return ``sql`` with psycopg's placeholders for its values."""
     return sql.replace("%", "%%").replace("?", "%s")

@@ -1,4 +1,4 @@
-"""What writes say in PostgreSQL's own words: arrays, JSON, and the full-text index of vectors."""
+"""SQL of writes that only PostgreSQL understands: arrays, JSON, and the full-text index."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -10,7 +10,7 @@ from registry.db.versions import Indexed
 from registry.text import MAX_LEXEME, lexemes
 
 IN_ARRAY: Final = "= ANY(?)"
-"""The condition that a value is in the array of the parameter, which `array` makes."""
+"""The condition that a value is in the array parameter, which `array` returns."""
 
 CONCAT: Final = "string_agg"
 
@@ -19,7 +19,7 @@ REVISION_FILES: Final = (
     "CAST(coalesce(json_agg(json_build_array("
     f"f.path, {_EXECUTABLE}, f.size, f.hash)), '[]') AS text)"
 )
-"""The files ``f`` of a version as `schema.revisions` keeps them."""
+"""The files ``f`` of a version in the format of `schema.revisions`."""
 
 REVISION_HASHES: Final = (
     "SELECT e.value ->> 3 AS hash FROM revisions r, json_array_elements(CAST(r.files AS json)) e"
@@ -27,7 +27,7 @@ REVISION_HASHES: Final = (
 """The content hashes that revisions need."""
 
 MAX_BYTES: Final = 400_000
-"""Of a body in the index, whose vectors end at 1 MiB; what comes later is not found."""
+"""Maximum size of an indexed body, in bytes; later text isn't found. A vector holds 1 MiB."""
 
 _ADD: Final = (
     "WITH given AS (SELECT * FROM unnest(%b::bigint[], %b::bytea[], %b::text[], %b::text[], "
@@ -50,23 +50,23 @@ to_driver = to_pyformat
 
 
 def array(values: Sequence[int] | Sequence[str]) -> object:
-    """Return the parameter that stands for these values in `IN_ARRAY`."""
+    """Return the parameter for these values in `IN_ARRAY`."""
     return list(values)
 
 
 def ask_later(
     connection: Connection, sql: str, values: Sequence[object]
 ) -> Callable[[], list[Any]]:
-    """Ask with the next statement that is waited for; the rows are there when it is answered."""
+    """Send this SELECT with the next statement that waits; return a getter of its rows."""
     session: Any = connection.connection.driver_connection
     cursor = session.keep(to_pyformat(sql), values)
     return lambda: list(cursor.fetchall())
 
 
 def insert_statement(table: Table, columns: Sequence[str], _rows: int) -> str:
-    """Return what inserts rows that are given as an array a column: in binary, unquoted.
+    """Return the INSERT for rows passed as one array per column, in binary format.
 
-    As text, bytes in an array would be wrong where standard_conforming_strings is off.
+    As text, bytes in an array would be wrong if standard_conforming_strings is off.
     """
     arrays = ", ".join(f"%b::{_TYPES[table.c[one].type.python_type]}" for one in columns)
     return f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT * FROM unnest({arrays})"
@@ -78,7 +78,7 @@ def insert_values(rows: Sequence[Sequence[object]]) -> tuple[object, ...]:
 
 
 def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:
-    """Let new versions be found; their rows in skills and documents are there already."""
+    """Add new versions to the index, after their rows in skills and documents."""
     rows = [
         (one.id, one.sketch, *map(_words, (one.body, one.name, one.tags, one.description)))
         for one in versions
@@ -87,7 +87,7 @@ def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:
 
 
 def remove_from_index(_connection: Connection, _ids: Sequence[int]) -> None:
-    """Nothing to do: the index's rows go with their versions'."""
+    """Nothing to do: the index's rows are deleted with their versions."""
 
 
 def _words(content: str) -> str:
@@ -97,5 +97,5 @@ def _words(content: str) -> str:
     words = found.split(" ")
     if max(map(len, words)) <= MAX_LEXEME:
         return found
-    # Longer words would be passed over with a warning each.
+    # The server would skip longer words, each with a warning.
     return " ".join(word for word in words if len(word) <= MAX_LEXEME)

@@ -1,8 +1,9 @@
-"""The lock of a sync: a lease, which who holds it renews for as long as the sync runs.
+"""The lock of a sync: a lease that its holder renews while the sync runs.
 
-It is a row and not an advisory lock: those belong to a connection, and behind a pooler none is
-anybody's own. Whoever stands still for longer than the lease may be succeeded by another, and
-publishes nothing any more; a process that died on this machine is succeeded at once.
+It is a row and not an advisory lock: an advisory lock belongs to a connection, and a pooler gives
+connections to other clients. If a process pauses for longer than the lease, another process may
+take the lock; the first one then publishes nothing more. If a process of this machine died, the
+next process takes the lock at once.
 """
 
 import os
@@ -23,7 +24,7 @@ from registry.errors import DatabaseUnreachable
 LEASE_SECONDS: Final = 30
 
 RENEWALS: Final = 3
-"""In the time of a lease."""
+"""Number of renewals in the time of one lease."""
 
 _UNTIL: Final = f"clock_timestamp() + interval '{LEASE_SECONDS} seconds'"
 
@@ -50,12 +51,12 @@ _UNWRITABLE: Final = (
 )
 
 _SETTINGS: Final = {"lock_timeout": "1s"}
-"""A publishing sync locks the row."""
+"""A sync that publishes locks the row, so a renewal waits at most this long."""
 
 _OVER: Final[set[str]] = set()
-"""Holders of this process that hold nothing any more, whatever the rows say.
+"""Holders of this process whose lease ended, even if their rows still exist.
 
-The server was away when they gave their lease back, or when it was to say that they have it.
+The server was unreachable when they released the lease or waited for its confirmation.
 """
 
 
@@ -76,7 +77,7 @@ class ServerLock:
     def acquire(self, wait: float) -> bool:
         """Take the lease, trying for ``wait`` seconds; False: another process holds it.
 
-        Who may not write needs none to find that there is nothing to do.
+        If this role can't write, the lease counts as taken: a sync without changes needs no lock.
         """
         deadline, pause = time.monotonic() + wait, 0.01
         try:
@@ -103,7 +104,7 @@ class ServerLock:
         return True
 
     def now_ns(self) -> int:
-        """Return the present, by this machine's clock; asked before anything is written."""
+        """Return the current time by this machine's clock. Raises if the lock couldn't be taken."""
         if self._refused is not None:
             raise translate(self._refused, self.path, 0) from self._refused
         return time.time_ns()
@@ -111,7 +112,7 @@ class ServerLock:
     def assert_held(self, writing: Connection) -> None:
         """Raise `DatabaseUnreachable` if another process holds the lease now.
 
-        Asked in a transaction that writes: nobody takes it until that has ended.
+        Call it in a transaction that writes: no process can take the lease until that has ended.
         """
         if not writing.exec_driver_sql(_RENEW, (self._host, self._holder)).first():
             reason = (
@@ -133,7 +134,7 @@ class ServerLock:
         return "another process"
 
     def release(self) -> None:
-        """Give it back."""
+        """Release the lease."""
         renewing, self._renewing = self._renewing, None
         if renewing is None:
             return
@@ -141,7 +142,7 @@ class ServerLock:
         renewing.join()
         try:
             self._ask(_END, (self._host, self._holder))
-        except psycopg.Error:  # it ends by itself
+        except psycopg.Error:  # the lease expires by itself
             self._give_up()
         else:
             self._close()
@@ -163,12 +164,12 @@ class ServerLock:
 
     def _renew(self) -> None:
         while not self._ended.wait(LEASE_SECONDS / RENEWALS):
-            # What fails now may work the next time; who publishes asks whether it did.
+            # The next renewal may succeed; before it publishes, a sync checks the lease.
             with suppress(psycopg.Error):
                 self._ask(_RENEW, (self._host, self._holder))
 
     def _ask(self, query: str, values: tuple[object, ...]) -> list[Any]:
-        """Ask by one connection, a new one where the last one broke; by one thread at a time."""
+        """Run a statement on the open connection, or a new one if that broke; not thread-safe."""
         session = self._session
         if session is None or not session.is_alive:
             self._close()
@@ -176,7 +177,7 @@ class ServerLock:
         return session.ask([(query, values)])[0]
 
     def _give_up(self) -> None:
-        """Let the next sync of this process know that this one is over."""
+        """Mark this lease as ended for the next sync of this process."""
         _OVER.add(self._holder)
         self._close()
 
@@ -193,7 +194,7 @@ class ServerLock:
 
 
 def _machine() -> str:
-    """Return what is one and the same for processes that know each other by their numbers."""
+    """Return an id of this boot and process namespace, in which process ids are unique."""
     run = this_boot()
     with suppress(OSError):
         return f"{run} {os.readlink('/proc/self/ns/pid')}" if run else ""
@@ -201,9 +202,9 @@ def _machine() -> str:
 
 
 def _is_dead(machine: object, process: object) -> bool:
-    """Tell whether a process was one of this machine and is no more; its number may be another's.
+    """Tell whether a process of this machine has ended; its id may be in use again.
 
-    Both come from a row: where it lies, two syncs run, and one of them publishes.
+    Both values come from a row that may be wrong: then two syncs run, and one of them publishes.
     """
     if not machine or machine != _machine() or not isinstance(process, int) or process <= 0:
         return False
@@ -211,6 +212,6 @@ def _is_dead(machine: object, process: object) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return True
-    except OSError:  # another user's
+    except OSError:  # the process belongs to another user
         return False
     return False

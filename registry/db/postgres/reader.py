@@ -35,7 +35,7 @@ WAIT_SECONDS: Final = 30
 T = TypeVar("T")
 
 _AT_ONCE: Final = 1000
-"""Rows of a stream that are fetched in one round trip."""
+"""Number of rows of a stream to fetch in one round trip."""
 
 _NUMBERS: Final = count()
 """Numbers for names of cursors; ``next`` is atomic."""
@@ -48,7 +48,7 @@ _BEGIN: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 class PostgresReader(Reader):
     """Reads the database at ``address``. Retries if a kept connection was dropped."""
 
-    # As an array: of a list, who is bound by policies would have every row looked at.
+    # Given a list, a server with row policies would check every row; given an array, it doesn't.
     in_json_array = (
         "= ANY (ARRAY(SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(? AS json))))"
     )
@@ -65,8 +65,8 @@ class PostgresReader(Reader):
         reopen_in_child(self)
 
     def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # nothing of the parent's is closed
-        """Leave the connections, which the parent speaks on; see `registry.db.forks`."""
-        # Not closed and not let go either: the driver would warn of each.
+        """Leave the connections to the parent, which uses them; see `registry.db.forks`."""
+        # Not closed and not released either: the driver would warn about each.
         self._inherited = [*getattr(self, "_inherited", ()), *getattr(self, "_open", ())]
         self._open: set[Session] = set()
         self._free: list[Session] = []
@@ -97,11 +97,11 @@ class PostgresReader(Reader):
             return []
         ahead, self._ahead = self._ahead, None
         if ahead is not None and sql == UNFINISHED[0]:
-            return ahead  # the first question after `state`
+            return ahead  # the first SELECT after `state`, which already fetched these rows
         return self._ask([_question(sql, parameters)])[0]
 
     def many(self, questions: Sequence[Select]) -> list[list[Any]]:
-        """Return the rows of SELECTs that see one state, with one round trip."""
+        """Return the rows of SELECTs that see one state, in one round trip."""
         if self.empty:
             return [[] for _ in questions]
         asked = [_question(*one) for one in questions]
@@ -123,7 +123,7 @@ class PostgresReader(Reader):
             self._pinned.is_leaving = True
 
     def _ask(self, questions: "Sequence[Question]") -> list[list[Any]]:
-        """Return the rows of statements; what was asked ahead in a snapshot comes along."""
+        """Return the rows of statements; send those that wait in the snapshot with them."""
         pinned = self._pinned
         if pinned is None:
             return self._asked(lambda session: session.ask(questions))
@@ -141,7 +141,7 @@ class PostgresReader(Reader):
     def page(
         self, page: Select, count: Select, along: Select | None = None
     ) -> tuple[list[tuple[Any, ...]], int, list[tuple[Any, ...]]]:
-        """Return the rows of a page, what another SELECT counts, and what is asked ``along``."""
+        """Return the rows of a page, the result of ``count``, and the rows of ``along``."""
         if self.empty or self._pinned is not None:
             return super().page(page, count, along)
         counted: dict[Hashable, tuple[int, int]] = self._local.__dict__.setdefault("counted", {})
@@ -164,7 +164,7 @@ class PostgresReader(Reader):
         return self._stepwise(sql, parameters)
 
     def _stepwise(self, sql: str, parameters: Sequence[object]) -> Iterator[tuple[Any, ...]]:
-        # Two at once on one connection go by two names.
+        # Two cursors on one connection need different names.
         name = f"rows_{next(_NUMBERS)}"
         declared, values = _question(sql, parameters)
         declared = f"DECLARE {name} NO SCROLL CURSOR FOR {declared}"
@@ -190,7 +190,7 @@ class PostgresReader(Reader):
             yield
             return
         pinned = self._local.pinned = _Pinned()
-        # Whoever is to see one state asks most often which it is.
+        # Most snapshots need the version, so it is sent with their first SELECT.
         pinned.version = pinned.add(_question(*_VERSION), self._ask)
         try:
             yield
@@ -203,7 +203,7 @@ class PostgresReader(Reader):
         """Close the connections of all threads."""
         free, self._free, self._open = self._free, [], set()
         for session in free:
-            session.close()  # those in use are when they are given back
+            session.close()  # connections in use are closed when they are given back
         self._local = threading.local()
 
     @property
@@ -211,10 +211,10 @@ class PostgresReader(Reader):
         return getattr(self._local, "pinned", None)
 
     def _asked(self, ask: "Callable[[Session], T]") -> T:
-        """Return what ``ask`` is answered on a connection: that of the snapshot, if there is one.
+        """Return the result of ``ask`` on a connection: the snapshot's, if there is a snapshot.
 
-        Each connection that was kept may have ended since it was used; a new one that ends at once
-        is the server's fault.
+        A kept connection may have ended since its last use, so it is replaced; if a new connection
+        ends at once, the error is raised.
         """
         pinned = self._pinned
         if pinned is not None and pinned.session is not None:
@@ -251,13 +251,13 @@ class PostgresReader(Reader):
 
         try:
             session.commit()
-        except psycopg.Error:  # what was read was read
+        except psycopg.Error:  # the rows were already read
             self._drop(session)
         else:
             self._give(session)
 
     def _take(self) -> "tuple[Session, bool]":
-        """Return a connection, and whether it was made now."""
+        """Return a connection, and whether it is new."""
         import psycopg
 
         from registry.db.postgres.session import READING, Session
@@ -298,10 +298,10 @@ class PostgresReader(Reader):
 
 
 class _Pinned:
-    """The connection of a snapshot, from its first question on.
+    """The connection of a snapshot, from its first SELECT on.
 
-    ``version``: what it sees; ``waiting``: what is asked with the next question, and where to put
-    the rows.
+    ``version``: gets the rows of the data version. ``waiting``: the statements to send with the
+    next one, each with the list for its rows.
     """
 
     session: "Session | None" = None
@@ -314,7 +314,7 @@ class _Pinned:
     def add(
         self, question: "Question", ask: "Callable[[Sequence[Question]], object]"
     ) -> "Callable[[], list[Any]]":
-        """Let a question wait, and return what gives its rows, for which it is asked if need be."""
+        """Queue a statement; return a getter of its rows, which sends it if necessary."""
         answer: list[list[Any]] = []
         self.waiting.append((question, answer))
 

@@ -1,8 +1,8 @@
-"""Which rights a role of a server has in a registry, as the SQL that gives and takes them.
+"""The rights of a server's roles in a registry, and the SQL that grants and revokes them.
 
-What of the rows a role then sees and changes is decided by the policies of the tables (migration
-0015): with all rights of a writer nobody changes another's source. Who is an admin is a member of
-the role that owns the tables, whom no policy binds.
+Which rows a role sees and changes is decided by the policies of the tables (migration 0015): even
+with all rights of a writer, a role can't change another role's source. An admin is a member of the
+role that owns the tables; policies don't apply to that role.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,14 +24,14 @@ _WRITTEN: Final = {
         "revisions gone tokens".split(),
         _ALL,
     ),
-    # Shared by all: what is there stays as it is.
+    # All roles share these rows, so a writer can't change or delete them.
     "contents": "INSERT",
     "changes": "INSERT, DELETE",
     "usage_days": "DELETE",
     "data_version": "UPDATE",
     "leases": _ALL,
 }
-"""What a writer may do with each table, beside reading."""
+"""The rights of a writer on each table, besides SELECT."""
 
 _COUNTED: Final = {
     "usage": "listed, found, read, last_listed_at, last_found_at, last_read_at",
@@ -45,17 +45,17 @@ A reader may update these columns only: a right to update the table is a right t
 _ONLY_READ: Final = ("usage", "content_uses", "audit", "alembic_version")
 
 TABLES: Final = (*_WRITTEN, *_ONLY_READ)
-"""All that somebody may read; who is in which team, and whose a host is, is not among it."""
+"""All tables that a reader may read; the tables of teams and hosts are excluded."""
 
 VIEWS: Final = ("skill", "skill_tag", "revision", "usage_by_day", "source", "finding")
 
 INVOKED_FROM: Final = 150000
-"""The version of the server from which a view can show no more than who asks may see."""
+"""The lowest server version in which views can apply the policies of the current role."""
 
 SEQUENCES: Final = ("sources_id_seq", "diagnostics_id_seq", "revisions_id_seq", "changes_id_seq")
 
 NUMBERS: Final = "skills_id_seq"
-"""The sequence that a writer sets, to reserve numbers."""
+"""The sequence that a writer sets to reserve ids of versions."""
 
 ASKED: Final = (
     "registry_is_admin()",
@@ -66,7 +66,7 @@ ASKED: Final = (
 )
 
 _REFRESHED: Final = ("registry_refresh_names(text[])", "registry_refresh_names_below(text)")
-"""What works out names, which are shared by all, for a writer."""
+"""Procedures that update names, which all roles share, on behalf of a writer."""
 
 _FACTS: Final = (
     "SELECT current_schema(), r.rolname, current_setting('server_version_num') "
@@ -100,15 +100,15 @@ WHERE c.oid = CAST('skills' AS regclass) AND left(r.rolname, 3) <> 'pg_'
 AND has_table_privilege(r.oid, c.oid, 'SELECT')
 AND has_schema_privilege(r.oid, c.relnamespace, 'USAGE') ORDER BY r.rolname
 """
-"""The rights of each role, as `registry_sees_all` and `registry_teams` judge them."""
+"""The rights of each role, by the same rules as `registry_sees_all` and `registry_teams`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoleRights(Value):
     """The rights that a role has.
 
-    ``teams``: it sees their sources and those without a team; None: it sees all. ``through``: the
-    groups that it is a member of and that have rights or teams.
+    ``teams``: the role sees their sources and those without a team; None: it sees all. ``through``:
+    the groups with rights or teams that the role is a member of.
     """
 
     role: str
@@ -135,12 +135,12 @@ class _Facts(NamedTuple):
 
 
 def is_role(rows: Rows, role: str) -> bool:
-    """Tell whether the server knows a role."""
+    """Tell whether a role exists on the server."""
     return bool(rows.rows("SELECT 1 FROM pg_roles WHERE rolname = ?", (role,)))
 
 
 def owner_of_tables(rows: Rows) -> tuple[str, bool]:
-    """Return the role that owns the tables, or will if it makes them, and whether they exist."""
+    """Return the role that owns the tables (or would own new ones), and whether they exist."""
     ((name, exists),) = rows.rows(
         "SELECT CAST(coalesce((SELECT r.rolname FROM pg_class c JOIN pg_roles r "
         "ON r.oid = c.relowner WHERE c.oid = to_regclass('skills')), current_user) AS text), "
@@ -150,11 +150,11 @@ def owner_of_tables(rows: Rows) -> tuple[str, bool]:
 
 
 def granting(rows: Rows, role: str, may: Right, team: str | None = None) -> list[str]:
-    """Return the statements that let a role read, write its own sources, or do all.
+    """Return the statements that grant a role the right to read, write its own sources, or all.
 
-    To run them again does no harm. Who wrote, and now is to read, writes no more, unless by a group
-    that it is in. ``team``: it sees the sources of this team, beside those of
-    others that it was let into before, and of none; None: those of all.
+    They may run again without harm. If a writer becomes a reader, it loses the right to write,
+    unless it has the right through a group. ``team``: the role sees the sources of this team, of
+    the teams that it already belongs to, and those without a team; None: the sources of all teams.
     """
     facts = _facts(rows)
     who = sql.Identifier(role)
@@ -175,9 +175,9 @@ def granting(rows: Rows, role: str, may: Right, team: str | None = None) -> list
 
 
 def revoking(rows: Rows, role: str) -> list[str]:
-    """Return the statements that take all rights from a role, and free its hosts' names.
+    """Return the statements that revoke all rights of a role, and free its hosts' names.
 
-    Its sources stay, and its name with them.
+    Its sources remain, and it remains their owner.
     """
     facts = _facts(rows)
     who = sql.Identifier(role)
@@ -203,7 +203,7 @@ def revoking(rows: Rows, role: str) -> list[str]:
 
 
 def in_force(rows: Rows) -> dict[str, RoleRights]:
-    """Return the rights of all roles that have some, by name."""
+    """Return the rights of all roles that have any, by name."""
     return {
         role: RoleRights(role, may, None if teams is None else tuple(teams), login, tuple(through))
         for role, may, teams, login, through in rows.rows(_IN_FORCE)
@@ -211,7 +211,7 @@ def in_force(rows: Rows) -> dict[str, RoleRights]:
 
 
 def granting_again(rows: Rows) -> list[str]:
-    """Return the statements that give all roles with rights those of newer tables, too."""
+    """Return the statements that extend the rights of all roles to newer tables."""
     facts = _facts(rows)
     return [
         one.as_string()
@@ -261,7 +261,7 @@ def _granted(facts: _Facts, who: sql.Identifier, may: Right) -> Iterator[sql.Com
 
 
 def _unwritten(facts: _Facts, who: sql.Identifier) -> Iterator[sql.Composed]:
-    """Yield what takes a writer's rights beyond a reader's."""
+    """Yield the statements that revoke a writer's rights beyond a reader's."""
     tables = _tables(facts, tuple(_WRITTEN))
     yield sql.SQL("REVOKE {} ON {} FROM {}").format(sql.SQL(_ALL), tables, who)
     numbers = _tables(facts, (*SEQUENCES, NUMBERS))

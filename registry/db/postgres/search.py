@@ -1,4 +1,4 @@
-"""Asking PostgreSQL's full-text indexes, ranking in the manner of BM25."""
+"""Queries to PostgreSQL's full-text indexes, ranked similarly to BM25."""
 
 import json
 import threading
@@ -39,8 +39,9 @@ from registry.db.postgres.search_sql import (
 
 _XIDS: Final = 1 << 32
 
-# What was committed since then, and from when on that may be so the next time. To go through all
-# heads takes long, and others change something all the time.
+# The oldest transaction still running, from which the next call reads new words, and the words
+# written since the last call. Reading all heads takes long, and other writers change some all the
+# time.
 _WORDS: Final = """
 SELECT CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text), NULL
 UNION ALL
@@ -51,7 +52,7 @@ _SINCE: Final = " WHERE age(xmin) <= age(CAST(''{}'' AS xid))"
 
 
 class _Words(NamedTuple):
-    """Words in order, of the texts that were written before the transaction ``since``."""
+    """Sorted words of all texts that were written before the transaction ``since``."""
 
     words: Sequence[str]
     since: int
@@ -59,13 +60,13 @@ class _Words(NamedTuple):
 
 
 class Vocabulary:
-    """Words of heads as the index holds them; those that were there once stay."""
+    """Words of heads as the index stores them; words of deleted heads stay."""
 
     def __init__(self) -> None:
-        self._known: _Words | None = None  # whole in one value, since threads share it
+        self._known: _Words | None = None  # one value, because threads share it
 
     def beginning(self, reader: Reader, text: str) -> list[str]:
-        """Return the words that begin so, in order."""
+        """Return the words that begin with ``text``, sorted."""
         version, known = reader.version(), self._known
         if known is None or known.version != version:
             known = self._known = _read_words(reader, known, version)
@@ -90,11 +91,11 @@ _PARTS: Final[dict[Part, str]] = {
 
 
 class VectorIndex(TextIndex):
-    """Vectors of words, each column in an index of its own."""
+    """Vectors of words, with one index per column."""
 
     def __init__(self) -> None:
         self._words = Vocabulary()
-        self._known: Facts | None = None  # the last ones of any thread
+        self._known: Facts | None = None  # the latest facts of any thread
         self._local = threading.local()
 
     def expect(
@@ -105,7 +106,7 @@ class VectorIndex(TextIndex):
         most: int,
         to: SearchLimits,
     ) -> None:
-        """Ask for all that a search needs with the next question, where it is known how to ask."""
+        """Queue all SELECTs that a search needs, if the facts that they depend on are known."""
         queries = [query for one in asked if (query := query_of(one)).kinds]
         expected = self._local.expected = _Expected(queries, condition, most, to)
         known = self._known
@@ -116,13 +117,13 @@ class VectorIndex(TextIndex):
             expected.rows = [reader.pipeline(one) for one in expected.questions(known)]
 
     def metadata(self, ids: Sequence[int]) -> dict[int, HitMetadata]:
-        """Return what came with hits."""
+        """Return the facts that came with hits."""
         expected = self._expected
         told = expected.answer.told if expected and expected.answer else {}
         return {one: told[one] for one in ids if one in told}
 
     def forget(self) -> None:
-        """Forget what was expected."""
+        """Forget the queued SELECTs."""
         self._local.expected = None
 
     @property
@@ -130,7 +131,7 @@ class VectorIndex(TextIndex):
         return getattr(self._local, "expected", None)
 
     def _answer(self, reader: Reader) -> Answer:
-        """Return what was expected; asked now where it was asked otherwise than it is known now."""
+        """Return the answer to the queued SELECTs; ask again if common words have changed since."""
         expected = self._expected
         if expected is None:
             return Answer()
@@ -152,9 +153,9 @@ class VectorIndex(TextIndex):
         most: int,
         among: Collection[int] | None = None,
     ) -> list[tuple[int, int]]:
-        """Return in how many heads and bodies each pattern stands, counted up to ``most``.
+        """Return for each pattern how many heads and bodies contain it, at most ``most`` each.
 
-        Common words are estimated, but not in a narrowed view: estimates count all texts.
+        Counts of common words are estimates, but not in a narrowed view: estimates count all texts.
         """
         queries = [text_query(one) for one in patterns]
         said: dict[str, tuple[int, int]] = {}
@@ -185,7 +186,7 @@ class VectorIndex(TextIndex):
         most: int,
         among: Collection[int] | None = None,
     ) -> list[list[int]]:
-        """Return for each question ids of skills that the condition holds for, the best first."""
+        """Return for each query the ids of skills that meet the condition, the best first."""
         finds = [Find(COLUMNS[place], some) for place, some in asked]
         left = [find for find in finds if find.queries]
         texts = 0
@@ -202,7 +203,7 @@ class VectorIndex(TextIndex):
     def parts(
         self, reader: Reader, skill_id: int, patterns: Sequence[Pattern]
     ) -> list[tuple[Part, ...]]:
-        """Return for each pattern the parts of one skill in which it stands."""
+        """Return for each pattern the parts of one skill that contain it."""
         asked = [text_query(one) for one in patterns]
         tests = [
             f"{_PARTS[part]} @@ {QUERY}" if query else "false" for query in asked for part in PARTS
@@ -218,17 +219,17 @@ class VectorIndex(TextIndex):
         ]
 
     def vocabulary(self, reader: Reader, beginning: str) -> list[str]:
-        """Return the words of heads, as the index holds them, that begin so; or began so once."""
+        """Return the words of heads that begin with ``beginning``; some may be of deleted heads."""
         return self._words.beginning(reader, beginning)
 
     def _facts(self, reader: Reader) -> Facts:
-        """Return what holds for all texts of the state that is read."""
+        """Return the facts about all texts in the current state of the database."""
         version = reader.version()
         known = self._known
         if known is None or known.version != version:
             expected = self._expected
             rows = expected.facts() if expected and expected.facts else []
-            # Another thread may have asked since, about another state.
+            # Another thread may have asked since then, in another state of the database.
             rows = rows or reader.rows(FACTS, [NO_VERSION, NO_VERSION])
             known = self._known = Facts.of(version, rows)
         return known
@@ -236,9 +237,10 @@ class VectorIndex(TextIndex):
 
 @dataclass(slots=True)
 class _Expected:
-    """What a search is about to need, what it was asked by, and the answer when that was looked at.
+    """The SELECTs of an expected search, and its answer once that is read.
 
-    ``common``: what was known of common words then; ``facts``: whether they are others now.
+    ``common``: the common words that the SELECTs assume. ``facts``: gets newer facts, if there are
+    any.
     """
 
     queries: Sequence[Query]
@@ -251,6 +253,6 @@ class _Expected:
     answer: Answer | None = None
 
     def questions(self, facts: Facts) -> list[Select]:
-        """Return the statements that ask for all that is needed of each query."""
+        """Return the SELECT for all facts needed about each query."""
         rest = facts, self.condition, self.most, self.limits
         return [question(query, *rest) for query in self.queries]

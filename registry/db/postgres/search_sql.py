@@ -21,10 +21,10 @@ from registry.text import MAX_LEXEME, fold, split
 
 
 class Column(NamedTuple):
-    """Where words are; ``weights`` of what stands in its parts, as PostgreSQL has them from D to A.
+    """An indexed column; ``weights`` of its parts, in PostgreSQL's order from D to A.
 
-    ``enough``: the rank of a word that is worth half of the most it can be, in a text of ``usual``
-    distinct words: a little more than once, as with BM25's usual k1 of 1.2.
+    ``enough``: the rank at which a word has half of its maximum worth, in a text of ``usual``
+    distinct words. That is a little more than one occurrence, as with BM25's usual k1 of 1.2.
     """
 
     name: str
@@ -39,12 +39,12 @@ COLUMNS: Final[dict[IndexPart, Column]] = {
 }
 
 RANKED: Final = 200
-"""So many matches are ranked exactly; all others by how many words they have, and how rare ones."""
+"""Number of matches ranked exactly; all others by number and rarity of their words."""
 
 QUERY: Final = "to_tsquery('stems', ?)"
 
-# Of those that have the most, how much their texts say of what was asked. To put two vectors
-# together makes one that is in memory, and is read once for all words.
+# How well the first texts match the query. Concatenating two vectors makes one in memory, which is
+# read once for all words.
 RANK: Final = f"""CASE WHEN f.place <= {RANKED} THEN (SELECT {{ranks}} FROM (
     SELECT {{column}} || CAST('' AS tsvector) AS words FROM search_texts WHERE skill_id = f.id
     OFFSET 0
@@ -52,20 +52,20 @@ RANK: Final = f"""CASE WHEN f.place <= {RANKED} THEN (SELECT {{ranks}} FROM (
 
 
 def worth(column: Column, query: str) -> str:
-    """Return the SQL of how much a text ``x`` says of a query, from 0 to 1."""
+    """Return the SQL of how well a text ``x`` matches a query, from 0 to 1."""
     enough = f"{column.enough} * (0.25 + 0.75 * length(x.words) / {column.usual}.0)"
     rank = f"ts_rank('{column.weights}', x.words, {query})"
     return f"(1 - {enough} / ({enough} + {rank}))"
 
 
 def single(patterns: Sequence[Pattern]) -> set[str]:
-    """Return the patterns that are single words."""
+    """Return the words of the patterns that are a single word."""
     single = (one.words[0] for one in patterns if len(one.words) == 1 and not one.prefix)
     return {fold(word) for word in single if split(fold(word)) == [fold(word)]}
 
 
 def text_query(pattern: Pattern) -> str:
-    """Return the text of a ``tsquery``; words are quoted, so none is an operator. Empty: none."""
+    """Return the text of a ``tsquery``; empty without words. Quotes prevent operators."""
     found = [part for word in pattern.words for part in split(fold(word))]
     if not found or max(map(len, found)) > MAX_LEXEME:
         return ""
@@ -74,7 +74,7 @@ def text_query(pattern: Pattern) -> str:
 
 
 COMMON: Final = 1000
-"""Texts with a word that is so common that what has no other word is looked at last."""
+"""Number of texts from which a word is common; texts with no other word are looked at last."""
 
 AMONG: Final = (
     "v AS MATERIALIZED (SELECT CAST(value AS bigint) AS id "
@@ -82,8 +82,8 @@ AMONG: Final = (
 )
 """The versions that a narrowed view shows, as a table for a SELECT."""
 
-# Whole numbers have one sum in whichever order, and cost a tenth of decimals. What is in order
-# already is looked up one after the other, until enough pass the condition.
+# Sums of integers don't depend on the order, and cost a tenth of sums of decimals. Sorted rows are
+# looked up one after the other, until enough of them meet the condition.
 _FIND: Final = """
 WITH {among}m AS MATERIALIZED ({matches}),
 r AS MATERIALIZED (
@@ -104,7 +104,7 @@ FROM (
 ORDER BY f.place
 """
 
-# All that have the only word are worth the same so far.
+# All texts with the only word have the same weight at this stage.
 _FIND_ONE: Final = f"""
 WITH {{among}}m AS (SELECT x AS skill_id FROM registry_find('{{column}}', {QUERY}, NULL) x{{seen}}),
 c AS (SELECT skill_id FROM m ORDER BY 1)
@@ -123,8 +123,9 @@ _WEIGHT: Final = (
 )
 
 
-# What the server knows of the commonest words since it analyzed the table last (migration 0015);
-# what it estimates of the number of texts may be long ago. Nothing, where it says what it said.
+# Statistics of the commonest words since the server last analyzed the table (migration 0015). The
+# texts are counted exactly, because the server's estimate may be old. No rows if the data version
+# is unchanged.
 FACTS: Final = """
 SELECT '', '', (SELECT count(*) FROM search_texts) WHERE (SELECT number FROM data_version) <> ?
 UNION ALL
@@ -135,14 +136,14 @@ WHERE (SELECT number FROM data_version) <> ?
 NO_VERSION: Final = -1
 
 _SAME: Final = 3
-"""So many letters of a word, at least, its stem begins with, but for few."""
+"""Number of first letters that a word shares with its stem, with few exceptions."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What holds for all texts: about how many have a common word, by column and word; how many.
+    """Estimates of how many texts have each common word (by column and word), and how many exist.
 
-    ``version``: the state of the database in which that was so.
+    ``version``: the state of the database that they describe.
     """
 
     version: int
@@ -151,13 +152,13 @@ class Facts:
 
     @classmethod
     def of(cls, version: int | None, rows: Iterable[tuple[str, str, int]]) -> Self:
-        """Return what was said to `FACTS`."""
+        """Return the facts in the rows of `FACTS`."""
         said = {(column, word): texts for column, word, texts in rows}
         texts = said.pop(("", ""), 0)
         return cls(NO_VERSION if version is None else version, said, texts)
 
     def beginning(self, column: str, word: str) -> Mapping[str, int]:
-        """Return the stems that a word may have, by its first letters; those of common words."""
+        """Return the common stems that a word may have, judged by its first letters."""
         known = self._begun.get((column, word[:_SAME]), ())
         return {stem: texts for stem, texts in known if len(stem) <= len(word)}
 
@@ -171,7 +172,7 @@ class Facts:
 
 
 class Find:
-    """A question on its way to ids, the best first."""
+    """A query that becomes a list of ids, the best first."""
 
     def __init__(self, column: Column, patterns: Sequence[Pattern]) -> None:
         self.ids: list[int] = []
@@ -179,10 +180,10 @@ class Find:
         self._column = column
 
     def understand(self, answer: "Answer", most: int) -> bool:
-        """Take what a search was told at once; False if something may be missing that is better.
+        """Take the rows that the search already has; False if better ones may be missing.
 
-        At first texts are left out that have one common word and no other: they cost most, and
-        nearly always enough others say more. In bodies that is so only of a single word.
+        The first SELECT leaves out texts that have one common word and no other: they cost most,
+        and enough others nearly always match better. In bodies it does so only for a single word.
         """
         rows = answer.found.get((self._column.name, frozenset(self.queries)))
         if rows is None:
@@ -199,9 +200,9 @@ class Find:
     def question(
         self, texts: int, condition: Condition, most: int, among: Collection[int] | None = None
     ) -> Select:
-        """Return what asks for ids, of so many texts.
+        """Return the SELECT for ids, given the number of ``texts``.
 
-        ``among``: only these versions count, also for how rare a word is.
+        ``among``: only these versions count, both as results and for the rarity of words.
         """
         column, queries = self._column.name, self.queries
         seen = "" if among is None else " JOIN v ON v.id = x"
@@ -216,8 +217,9 @@ class Find:
                 rank=self._rank(["1"]),
             )
             return sql, [*ids, queries[0], queries[0], *condition[1], most]
-        # To read a vector costs a hundred times as much as to ask the index alone; which the server
-        # does by itself for who may see all, and for others in a function (migration 0015).
+        # Reading a vector costs a hundred times as much as asking only the index. The server does
+        # the latter by itself for roles that see all rows, and for others in a function (migration
+        # 0015).
         matches = " UNION ALL ".join(
             f"SELECT {number} AS p, x AS skill_id "
             f"FROM registry_find('{column}', {QUERY}, NULL) x{seen}"
@@ -228,28 +230,28 @@ class Find:
         return sql, [*ids, *queries, texts, json.dumps(queries), *queries, *condition[1], most]
 
     def take(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Take what was answered."""
+        """Take the rows of `question`."""
         first = sorted(rows[:RANKED], key=lambda row: (-round(row[3] or 0.0, 6), row[0]))
         self.ids = [row[0] for row in (*first, *rows[RANKED:])]
 
     def _rank(self, weights: Sequence[str]) -> str:
-        """Return the SQL of how much a text says, of words that weigh so much."""
+        """Return the SQL of how well a text matches words with these weights."""
         says = worth(self._column, QUERY)
         ranks = " + ".join(f"{weight} * {says}" for weight in weights)
         return RANK.format(ranks=ranks, column=self._column.name)
 
 
 HEADS, BODIES, LAY, FOREIGN = range(4)
-"""The lists: of words that were typed in heads and in bodies, and of other words in heads."""
+"""The lists: typed words in heads and in bodies, other words in heads."""
 
 TYPED, COMPOUND, OF_LAY, OF_FOREIGN = range(4)
 """The kinds of words."""
 
 TOLD: Final = 40
-"""The heads of so many come along, of those whose places in the lists are the best."""
+"""Number of heads to return, of the skills with the best places in the lists."""
 
 _BEGUN, _CUT, _COMMON_HEAD, _COMMON_BODY = 1, 2, 4, 8
-"""Flags of a word: stands for those it begins, not all its texts were looked at, it is common."""
+"""Flags of a word: replaced by the words that it begins, not all its texts read, common."""
 
 _WORDS: Final = """
 WITH given AS MATERIALIZED (
@@ -292,8 +294,9 @@ words AS MATERIALIZED (
 ),
 """
 
-# A common word is looked for beside the others of its list; where there is none, in some. What
-# is in order already is looked up one after the other, until enough pass the condition.
+# Texts with a common word must also have another word of its list; without other words, only some
+# texts are read. Sorted rows are looked up one after the other, until enough of them meet the
+# condition.
 _MATCHES: Final = """
 member AS MATERIALIZED (
     SELECT l, n, q, h FROM words JOIN (VALUES {lists}) AS v (l) ON CASE l
@@ -385,7 +388,7 @@ _RANKS: Final = {
 
 
 class Query(NamedTuple):
-    """Words of a query as ``tsquery``, of each kind; ``begun``: what may stand for one."""
+    """Words of a query as ``tsquery``, by kind; ``begun``: the prefixes that may replace words."""
 
     kinds: Mapping[str, int]
     begun: Mapping[str, str]
@@ -393,7 +396,7 @@ class Query(NamedTuple):
 
     @property
     def lists(self) -> list[int]:
-        """The lists that there are of it."""
+        """The lists that the query has."""
         kinds = set(self.kinds.values())
         other = [one for one, kind in ((LAY, OF_LAY), (FOREIGN, OF_FOREIGN)) if kind in kinds]
         return [HEADS, BODIES, *other]
@@ -401,7 +404,7 @@ class Query(NamedTuple):
 
 @dataclass(slots=True)
 class Answer:
-    """What the server said: of lists, by place and words, rows as `Find.take` wants them."""
+    """The parsed rows of a search; ``found``: rows for `Find.take` by column and words."""
 
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     common: dict[str, set[str]] = field(default_factory=dict)
@@ -412,7 +415,7 @@ class Answer:
 def question(
     query: Query, facts: Facts, condition: Condition, most: int, limits: SearchLimits
 ) -> Select:
-    """Return the statement that asks for all that a search will need of a query."""
+    """Return the SELECT for all facts that a search will need about a query."""
     words = [
         {
             "n": number,
@@ -442,7 +445,7 @@ def question(
 
 
 def understood(query: Query, rows: Iterable[Sequence[Any]], answer: Answer) -> None:
-    """Add to an answer what was said to a `question`."""
+    """Add the rows of `question` to an answer."""
     texts = list(query.kinds)
     said: dict[str, list[Sequence[Any]]] = {}
     for what, *row in rows:
@@ -453,7 +456,7 @@ def understood(query: Query, rows: Iterable[Sequence[Any]], answer: Answer) -> N
             texts[n]: weight for which, n, weight, *_ in said.get("weight", ()) if which == one
         }
         if one == BODIES and not cut.isdisjoint(weights):
-            continue  # not all texts that have the word were looked at
+            continue  # not all texts with the word were looked at
         found = [row[1:4] for row in said.get("found", ()) if row[0] == one]
         answer.found[_COLUMN_OF[one].name, _members(query, one, weights, answer)] = [
             (number, weight, weights, rank)
@@ -467,9 +470,9 @@ def understood(query: Query, rows: Iterable[Sequence[Any]], answer: Answer) -> N
 def _understood_words(
     query: Query, rows: Iterable[Sequence[Any]], texts: list[str], answer: Answer
 ) -> set[str]:
-    """Add counts of words to an answer; return those of which not all texts were looked at.
+    """Add counts of words to an answer; return the words of which not all texts were looked at.
 
-    In ``texts`` a word that no skill has is replaced by what it begins.
+    In ``texts`` a word that no skill has is replaced by the words that it begins.
     """
     cut: set[str] = set()
     for number, heads, bodies, how, *_ in rows:
@@ -491,7 +494,7 @@ def _understood_words(
 def _members(
     query: Query, which: int, weights: Mapping[str, int], answer: Answer
 ) -> frozenset[str]:
-    """Return the words of a list, those that nobody has among them where they are other words."""
+    """Return the words of a list. Lists of lay and foreign words include words without matches."""
     if which == BODIES:
         return frozenset(weights)
     counts = answer.counts
@@ -507,7 +510,7 @@ def _members(
 
 
 def query_of(sought: SearchTerms) -> Query:
-    """Return what is looked for as the server understands it; what is nothing to it is left out."""
+    """Return the search terms for the server, without those that contain no words."""
     kinds: dict[str, int] = {}
     begun: dict[str, str] = {}
     plain: dict[str, str] = {}

@@ -1,13 +1,12 @@
-"""A connection to a server, in which what returns nothing travels with what does.
+"""A connection that sends statements without results together with later ones.
 
-Each answer that is waited for costs the way to the server and back; within a transaction
-everybody else waits for it, too. So a transaction of a `Session` keeps the statements that return
-no rows, and sends them together with the next one that does, or with its end. What is kept is sent
-in one go: a client that is suspended does not leave the server amid it, where no timeout holds.
+Each result costs a round trip to the server, and within a transaction all other writers wait for
+it. So a transaction of a `Session` queues statements that return no rows, and sends them together
+with the next statement that does, or at its end. The queue is sent at once: if a client is
+suspended, it doesn't leave the server in the middle of it, where no timeout applies.
 
-What the server is told of a connection it is told anew in each transaction, and holds until its
-end: behind a pooler the next transaction is on another connection, and the next on this one may be
-another program's.
+Each transaction sends the connection's settings again, and they end with it: behind a pooler the
+next transaction uses another connection, and another program may get this one.
 """
 
 import select
@@ -21,13 +20,13 @@ from psycopg.pq import TransactionStatus
 from registry.db.postgres.dialect import Address
 
 _ALONE: Final = "VACUUM"
-"""How a statement begins that can't be in a transaction with others."""
+"""Beginning of a statement that can't run in a transaction with others."""
 
 _RETURNING: Final = ("SELECT", "FETCH", "SHOW")
 
 _SETTINGS: Final = {
-    # Long texts lie beside their tables. That a scan of a table reads them, while an index
-    # knows the answer, is beyond the planner: it takes the scan for the cheaper way.
+    # Long texts are stored beside their tables. The planner ignores that a scan of a table reads
+    # them, and prefers the scan to an index that has the answer.
     "enable_seqscan": "off",
     "jit": "off",
 }
@@ -35,12 +34,12 @@ _SETTINGS: Final = {
 READING: Final = {"transaction_read_only": "on"}
 
 IDLE_SECONDS: Final = 10
-"""How long a transaction that holds the lock of all writers may do nothing; they wait longer."""
+"""Maximum idle time of a transaction with the writers' lock, in seconds; all other writers wait."""
 
 WRITING: Final = {"idle_in_transaction_session_timeout": f"{IDLE_SECONDS}s"}
 
 MAX_VALUES: Final = 5000
-"""So many values are held in memory, of statements that are kept."""
+"""Maximum number of values in queued statements; then they are sent."""
 
 _KEEPALIVES: Final = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 
@@ -49,14 +48,14 @@ Question: TypeAlias = tuple[str, Sequence[object] | None]
 
 
 Kept: TypeAlias = tuple[psycopg.Cursor[Any], Any, Any]
-"""A statement that was not sent yet: the cursor for its rows, its text, its values."""
+"""A queued statement: the cursor for its rows, its text, its values."""
 
 
 class Session(psycopg.Connection[Any]):
-    """A connection, all of whose statements go through a pipeline; each transaction `begin` begins.
+    """A connection whose statements all go through a pipeline; `begin` begins a transaction.
 
-    The pipeline is never left: the driver sends a message with its end, after which a server of
-    some version forgets that the transaction was to end when nothing is done in it.
+    The pipeline is never left: at its end the driver sends a message after which some server
+    versions no longer end an idle transaction.
     """
 
     _kept: list[Kept] | None = None
@@ -71,7 +70,7 @@ class Session(psycopg.Connection[Any]):
         return found
 
     def enter(self, settings: Question) -> None:
-        """Begin the pipeline, which is not the context of the driver: that must be left.
+        """Begin the pipeline, without the driver's context manager, which would leave it.
 
         ``settings``: see `settings_of`.
         """
@@ -81,7 +80,7 @@ class Session(psycopg.Connection[Any]):
 
     @property
     def is_alive(self) -> bool:
-        """Whether nothing was said since it was used, as a server does that ends it."""
+        """Whether the connection seems open: a server sends a message when it ends one."""
         if self.closed or self.pgconn.transaction_status != TransactionStatus.IDLE:
             return False
         said = select.poll()
@@ -90,13 +89,13 @@ class Session(psycopg.Connection[Any]):
 
     @property
     def is_keeping(self) -> bool:
-        """Whether statements are kept, since `begin`."""
+        """Whether statements are being queued, since `begin`."""
         return self._kept is not None
 
     def begin(self, statements: Iterable[str]) -> None:
-        """Begin a transaction with these statements, which are sent with what follows.
+        """Begin a transaction with these statements, which are sent with the next ones.
 
-        Without any, what is sent together is one.
+        Without any, the statements that are sent together form one transaction.
         """
         self._kept = []
         for one in statements:
@@ -105,7 +104,7 @@ class Session(psycopg.Connection[Any]):
     def keep(
         self, query: Any, values: Any = None, cursor: psycopg.Cursor[Any] | None = None
     ) -> psycopg.Cursor[Any]:
-        """Keep a statement; return the cursor that is given what it returns."""
+        """Queue a statement; return the cursor that will get its rows."""
         if self._kept is None:
             self._kept = []
         cursor = psycopg.Cursor(self) if cursor is None else cursor
@@ -116,12 +115,12 @@ class Session(psycopg.Connection[Any]):
         return cursor
 
     def send(self) -> None:
-        """Send what was kept, and take what is answered."""
+        """Send the queued statements, and read the results."""
         kept, self._kept = self._kept or [], []
         self._values = 0
         if kept and self.pgconn.transaction_status == TransactionStatus.IDLE:
             self._settle(kept)
-        assert self._pipeline is not None  # noqa: S101  # it is never left
+        assert self._pipeline is not None  # noqa: S101  # `enter` sets it
         first: psycopg.Error | None = None
         try:
             for cursor, query, values in kept:
@@ -136,7 +135,7 @@ class Session(psycopg.Connection[Any]):
             raise first
 
     def _settle(self, kept: list[Kept]) -> None:
-        """Put the settings in the place where a transaction begins."""
+        """Insert the settings at the beginning of the transaction."""
         first = str(kept[0][1])
         if not first.startswith(_ALONE):
             place = 1 if first.startswith("BEGIN") else 0
@@ -156,7 +155,7 @@ class Session(psycopg.Connection[Any]):
             self._kept = None
 
     def rollback(self) -> None:
-        """Undo the transaction, if the server still knows of one; what was kept is forgotten."""
+        """Undo the transaction, if the server still has it open; queued statements are dropped."""
         self._kept = None
         if self.pgconn.transaction_status != TransactionStatus.IDLE:
             with suppress(psycopg.Error):
@@ -168,7 +167,7 @@ class Patient(psycopg.Cursor[Any]):
     """A cursor of a `Session`, whose statements wait in a transaction unless they return rows."""
 
     def execute(self, query: Any, params: Any = None, **_more: Any) -> Self:
-        """Execute a statement, or keep it to be executed with a later one."""
+        """Execute a statement, or queue it."""
         session = self.connection
         assert isinstance(session, Session)  # noqa: S101  # it makes these
         is_alone = not session.is_keeping
@@ -188,7 +187,7 @@ class Patient(psycopg.Cursor[Any]):
         *,
         returning: bool = False,  # noqa: ARG002
     ) -> None:
-        """Execute a statement for each of the rows of values, or keep all that."""
+        """Queue a statement for each row of values."""
         session = self.connection
         assert isinstance(session, Session)  # noqa: S101  # it makes these
         for params in params_seq:
@@ -196,18 +195,18 @@ class Patient(psycopg.Cursor[Any]):
 
 
 def connect(address: Address, name: str) -> psycopg.Connection[Any]:
-    """Return a connection that is the driver's own; raises `psycopg.Error`."""
+    """Return a plain connection of the driver; raises `psycopg.Error`."""
     return psycopg.connect(**parameters(address, name))
 
 
 def settings_of(address: Address, settings: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
-    """Return the statement that settles a transaction, to be its first."""
-    # What the address says comes last, and counts.
+    """Return the first statement of a transaction, which sets the settings."""
+    # The address comes last, so its settings win.
     return setting({**_SETTINGS, **settings, **address.settings})
 
 
 def setting(told: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
-    """Return the statement by which settings hold until the end of the transaction."""
+    """Return the statement that sets settings until the end of the transaction."""
     calls = ", ".join(["set_config(%s, %s, true)"] * len(told))
     return f"SELECT {calls}", tuple(part for pair in told.items() for part in pair)
 
@@ -215,12 +214,12 @@ def setting(told: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
 def parameters(address: Address, name: str | None) -> dict[str, Any]:
     """Return the arguments for psycopg.connect().
 
-    ``name``: what the server calls the connection, where the address says nothing.
+    ``name``: the connection's application name, unless the address has one.
     """
     found = _KEEPALIVES | address.parameters
     if name is not None:
         found = {"application_name": name} | found
-    # A statement that is planned once for all values is planned badly for many, and one that is
-    # kept on the server would be missed behind a pooler. Texts are not to be what an environment or
-    # a server's settings make of them.
+    # No prepared statements: one plan for all values is bad for many of them, and behind a pooler
+    # the statement may be missing. The encoding is fixed, so that environment and server settings
+    # don't change it.
     return found | {"prepare_threshold": None, "client_encoding": "utf8"}

@@ -47,12 +47,12 @@ _ALONE: Final = (_LOCK, "UPDATE data_version SET number = number + 1")
 
 
 class Dialect(PGDialect_psycopg):
-    """SQLAlchemy's own, which asks a server nothing about itself that is known."""
+    """SQLAlchemy's dialect without the queries for facts that the driver already knows."""
 
     supports_statement_cache = True
 
     def initialize(self, connection: Connection) -> None:
-        """Use what the server told the driver on connecting."""
+        """Use the facts that the driver received on connecting."""
         driver: Any = connection.connection.driver_connection
         number = driver.info.server_version
         self.server_version_info = (number // 10000, number % 10000)
@@ -66,9 +66,9 @@ dialects.register("postgresql.skill_registry", __name__, Dialect.__name__)
 
 
 def make_engine(address: Address) -> Engine:
-    """Return an engine for the database at ``address``, whose connections are not kept.
+    """Return an engine for the database at ``address`` without a connection pool.
 
-    Transactions are those of SQLAlchemy, each told where the schema is.
+    SQLAlchemy manages the transactions; each one begins by setting the schema's search path.
     """
 
     def connect() -> psycopg.Connection[Any]:
@@ -84,7 +84,7 @@ def make_engine(address: Address) -> Engine:
 
 
 def _patient_engine(address: Address) -> Engine:
-    """Return an engine whose connections are kept, and begin and end transactions themselves."""
+    """Return an engine with a connection pool, whose connections manage transactions themselves."""
 
     def connect() -> Session:
         return Session.open(address, remote.WRITING, f"skill-registry {os.getpid()}")
@@ -93,7 +93,7 @@ def _patient_engine(address: Address) -> Engine:
 
     @event.listens_for(engine, "checkout")
     def check(session: Session, record: ConnectionPoolEntry, _: object) -> None:
-        # Of a new one that ended at once who uses it is told by the driver, and so in our words.
+        # If a new connection ended at once, its first statement raises the driver's error.
         is_new = "used" not in record.info
         record.info["used"] = True
         if not is_new and not session.is_alive:
@@ -105,9 +105,9 @@ def _patient_engine(address: Address) -> Engine:
 class PostgresWriter(Writer):
     """Writes to the database at ``address``, one transaction at a time, as on SQLite.
 
-    The lock is the server's and ends with the transaction, so a dead client holds up nobody, and
-    one that is suspended only for as long as the server lets a transaction do nothing. Each
-    transaction counts up `data_version`, by which readers know that there is something new.
+    The lock is the server's and ends with the transaction, so a dead client blocks no one. A
+    suspended client blocks others only until the server's timeout for idle transactions. Each
+    transaction increments `data_version`, by which readers notice changes.
     """
 
     def __init__(self, address: Address, host: str) -> None:
@@ -115,22 +115,22 @@ class PostgresWriter(Writer):
         reopen_in_child(self)
 
     def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # nothing of the parent's is closed
-        """Leave the connections, which the parent speaks on; see `registry.db.forks`."""
+        """Leave the connections to the parent, which uses them; see `registry.db.forks`."""
         self._engine.dispose(close=False)
 
     def reserve(self, count: int) -> int:
-        """Return the first of so many numbers of versions, to be staged beside other writers."""
+        """Return the first of ``count`` ids of versions, for staging without the writers' lock."""
         with self.transaction(quiet=True) as connection:
             connection.exec_driver_sql(_LOCK)
             return next_ids(connection, count)
 
     def update_statistics(self) -> None:
-        """Put new rows into their indexes, and count what the planner goes by.
+        """Add new rows to their indexes, and update the planner's statistics.
 
         The server does so by itself, but minutes later.
         """
         with suppress(DBAPIError), self._engine.connect() as connection:
-            # It has no transaction in which it could be told where the tables are.
+            # VACUUM runs outside a transaction, so no search path is set.
             schema = "SELECT quote_ident(current_schema())"
             place = connection.exec_driver_sql(schema).scalar_one()
             tables = ", ".join(f"{place}.{table}" for table in VACUUM_TABLES)
@@ -143,14 +143,14 @@ class PostgresWriter(Writer):
             assert isinstance(session, Session)  # noqa: S101  # the engine makes these
             who = current_context()
             told = {
-                # Zero would wait for ever.
+                # Zero would wait forever.
                 "lock_timeout": str(max(1, round(wait * 1000))),
-                # What the server writes down with what it tells of a change (migration 0015).
+                # The server records these with each change (migration 0015).
                 "skill_registry.host": self.host,
                 "skill_registry.tool": who.tool or "",
                 "skill_registry.client": who.client or "",
             }
-            if quiet:  # nobody waits for it, and what it stores may have to be worked out amid it
+            if quiet:  # no process waits for it, and preparing its rows may take long
                 told["idle_in_transaction_session_timeout"] = f"{QUIET_SECONDS}s"
             session.begin(["BEGIN"])
             session.keep(*remote.setting(told))
@@ -169,7 +169,7 @@ WHERE c.oid = to_regclass('skills') AND has_schema_privilege(r.oid, c.relnamespa
 AND pg_has_role(r.oid, CASE WHEN CAST(current_setting('server_version_num') AS integer) >= 160000
     THEN 'SET' ELSE 'MEMBER' END)
 """
-"""Goes on as whose the tables are: an admin's own new table would be closed to all others."""
+"""Continue as the owner of the tables: others couldn't use a table that an admin owns."""
 
 _FIRST_TABLE: Final = """
 CREATE TABLE IF NOT EXISTS alembic_version (
@@ -185,10 +185,10 @@ _UPGRADE_LOCK: Final = "LOCK TABLE alembic_version IN EXCLUSIVE MODE"
 
 
 def ensure_current(address: Address) -> None:
-    """Create or upgrade the schema at ``address`` where it is not current, as one transaction.
+    """Create the schema at ``address``, or upgrade it if it isn't current, in one transaction.
 
-    What is new belongs to the role that the rest belongs to. Any number of processes may call this
-    at once: they wait for each other. Only the owner of the tables may take this lock. Raises
+    New tables belong to the role that owns the others. Any number of processes may call this at
+    once: they wait for each other. Only the owner of the tables may take this lock. Raises
     `DatabaseProblem` and its subclasses.
     """
     path = address.shown

@@ -1,4 +1,4 @@
-"""Tokens, and who changed what. Whoever may write to the database may write here."""
+"""Tokens and the audit log. Any writer of the database can write here."""
 
 import json
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ def all_tokens(reader: Reader) -> list[StoredToken]:
 
 
 def by_hash(reader: Reader, hashed: str) -> StoredToken | None:
-    """Return the row of what has this hash."""
+    """Return the row with this hash."""
     return next(iter(_select(reader, "WHERE hash = ?", hashed)), None)
 
 
@@ -46,7 +46,7 @@ def _select(reader: Reader, rest: str, *values: object) -> list[StoredToken]:
 class AuditRecord(Value):
     """One row of the audit log; only ``role`` comes from the server, the rest from the client.
 
-    ``detail``: of what was changed the value before and after, else what it was.
+    ``detail``: the values before and after a change, else the value itself.
     """
 
     at: str
@@ -72,5 +72,5 @@ def audit_records(reader: Reader, limit: int) -> list[AuditRecord]:
 def _read(detail: str | None) -> Any:
     try:
         return None if detail is None else json.loads(detail)
-    except ValueError:  # somebody else wrote it
+    except ValueError:  # another program wrote it
         return detail

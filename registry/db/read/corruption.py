@@ -1,8 +1,8 @@
 """Find corruption: hash mismatches, and values that this program never stores.
 
-No database notices the first by itself. Rows are read a few at a time, and what is larger than the
-limits not at all: a database may be anybody's. The second is asked only when something failed for
-no other reason.
+Databases don't notice hash mismatches by themselves. Rows are read a few at a time, and values
+larger than the limits are not read, because a database may come from an untrusted source.
+Unstorable values are looked for only after an operation failed for no other reason.
 """
 
 import json
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from sqlalchemy import Column
 
 _TEXTS: Final = 100
-"""Documents that are read at once."""
+"""Number of documents that are read at once."""
 
 _AT_ONCE: Final = 1 << 23
 """Bytes of contents that are read at once."""
 
 _NAMED: Final = 20
-"""So many of a kind are named, and the others counted."""
+"""Maximum number of problems of one kind that are named; further ones are counted."""
 
 _LENGTHS: Final = "SELECT hash, length(data) FROM contents WHERE hash > ? ORDER BY hash LIMIT 1000"
 
@@ -36,11 +36,11 @@ _DATA: Final = (
 )
 
 _ALTERED: Final = frozenset({"not-utf8", "nul-characters", "not-text", "byte-order-mark"})
-"""Findings about documents whose text is not all that their bytes are."""
+"""Findings about documents whose stored text differs from their bytes."""
 
 
 class MismatchedText(NamedTuple):
-    """A live version whose stored text is not that of its document."""
+    """A live version whose stored text differs from its document."""
 
     id: int
     ref: str
@@ -49,7 +49,7 @@ class MismatchedText(NamedTuple):
 def mismatched_texts(
     reader: Reader, limits: Limits, source_id: int | None = None
 ) -> Iterator[MismatchedText]:
-    """Yield the live versions (of one source) whose text does not fit its content hash."""
+    """Yield the live versions (of one source) whose text doesn't match its content hash."""
     which, values = ("", ()) if source_id is None else (" AND s.source_id = ?", (source_id,))
     sql = (
         "SELECT s.id, s.ref, s.content_hash, coalesce(length(d.text), 0), "
@@ -71,7 +71,8 @@ def _fits(reader: Reader, version: int, content_hash: object, text: object, limi
         return False
     if digest(text.encode(errors="replace")) == content_hash:
         return True
-    # The bytes of what is not its text alone are stored beside it, unless that is switched off.
+    # If a document's bytes differ from its text, they are stored beside it, unless that is switched
+    # off.
     most = limits.skill_bytes
     for _, size, packed, stored in reader.rows(f"{_DATA} = ?", (most, content_hash)):
         data = _data(size, packed, stored, most)
@@ -83,7 +84,7 @@ def _fits(reader: Reader, version: int, content_hash: object, text: object, limi
 
 
 def mismatched_contents(reader: Reader, limits: Limits) -> Iterator[str]:
-    """Yield the hashes of stored bytes that have another."""
+    """Yield the hashes whose stored bytes have another hash."""
     most, after = limits.skill_bytes, ""
     some = f"{_DATA} > ? AND hash <= ? ORDER BY hash"
     while rows := reader.rows(_LENGTHS, (after,)):
@@ -96,7 +97,7 @@ def mismatched_contents(reader: Reader, limits: Limits) -> Iterator[str]:
 
 
 def _data(size: object, packed: object, stored: object, most: int) -> bytes | None:
-    """Return the bytes of a content; None: they are more than are looked at."""
+    """Return the bytes of a content; None: they are more than ``most``."""
     if not isinstance(size, int) or size < 0:
         return b""
     if size > most:
@@ -116,13 +117,13 @@ def _ends(rows: Sequence[tuple[Any, ...]]) -> Iterator[str]:
 
 
 def _overlong(reader: Reader, limits: Limits) -> Iterator[str]:
-    """Yield the refs of skills with more description than any skill file has."""
+    """Yield the refs of skills whose description is longer than any SKILL.md may be."""
     sql = "SELECT ref FROM skills WHERE live = 1 AND length(description) > ? ORDER BY id"
     return (ref for (ref,) in reader.rows(sql, (limits.document_bytes,)))
 
 
 def hash_mismatches(reader: Reader, limits: Limits) -> Iterator[str]:
-    """Say in words what does not fit its hash, and whose it is."""
+    """Yield a message for each hash mismatch, with the skill or file that it affects."""
     yield from _told(
         _overlong(reader, limits),
         lambda ref: f"the description of skill {ref} is longer than a SKILL.md may be",
@@ -141,7 +142,7 @@ def hash_mismatches(reader: Reader, limits: Limits) -> Iterator[str]:
 
 
 def _told(found: Iterable[str], say: Callable[[str], str], others: str) -> Iterator[str]:
-    """Say of the first what they are, and of the ``others`` how many."""
+    """Yield a message for each of the first `_NAMED` findings, and one for all others."""
     count = 0
     for count, one in enumerate(found, 1):
         if count <= _NAMED:
@@ -151,7 +152,7 @@ def _told(found: Iterable[str], say: Callable[[str], str], others: str) -> Itera
 
 
 def _whose(reader: Reader, content_hash: str) -> str:
-    """Return in words whose bytes have a hash."""
+    """Describe the files whose bytes have this hash."""
     rows = reader.rows(
         "SELECT f.path, s.ref FROM skill_files f JOIN skills s ON s.id = f.skill_id "
         "WHERE f.hash = ? AND s.live = 1 ORDER BY s.ref, f.path",
@@ -178,9 +179,9 @@ _WORDS: Final[Mapping[str, Collection[str]]] = {
 
 
 def find_corruption(reader: Reader, without: Collection[str] = ()) -> str | None:
-    """Return in words the first value that this program does not store; None if there is none.
+    """Describe the first value that this program doesn't store; None if there is none.
 
-    ``without``: tables to skip. Of stored bytes only the first is read; `hash_mismatches` compares
+    ``without``: tables to skip. Only the first of stored bytes is read; `hash_mismatches` compares
     their hashes. Raises `DatabaseProblem` if a table can't be read.
     """
     from registry.db.schema import contents, metadata
@@ -206,7 +207,7 @@ def _is_storable(column: "Column[object]", value: object) -> bool:
         return False
     place = str(column)
     if isinstance(value, str) and ("\0" in value or (place in _PATHS and not _is_inside(value))):
-        return False  # the system takes a path to end at a NUL
+        return False  # the system ends a path at a NUL
     if place in _JSON:
         try:
             return _JSON[place](json.loads(str(value)))
@@ -216,12 +217,12 @@ def _is_storable(column: "Column[object]", value: object) -> bool:
 
 
 def _is_inside(path: object) -> bool:
-    """Tell whether a path leads to a place below its source or its skill."""
+    """Tell whether a path is below its source or its skill."""
     return isinstance(path, str) and not path.startswith("/") and ".." not in path.split("/")
 
 
 def _are_files(found: Any) -> bool:
-    """Tell whether this is what a revision has for its files: [path, executable, size, hash]."""
+    """Tell whether this is a revision's list of files: [path, executable, size, hash]."""
     return isinstance(found, list) and all(
         isinstance(file, list)
         and len(file) == len(("path", "executable", "size", "hash"))

@@ -12,7 +12,7 @@ from registry.model import SECURITY_CODES, Diagnostic, FindingCategory, Severity
 
 @dataclass(frozen=True, slots=True)
 class FindingCount(Value):
-    """How often a finding of this code and severity was made, and in how many skills."""
+    """The number of findings of a code and severity, and of the skills that have them."""
 
     KEYS: ClassVar = ("code", "severity", "category", "findings", "skills")
 
@@ -29,7 +29,7 @@ class FindingCount(Value):
 
 @dataclass(frozen=True, slots=True)
 class Finding(Value):
-    """A finding, and the skill in which it was made."""
+    """A finding, and the skill that has it."""
 
     ref: str
     name: str
@@ -38,9 +38,9 @@ class Finding(Value):
 
 
 def count_findings(reader: Reader, condition: Condition) -> list[FindingCount]:
-    """Count the findings in skills for which a condition holds, security first, then the worst.
+    """Count the findings in skills that meet a condition, security first, then the worst.
 
-    The answer is kept until the database changes.
+    The result is cached until the database changes.
     """
 
     def load(reader: Reader) -> list[FindingCount]:
@@ -69,7 +69,7 @@ def count_findings(reader: Reader, condition: Condition) -> list[FindingCount]:
 def findings_of(
     reader: Reader, condition: Condition, code: str, *, limit: int, offset: int
 ) -> list[Finding]:
-    """Return a page of the findings of one code, by the skills' names, and their lines."""
+    """Return a page of the findings of one code, by the skills' names and by line."""
     rows = reader.rows(
         f"SELECT {reader.visibility.ref}, s.name, src.name, d.code, d.severity, d.message, d.line, "
         f"d.fix, d.path FROM diagnostics d JOIN skills s ON s.id = d.skill_id "
@@ -81,7 +81,7 @@ def findings_of(
 
 
 class SecurityFinding(NamedTuple):
-    """A finding about security in a skill; ``quarantined``: the skill is quarantined.
+    """A security finding in a skill; ``quarantined``: the skill is quarantined.
 
     ``tree_hash``: the files that the finding is about.
     """
@@ -95,7 +95,7 @@ class SecurityFinding(NamedTuple):
 
 
 def security_findings(reader: Reader, source: str) -> list[SecurityFinding]:
-    """Return the findings about security in a source's skills but for mere notes, errors first."""
+    """Return the security findings in a source's skills without infos, errors first."""
     marks = ", ".join("?" * len(SECURITY_CODES))
     rows = reader.rows(
         "SELECT s.ref, d.severity, d.code, d.message, s.held, s.tree_hash "
@@ -111,7 +111,7 @@ def security_findings(reader: Reader, source: str) -> list[SecurityFinding]:
 class StoredFindings(NamedTuple):
     """The findings of a usable version, with its fingerprint.
 
-    ``tags``: one a line; where there are any ``front_matter`` is JSON.
+    ``tags``: one per line. If there are tags, ``front_matter`` is JSON, else None.
     """
 
     position: str
@@ -137,10 +137,10 @@ _FINDINGS: Final = (
 
 
 def stored_findings(reader: Reader, source_id: int) -> Iterator[StoredFindings]:
-    """Yield what was found in the live versions of a source, in the order of `position`.
+    """Yield the findings of the live versions of a source, in the order of `position`.
 
-    They are read page by page: who goes through them reads files meanwhile, and would hold up who
-    writes.
+    They are read page by page: the caller reads files in between, and an open read could block
+    writers.
     """
     last, number = "", PAGE
     while number == PAGE:
@@ -155,7 +155,7 @@ def stored_findings(reader: Reader, source_id: int) -> Iterator[StoredFindings]:
 
 
 def links_outside(reader: Reader) -> list[tuple[int, int, str]]:
-    """Return (id, source id, folder) of versions that stand for links out of every source."""
+    """Return (id, source id, folder) of versions that are links to places outside every source."""
     return reader.rows(
         "SELECT s.id, s.source_id, s.folder FROM diagnostics d JOIN skills s ON s.id = d.skill_id "
         "WHERE d.code = 'link-outside' AND d.path IS NULL AND s.live = 1 AND s.file_count = 0 "

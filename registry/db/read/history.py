@@ -1,7 +1,6 @@
-"""What skills were like and what happened to them: revisions, stored bytes, tombstones, changes.
+"""The history of skills: revisions, stored bytes, tombstones, changes.
 
-Whoever may write to the database may write here: a change that is not signed is a hint, never an
-order.
+Any writer of the database can write here: a change that is not signed is a hint, never an order.
 """
 
 import json
@@ -21,10 +20,10 @@ from registry.text import is_utc_text, utc_now
 
 @dataclass(frozen=True, slots=True)
 class Revision(Value):
-    """One content that a skill had; ``number`` counts from 1, ``current``: it has it now.
+    """One content that a skill had; ``number`` counts from 1, ``current``: the skill has it now.
 
-    ``origin``: where it came from, when that was read from a remote source. ``role``, ``host``,
-    ``tool`` and ``client``: who brought it about; the role is a server's word.
+    ``origin``: the remote source that the content came from, if any. ``role``, ``host``, ``tool``
+    and ``client`` made the change; only the role is recorded by the server itself.
 
     ``document`` is the path of the skill file among ``files``; ``complete``: all bytes are stored.
     """
@@ -52,13 +51,13 @@ def revisions(reader: Reader, uid: str) -> list[Revision]:
 
 
 def revisions_with_files(reader: Reader, tree_hash: str) -> list[Revision]:
-    """Return the revisions of any skill with these files, but of those that wait to be trusted."""
+    """Return the revisions of any skill with these files, except those of quarantined skills."""
     held = "SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 AND s.held = 1"
     return _select(reader, f"r.tree_hash = ? AND NOT EXISTS ({held}) ORDER BY r.id", tree_hash)
 
 
 def skills_that_had(reader: Reader, source: str, tree_hash: str) -> list[StoredSkill]:
-    """Return the skills of a source that have or had these files, wherever they are now."""
+    """Return the live skills of a source that have or had these files."""
     had = "SELECT 1 FROM revisions r WHERE r.uid = s.uid AND r.tree_hash = ?"
     condition = f"src.name = ? AND EXISTS ({had}) ORDER BY s.position"
     return select(reader, condition, source, tree_hash)
@@ -70,8 +69,9 @@ def _select(reader: Reader, condition: str, value: str) -> list[Revision]:
         "SELECT r.uid, r.number, r.name, r.document, r.content_hash, r.tree_hash, r.seen_at, "
         "r.origin, r.files, EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
         "AND s.tree_hash = r.tree_hash), "
-        # Each is looked up by its hash: a list of all contents would be as long as the registry. An
-        # offset keeps a server from making one, for who is bound by policies.
+        # Each file is looked up by its hash: a list of all contents would be as long as the
+        # registry. The offset keeps a server from making that list for roles that policies apply
+        # to.
         f"NOT EXISTS (SELECT 1 FROM {reader.json_each.format('r.files')} e "
         f"WHERE NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = {file_hash} "
         "LIMIT 1 OFFSET 0) "
@@ -96,8 +96,8 @@ def _select(reader: Reader, condition: str, value: str) -> list[Revision]:
 def content(reader: Reader, uid: str, file: SkillFile, limit: int) -> bytes | None:
     """Return the bytes of a file that a skill has or had; None: they are not stored.
 
-    They have the file's hash, and no more than ``limit`` of them are unpacked, whatever is stored:
-    a database may be anybody's. Raises `ContentDamaged`, `FileTooLarge`.
+    They match the file's hash. At most ``limit`` bytes are unpacked, because a database may come
+    from an untrusted source. Raises `ContentDamaged`, `FileTooLarge`.
     """
     rows = reader.rows(
         "SELECT size, packed, CASE WHEN length(data) <= ? THEN data END FROM contents "
@@ -112,7 +112,7 @@ def content(reader: Reader, uid: str, file: SkillFile, limit: int) -> bytes | No
         if not isinstance(data, bytes) or digest(data) != file.hash:
             raise ContentDamaged(path=file.path)
         return data
-    # What is live is not stored twice.
+    # The SKILL.md of a live version is stored only as text.
     for (text,) in reader.rows(
         "SELECT d.text FROM skills s JOIN documents d ON d.skill_id = s.id "
         "WHERE s.uid = ? AND s.live = 1 AND s.content_hash = ?",
@@ -125,7 +125,7 @@ def content(reader: Reader, uid: str, file: SkillFile, limit: int) -> bytes | No
 
 
 def unpacked(packed: object, most: int) -> bytes | None:
-    """Return what was compressed; None: it can't be unpacked, or has more than ``most`` bytes."""
+    """Return the unpacked bytes; None: invalid data, or more than ``most`` bytes."""
     if not isinstance(packed, bytes):
         return None
     try:
@@ -139,8 +139,8 @@ def missing_contents(
 ) -> list[tuple[str, ...]]:
     """Return (hash, source's root, folder, path) of a host's supporting files that are not stored.
 
-    Those of one skill come one after the other. ``mismatched``: hashes with corrupt stored bytes,
-    which count as not stored.
+    The files of one skill come one after the other. ``mismatched``: hashes with corrupt stored
+    bytes, which count as not stored.
     """
     values: list[object] = [host]
     others = ""
@@ -159,7 +159,7 @@ def missing_contents(
 
 
 def stored_hashes(reader: Reader, source_id: int, folder: str) -> list[str]:
-    """Return the hashes of the live files in a skill's folder of which the bytes are stored."""
+    """Return the hashes of the live files in a skill's folder whose bytes are stored."""
     rows = reader.rows(
         "SELECT c.hash FROM skills s JOIN skill_files f ON f.skill_id = s.id "
         "JOIN contents c ON c.hash = f.hash "
@@ -170,7 +170,7 @@ def stored_hashes(reader: Reader, source_id: int, folder: str) -> list[str]:
 
 
 class CurrentTurn(NamedTuple):
-    """A content that a skill had: ``turn`` rises with each that became current.
+    """A content that a skill had; each content that becomes current gets the next ``turn``.
 
     ``number`` is its revision's; ``current``: the skill has it now.
     """
@@ -182,7 +182,7 @@ class CurrentTurn(NamedTuple):
 
 
 def turns(reader: Reader, uid: str) -> list[CurrentTurn]:
-    """Return the contents of a skill, what was current last first."""
+    """Return the contents of a skill, the last current one first."""
     rows = reader.rows(
         "SELECT coalesce(r.turn, r.number), r.number, r.seen_at, EXISTS (SELECT 1 FROM skills s "
         "WHERE s.uid = r.uid AND s.live = 1 AND s.tree_hash = r.tree_hash) "
@@ -193,7 +193,7 @@ def turns(reader: Reader, uid: str) -> list[CurrentTurn]:
 
 
 def last_turns(reader: Reader, ids: Sequence[int]) -> dict[int, int]:
-    """Return the turn of the content that versions have."""
+    """Return the turn of each version's content."""
     rows = reader.rows(
         "SELECT s.id, coalesce(r.turn, r.number) FROM skills s "
         "JOIN revisions r ON r.uid = s.uid AND r.tree_hash = s.tree_hash "
@@ -218,10 +218,10 @@ Happened: TypeAlias = Literal["added", "changed", "removed"]
 
 @dataclass(frozen=True, slots=True)
 class Change(Value):
-    """A content that a skill was first seen with, or that it went; ``revision`` counts from 1.
+    """A skill that was added, changed or removed; ``revision`` counts from 1.
 
-    ``ref`` finds the skill, or of one that is gone its history. ``at`` is when a sync, or what
-    changed it, noticed.
+    ``ref`` finds the skill, or the history of a removed skill. ``at`` is when a sync, or the
+    command that changed it, recorded it.
     """
 
     kind: Happened
@@ -237,9 +237,9 @@ class Change(Value):
 def recent(
     reader: Reader, condition: Condition, *, limit: int, since: str | None = None, gone: bool = True
 ) -> list[Change]:
-    """Return the last changes of the skills for which a condition holds, the latest first.
+    """Return the last changes of the skills that meet a condition, the latest first.
 
-    ``since``: none from before this time. ``gone``: what was removed, too, wherever it was.
+    ``since``: leave out earlier changes. ``gone``: include removed skills of all sources.
     """
     values: list[object] = list(condition[1])
     bound = ""
@@ -249,8 +249,8 @@ def recent(
     seen = reader.rows(
         f"SELECT r.number, {reader.visibility.ref}, s.name, src.name, {DESCRIPTION}, "
         "r.seen_at, r.uid "
-        # SQLite keeps to the order of a CROSS JOIN: backwards from the last revision, no further
-        # than it has to.
+        # SQLite keeps the order of a CROSS JOIN: it reads revisions backwards and stops at the
+        # limit.
         "FROM revisions r CROSS JOIN skills s JOIN sources src ON src.id = s.source_id "
         f"WHERE s.uid = r.uid AND {condition[0]} {bound}ORDER BY r.id DESC LIMIT ?",
         [*values, limit],
@@ -260,7 +260,7 @@ def recent(
         for number, ref, name, source, about, at, uid in seen
     ]
     went = _removals(reader, limit, since) if gone else []
-    # Who restores a database, or sets a clock, has times that are in no order.
+    # After a restore or a change of the clock, times may not be in order.
     ordered = sorted(came, key=lambda one: one.at, reverse=True)
     return list(merge(ordered, went, key=lambda one: one.at, reverse=True))[:limit]
 
@@ -276,15 +276,15 @@ def _removals(reader: Reader, limit: int, since: str | None) -> list[Change]:
     return [
         Change("removed", f"{source}/{folder}" if source else name, name, source, "", None, at, uid)
         for uid, name, source, folder, at in rows
-        if is_utc_text(at)  # a stranger's words are told nobody in the place of a time
+        if is_utc_text(at)  # the row may be forged: show only real times
     ]
 
 
 class Tombstone(NamedTuple):
-    """A skill that is no longer live; a row may be anybody's, so it is a hint.
+    """A skill that is no longer live; the row is a hint, because any writer can add rows.
 
-    ``source`` and ``folder`` are where it was, empty where that is not known; ``since`` is when
-    that was noticed; ``tree_hash`` is of its last content; ``trash`` is its number there, where the
+    ``source`` and ``folder`` are its last place, empty if unknown. ``since`` is when its removal
+    was noticed. ``tree_hash`` is of its last content. ``trash`` is its number in the trash if the
     registry deleted it.
     """
 
@@ -299,7 +299,7 @@ class Tombstone(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where it was, source/folder; empty where that is not known."""
+        """Its last place, source/folder; empty if unknown."""
         return f"{self.source}/{self.folder}" if self.source else ""
 
 
@@ -311,10 +311,10 @@ def latest_tombstone(
     without: Collection[str] = (),
     trash: Collection[str] = (),
 ) -> Tombstone | None:
-    """Return the skill of this name, source/name, source/folder or uid that went last.
+    """Return the last removed skill with this name, source/name, source/folder or uid.
 
-    ``sources``: only what was in one of these; None: wherever it was. None is meant that is
-    ``without`` (uids), or lies in the ``trash`` (numbers).
+    ``sources``: only skills that were in one of these; None: in any. Skills in ``without`` (uids)
+    or ``trash`` (numbers in the trash) are skipped.
     """
     source, _, rest = handle.partition("/")
     rows = reader.rows(
@@ -331,7 +331,7 @@ def latest_tombstone(
         if one.uid in without or one.trash in trash:
             continue
         if sources is None or one.source in sources:
-            # Words of a stranger are told nobody in the place of a time.
+            # The row may be forged: show only real times.
             created, since = (
                 time if is_utc_text(time) else now for time in (one.created_at, one.since)
             )
@@ -342,10 +342,10 @@ def latest_tombstone(
 class RecordedChange(NamedTuple):
     """A change that the registry made to one skill.
 
-    ``kind`` is create, update, delete or restore; ``before`` and ``after`` are tree hashes, None
-    if there was no skill; ``number`` is the number of the operation. A pull is also a change, of
-    no source: see `install.history`. ``command`` is shared by all changes of one run of the
-    program, None for a change that belongs to no run. ``tool`` is not signed: a hint for people.
+    ``kind`` is create, update, delete or restore; ``before`` and ``after`` are tree hashes, None if
+    there was no skill; ``number`` is the number of the operation. A pull is also a change, without
+    a source: see `install.history`. ``command`` is shared by all changes of one run of the program,
+    None for a change that belongs to no run. ``tool`` is not signed: a hint for people.
     """
 
     id: int
@@ -373,11 +373,11 @@ REMEMBERED: Final = 101
 """Number of commands that are kept for `undo` on a host: 100, and the `undo` of the oldest."""
 
 MAX_CHANGES: Final = 20_000
-"""Number of changes that `undo` reads at most."""
+"""Maximum number of changes that `undo` reads."""
 
 
 def facts_of(change: RecordedChange) -> dict[str, Any]:
-    """Return what is signed of a change. Changes made before there were commands have none."""
+    """Return the signed facts of a change. Changes from before commands existed have no command."""
     facts = {key: getattr(change, key) for key in SIGNED}
     return facts if change.command is None else {**facts, "command": change.command}
 
@@ -390,7 +390,7 @@ def last_changes(reader: Reader, host: str) -> list[RecordedChange]:
 
 
 def was_moved(reader: Reader, change: RecordedChange) -> bool:
-    """Tell whether a skill is live, and not where a change left it."""
+    """Tell whether a skill is live in another place than a change left it in."""
     sql = (
         "SELECT 1 FROM skills s JOIN sources src ON src.id = s.source_id "
         "WHERE s.uid = ? AND s.live = 1 AND NOT (src.name = ? AND s.folder = ?) LIMIT 1"
@@ -399,7 +399,7 @@ def was_moved(reader: Reader, change: RecordedChange) -> bool:
 
 
 def content_before(reader: Reader, uid: str, tree_hash: str) -> str | None:
-    """Return the tree hash before the last change of a skill, if that made this one."""
+    """Return the tree hash before a skill's last change, if that led to ``tree_hash``."""
     rows = reader.rows(
         "SELECT before, after FROM changes WHERE uid = ? ORDER BY id DESC LIMIT 1", (uid,)
     )

@@ -1,6 +1,6 @@
 """Unfinished changes in the journal.
 
-Whoever may write to the database may write here: a row is a hint about a change, never an order.
+Any writer of the database can write here: a row is a hint about a change, never an order.
 """
 
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ MAX_NOTED: Final = 100
 class JournalEntry:
     """One unfinished change of ``target`` (a path below the root of the source).
 
-    ``staged`` is where, below the state folder, the new content waits or the displaced one lies:
-    for a skill's deletion and a restore ``trash/ID/tree``, else ``ops/ID/tree``. ``base`` and
-    ``new`` are digests (`atomic.digest_of`) of what was there and of what is to be there; None for
-    nothing. ``folder`` is the skill's; ``uid`` and ``created_at`` are what a restored skill gets
-    back.
+    ``staged`` is where the new content waits, or the displaced content is, below the state folder:
+    ``trash/ID/tree`` for a deletion or restore of a skill, else ``ops/ID/tree``. ``base`` and
+    ``new`` are digests (`atomic.digest_of`) of the content before and after the change; None: no
+    content. ``folder`` is the skill's; ``uid`` and ``created_at`` are given back to a restored
+    skill.
     """
 
     id: str
@@ -47,7 +47,7 @@ class JournalEntry:
 
     @property
     def creates(self) -> bool:
-        """Whether its target must not exist before."""
+        """Whether its target must not exist before the change."""
         return self.kind in {"create", "create together"}
 
     @property
@@ -57,7 +57,7 @@ class JournalEntry:
 
     @property
     def is_rename(self) -> bool:
-        """Whether it is a part of renaming a skill: the new folder, or the old one."""
+        """Whether it is one half of renaming a skill: the new folder, or the old one."""
         is_old = self.kind == "delete together" and self.staged.startswith("ops/")
         return is_old or self.kind == "create together"
 
@@ -71,14 +71,14 @@ UNFINISHED: Final[Select] = ("SELECT 1 FROM journal LIMIT 1", ())
 
 
 def has_entries(reader: Reader) -> bool:
-    """Tell whether any change, of whatever host, is unfinished."""
+    """Tell whether any change, of any host, is unfinished."""
     return bool(reader.rows(*UNFINISHED))
 
 
 def is_journalled(reader: Reader, entry: JournalEntry) -> bool:
-    """Tell whether the journal says of a change what this entry does, in all its columns.
+    """Tell whether the journal has a row that equals this entry in all columns.
 
-    The database compares: what a row holds instead, of whatever kind and size, is not looked at.
+    The database compares, so that a row with values of other types or sizes is never read.
     """
     same = " AND ".join(f"coalesce({column}, '') = ?" for column in _TEXTS)
     values = [getattr(entry, column) or "" for column in _TEXTS]

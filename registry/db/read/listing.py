@@ -1,4 +1,4 @@
-"""Listings, counts, facets, and all skills that models are offered; their filters as SQL."""
+"""Listings, counts, facets, and the catalogue for models; their filters as SQL."""
 
 import json
 from collections import Counter
@@ -26,14 +26,14 @@ from registry.model import SCOPES, STATUSES, Page, Scope, Skill, Value
 from registry.text import tag_key
 
 Time: TypeAlias = str | date | timedelta
-"""A moment: a timestamp, a day, or an age (`registry.document.dates.moment`)."""
+"""A point in time: a timestamp, a day, or an age (`registry.document.dates.moment`)."""
 
 _TIMES: Final = ("created_since", "created_until", "updated_since", "updated_until", "unused_since")
 
 _CHOICES: Final = (("scope", SCOPES), ("status", STATUSES))
 
 MAX_TAGS: Final = 100
-"""Tags that one listing can be narrowed to."""
+"""Maximum number of tags in the filters of one listing."""
 
 NO_LIMIT: Final = MAX_INTEGER
 """As a LIMIT: all rows."""
@@ -41,18 +41,18 @@ NO_LIMIT: Final = MAX_INTEGER
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """What a listing shows.
+    """The filters of a listing.
 
-    Times may be given in any of the ways people write them, as a `datetime` or a `date`, or as an
-    age (``"30d"``, a `timedelta`); they are kept as UTC, ISO 8601 with Z. Both ends are included,
-    and of a day that ends a time its last second.
+    Times may be given as text in the usual formats, as a `datetime` or a `date`, or as an age
+    (``"30d"``, a `timedelta`); they are stored as UTC, ISO 8601 with Z. Both ends are included; a
+    day as the end of a range means its last second.
 
-    ``tags`` must all be there, of ``any_tags`` one. ``unused_since``: what no tool has read since
-    then. ``offered`` leaves out what hides itself from models. ``all`` adds shadowed and invalid
-    skills, and those of projects elsewhere; a ``status`` shows just those. ``ids`` are the versions
-    among which to choose; they alone say what is shadowed.
+    A skill must have all ``tags``, and at least one of ``any_tags``. ``unused_since``: skills that
+    no tool has read since then. ``offered`` leaves out skills that hide themselves from models.
+    ``all`` adds shadowed and invalid skills, and those of other projects; a ``status`` shows only
+    skills with this status. ``ids``: only these versions; then shadowing is not checked.
 
-    Raises `UsageProblem` for what is no such value.
+    Raises `UsageProblem` for invalid values.
     """
 
     tags: Sequence[str] = ()
@@ -72,7 +72,7 @@ class Filters:
     all: bool = False
 
     def __post_init__(self) -> None:
-        """Check the values, and bring times into their one form."""
+        """Check the values, and convert times to text."""
         for key in ("tags", "any_tags"):
             _check_texts(key, getattr(self, key))
         if self.ids is not None and isinstance(self.ids, str | bytes):
@@ -113,7 +113,10 @@ class FilterArguments(TypedDict, total=False):
 
 
 def filters_of(filters: Filters | None, wanted: FilterArguments) -> Filters:
-    """Return what was given as one value or as keywords. Raises `UsageProblem` for both at once."""
+    """Return the filters, given as one value or as keywords.
+
+    Raises `UsageProblem` for both at once.
+    """
     if filters is not None:
         if wanted:
             given = ", ".join(wanted)
@@ -126,7 +129,7 @@ def filters_of(filters: Filters | None, wanted: FilterArguments) -> Filters:
 
 
 def check_page(sort: str, limit: int | None, offset: int) -> None:
-    """Raise `UsageProblem` for a page that there can't be."""
+    """Raise `UsageProblem` for an invalid sort, limit or offset."""
     if sort not in SORTS:
         known = ", ".join(SORTS)
         raise UsageProblem(message=f"sort can't be {sort!r:.60}; it is one of: {known}")
@@ -166,8 +169,8 @@ def where(
 ) -> tuple[str, list[object]]:
     """Return the condition on ``s`` (skills) and ``src`` (sources) and its parameters.
 
-    ``elsewhere``: only skills of projects that the ``visibility`` does not show.
-    ``ids``: with the ids of the filters; without them the caller has to check these.
+    ``elsewhere``: only skills of projects that the ``visibility`` does not show. ``ids``: include
+    the ids of the filters; otherwise the caller must check them.
     """
     clauses: list[str] = ["s.live = 1", "src.enabled = 1"]
     values: list[object] = []
@@ -213,14 +216,14 @@ def where(
 
 
 def keys(sort: Sort) -> list[str]:
-    """Return the columns that tell the place of a skill in a sort."""
+    """Return the columns that define the place of a skill in a sort."""
     return [term.split()[0] for term in ORDER[sort]]
 
 
 def behind(sort: Sort, place: Sequence[Any], *, reverse: bool) -> tuple[str, list[Any]]:
-    """Return the condition that a skill comes behind a place (`keys`), and its parameters.
+    """Return the condition that a skill comes after a place (`keys`), and its parameters.
 
-    Only the first column of an order may go another way than all others.
+    Only the first column of an order may have another direction than the others.
     """
     down = [term.endswith("DESC") != reverse for term in ORDER[sort]]
     columns, first, rest = keys(sort), "<" if down[0] else ">", "<" if down[-1] else ">"
@@ -236,8 +239,8 @@ def behind(sort: Sort, place: Sequence[Any], *, reverse: bool) -> tuple[str, lis
 class Listing(Iterable[Skill]):
     """The skills that pass some filters, in order; each iteration runs the query.
 
-    Within a snapshot of the reader they are the same each time. ``items`` and ``counted`` are kept
-    by one that is `loaded`.
+    Within a snapshot of the reader each iteration returns the same skills. `loaded` fills ``items``
+    and ``counted``.
     """
 
     reader: Reader
@@ -267,18 +270,18 @@ class Listing(Iterable[Skill]):
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is all that pass the filters."""
+        """Whether it has no limit and no offset."""
         return self.limit is None and self.offset == 0
 
     @property
     def total(self) -> int:
-        """How many pass the filters; one statement."""
+        """The number of skills that pass the filters; one statement."""
         if self.counted is not None:
             return self.counted
         return _count(self.reader, self.condition, self.values)
 
     def loaded(self) -> Self:
-        """Return the same with nothing left to be read."""
+        """Return a copy that is read completely."""
         items = tuple(self)
         return replace(self, items=items, counted=len(items) if self.is_whole else self.total)
 
@@ -293,7 +296,7 @@ def listing_of(
     offset: int = 0,
     visibility: Visibility | None = None,
 ) -> Listing:
-    """Return the skills that pass the filters, not asked for yet."""
+    """Return the skills that pass the filters; reads nothing yet."""
     seen = reader.visibility if visibility is None else visibility
     what = columns(seen), *where(reader, filters, seen), order(sort, reverse=reverse)
     return Listing(reader, *what, limit, offset)
@@ -335,9 +338,9 @@ def next_skills(
     reverse: bool,
     limit: int,
 ) -> list[tuple[Sequence[Any], Skill]]:
-    """Return the skills behind a place in a listing (None: from its beginning), each with its own.
+    """Return the skills after a place in a listing (None: from its start), each with its own place.
 
-    What was deleted or added since then moves nothing, as it would with an offset.
+    Unlike an offset, a place isn't shifted by skills that are deleted or added meanwhile.
     """
     visibility = reader.visibility
     condition, values = where(reader, filters, visibility)
@@ -362,7 +365,7 @@ def count_in_other_projects(reader: Reader, filters: Filters) -> int:
 
 
 def _count(reader: Reader, condition: str, values: Sequence[object]) -> int:
-    """Return how many skills meet a condition; the answer is kept until the database changes."""
+    """Return how many skills meet a condition, cached until the database changes."""
 
     def load(reader: Reader) -> int:
         rows = reader.rows(*_counting(condition, values))
@@ -408,9 +411,9 @@ def _facet(reader: Reader, column: str, tables: str) -> list[Facet]:
 
 
 MOST: Final = 40
-"""Values of one facet that are named, the most frequent; the months are all there."""
+"""Maximum number of values of one facet, the most frequent; months are always complete."""
 
-# The wide rows are gone through once; what is counted are narrow ones.
+# The wide rows are read once; the counts read narrow ones.
 _COUNTED: Final = (
     "WITH m AS MATERIALIZED (SELECT s.id, s.kind AS kinds, s.category AS categories, s.source_id, "
     "s.status, substr(s.created_at, 1, 7) AS created, substr(s.updated_at, 1, 7) AS updated "
@@ -437,9 +440,9 @@ class Facets(Value):
 
 
 def facets(reader: Reader, condition: Condition) -> Facets:
-    """Count the skills that a condition holds for, by all facets at once.
+    """Count the skills that meet a condition, by all facets at once.
 
-    The answer is kept until the database changes.
+    The result is cached until the database changes.
     """
 
     def load(reader: Reader) -> Facets:
@@ -454,9 +457,9 @@ def among(reader: Reader, ids: Sequence[int]) -> Condition:
 
 
 def few(reader: Reader, condition: Condition, most: int) -> Sequence[int] | None:
-    """Return the versions that a condition holds for; None: they are more than ``most``.
+    """Return the versions that meet a condition; None: they are more than ``most``.
 
-    The answer is kept until the database changes.
+    The result is cached until the database changes.
     """
 
     def load(reader: Reader) -> Sequence[int] | None:
@@ -499,11 +502,11 @@ _NEEDS_MENTIONED: Final = (
 
 
 class Rank(NamedTuple):
-    """Decides which namesake hides the others: the lowest is the strongest.
+    """Decides which skill of a name shadows the others: the lowest is the strongest.
 
-    ``project`` numbers the projects that are seen, the strongest first; skills of no project share
-    the highest number. ``precedence`` is the negative of what an admin set. ``strength`` compares
-    the sources of one ``owner``. ``team``: only its members see the source.
+    ``project`` numbers the visible projects, the strongest first; skills of no project share the
+    highest number. ``precedence`` is the negative of the number that an admin set. ``strength``
+    compares the sources of one ``owner``. ``team``: only its members see the source.
     """
 
     project: int
@@ -519,9 +522,10 @@ _RANK: Final = len(Rank._fields)
 
 
 class Candidate(NamedTuple):
-    """A skill to decide about; ``required_tools`` is JSON, as is ``front_matter`` if it matters.
+    """A skill that a policy decides about; ``required_tools`` and ``front_matter`` are JSON.
 
-    ``usable``: 0 for a skill that is invalid, quarantined or of a disabled source.
+    ``front_matter`` is None if it can't matter. ``usable``: 0 for a skill that is invalid,
+    quarantined or of a disabled source.
     """
 
     id: int
@@ -543,11 +547,11 @@ def candidates(
     scope: str | None = None,
     unusable: bool = False,
 ) -> Iterator[Candidate]:
-    """Yield the usable skills that are seen from here, by name.
+    """Yield the usable skills that are visible from here, by name.
 
-    ``judged``: also those that a namesake hides, and with front matter, for a policy to decide.
-    ``name``, ``source_id``, ``source`` and ``scope`` leave out all others. ``unusable``: add skills
-    that can't be used.
+    ``judged``: include shadowed skills, and front matter, for a policy to decide. ``name``,
+    ``source_id``, ``source`` and ``scope`` leave out all others. ``unusable``: include skills that
+    can't be used.
     """
     visibility = reader.visibility
     front_matter, tables = "NULL", FROM
@@ -583,7 +587,7 @@ def candidates(
 
 
 class Offer(NamedTuple):
-    """One line of a list for models, and where the skill is: (source, folder)."""
+    """One line of a list for models, and the skill's place: (source, folder)."""
 
     ref: str
     scope: Scope
@@ -603,7 +607,7 @@ class CatalogEntry(NamedTuple):
 
 
 PARTS: Final = 128
-"""Of all skills, by the numbers of their versions: what changes is in few of them."""
+"""Number of parts of `TreeHashes`; a change affects only few of them."""
 
 _ORDER: Final = f"ORDER BY {BY_NAME}"
 
@@ -627,9 +631,9 @@ def entries(reader: Reader) -> list[CatalogEntry]:
 
 
 def some_offers(reader: Reader, first: Sequence[str], most: int) -> tuple[list[Offer], int]:
-    """Return at most ``most`` skills, those with a ref of ``first`` first, and how many there are.
+    """Return at most ``most`` skills, those with a ref of ``first`` first, and the total.
 
-    Asks for no more rows than it returns.
+    Reads no more rows than it returns.
     """
     visibility = reader.visibility
     select = _select(visibility)
@@ -646,9 +650,9 @@ def some_offers(reader: Reader, first: Sequence[str], most: int) -> tuple[list[O
 
 
 class TreeHashes:
-    """The tree hash of each skill that models see, by its ref, as it was read last.
+    """The tree hash of each skill that models see, by its ref, as of the last read.
 
-    A server is asked for digests of parts, and for the parts that are others by now.
+    On a server, it reads digests of parts, and then only the parts that have changed.
     """
 
     def __init__(self) -> None:
@@ -656,7 +660,7 @@ class TreeHashes:
         self._parts: dict[int, dict[str, str]] = {}
 
     def read(self, reader: Reader) -> dict[str, str]:
-        """Bring it up to date, and return it."""
+        """Update the hashes and return them."""
         with reader.snapshot():
             visibility = reader.visibility
             columns = f"{visibility.ref}, coalesce(s.tree_hash, '')"
@@ -721,9 +725,9 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A skill and all files below its folder, those of skills inside it among them.
+    """A skill and all files below its folder, including those of skills inside it.
 
-    ``document`` is the path of the skill file, ``text`` what is in it.
+    ``document`` is the path of the skill file, ``text`` its content.
     """
 
     ref: str
@@ -759,9 +763,9 @@ def manifests(
 
 
 def skills_with_files(reader: Reader, filters: Filters, patterns: Sequence[str]) -> list[int]:
-    """Return the ids of skills that pass the filters and have a file like one of these, by name.
+    """Return the ids of skills that pass the filters and have a file that matches, by name.
 
-    ``patterns`` of LIKE, in small letters.
+    ``patterns`` are patterns of LIKE, in lower case.
     """
     condition, values = where(reader, filters, reader.visibility)
     like = " OR ".join(["lower(f.path) LIKE ?"] * len(patterns))

@@ -1,4 +1,4 @@
-"""The skills that a search found, skills that may be the same, and skills by their name."""
+"""Details of search hits, near-duplicates, and skills by name."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -23,14 +23,14 @@ from registry.text import slug
 
 
 def ids_named(reader: Reader, key: str, condition: Condition) -> Callable[[], list[int]]:
-    """Ask later for the ids of skills whose name has this key and for which a condition holds."""
+    """Queue a SELECT for the ids of skills whose name has this key and that meet a condition."""
     sql = f"SELECT s.id FROM {FROM} WHERE s.name_key = ? AND {condition[0]} ORDER BY s.id"
     rows = reader.pipeline((sql, [key, *condition[1]]))
     return lambda: [row[0] for row in rows()]
 
 
 def heads_of(reader: Reader, ids: Sequence[int]) -> Callable[[], dict[int, str]]:
-    """Ask later for the name, tags and description of each version as one text."""
+    """Queue a SELECT for the name, tags and description of each version as one text."""
     told = reader.index.metadata(ids)
     known = {one: it.head for one, it in told.items() if it.head is not None}
     left = [one for one in ids if one not in known]
@@ -55,7 +55,7 @@ def precedences_of(reader: Reader, ids: Sequence[int]) -> dict[int, Precedence]:
 
 
 def sketches(reader: Reader, ids: Sequence[int]) -> dict[int, bytes]:
-    """Return what is kept of the texts of versions, to compare them; see `document.minhash`."""
+    """Return the sketches of versions, by which texts are compared; see `document.minhash`."""
     told = reader.index.metadata(ids)
     if len(told) == len(ids):
         return {one: known.sketch for one, known in told.items() if known.sketch is not None}
@@ -66,7 +66,7 @@ def sketches(reader: Reader, ids: Sequence[int]) -> dict[int, bytes]:
 def hit_details(
     reader: Reader, ids: Sequence[int], others: Sequence[int], visibility: Visibility
 ) -> tuple[dict[int, tuple[str, Skill]], dict[int, str]]:
-    """Return body and skill of each version, and the refs of others; the snapshot ends with it."""
+    """Return body and skill of each version, and the refs of others; ends the snapshot."""
     refs = reader.pipeline(select_refs(reader, others, visibility)) if others else list
     reader.finish()
     return bodies_and_skills(reader, ids, visibility), dict(refs())
@@ -78,7 +78,7 @@ _REPEATED: Final = (
 
 
 def skills_sharing_names(reader: Reader, name: str | None = None) -> tuple[Skill, ...]:
-    """Return the usable skills whose name several have, or those of one ``name``, by name."""
+    """Return the usable skills that share their name with others, or those of ``name``."""
     named = f"s.name IN ({_REPEATED})" if name is None else "s.name = ?"
     rows = reader.rows(
         f"SELECT {columns(reader.visibility)} FROM {FROM} WHERE {OFFERABLE} AND {named} "
@@ -98,7 +98,7 @@ def same_files_as(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
 
 
 def listed_sketches(reader: Reader, listed: Sequence[int] | None = None) -> dict[int, bytes]:
-    """Return what is kept of the texts of all that is listed (`document.minhash`), by name.
+    """Return the sketches of all listed skills (`document.minhash`), by name.
 
     ``listed``: the versions that count as listed.
     """
@@ -114,7 +114,7 @@ def listed_sketches(reader: Reader, listed: Sequence[int] | None = None) -> dict
 
 
 def sketch_at(reader: Reader, skill: Skill) -> bytes:
-    """Return what is kept of the text of a skill that is there; empty: nothing."""
+    """Return the sketch of a stored skill; empty if it has none."""
     rows = reader.rows(
         f"SELECT k.data FROM {FROM} JOIN sketches k ON k.skill_id = s.id "
         "WHERE s.live = 1 AND src.name = ? AND s.folder = ?",
@@ -124,7 +124,7 @@ def sketch_at(reader: Reader, skill: Skill) -> bytes:
 
 
 def skills_of(reader: Reader, ids: Sequence[int]) -> dict[int, Skill]:
-    """Return the skills of versions, in this order."""
+    """Return the skills of versions, in the same order."""
     rows = reader.rows(
         f"SELECT s.id, {columns(reader.visibility)} FROM {FROM} WHERE s.id {reader.in_json_array}",
         [json.dumps(list(ids))],
@@ -134,9 +134,9 @@ def skills_of(reader: Reader, ids: Sequence[int]) -> dict[int, Skill]:
 
 
 def odd_names(reader: Reader, condition: Condition) -> dict[str, list[int]]:
-    """Return by slug the versions whose name is none, for which a condition holds.
+    """Return by slug the versions that meet a condition and whose name isn't a slug.
 
-    The answer is kept until the database changes.
+    The result is cached until the database changes.
     """
 
     def load(reader: Reader) -> dict[str, list[int]]:
@@ -153,7 +153,7 @@ def odd_names(reader: Reader, condition: Condition) -> dict[str, list[int]]:
 def beginning(
     reader: Reader, condition: Condition, prefix: str, *, limit: int, offset: int
 ) -> list[int]:
-    """Return versions whose names begin so, by name."""
+    """Return versions whose names begin with ``prefix``, by name."""
     rows = reader.rows(
         f"SELECT s.id FROM {FROM} WHERE s.name_key >= ? AND s.name_key < ? AND {condition[0]} "
         "ORDER BY s.name_key, s.name, s.source_id, s.position LIMIT ? OFFSET ?",

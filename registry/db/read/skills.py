@@ -23,16 +23,16 @@ _ORIGIN: Final = (
 )
 
 ORIGIN: Final = _ORIGIN.format("s.installed")
-"""Where a skill comes from: its remote source, or a lock that lists its folder as installed.
+"""The origin of a skill: its remote source, or a lock that lists its folder as installed.
 
 `origin_of` reads it.
 """
 
 REMOTE_ORIGIN: Final = _ORIGIN.format("NULL")
-"""`ORIGIN` without installed copies, as it is stored with revisions."""
+"""`ORIGIN` without installed copies, as stored with revisions."""
 
 MAX_DESCRIPTION: Final = 1 << 16
-"""Characters of a description that are read; the specification allows 1,024."""
+"""Maximum number of characters of a description to read; the specification allows 1,024."""
 
 DESCRIPTION: Final = f"substr(s.description, 1, {MAX_DESCRIPTION})"
 
@@ -59,7 +59,7 @@ class Rows(Protocol):
 
 
 def columns(visibility: Visibility) -> str:
-    """Return what a listing selects, in the order of `Skill`'s fields."""
+    """Return the columns of a listing, in the order of `Skill`'s fields."""
     return _COLUMNS.format(ref=visibility.ref, shadowed=visibility.shadowed)
 
 
@@ -71,7 +71,7 @@ def skills(rows: Iterable[tuple[Any, ...]]) -> tuple[Skill, ...]:
 def skill_of(row: Sequence[Any]) -> Skill:
     """Turn a row of `columns` into a skill.
 
-    Writing into ``__dict__`` leaves out the frozen ``__init__``, which costs four times as much.
+    Writing into ``__dict__`` skips the frozen ``__init__``, which takes four times as long.
     """
     value = object.__new__(Skill)
     facts = value.__dict__
@@ -106,7 +106,7 @@ def skill_of(row: Sequence[Any]) -> Skill:
 
 
 def origin_of(text: str) -> Origin | None:
-    """Read what `ORIGIN` selects; None: a stranger's database holds something else."""
+    """Parse the value of `ORIGIN`; None if it is invalid, as in a forged database."""
     facts = text.split("\n", 3)
     if len(facts) < 4:  # noqa: PLR2004  # url, ref, commit, path
         return None
@@ -115,14 +115,14 @@ def origin_of(text: str) -> Origin | None:
 
 
 def _others(copies: str, facts: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the refs of copies without the skill's own, which are those from anywhere."""
+    """Return the refs of copies without the skill's own; the refs are those without a project."""
     source = facts["source"]
     own = facts["ref"], f"{source}/{facts['name']}", f"{source}/{facts['folder']}"
     return tuple([ref for ref in copies.split("\n") if ref not in own])
 
 
 def hit_of(skill: Skill, **found: object) -> SearchHit:
-    """Turn a skill that was ``found`` into a hit, as cheaply as a row into a skill."""
+    """Turn a skill that was ``found`` into a hit, without the frozen ``__init__``."""
     value = object.__new__(SearchHit)
     value.__dict__.update(skill.__dict__, **found)
     return value
@@ -134,7 +134,7 @@ SORTS: Final[tuple[Sort, ...]] = get_args(Sort)
 
 FROM: Final = "skills s JOIN sources src ON src.id = s.source_id"
 
-# Dates are most useful newest first; a name comes in its alphabet's order.
+# Dates are most useful newest first; names in alphabetical order.
 ORDER: Final = {
     "name": ("s.name_key ASC", "s.name ASC", "s.source_id ASC", "s.position ASC"),
     "created": ("s.created_at DESC", "s.name_key ASC", "s.source_id ASC", "s.position ASC"),
@@ -143,7 +143,7 @@ ORDER: Final = {
 
 
 def order(sort: Sort, *, reverse: bool) -> str:
-    """Return the ORDER BY list of a sort; every order is total, so that pages fit together."""
+    """Return the ORDER BY list of a sort; every order is total, so that pages don't overlap."""
     terms = ORDER[sort]
     if not reverse:
         return ", ".join(terms)
@@ -164,14 +164,14 @@ _FACT_COUNT: Final = _FACTS.count(",") + 2
 
 
 class StoredSkill(NamedTuple):
-    """The live version of a skill, as it is stored; a name becomes this once an operation.
+    """The live version of a skill, as stored; an operation resolves a name to this once.
 
     ``root`` and ``host`` are its source's; ``document`` is the skill file's name; ``fingerprint``
-    and ``racy`` are what a check for staleness needs; ``required_tools`` and ``parameters`` are
-    JSON. ``project`` is the folder in which it is seen, if it is a project's, and ``within``: it is
-    seen from here. ``team`` is the team that sees its source; None: all roles see it. ``remote``:
-    its source is an address; a skill with an origin that is not is an installed copy. ``skill`` is
-    the same as listings show it.
+    and ``racy`` are for the check for staleness; ``required_tools`` and ``parameters`` are JSON.
+    ``project`` is the folder in which a project's skill is visible, and ``within``: it is visible
+    from here. ``team`` is the team that sees its source; None: all roles see it. ``remote``: its
+    source is an address; a skill with an origin but without ``remote`` is an installed copy.
+    ``skill`` is the skill as listings show it.
     """
 
     id: int
@@ -207,7 +207,7 @@ class StoredSkill(NamedTuple):
 
     @property
     def place(self) -> str:
-        """A handle that finds exactly this skill, whatever it is called: source/folder."""
+        """A handle that finds exactly this skill, whatever its name: source/folder."""
         return f"{self.skill.source}/{self.skill.folder}"
 
     def is_copy_of(self, other: "StoredSkill") -> bool:
@@ -219,14 +219,14 @@ class StoredSkill(NamedTuple):
 
     @property
     def is_usable(self) -> bool:
-        """Whether it may be seen by anybody; what is quarantined waits to be trusted."""
+        """Whether listings may show it; quarantined skills wait to be trusted."""
         return (
             self.skill.status in {"ok", "warning"} and self.enabled == 1 and self.quarantined == 0
         )
 
     @property
     def is_visible(self) -> bool:
-        """Whether listings show it here unless they are asked for all."""
+        """Whether listings show it here by default."""
         return self.is_usable and self.within == 1 and not self.skill.shadowed
 
 
@@ -248,9 +248,9 @@ def _selecting(visibility: Visibility) -> str:
 
 
 def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[StoredSkill]]:
-    """Return the skills at the place ``source/folder``, and those of the name.
+    """Return the skills at the place ``source/folder``, and those with the name.
 
-    Of a handle with a slash the names are both the whole of it and what follows the slash.
+    If a handle contains a slash, both the whole handle and the part after the slash count as names.
     """
     source, slash, rest = handle.partition("/")
     if not slash:
@@ -263,12 +263,12 @@ def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[Stor
 
     found = list(map(_stored, reader.query_visible(either)))
     placed = [one for one in found if (one.skill.source, one.folder) == (source, rest)]
-    # One that is both comes out twice.
+    # A skill that matches both is returned twice.
     return placed[:1], list({one.id: one for one in found}.values())
 
 
 def by_id(reader: Reader, skill_id: int) -> StoredSkill | None:
-    """Return a version; None: it is not live any more."""
+    """Return a version; None: it is no longer live."""
     return next(iter(select(reader, "s.id = ?", skill_id)), None)
 
 
@@ -278,17 +278,17 @@ def by_place(reader: Reader, source_id: int, folder: str) -> StoredSkill | None:
 
 
 def at_place(visibility: Visibility, source_id: int, folder: str) -> Select:
-    """Return what asks for the skill in a folder of a source; `stored` understands the answer."""
+    """Return the SELECT for the skill in a folder of a source; `stored` reads its rows."""
     return f"{_selecting(visibility)} s.source_id = ? AND s.folder = ?", (source_id, folder)
 
 
 def stored(rows: Sequence[tuple[Any, ...]]) -> StoredSkill | None:
-    """Return the skill that was asked for; None: there is none."""
+    """Return the skill in the rows of `at_place`; None: there is none."""
     return _stored(rows[0]) if rows else None
 
 
 def same_name(reader: Reader, subject: str) -> list[StoredSkill]:
-    """Return all skills that a name or ref may mean, shadowed ones too, the strongest first."""
+    """Return all skills that a name or ref may mean, shadowed or not, the strongest first."""
     source, _, rest = subject.partition("/")
     condition = "(s.name = ? OR (src.name = ? AND (s.folder = ? OR s.name = ?)))"
     ordered = f"{IMPORTED} AND {condition} ORDER BY {STRONGEST_FIRST}"
@@ -307,7 +307,7 @@ def folder_of_name(reader: Reader, source_id: int, name: str) -> str | None:
 
 
 def places_of_name(name: str) -> Select:
-    """Return what asks for the source's id and the folder of each skill of this name."""
+    """Return the SELECT for source id and folder of each skill of this name."""
     sql = (
         "SELECT source_id, folder FROM skills WHERE name = ? AND live = 1 "
         "AND status <> 'no_document'"
@@ -321,9 +321,9 @@ def is_known(reader: Reader, name: str) -> bool:
 
 
 def folders(reader: Reader, source_id: int) -> dict[str, int]:
-    """Return the folders of a source's skills, and those without a document, but no links.
+    """Return the folders of a source's skills and those without a document, without links.
 
-    The value is 1 for what hides itself from models, and quarantined skills, else 0.
+    The value is 1 for quarantined skills and those that hide themselves from models, else 0.
     """
     sql = (
         "SELECT folder, CASE WHEN hidden = 1 OR held = 1 THEN 1 ELSE 0 END FROM skills s "
@@ -341,7 +341,7 @@ def broken(reader: Reader) -> list[StoredSkill]:
 
 
 def unusual_documents(reader: Reader) -> dict[tuple[str, str], str]:
-    """Return the skill file's name by (source, folder), where it is not SKILL.md."""
+    """Return the skill file's name by (source, folder), if it is not SKILL.md."""
     rows = reader.rows(
         f"SELECT src.name, s.folder, s.document FROM {FROM} "
         "WHERE s.live = 1 AND s.document <> 'SKILL.md'"
@@ -364,7 +364,7 @@ Document: TypeAlias = tuple[str, int, Mapping[str, JsonValue]]
 def load_content(
     reader: Reader, skill_id: int
 ) -> tuple[Document | None, tuple[SkillFile, ...], tuple[Diagnostic, ...]]:
-    """Return the document, the files and the findings of a version, as they are at one time."""
+    """Return the document, the files and the findings of a version in one state of the database."""
     of_it = (skill_id,)
     texts, files, findings = reader.many([(sql, of_it) for sql in (_DOCUMENT, _FILES, _FINDINGS)])
     found = (texts[0][0], texts[0][1], json.loads(texts[0][2])) if texts else None
@@ -372,7 +372,7 @@ def load_content(
 
 
 def files(reader: Reader, skill_id: int) -> tuple[SkillFile, ...]:
-    """Return the skill's files, SKILL.md among them, by path."""
+    """Return the skill's files, including SKILL.md, by path."""
     return _files(reader.rows(_FILES, (skill_id,)))
 
 
@@ -436,7 +436,7 @@ def visible_names(reader: Reader) -> list[tuple[str, str, str]]:
 
 
 def innermost(reader: Reader, source_id: int, path: str) -> str | None:
-    """Return the folder of the innermost skill that holds ``path`` below the source, if any."""
+    """Return the folder of the innermost skill that contains ``path`` below the source, if any."""
     folders = ["."]
     while path := os.path.dirname(path):
         folders.append(path)
@@ -462,7 +462,7 @@ def has_below(reader: Reader, source_id: int, folder: str) -> bool:
 
 
 class StoredFingerprint(NamedTuple):
-    """A stored version, as far as the comparison needs it."""
+    """A stored version, with the fields that a comparison needs."""
 
     position: str
     id: int
@@ -484,7 +484,7 @@ def fingerprints(reader: Reader, source_id: int) -> Iterator[StoredFingerprint]:
 def stored_file_hashes(
     reader: Reader, skill_id: int
 ) -> dict[str, tuple[tuple[int, ...], str | None]]:
-    """Return per file of a version its stat (mode, size, mtime, ctime, inode) and its hash."""
+    """Return for each file of a version its stat (mode, size, mtime, ctime, inode) and its hash."""
     return {
         path: (tuple(facts), content)
         for path, content, *facts in reader.rows(
@@ -512,7 +512,7 @@ class StoredOrigin(NamedTuple):
 def stored_origins(reader: Reader, folders: Mapping[int, Sequence[str]]) -> list[StoredOrigin]:
     """Return the live skills in these folders of sources, by the source's id.
 
-    And those of these sources that count as installed copies, wherever they are.
+    The result includes all installed copies in these sources.
     """
     begin = "SELECT id, source_id, folder, tree_hash, installed FROM skills WHERE live = 1 AND"
     asked: list[Select] = [(f"{begin} installed IS NOT NULL", ())]
@@ -527,7 +527,7 @@ def stored_origins(reader: Reader, folders: Mapping[int, Sequence[str]]) -> list
 
 
 class RemovedSkill(NamedTuple):
-    """A version whose folder is gone, as far as finding its new place needs it."""
+    """A version whose folder is gone, with the fields needed to find its new place."""
 
     id: int
     ref: str
@@ -559,7 +559,7 @@ def has_retired(reader: Reader, host: str) -> bool:
 
 
 def skills_of_source(reader: Reader, source: str) -> list[StoredSkill]:
-    """Return all skills of a source, by name, whether they are seen or not."""
+    """Return all skills of a source, visible or not, by name."""
     wanted = "src.name = ? AND src.enabled = 1 AND s.status <> 'no_document'"
     return select(reader, f"{wanted} ORDER BY {BY_NAME}", source)
 

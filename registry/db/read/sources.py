@@ -1,4 +1,4 @@
-"""Registered sources, as the database knows them."""
+"""Registered sources, as stored."""
 
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
@@ -29,7 +29,7 @@ def list_sources(reader: Reader, *, counted: bool = True) -> list[Source]:
 
 
 def sources_and(reader: Reader, question: Select) -> tuple[list[Source], list[tuple[Any, ...]]]:
-    """Return all sources as `list_sources`, not counted, and what else was asked."""
+    """Return all sources without counts, as `list_sources` does, and the rows of another SELECT."""
     sources = _SQL.format(skills=0, held=0, own=reader.own)
     rows, found = reader.many([(sources, ()), question])
     return list(map(_source, rows)), found
@@ -46,7 +46,7 @@ def _source(row: tuple[Any, ...]) -> Source:
 
 
 DECIDED_FROM: Final = "0016"
-"""The schema from which only an admin decides the precedence between owners."""
+"""The first schema in which only an admin decides the precedence between owners."""
 
 
 class Undecided(NamedTuple):
@@ -79,7 +79,7 @@ def is_admin(reader: Reader) -> bool:
 
 
 def count_below(reader: Reader, source_id: int, folder: str) -> int:
-    """Return how many skills a source has in a folder and below it; ``.``: in all."""
+    """Return how many skills a source has in a folder and below it; ``.``: in the whole source."""
     sql = "SELECT count(*) FROM skills WHERE source_id = ? AND live = 1 AND status <> 'no_document'"
     values: tuple[int | str, ...] = (source_id,)
     if folder != ROOT:
@@ -90,6 +90,6 @@ def count_below(reader: Reader, source_id: int, folder: str) -> int:
 
 
 def roots(reader: Reader, host: str) -> list[str]:
-    """Return the folders of a host's sources; counts no skills, so it suits what runs often."""
+    """Return the folders of a host's sources; it counts no skills, so it is cheap."""
     sql = "SELECT path FROM sources WHERE host = ? ORDER BY strength, name"
     return [row[0] for row in reader.rows(sql, (host,))]

@@ -15,8 +15,8 @@ from registry.model import Value
 class Stats(Value):
     """Counts over the whole registry; ``bytes`` adds up the files of all skills.
 
-    ``by_status``: quarantined skills are counted as ``quarantined`` alone. ``by_origin``: how many
-    are listed of each address that they come from, installed copies too.
+    ``by_status``: quarantined skills count only as ``quarantined``. ``by_origin``: the number of
+    listed skills from each address, installed copies included.
     """
 
     skills: int
@@ -46,7 +46,7 @@ _COUNTS: Final = (
     "CAST(coalesce(sum(s.bytes), 0) AS BIGINT), count(DISTINCT s.name) "
     f"FROM {{tables}} WHERE s.live = 1 AND s.status <> 'no_document' AND {IMPORTED}"
 )
-"""Counts in the order of the fields of `Stats`; those by skill and those by their parts."""
+"""Counts in the order of the fields of `Stats`, without those by status, scope and origin."""
 
 
 def stats(reader: Reader) -> Stats:
@@ -72,18 +72,18 @@ def stats(reader: Reader) -> Stats:
     sources, oldest, newest = synced[0] if synced else (0, None, None)
     by_origin: Counter[str] = Counter()
     for text, number in origin:
-        by_origin[text.partition("\n")[0]] += number  # an installed copy says more: `ORIGIN`
+        by_origin[text.partition("\n")[0]] += number  # installed copies add lines
     facets = dict(status), dict(scope), dict(sorted(by_origin.items()))
     facts: list[Any] = [*counts[0][:4], *facets, sources, *counts[0][4:], oldest, newest]
     return Stats(*facts)
 
 
 def state_of_skills(reader: Reader) -> str:
-    """Return what is another text when skills or sources are others; counts of use are not in it.
+    """Return a text that changes if skills or sources change; counts of use don't change it.
 
-    A version is never changed but in what follows from other versions and from sources, and in
-    whether it is held back, or counts as an installed copy. One that is staged is seen by nobody:
-    it counts from when it is live.
+    A version never changes, except for values that follow from other versions and sources, its
+    quarantine, and whether it counts as an installed copy. Readers don't see a staged version: it
+    counts once it is live.
     """
     held = (
         "SELECT count(*), sum(s.id) FROM sources src JOIN skills s ON s.source_id = src.id "
@@ -105,7 +105,7 @@ def state_of_skills(reader: Reader) -> str:
 
 
 def registered(reader: Reader) -> tuple[str | None, int, int]:
-    """Return the schema's revision (None: there is none), and how many sources and skills."""
+    """Return the schema's revision (None: there is none), and how many sources and skills exist."""
     rows = reader.rows(
         "SELECT (SELECT max(version_num) FROM alembic_version), (SELECT count(*) FROM sources), "
         f"(SELECT count(*) FROM {FROM} WHERE s.live = 1 AND s.status <> 'no_document' "
@@ -115,7 +115,7 @@ def registered(reader: Reader) -> tuple[str | None, int, int]:
 
 
 def problems(select: Callable[[str], Iterable[Sequence[object]]], indexed: str) -> Iterator[str]:
-    """Yield what no database keeps from happening by itself; ``indexed``: SQL of indexed ids."""
+    """Yield problems that database constraints don't prevent; ``indexed``: SQL of indexed ids."""
     for (ref,) in select(
         f"SELECT ref FROM skills WHERE live = 1 AND status IN ('ok', 'warning') AND id NOT IN "
         f"({indexed}) LIMIT 20"
@@ -129,7 +129,7 @@ def problems(select: Callable[[str], Iterable[Sequence[object]]], indexed: str) 
 
 
 STEPS: Final = (1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20)
-"""Bytes below which a skill belongs to a step; what is larger to the last."""
+"""Upper bounds of the size steps of skills, in bytes; larger skills belong to the last step."""
 
 
 @dataclass(frozen=True, slots=True)

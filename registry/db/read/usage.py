@@ -1,4 +1,4 @@
-"""Counts of what tools did with each skill."""
+"""Counts of how tools used each skill."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ class UsageCount(Value):
 
 
 def usage(reader: Reader) -> list[UsageCount]:
-    """Return the counts of all usable skills that tools came upon, the most read first."""
+    """Return the counts of all usable skills that tools have used, the most read first."""
     rows = reader.rows(
         f"SELECT {reader.visibility.ref}, s.name, src.name, u.listed, u.found, u.read, "
         "u.last_listed_at, u.last_found_at, u.last_read_at "
@@ -35,7 +35,7 @@ def usage(reader: Reader) -> list[UsageCount]:
 
 
 def most_read(reader: Reader, condition: Condition, limit: int) -> list[UsageCount]:
-    """Return the counts of the skills for which a condition holds that tools read most."""
+    """Return the counts of the skills that meet a condition and that tools read most."""
     rows = reader.rows(
         f"SELECT {reader.visibility.ref}, s.name, src.name, u.listed, u.found, u.read, "
         f"u.last_listed_at, u.last_found_at, u.last_read_at FROM {FROM} "
@@ -47,7 +47,7 @@ def most_read(reader: Reader, condition: Condition, limit: int) -> list[UsageCou
 
 
 def usage_of(reader: Reader, ref: str, uid: str) -> UsageCount | None:
-    """Return the counts of one skill; None: no tool came upon it."""
+    """Return the counts of one skill; None: no tool has used it."""
     rows = reader.rows(
         "SELECT u.listed, u.found, u.read, u.last_listed_at, u.last_found_at, u.last_read_at, "
         "s.name, src.name FROM usage u JOIN skills s ON s.uid = u.uid AND s.live = 1 "
@@ -58,7 +58,7 @@ def usage_of(reader: Reader, ref: str, uid: str) -> UsageCount | None:
 
 
 def count_unread(reader: Reader, condition: Condition) -> int:
-    """Return for how many skills a condition holds that no tool has read."""
+    """Count the skills that meet a condition and that no tool has read."""
     rows = reader.rows(
         f"SELECT count(*) FROM {FROM} WHERE {condition[0]} "
         "AND s.uid NOT IN (SELECT uid FROM usage WHERE read > 0)",

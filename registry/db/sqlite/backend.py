@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
 
 class SqliteBackend(Backend):
-    """The SQLite file at ``path``, opened by the bare driver wherever nothing is written."""
+    """The SQLite file at ``path``; reads use the standard library's driver."""
 
     host = ""
 
     def __init__(self, path: str) -> None:
         self.reader: SqliteReader = SqliteReader(path)
-        self.identity = os.path.realpath(path)  # by whichever name it was opened
+        self.identity = os.path.realpath(path)  # the same, whatever link or name it was opened by
 
     @property
     def writable(self) -> bool:
-        """Whether this process may write the file, and make others beside it."""
+        """Whether this process may write the file, and create others beside it."""
         return may_write(self.path)
 
     def make_current(self) -> None:
-        """Create the file, or upgrade it after a copy of it was made."""
+        """Create the file, or upgrade it after making a copy."""
         if os.path.exists(self.path) and not self.writable:
             if self.reader.state() is State.CURRENT:
                 return
@@ -57,7 +57,7 @@ class SqliteBackend(Backend):
             ensure_current(self.path)
 
     def open_writer(self) -> Writer:
-        """Return the writing lane."""
+        """Return the writer."""
         from registry.db.sqlite.writer import SqliteWriter
 
         return SqliteWriter(self.path)
@@ -69,7 +69,7 @@ class SqliteBackend(Backend):
     def mark_unchanged(
         self, source_ids: Sequence[int], now: str, updates: StatUpdates = NO_UPDATES
     ) -> None:
-        """Write ``now`` as the last sync of the sources, where anything can be written."""
+        """Record ``now`` as the last sync of the sources, if the file is writable."""
         if not self.writable:
             return
         sql = "UPDATE sources SET last_sync_at = ?, last_result = 'ok' WHERE id = ?"
@@ -86,8 +86,8 @@ class SqliteBackend(Backend):
 
         ``work``: statements, each with the rows of values to run it with.
 
-        A tool call in a process of its own has counted something, and a sync that finds nothing to
-        do has looked: neither may pay for an import to say so.
+        A tool call counts usage, and a sync without changes records its time: importing SQLAlchemy
+        would slow both down.
         """
         with WriterLock(self.path) as lock:
             if not lock.acquire(wait):
@@ -149,7 +149,7 @@ class SqliteBackend(Backend):
 
 
 def _problems(connection: sqlite3.Connection, path: str | None) -> Iterator[str]:
-    """Yield what is wrong; without a path what can be found without writing."""
+    """Yield the problems; without a path only those that can be found without writing."""
     for row in connection.execute("PRAGMA integrity_check(20)"):
         if row[0] != "ok":
             yield f"the file is damaged: {row[0]}"

@@ -1,4 +1,4 @@
-"""What reading and writing a SQLite file share: version, errors, locks, copies."""
+"""Shared by reading and writing a SQLite file: version, errors, locks, copies."""
 
 import errno
 import os
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def copy_target(target: str, *, overwrite: bool) -> str:
-    """Return the absolute path of the file that a copy becomes.
+    """Return the absolute path for a copy of the database.
 
-    Raises `UsageProblem` for a folder, and for a file that is there unless ``overwrite``;
-    `NotWritable` where there is no folder for it.
+    Raises `UsageProblem` if it is a folder, or an existing file without ``overwrite``;
+    `NotWritable` if its folder doesn't exist.
     """
     path = os.path.abspath(os.path.expanduser(target))
     if os.path.isdir(path):
@@ -42,7 +42,7 @@ def copy_target(target: str, *, overwrite: bool) -> str:
 
 
 def unwritable(path: str, error: OSError) -> NotWritable:
-    """Return what an error of the system means for a file that was to be written."""
+    """Turn an error of the system while writing a file into ours."""
     reason = "it is no folder" if isinstance(error, FileExistsError) else error.strerror
     about = error.filename
     where = f" ({about})" if about and not str(about).startswith(path) else ""
@@ -52,7 +52,7 @@ def unwritable(path: str, error: OSError) -> NotWritable:
 BUSY_SECONDS: Final = 5.0
 
 MAX_SHOWN: Final = 60
-"""Characters of a name from the file in an error."""
+"""Maximum number of characters of a name from the file in an error."""
 
 OLDEST_SQLITE: Final = (3, 37, 0)
 
@@ -66,7 +66,7 @@ TABLES: Final = frozenset(
 """The registry's tables without its full-text indexes; a test compares the schema."""
 
 INDEXES: Final = "search_"
-"""How the tables of the full-text indexes begin, and those in which they keep themselves."""
+"""Prefix of the tables of the full-text indexes, and of FTS5's own tables."""
 
 ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
 """Errors of the driver; the second if damage makes an error message undecodable."""
@@ -76,7 +76,7 @@ def schema_state(connection: sqlite3.Connection, path: str) -> State:
     """Read the revision of the database at ``path``.
 
     Raises `DatabaseTooNew` or `DatabaseTooOld` for an unknown revision and `DatabaseProblem` for a
-    database of another program, or one in which more is done than was asked for.
+    database of another program, or one with foreign views or triggers on our tables.
     """
     made = connection.execute("SELECT type, name, tbl_name FROM sqlite_master").fetchall()
     if not made:
@@ -85,7 +85,7 @@ def schema_state(connection: sqlite3.Connection, path: str) -> State:
         reason = "it is the database of another program (it has no alembic_version table)"
         raise DatabaseProblem(path=path, reason=reason)
     for kind, name, table in made:
-        # What a stranger wrote into either is run by SQLite, without end if it has none.
+        # SQLite runs the code of a foreign view or trigger, even if it never ends.
         of = str(table).lower()
         if kind in {"view", "trigger"} and (of in TABLES or of.startswith(INDEXES)):
             reason = (
@@ -98,7 +98,7 @@ def schema_state(connection: sqlite3.Connection, path: str) -> State:
 
 
 MAX_VALUE: Final = 64 << 20
-"""Maximum size of a value that is read, in bytes; SQLite refuses a longer one unread."""
+"""Maximum size of a value, in bytes; SQLite refuses to read a longer one."""
 
 
 def connect(path: str) -> sqlite3.Connection:
@@ -116,7 +116,7 @@ def connect(path: str) -> sqlite3.Connection:
 
 
 def check_version(path: str) -> None:
-    """Raise `DatabaseProblem` where the SQLite library is too old for the registry."""
+    """Raise `DatabaseProblem` if the SQLite library is too old for the registry."""
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         needed = ".".join(map(str, OLDEST_SQLITE))
         reason = f"SQLite {sqlite3.sqlite_version} is too old, {needed} is needed"
@@ -124,13 +124,13 @@ def check_version(path: str) -> None:
 
 
 def has_wal_reset_bug(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> bool:
-    """Tell whether this SQLite has the bug (3.7.0 to 3.51.2) that the write lock closes for us."""
+    """Tell whether this SQLite has the bug (3.7.0 to 3.51.2) that our write lock avoids."""
     patched = any(version[:2] == fixed[:2] and version >= fixed for fixed in WAL_RESET_FIXED)
     return (3, 7, 0) <= version <= (3, 51, 2) and not patched
 
 
 def copy_file(connection: sqlite3.Connection, target: str) -> None:
-    """Copy a database to the file ``target``, in the place of what is there, not through a link.
+    """Copy a database to the file ``target``, replacing an existing file or link.
 
     Raises `DatabaseProblem`.
     """
@@ -170,7 +170,7 @@ _UNWRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 def is_shared(database: str) -> bool:
-    """Tell whether a database belongs to another user, and so perhaps its locks."""
+    """Tell whether a database, and so perhaps its locks, belong to another user."""
     try:
         return os.stat(database).st_uid != os.geteuid()
     except OSError:
@@ -178,7 +178,7 @@ def is_shared(database: str) -> bool:
 
 
 class WriterLock(FileLock):
-    """The lock under which the database file ``database`` is written."""
+    """The lock for writing the database file ``database``."""
 
     def __init__(self, database: str) -> None:
         super().__init__(f"{database}.lock", shared=is_shared(database))
@@ -187,7 +187,7 @@ class WriterLock(FileLock):
     def acquire(self, wait: float) -> bool:
         """Take the lock, trying for ``wait`` seconds; False: another process holds it.
 
-        Raises `DatabaseProblem` where it can't be had at all.
+        Raises `DatabaseProblem` if the lock file can't be opened.
         """
         try:
             return super().acquire(wait)
@@ -197,7 +197,7 @@ class WriterLock(FileLock):
 
 
 class SyncLockFile(FileLock):
-    """The lock of a sync of the file ``database``; its holder is written into it."""
+    """The lock of a sync of the file ``database``; the lock file names its holder."""
 
     def __init__(self, database: str) -> None:
         super().__init__(f"{database}.sync.lock", shared=is_shared(database))
@@ -207,7 +207,8 @@ class SyncLockFile(FileLock):
     def acquire(self, wait: float) -> bool:
         """Take the lock, trying for ``wait`` seconds; False: another process holds it.
 
-        Where nothing can be written, a sync needs no lock to find that there is nothing to do.
+        If the folder isn't writable, the lock counts as taken: a sync without changes needs no
+        lock.
         """
         try:
             taken = super().acquire(wait)
@@ -222,11 +223,11 @@ class SyncLockFile(FileLock):
         return taken
 
     def now_ns(self) -> int:
-        """Return the current time; asked before anything is written, which needs the lock."""
+        """Return the current time. Raises `DatabaseProblem` if the lock couldn't be taken."""
         if self._refused is not None:
             reason = f"the lock of a sync can't be taken: {self._refused.strerror} ({self.path})"
             raise DatabaseProblem(path=self._database, reason=reason)
         return super().now_ns()
 
     def assert_held(self, _writing: "Connection") -> None:
-        """Nothing to ask: the system keeps it until this process ends."""
+        """Nothing to check: the system keeps the lock until this process ends."""

@@ -1,4 +1,4 @@
-"""What writes say in SQLite's own words: arrays, JSON, and the full-text indexes."""
+"""SQL of writes that only SQLite understands: arrays, JSON, and the full-text indexes."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -10,13 +10,13 @@ from registry.db.versions import SEGMENTED, Indexed
 from registry.text import segment
 
 IN_ARRAY: Final = "IN (SELECT value FROM json_each(?))"
-"""The condition that a value is in the array of the parameter, which `array` makes."""
+"""The condition that a value is in the array parameter, which `array` returns."""
 
 CONCAT: Final = "group_concat"
 
 _EXECUTABLE: Final = "CASE WHEN (f.mode & 64) <> 0 THEN 1 ELSE 0 END"
 REVISION_FILES: Final = f"json_group_array(json_array(f.path, {_EXECUTABLE}, f.size, f.hash))"
-"""The files ``f`` of a version as `schema.revisions` keeps them."""
+"""The files ``f`` of a version in the format of `schema.revisions`."""
 
 REVISION_HASHES: Final = (
     "SELECT json_extract(e.value, '$[3]') AS hash FROM revisions r, json_each(r.files) e"
@@ -54,21 +54,23 @@ _SEGMENTED_TEXTS: Final = (
 )
 
 _MANY: Final = 100
-"""Versions that are stored at once in a large import."""
+"""Number of versions from which an import counts as large."""
 
 _SETTINGS: Final = {"automerge": (4, 16), "hashsize": (1 << 20, 4 << 20)}
-"""How often FTS5 merges what it has written, and how much it holds in memory before it writes:
-usually, which are its defaults, and where many versions are stored, which would be merged anew with
-each batch."""
+"""Settings of FTS5: how often it merges its segments, and how many bytes it buffers.
+
+The first value is FTS5's default. The second is for many versions, which would otherwise be merged
+again with each batch.
+"""
 
 
 def array(values: Sequence[int] | Sequence[str]) -> object:
-    """Return the parameter that stands for these values in `IN_ARRAY`."""
+    """Return the parameter for these values in `IN_ARRAY`."""
     return json.dumps(list(values))
 
 
 def to_driver(sql: str) -> str:
-    """Return ``sql`` with its values marked as the driver wants it: ``?``, as they are."""
+    """Return ``sql`` unchanged: ``?`` is the driver's own placeholder."""
     return sql
 
 
@@ -77,7 +79,7 @@ NEXT_IDS: Final = "(SELECT coalesce(max(id), 0) + 1 FROM skills)"
 
 
 def insert_statement(table: Table, columns: Sequence[str], rows: int) -> str:
-    """Return what inserts so many rows."""
+    """Return the INSERT for this number of rows."""
     group = f"({', '.join(['?'] * len(columns))})"
     values = ", ".join([group] * rows)
     return f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES {values}"
@@ -91,15 +93,15 @@ def insert_values(rows: Sequence[Sequence[object]]) -> tuple[object, ...]:
 def ask_later(
     connection: Connection, sql: str, values: Sequence[object]
 ) -> Callable[[], list[Any]]:
-    """Ask now: nothing is gained by waiting."""
+    """Run the SELECT now: SQLite gains nothing by waiting."""
     rows = [tuple(row) for row in connection.exec_driver_sql(sql, tuple(values))]
     return lambda: rows
 
 
 def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:
-    """Let new versions be found; their rows in skills and documents are there already.
+    """Add new versions to the index, after their rows in skills and documents.
 
-    ``versions`` are all that were stored at once, those that are not indexed left out.
+    ``versions`` are all versions stored at once, except those that are not indexed.
     """
     _settle(connection, many=len(versions) >= _MANY)
     connection.exec_driver_sql(_KEEP, [(one.id, one.sketch) for one in versions])
@@ -109,7 +111,7 @@ def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:
 
 
 def _settle(connection: Connection, *, many: bool) -> None:
-    """Tell the index of bodies, which is the larger one, how much is to be stored."""
+    """Set the merging of the index of bodies, the larger one, for many or few new versions."""
     stored = connection.exec_driver_sql("SELECT k, v FROM search_bodies_config")
     told = {row.k: row.v for row in stored}
     for key, settings in _SETTINGS.items():
@@ -119,7 +121,7 @@ def _settle(connection: Connection, *, many: bool) -> None:
 
 
 def remove_from_index(connection: Connection, ids: Sequence[int]) -> None:
-    """Take versions out of the index, before their rows are deleted."""
+    """Remove versions from the index, before their rows are deleted."""
     chosen = (array(ids),)
     for sql in _FORGET_PLAIN:
         connection.exec_driver_sql(sql, chosen)
@@ -133,7 +135,7 @@ def remove_from_index(connection: Connection, ids: Sequence[int]) -> None:
 
 
 def _give(connection: Connection, statements: Sequence[str], versions: Sequence[Indexed]) -> None:
-    """Give the indexes segmented texts; giving the same again deletes them."""
+    """Pass segmented texts to the indexes; passing the same texts with `_FORGET` removes them."""
     if not versions:
         return
     heads = [(one.id, *map(segment, (one.name, one.tags, one.description))) for one in versions]

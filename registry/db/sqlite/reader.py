@@ -1,4 +1,4 @@
-"""Reading from a SQLite file: one connection a thread, opened when first needed."""
+"""Reading from a SQLite file: one connection per thread, opened when first needed."""
 
 import os
 import sqlite3
@@ -16,10 +16,10 @@ from registry.db.sqlite.search import Fts5Index
 from registry.errors import DatabaseProblem
 
 _AT_ONCE: Final = 200
-"""Rows of a stream that are fetched in one call."""
+"""Number of rows of a stream to fetch in one call."""
 
 _ABANDONED: Final[list[sqlite3.Connection]] = []
-"""Inherited connections that can't be closed: another thread was amid a call at the fork."""
+"""Inherited connections that can't be closed: another thread used them during the fork."""
 
 _UNFINISHED: Final = (
     "its last changes are in the %s file beside it, which can't be read where nothing can be "
@@ -31,7 +31,7 @@ _UNFINISHED: Final = (
 class SqliteReader(Reader):
     """Reads the SQLite file at ``path``.
 
-    Readers never checkpoint: writes and checkpoints belong to whoever holds the write lock.
+    Readers never checkpoint: only the holder of the write lock writes and checkpoints.
     """
 
     in_json_array = "IN (SELECT value FROM json_each(?))"
@@ -51,7 +51,7 @@ class SqliteReader(Reader):
         if idle:
             for connection in inherited:
                 connection.close()
-        else:  # another thread may be amid a call of it
+        else:  # another thread may have been using it
             _ABANDONED.extend(inherited)
         self._open = []
         self._lock = threading.Lock()
@@ -68,7 +68,7 @@ class SqliteReader(Reader):
             return State.EMPTY
         except OSError as error:
             raise DatabaseProblem(path=self.path, reason=error.strerror or str(error)) from error
-        if not S_ISREG(facts.st_mode):  # to open a FIFO may wait without end
+        if not S_ISREG(facts.st_mode):  # opening a FIFO may block forever
             raise DatabaseProblem(path=self.path, reason="it is not a regular file")
         if facts.st_size == 0:
             return State.EMPTY
@@ -104,7 +104,7 @@ class SqliteReader(Reader):
                     with activity:
                         rows = cursor.fetchmany(_AT_ONCE)
             finally:
-                # Who stops early leaves no read behind; the connection may be closed by then.
+                # If the caller stops early, end the read; the connection may be closed already.
                 with activity, suppress(*ERRORS):
                     cursor.close()
         except ERRORS as error:
@@ -113,7 +113,7 @@ class SqliteReader(Reader):
     def version(self) -> int | None:
         """Return a number that changes if another connection changes the database.
 
-        It means something only beside numbers that the same thread got. None: there is no database.
+        Compare it only with numbers that the same thread got. None: the database doesn't exist.
         """
         if self.empty:
             return None
@@ -128,11 +128,11 @@ class SqliteReader(Reader):
         with activity:
             if not self.empty and not self._connection().in_transaction:
                 begun = self._connection()
-                begun.execute("BEGIN")  # nothing is read yet, and so nothing can fail
+                begun.execute("BEGIN")  # this reads nothing yet, so it can't fail
         try:
             yield
         finally:
-            with activity, suppress(*ERRORS):  # what was read was read
+            with activity, suppress(*ERRORS):  # the rows were already read
                 if begun is not None and begun.in_transaction:
                     begun.execute("ROLLBACK")
 
@@ -143,7 +143,7 @@ class SqliteReader(Reader):
 
     @property
     def journal_mode(self) -> str | None:
-        """How changes reach the file; what is read without locks says ``delete`` of any."""
+        """The journal mode; a file read without locks always reports ``delete``."""
         if self.empty:
             return None
         mode = str(self.rows("PRAGMA journal_mode")[0][0])
@@ -156,7 +156,7 @@ class SqliteReader(Reader):
         return self.journal_mode not in {None, "wal"}
 
     def connect(self) -> sqlite3.Connection:
-        """Return a new connection that reads, whatever the file's folder allows."""
+        """Return a new connection for reading, even if the file's folder is read-only."""
         with activity:
             return self._connect().connection
 
@@ -172,7 +172,8 @@ class SqliteReader(Reader):
             opened.connection.close()
             return known
         with self._lock:
-            # Threads come and go in a server; what they leave behind is closed by the next one.
+            # A server starts and ends threads; the next thread closes the connections of ended
+            # ones.
             left = [(thread, one) for thread, one in self._open if not thread.is_alive()]
             for entry in left:
                 entry[1].close()
@@ -185,9 +186,9 @@ class SqliteReader(Reader):
         return opened
 
     def _is_other(self, known: "_Opened") -> bool:
-        """Tell whether another file is in the place of the one that was opened, or it was written.
+        """Tell whether another file replaced the opened file, or if frozen, whether it was written.
 
-        The latter of a frozen one alone. Who removed it may be about to put another there.
+        A removed file doesn't count: another file may be about to replace it.
         """
         mark = _mark(self.path, whole=known.is_frozen)
         return bool(mark) and mark != known.mark
@@ -201,9 +202,9 @@ class SqliteReader(Reader):
             raise
 
     def _connect(self) -> "_Opened":
-        # Mode rw: a reader may have to create the shared-memory file beside the database, but
-        # never the database itself. Mode ro does where that file is there, and can be read only.
-        mark = _mark(self.path)  # before: a file that comes meanwhile is another one
+        # Mode rw: a reader may have to create the shared-memory file beside the database, but never
+        # the database itself. Mode ro works if that file exists and is read-only.
+        mark = _mark(self.path)  # before connecting: a file that appears later has another mark
         for options in ("mode=rw", "mode=ro"):
             try:
                 return _Opened(self._try(options), mark)
@@ -211,7 +212,7 @@ class SqliteReader(Reader):
                 failed = error
         if may_write(self.path) or not _names(failed, "SQLITE_CANTOPEN", "SQLITE_READONLY"):
             raise translate(failed, self.path) from failed
-        # It can't be created. Where all is in the database itself, that is read without locks.
+        # That file can't be created. If all data is in the database file, read it without locks.
         mark = _mark(self.path, whole=True)
         for ending in ("-wal", "-journal"):
             if size_of(self.path, ending):
@@ -246,7 +247,7 @@ class SqliteReader(Reader):
 
 
 class _Opened(NamedTuple):
-    """A thread's connection; ``mark``: which file it is of. Without locks it reads a frozen one."""
+    """A thread's connection; ``mark`` identifies its file. A frozen file is read without locks."""
 
     connection: sqlite3.Connection
     mark: tuple[int, ...]
@@ -254,15 +255,15 @@ class _Opened(NamedTuple):
 
 
 def may_write(path: str) -> bool:
-    """Tell whether this process may write the file at ``path``, and make others beside it."""
+    """Tell whether this process may write the file at ``path``, and create others beside it."""
     real = os.path.realpath(path)
     return os.access(real, os.W_OK) and os.access(os.path.dirname(real), os.W_OK | os.X_OK)
 
 
 def _mark(path: str, *, whole: bool = False) -> tuple[int, ...]:
-    """Return what is another when another file is there; nothing where none is.
+    """Return a mark that changes if another file replaces this one; empty if there is none.
 
-    ``whole``: also when somebody, who may, has written the database.
+    ``whole``: the mark also changes if the database is written.
     """
     try:
         stat = os.stat(path)
@@ -273,7 +274,7 @@ def _mark(path: str, *, whole: bool = False) -> tuple[int, ...]:
 
 
 def size_of(path: str, ending: str = "") -> int:
-    """Return the bytes of a database file, or of one beside it; 0: it is not there."""
+    """Return the size of a database file, or of one beside it, in bytes; 0: it doesn't exist."""
     try:
         return os.stat(os.path.realpath(path) + ending).st_size
     except OSError:

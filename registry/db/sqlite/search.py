@@ -1,4 +1,4 @@
-"""Asking SQLite's full-text indexes, which rank by BM25."""
+"""Queries to SQLite's full-text indexes, which rank by BM25."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -18,38 +18,38 @@ from registry.db.interface import (
 from registry.db.read.skills import FROM
 
 RANKS: Final = {"heads": "bm25(search_heads, 4.0, 2.0, 1.0)", "bodies": "bm25(search_bodies)"}
-"""The best is the lowest. In a head, how much a word in name, tags and description counts."""
+"""The ranks, lowest best. The numbers are the weights of name, tags and description."""
 
 _NAME, _TAGS, _DESCRIPTION = 4.0, 2.0, 1.0
 
 _SATURATED, _LENGTH = 1.2, 0.75
-"""The constants k1 and b of BM25, as FTS5 has them."""
+"""The constants k1 and b of BM25, with FTS5's values."""
 
 _USUAL: Final = {"heads": 250, "bodies": 4000}
 """The length of a usual text, in characters."""
 
 _LOOKED_AT: Final = 120
-"""So many matches of a narrowed search are ranked by their texts; all others by their words."""
+"""Number of matches of a narrowed search ranked by their texts; others only by their words."""
 
 _LEAST: Final = 1e-6
-"""The weight of a word that nearly all texts have."""
+"""The weight of a word that nearly all texts contain."""
 
 _SHORTEST, _ENDING = 4, 2
-"""Characters of a word that are looked for at least, and those at its end that are left out."""
+"""Minimum number of characters of a word to count, and number of last characters to ignore."""
 
 _MOST_TEXT: Final = 1 << 13
-"""Characters of a body in which words are counted."""
+"""Maximum number of characters of a body in which words are counted."""
 
 
 class Fts5Index(TextIndex):
-    """FTS5 ranks by itself, and what passes the filters is looked up for the best only.
+    """Ranks by FTS5 itself, and checks the filters only for the best matches.
 
     Joining and sorting all matches of a common word takes twice as long.
 
     A narrowed search can't use FTS5's ``bm25()``: its weights come from the number of all texts,
-    their average length, and how many of them hold a word. Scores would then tell which words the
-    texts have that the view leaves out. So FTS5 only says which texts match; this class counts and
-    weighs the ones of the view (`_Narrowed`). A text is compared with one of a usual length.
+    their average length, and how many of them contain a word. Scores would then reveal words of
+    texts outside the view. So FTS5 only finds the matching texts; `_narrowed` counts and weighs
+    those of the view. It compares a text with one of usual length.
     """
 
     def counts(
@@ -59,7 +59,7 @@ class Fts5Index(TextIndex):
         most: int,
         among: Collection[int] | None = None,
     ) -> list[tuple[int, int]]:
-        """Return in how many heads and bodies each pattern stands, counted up to ``most``."""
+        """Return for each pattern how many heads and bodies contain it, at most ``most`` each."""
 
         def count(place: IndexPart, pattern: Pattern) -> int:
             if among is not None:
@@ -78,12 +78,12 @@ class Fts5Index(TextIndex):
         most: int,
         among: Collection[int] | None = None,
     ) -> list[list[int]]:
-        """Return for each question ids of skills that the condition holds for, the best first."""
+        """Return for each query the ids of skills that meet the condition, the best first."""
         if among is not None:
             return [_narrowed(reader, *one, condition, most, among) for one in asked]
         found: list[list[int]] = [[] for _ in asked]
         left = list(range(len(asked)))
-        # A few more, since nearly always some are shadowed or invalid.
+        # A few more, because some are nearly always shadowed or invalid.
         looked_at = most + most // 4
         while left:
             lists = {place: _ranked(reader, *asked[place], looked_at) for place in left}
@@ -105,7 +105,7 @@ class Fts5Index(TextIndex):
     def parts(
         self, reader: Reader, skill_id: int, patterns: Sequence[Pattern]
     ) -> list[tuple[Part, ...]]:
-        """Return for each pattern the parts of one skill in which it stands."""
+        """Return for each pattern the parts of one skill that contain it."""
 
         def holds(part: Part, pattern: Pattern) -> bool:
             place: IndexPart = "bodies" if part == "body" else "heads"
@@ -115,7 +115,7 @@ class Fts5Index(TextIndex):
         return [tuple(part for part in PARTS if holds(part, one)) for one in patterns]
 
     def vocabulary(self, reader: Reader, beginning: str) -> list[str]:
-        """Return the words of heads, as the index holds them, that begin so."""
+        """Return the words of heads that begin with ``beginning``, as the index stores them."""
         rows = reader.rows(
             "SELECT term FROM search_words WHERE term >= ? AND term < ?",
             [beginning, f"{beginning}\U0010ffff"],
@@ -136,7 +136,7 @@ def _ranked(reader: Reader, place: IndexPart, patterns: Sequence[Pattern], most:
 def _matches(
     reader: Reader, place: IndexPart, pattern: Pattern, among: Collection[int]
 ) -> list[int]:
-    """Return which versions of a view hold a pattern."""
+    """Return the versions of a view that contain a pattern."""
     rows = reader.rows(f"SELECT rowid FROM {_matching(place)}", [expression([pattern])])
     return [one for (one,) in rows if one in among]
 
@@ -149,10 +149,10 @@ def _narrowed(
     most: int,
     among: Collection[int],
 ) -> list[int]:
-    """Return the versions of a view that match and the condition holds for, the best first.
+    """Return the versions of a view that match and meet the condition, the best first.
 
-    A word weighs the more, the fewer texts of the view hold it. Those that hold the most are put in
-    order by how often their texts have the words, and how long they are.
+    The fewer texts of the view contain a word, the more it weighs. The first `_LOOKED_AT` matches
+    are sorted by how often their texts contain the words, and by the length of the texts.
     """
     held: list[tuple[Pattern, float, set[int]]] = []
     first: dict[int, float] = {}
@@ -181,7 +181,7 @@ def _narrowed(
 
 
 def _passing(reader: Reader, ordered: Sequence[int], condition: Condition, most: int) -> list[int]:
-    """Return the first versions for which a condition holds, at least so many if there are."""
+    """Return the first versions that meet a condition, at least ``most`` if there are so many."""
     found: list[int] = []
     start, size = 0, most + most // 4
     while start < len(ordered) and len(found) < most:
@@ -199,7 +199,7 @@ def _passing(reader: Reader, ordered: Sequence[int], condition: Condition, most:
 def _texts(
     reader: Reader, place: IndexPart, ids: Sequence[int]
 ) -> dict[int, tuple[tuple[float, str], ...]]:
-    """Return the parts of texts, in small letters, each with how much a word counts in it."""
+    """Return the parts of texts, in lower case, each with the weight of a word in it."""
     chosen = [json.dumps(list(ids))]
     if place == "heads":
         sql = f"SELECT id, name, tags, description FROM skills WHERE id {reader.in_json_array}"
@@ -216,9 +216,10 @@ def _texts(
 
 
 def _times(pattern: Pattern, parts: Sequence[tuple[float, str]]) -> float:
-    """Return about how often texts have the words of a pattern, which they are known to have.
+    """Return about how often texts contain the words of a pattern; they are known to match.
 
-    FTS5 keeps stems, which the texts don't have. So this counts how most forms of a word begin.
+    FTS5 stores stems, which the texts don't contain. So this counts the beginning that most forms
+    of a word share.
     """
     beginnings = [word[: max(_SHORTEST, len(word) - _ENDING)] for word in pattern.words]
     counts = [sum(weight * text.count(one) for weight, text in parts) for one in beginnings]

@@ -35,9 +35,9 @@ from registry.settings import data_folder
 def make_engine(path: str) -> Engine:
     """Return an engine that writes the SQLite file at ``path``.
 
-    Transactions begin with BEGIN IMMEDIATE, issued by an event, since the driver's own handling
-    leaves half-applied DDL behind. Connections are not pooled: a change opens
-    one, and an idle process holds none.
+    Transactions begin with BEGIN IMMEDIATE, issued by an event, because the driver's own handling
+    leaves half-applied DDL behind. Connections are not pooled: a change opens one, and an idle
+    process holds none.
     """
     engine = create_engine("sqlite://", creator=partial(connect, path), poolclass=NullPool)
 
@@ -51,8 +51,8 @@ def make_engine(path: str) -> Engine:
 class SqliteWriter(Writer):
     """Writes to the SQLite file at ``path``.
 
-    All writes and checkpoints happen under one file lock, taken before the transaction begins:
-    the order is always lock, then database.
+    All writes and checkpoints happen under one file lock, which is taken before the transaction
+    begins.
     """
 
     def __init__(self, path: str) -> None:
@@ -64,8 +64,8 @@ class SqliteWriter(Writer):
             if not lock.acquire(wait):
                 raise DatabaseBusy(path=self.path, seconds=wait)
             with activity, self._engine.begin() as connection:
-                # Each transaction opens the file anew, so a path that leads nowhere now means
-                # that the file was removed in this very moment; what is written would be lost.
+                # Each transaction opens the file again. If the path doesn't exist now, the file was
+                # removed at this moment, and the writes would be lost.
                 if not os.path.exists(self.path):
                     raise DatabaseProblem(path=self.path, reason="the file was removed meanwhile")
                 yield connection
@@ -81,7 +81,7 @@ NOT_FOR_OTHERS: Final = 0o755
 
 
 def ensure_current(path: str) -> None:
-    """Create the database at ``path``, or upgrade it, where it is not current.
+    """Create the database at ``path``, or upgrade it if it isn't current.
 
     Any number of processes may call this at once. Raises `DatabaseTooNew`, `DatabaseCorrupt`,
     `DatabaseBusy` or `DatabaseProblem`.
@@ -116,7 +116,7 @@ def _keep_copy(connection: sqlite3.Connection, path: str) -> None:
 
 
 def _create(path: str) -> None:
-    """Give an empty file all tables, in one transaction and without importing Alembic."""
+    """Create all tables in an empty file, in one transaction and without importing Alembic."""
     with closing(connect(path)) as connection:
         connection.executescript(f"BEGIN IMMEDIATE; {read_schema()} COMMIT;")
 
@@ -147,5 +147,5 @@ def migrate(path: str) -> None:
 
 
 def read_schema() -> str:
-    """Return the SQL that makes all tables, in a transaction that the caller begins."""
+    """Return the SQL that creates all tables, in a transaction that the caller begins."""
     return SCRIPT.read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
-"""Record what skills were like and where they were, and the last changes, for `undo`.
+"""Record revisions, tombstones, and the last changes for `undo`.
 
-Plain SQL where rows are made from rows, with an array of ids as one value.
+It uses plain SQL to make rows from rows, with an array of ids as one value.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ WHERE s.id {{in_array}} AND s.tree_hash IS NOT NULL AND s.status <> 'no_document
 ON CONFLICT DO NOTHING
 """
 
-# What was current once and is so again comes last again; so does what is new, after such a one.
+# A content that becomes current again comes last again; so does new content after it.
 _TURN = """
 UPDATE revisions SET turn = 1 + (SELECT max(coalesce(x.turn, x.number)) FROM revisions x
   WHERE x.uid = revisions.uid)
@@ -54,7 +54,7 @@ DELETE FROM content_uses u WHERE NOT EXISTS (SELECT 1 FROM revisions r WHERE r.u
 """
 
 BATCH = 500
-"""Documents that are held in memory at once."""
+"""Number of documents that are held in memory at once."""
 
 
 def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
@@ -72,11 +72,11 @@ def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
 def add_contents(
     connection: Connection, files: Sequence[Packed], mismatched: Collection[str] = ()
 ) -> None:
-    """Store the bytes of files; what is stored already stays, unless it is ``mismatched``."""
+    """Store the bytes of files; stored bytes stay, unless they are ``mismatched``."""
     if wrong := [file.hash for file in files if file.hash in mismatched]:
         execute(connection, "DELETE FROM contents WHERE hash {in_array}", wrong)
     rows = {file.hash: file._asdict() | {"packed": int(file.packed)} for file in files}
-    # In one order for all: who stores the same at the same time waits for nobody who waits for it.
+    # All writers use one order, so that two that store the same contents can't deadlock.
     ordered = [rows[key] for key in sorted(rows)]
     insert_rows(connection, contents, ordered, ignore_known=True)
 
@@ -84,8 +84,8 @@ def add_contents(
 def store_documents(connection: Connection, versions: Sequence[int]) -> None:
     """Store the bytes of the documents of live versions that are about to be retired.
 
-    While a version is live its text is stored anyway; what is not the text alone (a byte order
-    mark, NUL characters) was stored when it was read.
+    The text of a live version is stored anyway. If the bytes differ from the text (byte order mark,
+    NUL characters), they were stored when the document was read.
     """
     rows = execute(
         connection,
@@ -119,13 +119,13 @@ def prune(
     host: str | None = None,
     contents_too: bool = True,
 ) -> tuple[int, int]:
-    """Delete old revisions, and the contents that nothing needs any more; return how many.
+    """Delete old revisions, and contents that nothing refers to; return the numbers of both.
 
-    Of each skill the newest ``keep`` stay, and those seen at ``before`` or later (None: only the
-    count decides), and always the one that is live. Of a skill that is gone the content it had then
-    stays as if it were live, unless it was gone already at ``before``; what nobody can ask for any
-    more, since it was ended in the trash, goes whatever its age. ``host``, on a server: only of
-    sources that this host has and this role owns. ``contents_too``: contents may be deleted.
+    For each skill this keeps the newest ``keep`` revisions, those seen at ``before`` or later
+    (None: only the number counts), and the live one. For a removed skill it keeps the last content,
+    unless the skill was removed before ``before``. Revisions of skills that were removed from the
+    trash are deleted at any age. ``host``, on a server: only sources of this host that this role
+    owns. ``contents_too``: contents may be deleted.
     """
     values = {"keep": min(keep, MAX_INTEGER), "before": before}
     deleted = connection.execute(
@@ -182,7 +182,7 @@ def record_tombstones(connection: Connection, versions: Sequence[int]) -> None:
 
 
 def note_trash(connection: Connection, uid: str, number: str) -> None:
-    """Record the number of a deleted skill in the trash."""
+    """Record the number that a deleted skill has in the trash."""
     connection.execute(update(gone).where(gone.c.uid == uid).values(trash=number))
 
 
@@ -217,5 +217,5 @@ def drop_change(connection: Connection, change: RecordedChange) -> None:
 
 
 def drop_changes(connection: Connection, first: RecordedChange) -> None:
-    """Forget a change, and what was done to the same skill after it."""
+    """Forget a change and all later changes of the same skill."""
     connection.execute(delete(changes).where(changes.c.uid == first.uid, changes.c.id >= first.id))

@@ -1,4 +1,4 @@
-"""The journal: what a change is about to do, written down before it touches the disk."""
+"""The journal: a planned change is recorded before it touches the disk."""
 
 from dataclasses import asdict
 
@@ -10,7 +10,7 @@ from registry.db.schema import journal
 
 def add_entry(connection: Connection, entry: JournalEntry) -> None:
     """Add an entry."""
-    # How an update swaps is told by what lies in its folder, whatever this says.
+    # The column isn't used: the files in an update's folder show how it swaps.
     connection.execute(insert(journal).values(**asdict(entry), exchange=1))
 
 
@@ -20,5 +20,5 @@ def drop_entry(connection: Connection, entry: JournalEntry) -> None:
 
 
 def has_entry(connection: Connection, entry_id: str) -> bool:
-    """Tell whether the journal holds a change, whatever it says of it."""
+    """Tell whether the journal has an entry with this id."""
     return connection.execute(select(1).where(journal.c.id == entry_id)).first() is not None

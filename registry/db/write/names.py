@@ -1,21 +1,22 @@
 """Shadowing, copies and refs: which skills are visible under which name.
 
-They depend on all skills of a name at once, so they are worked out when something changes and
-not at each listing. `catalog.resolve` reads handles in the order that makes these refs exact.
+They depend on all skills of a name at once, so they are updated when something changes and not for
+each listing. `catalog.resolve` reads handles in the order that makes these refs exact.
 
-A project hides nothing from who does not work in it, so each has a zone of its own, and all sources
-of no project have one together: what is kept holds wherever one stands (`db.visibility` has the
-rest). A bare name is a ref only where it means one skill over all zones; ``bare``: in its own.
+A project's skills shadow others only for users who work in it, so each project is a zone of its
+own, and all sources without a project form one zone. Stored facts don't depend on the working
+folder (`db.visibility` adds those that do). A bare name is a ref only if it means one skill in all
+zones; ``bare``: in its own zone.
 
-What a team alone sees is told to nobody else, not even by what it would hide or be confused with:
-each team is judged by itself, and so are the sources of none. Refs of a team's skills always name
-the source.
+The skills of a team are visible only to its members and must not affect others, not even by
+shadowing them or making their names ambiguous. So each team is resolved by itself, and so are the
+sources without a team. Refs of a team's skills always name the source.
 
 Scope and priority compare sources of one owner only. Between owners only ``precedence`` counts,
-which an admin sets (`db.visibility.precedes`). So no owner can hide the skill of another owner by a
-setting. A file has no owners: all its sources belong together.
+which an admin sets (`db.visibility.precedes`). So no owner can shadow the skill of another owner by
+a setting. A file has no owners: all its sources belong together.
 
-Plain SQL, since a server runs the same statement as a procedure that migration 0015 makes.
+It is plain SQL, because a server runs the same statement as a procedure, created by migration 0015.
 """
 
 from collections.abc import Iterable
@@ -154,22 +155,22 @@ WHERE skills.id = told.id AND (skills.shadowed <> told.shadowed OR skills.bare <
 """
 
 _AT_ONCE: Final = 2_500
-"""Names that one statement updates in a file; its sort needs memory."""
+"""Number of names that one statement updates in a file; its sort needs memory."""
 
 _BELOW: Final = (
     "SELECT DISTINCT name FROM skills WHERE live = 1 AND name >= {0} || '/' AND name < {0} || '0'"
 )
-"""Names that begin with a source's and a slash, which comes right before the digit."""
+"""Names that begin with a source's name and a slash ('0' follows '/')."""
 
 _ALL_ON_A_SERVER: Final = 20_000
-"""From this many names on, a server updates all skills, which takes as long."""
+"""If more names than this change, a server updates all skills, which takes as long."""
 
 
 def procedure(schema: str) -> str:
     """Return the SQL that creates the server's procedure for `refresh_names`.
 
-    A writer may change its own sources only, but names are shared by all, so this runs as the owner
-    of the tables. A change of it needs a migration. ``schema`` is quoted.
+    A writer may change only its own sources, but all roles share names, so the procedure runs as
+    the owner of the tables. If you change it, add a migration. ``schema`` is quoted.
     """
     whole = _RANKED.format(touched="").format(concat=CONCAT)
     some = _RANKED.format(touched="AND s.name = ANY (wanted)").format(concat=CONCAT)
@@ -183,7 +184,7 @@ def procedure(schema: str) -> str:
 def procedure_below(schema: str) -> str:
     """Return the SQL that creates the server's procedure for `refresh_names_below`.
 
-    It runs as the owner, as `procedure`: a writer may not see the names that other teams have.
+    Like `procedure`, it runs as the owner: a writer can't see the names of other teams' skills.
     """
     return (
         "CREATE OR REPLACE PROCEDURE registry_refresh_names_below(source text) LANGUAGE plpgsql "
@@ -194,7 +195,7 @@ def procedure_below(schema: str) -> str:
 
 
 def refresh_names(connection: Connection, names: Iterable[str] | None) -> None:
-    """Update shadowing, copies and refs of the skills of ``names`` (None: of all)."""
+    """Update shadowing, copies and refs of the skills with these ``names`` (None: all)."""
     touched = None if names is None else set(names)
     if connection.dialect.name == "postgresql":
         if touched is None or touched:
@@ -210,7 +211,7 @@ def refresh_names(connection: Connection, names: Iterable[str] | None) -> None:
 
 
 def refresh_names_below(connection: Connection, source: str) -> None:
-    """Update names that begin with a new source's name and a slash: they are not refs now."""
+    """Update skills whose names begin with a new source's name and a slash: their refs change."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("CALL registry_refresh_names_below(%s)", (source,))
         return

@@ -1,11 +1,11 @@
-"""Versions of skills: stage them unseen, make them live at once, clear away the dead.
+"""Versions of skills: stage them unseen, make them live at once, delete the retired ones.
 
-Readers see only rows with ``live`` 1. A sync stages its new versions in many short transactions
-and publishes them in one, so it is seen whole or not at all, and a killed sync leaves only rows
-that nobody sees.
+Readers see only rows with ``live`` 1. A sync stages its new versions in many short transactions and
+publishes them in one, so readers see it completely or not at all. If it is killed, it leaves only
+rows that readers don't see.
 
-Plain SQL where one statement does many rows: it takes an array of ids as one value, and Core would
-compile a statement anew for each number of ids.
+Statements for many rows are plain SQL: they take an array of ids as one value, whereas Core would
+compile a new statement for each number of ids.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -38,8 +38,8 @@ _RETIRED_AT_ONCE = 500
 
 _USABLE: Final = "({0}.status IN ('ok', 'warning') AND {0}.held = 0)"
 
-# Whichever index is taken by a server that has not counted its rows yet, it looks one row up: the
-# position follows from the folder, and the key from the name.
+# A server that has not counted its rows yet may choose a bad index. So the conditions include the
+# position, which follows from the folder, and the key, which follows from the name.
 _STAGED: Final = (
     "SELECT n.id, n.replaces, n.name, n.folder, o.live, o.name AS old, o.folder AS old_folder, "
     "(SELECT h.id FROM skills h WHERE h.source_id = n.source_id AND h.folder = n.folder "
@@ -71,7 +71,7 @@ def stage(
     """Store new versions, invisible to readers unless ``live`` is 1, and return their ids.
 
     ``first``: the lowest free id, if known. ``mismatched``: replaced versions whose stored text is
-    corrupt; they get their text again, by which the index forgets their words.
+    corrupt; their text is stored again, so that the index can remove their words.
     """
     batch = list(versions)
     if not batch:
@@ -119,7 +119,7 @@ def stage(
     insert_rows(connection, diagnostics, findings)
     if found:
         dialect_of(connection).add_to_index(connection, found)
-    # Last: on a server who stores the same bytes waits until this is committed.
+    # Last: on a server, another writer of the same bytes waits until this transaction ends.
     add_contents(connection, [packed for version in batch for packed in version.contents])
     return [version.columns["id"] for version in batch]
 
@@ -138,21 +138,23 @@ def publish(
 ) -> list[int]:
     """Make staged versions current instead of those they replace, and retire ``removed``.
 
-    ``settled`` are retired as well, without a tombstone: they are stored in another source. A
-    staged version is left out if its predecessor is not current any more or its folder has a
-    current version: it lost to a concurrent change. Returns the ids that became current.
+    ``settled`` versions are retired without a tombstone, because they are stored in another source.
+    A staged version is left out if its predecessor is no longer current or its folder has a current
+    version: it lost to a concurrent change. Returns the ids that became current.
     """
     holders: list[tuple[int, int | None]] = []
     replaced: list[int] = []
     names: set[str] = set()
-    for row in execute(connection, _STAGED, list(staged)):  # too many to be held
+    for row in execute(
+        connection, _STAGED, list(staged)
+    ):  # read row by row: there may be too many to keep
         if row.replaces is not None and row.live != 1:
             continue
         holders.append((row.id, row.holder))
         if row.replaces is not None:
             replaced.append(row.replaces)
-        # What alone has its name, and keeps all that a ref is made of, keeps its ref as well. A
-        # folder may stand in the way of another skill's ref, so folders count as names here.
+        # A skill with a unique name and unchanged ref parts keeps its ref. A folder may conflict
+        # with another skill's ref, so folders count as names here.
         if row.namesakes != 1:
             known = (row.name, row.folder, row.old, row.old_folder)
             names.update(name for name in known if name is not None)
@@ -188,16 +190,16 @@ def delete_version(connection: Connection, version: int) -> None:
 
 
 def delete_retired(connection: Connection, *, host: str = "", source_id: int | None = None) -> int:
-    """Delete a batch of retired versions of a host's sources, or all of a source's.
+    """Delete a batch of retired versions of a host's sources, or all versions of one source.
 
-    Returns how many were deleted; call it until that is 0. Versions that are not live because they
-    are staged are spared only by the sync lock of their host.
+    Returns how many were deleted; call it until that is 0. Staged versions aren't live either: only
+    the sync lock of their host protects them.
     """
     if source_id is not None:
         which = skills.c.source_id == source_id
     else:
         ours = select(sources.c.id).where(sources.c.host == host)
-        # In so many words: SQLite takes no index of a part for a value that it is given.
+        # A literal: SQLite doesn't use a partial index for a bound value.
         which = and_(skills.c.live == literal_column("0"), skills.c.source_id.in_(ours))
     chosen = list(connection.scalars(select(skills.c.id).where(which).limit(_RETIRED_AT_ONCE)))
     if chosen:
@@ -213,7 +215,7 @@ def update_stats(connection: Connection, updates: StatUpdates) -> None:
 
 
 def set_installed(connection: Connection, origins: Sequence[tuple[int, str | None]]) -> None:
-    """Store which origin live versions, by their numbers, are installed copies from."""
+    """Store the origin of versions that are installed copies, by their ids; None: not a copy."""
     sql = "UPDATE skills SET installed = ? WHERE id = ? AND live = 1"
     execute_many(connection, sql, [(origin, number) for number, origin in origins])
 
@@ -288,9 +290,9 @@ LEFT JOIN documents d ON d.skill_id = s.id
 
 
 class LiveVersion(NamedTuple):
-    """The current version in a folder, as far as a change needs it.
+    """The current version in a folder, with the fields that a change needs.
 
-    ``text``: of its document, where the bytes of that are not stored yet.
+    ``text``: the document's text, if its bytes are not stored yet.
     """
 
     id: int
@@ -306,7 +308,7 @@ class LiveVersion(NamedTuple):
 class CurrentState(NamedTuple):
     """The current state of a folder that is about to change.
 
-    ``free``: the lowest free id of a version. ``is_back``: the skill to restore exists already, in
+    ``free``: the lowest free id of a version. ``is_back``: the skill to restore already exists, in
     any folder. ``live``: the current version in the folder.
     """
 
@@ -318,7 +320,7 @@ class CurrentState(NamedTuple):
 def load_current(
     connection: Connection, source_id: int, folder: str, uid: str | None
 ) -> CurrentState:
-    """Return the current state of a folder; ``uid``: of a skill that may be restored there."""
+    """Return the current state of a folder; ``uid``: the skill that may be restored there."""
     sql = _CURRENT.format(next_ids=dialect_of(connection).NEXT_IDS.format(count=1))
     row = tuple(execute(connection, sql, uid, source_id, folder).one())
     return CurrentState(row[0], row[1] > 0, None if row[2] is None else LiveVersion(*row[2:]))
@@ -327,7 +329,7 @@ def load_current(
 def replace_version(
     connection: Connection, standing: CurrentState, version: NewVersion | None
 ) -> None:
-    """Replace the current version by another one (None: by nothing)."""
+    """Replace the current version by another version; None: remove it."""
     live = standing.live
     if live is None and version is None:
         return

@@ -29,11 +29,11 @@ from registry.errors import SourceExists, TrustOutdated
 from registry.model import SCOPES, SECURITY_CODES, Remote, Scope
 
 _RANGE = 1_000_000
-"""Priorities lie between minus and plus half of this."""
+"""Priorities are limited to plus or minus half of this."""
 
 
 def strength(scope: Scope, priority: int) -> int:
-    """Return the rank of a source in one number; the lowest is the strongest."""
+    """Return scope and priority as one number; the lowest is the strongest."""
     bounded = max(-_RANGE // 2, min(_RANGE // 2, priority))
     return SCOPES.index(scope) * _RANGE * 2 - bounded
 
@@ -50,9 +50,10 @@ def add_source(
     project: str | None = None,
     remote: Remote | None = None,
 ) -> int:
-    """Register a source and return its id. Raises `SourceExists`, also for one that is not seen.
+    """Register a source and return its id.
 
-    ``project``: the folder in which its skills are seen; None: its scope is not project.
+    Raises `SourceExists`, even if the existing source isn't visible. ``project``: the folder in
+    which its skills are visible; None: its scope is not project.
     """
     clash = connection.execute(
         select(sources.c.name, sources.c.path).where(
@@ -90,7 +91,7 @@ def change_source(
 ) -> None:
     """Give a source another scope and priority; ``project`` as in `add_source`.
 
-    ``precedence``: an admin's decision among the sources of all owners; None: it stays.
+    ``precedence``: an admin's decision among the sources of all owners; None: unchanged.
     """
     columns = sources.c.name, sources.c.scope, sources.c.priority
     name, *old = connection.execute(select(*columns).where(sources.c.id == source_id)).one()
@@ -111,12 +112,12 @@ def change_source(
 
 
 def rename_source(connection: Connection, source_id: int, before: str, name: str) -> None:
-    """Give a source another name; `change_source` works out the refs of its skills.
+    """Rename a source; `change_source` updates the refs of its skills.
 
-    Raises `SourceExists` where one that is not seen has it.
+    Raises `SourceExists` if an invisible source has the name.
     """
     renamed = update(sources).where(sources.c.id == source_id).values(name=name)
-    with _unless_taken(name):  # which is known at once of a statement that returns something
+    with _unless_taken(name):  # a statement that returns rows raises the error at once
         connection.execute(renamed.returning(sources.c.id)).one()
     connection.execute(update(gone).where(gone.c.source == before).values(source=name))
     record_audit(connection, "source changed", before, name=[before, name])
@@ -134,9 +135,9 @@ def set_owner(connection: Connection, source_id: int, owner: str | None) -> None
 
 
 def remove_source(connection: Connection, source_id: int, *, with_tombstones: bool = True) -> None:
-    """Forget a source and its skills, but for their history; the disk is not touched.
+    """Forget a source and its skills, except for their history; the disk is not touched.
 
-    ``with_tombstones``: it is written down that the skills are gone.
+    ``with_tombstones``: record that the skills are gone.
     """
     known = select(sources.c.name, sources.c.path).where(sources.c.id == source_id)
     for name, path in connection.execute(known):
@@ -241,9 +242,8 @@ def begin_resolving(connection: Connection, source_ids: Sequence[int]) -> list[i
 
 
 def shared_names(connection: Connection, source_ids: Sequence[int]) -> list[str]:
-    """Return the names that skills of these sources share with those of others."""
-    # One pass over an index: to look each name up takes the wrong one as long as the server has not
-    # counted what it holds.
+    """Return the names that skills of these sources share with those of other sources."""
+    # One pass over an index: for single lookups, a server without statistics takes the wrong index.
     shared = (
         select(skills.c.name)
         .where(skills.c.live == 1)
@@ -266,11 +266,11 @@ def finish_importing(connection: Connection, source_ids: Sequence[int]) -> None:
         if was not in {IMPORTING, RESOLVING}:
             continue
         connection.execute(update(sources).where(one).values(enabled=1))
-        if was == IMPORTING:  # of a copy of a server, say
+        if was == IMPORTING:  # for example in a copy of a server's database
             refresh_names(connection, shared_names(connection, [source_id]))
             continue
-        # Sources whose skills it may hide (other owners': copies, or as an admin decided); and
-        # sources that were held to hide it, and are not seen yet themselves.
+        # Sources whose skills it may shadow (copies of other owners, or by an admin's decision),
+        # and sources that were expected to shadow it but aren't visible yet.
         weaker = tuple_(sources.c.strength, sources.c.id) > tuple_(own, source_id)
         after = or_(
             sources.c.precedence < precedence,

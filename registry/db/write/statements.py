@@ -14,7 +14,7 @@ MAX_VARIABLES: Final = 30_000  # SQLite and PostgreSQL allow some more than 32,0
 
 
 def dialect_of(connection: Connection) -> ModuleType:
-    """Return the module of this database's own SQL: ``db.*.index``."""
+    """Return the module with this database's own SQL: ``db.*.index``."""
     return sqlite if connection.dialect.name == "sqlite" else postgres
 
 
@@ -48,14 +48,14 @@ class InTransaction:
         return [tuple(row) for row in found]
 
     def later(self, sql: str, parameters: Sequence[object]) -> Callable[[], list[Any]]:
-        """Return what gives the rows of a SELECT, once the transaction is committed."""
+        """Return a getter for the rows of a SELECT, to call after the transaction is committed."""
         words = dialect_of(self._connection)
         answer: Callable[[], list[Any]] = words.ask_later(self._connection, sql, parameters)
         return answer
 
 
 def execute_many(connection: Connection, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Run one statement for each of the rows of values."""
+    """Run one statement for each row of values."""
     if rows:
         connection.exec_driver_sql(dialect_of(connection).to_driver(sql), list(rows))
 

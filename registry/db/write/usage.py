@@ -1,6 +1,6 @@
-"""Count what tools do with each skill, without slowing them: in memory, written now and then.
+"""Count how tools use each skill: in memory, written now and then so that tools stay fast.
 
-In plain SQL: a tool call in a process of its own must not import SQLAlchemy to count something.
+It is plain SQL: a tool call in its own process must not import SQLAlchemy to count something.
 """
 
 import json
@@ -26,10 +26,10 @@ UsageEvent: TypeAlias = Literal["listed", "found", "read"]
 EVENTS: Final[tuple[UsageEvent, ...]] = get_args(UsageEvent)
 
 WRITE_AFTER: Final = 5.0
-"""Seconds after the first count that was not written yet."""
+"""Seconds from the first unwritten count to the next write."""
 
 WAIT: Final = 1.0
-"""Seconds to wait for other writers; counts are kept for the next time, at the end given up."""
+"""Seconds to wait for other writers; then counts are kept for the next write, or lost at exit."""
 
 _COUNTED: Final = """
 (SELECT CAST({0} AS BIGINT) AS listed, CAST({1} AS BIGINT) AS found, CAST({2} AS BIGINT) AS read,
@@ -39,9 +39,9 @@ _COUNTED: Final = """
   JOIN skills s ON s.source_id = src.id AND s.folder = c.folder
 WHERE s.live = 1 GROUP BY s.uid ORDER BY s.uid
 """
-"""Each skill that was counted, in one order for all writers, which prevents deadlocks.
+"""The counted skills, in one order for all writers, which prevents deadlocks.
 
-Values: a JSON array of arrays: listed, found, read; when last each; source's name, folder.
+Values: a JSON array of arrays: listed, found, read; the last time of each; source's name, folder.
 """
 
 _ADD: Final = """
@@ -72,7 +72,7 @@ _place_of: Final = attrgetter("source", "folder")
 
 
 class Located(Protocol):
-    """Anything that says where a skill is."""
+    """An object that has a skill's source and folder."""
 
     @property
     def source(self) -> str:
@@ -84,7 +84,7 @@ class Located(Protocol):
 
 
 class SkillPlace(NamedTuple):
-    """Where a skill is."""
+    """The place of a skill."""
 
     source: str
     folder: str
@@ -109,7 +109,7 @@ class _Counts:
         self.last: dict[tuple[UsageEvent, tuple[str, str]], int] = {}
 
     def add(self, event: UsageEvent, skills: Sequence[Located]) -> None:
-        # All in C: a listing of ten thousand skills costs a few milliseconds more by this.
+        # All in C: otherwise a listing of ten thousand skills would take a few milliseconds more.
         events = list(zip(repeat(event), map(_place_of, skills)))
         self.often.update(events)
         self.last.update(zip(events, repeat(time.time_ns())))
@@ -119,7 +119,7 @@ class _Counts:
         self.last.update(later.last)
 
     def rows(self) -> list[UsageRow]:
-        """Return for each place the three numbers, the three times, and where it is."""
+        """Return for each place the three counts, the three times, and the place."""
         found: dict[tuple[str, str], list[int | str | None]] = {}
         for (event, place), number in self.often.items():
             row = found.setdefault(place, [0, 0, 0, None, None, None])
@@ -204,7 +204,7 @@ DAYS: Final = 400
 def drop_old_days(connection: "Connection", now: str) -> None:
     """Delete the counts of days long before ``now``; the totals stay.
 
-    On a server a row that a reader has locked stays until the next time.
+    On a server, rows that a reader has locked stay until the next time.
     """
     from registry.db.write.statements import execute
 
