@@ -267,7 +267,7 @@ def test_what_makes_no_sense_is_said(library, cli):
         (["--remove"], "requires the names"),
         (["haiku", "--personality", "x"], "No personality named 'x'"),
         (["haiku", "--frozen"], "all skills in the lock file"),
-        (["--check", "--agent", "codex"], "leave out --agent"),
+        (["--check", "--agent", "codex"], "combined with --agent"),
         (["haiku", "--agent", "eve", "--global"], "Eve has skills in projects only"),
     ]:
         ran = cli("pull", *typed)
