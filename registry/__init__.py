@@ -125,7 +125,6 @@ __all__ = [
     "SourceNotFound",
     "SourceNotYours",
     "SourceReadOnly",
-    "SourceRemoved",
     "SourceReport",
     "SourceUnclear",
     "SyncReport",

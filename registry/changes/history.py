@@ -18,7 +18,7 @@ from registry.db.read.history import (
 )
 from registry.db.read.history import content as stored_content
 from registry.db.read.skills import StoredSkill
-from registry.db.read.sources import is_admin, list_sources
+from registry.db.read.sources import is_admin
 from registry.disk.paths import ROOT, check_paths, join
 from registry.document.differing import difference
 from registry.errors import (
@@ -29,7 +29,6 @@ from registry.errors import (
     RevisionNotFound,
     SkillMissing,
     SkillNotFound,
-    SourceRemoved,
 )
 from registry.model import Origin, SkillFile, Source
 from registry.sync.sources import check_admin, check_writable, find, own_sources, target_source
@@ -233,7 +232,6 @@ class History:
         assert gone is not None  # noqa: S101  # what is not stored is gone
         # Files that a remote source's checkout lost are restored into the user's own source.
         known = {one.name for one in own_sources(self.core) if one.remote is None or not gone.since}
-        self._check_source(wanted, source)
         home = target_source(self.core, source or (gone.source if gone.source in known else None))
         check_writable(home)
         folder = gone.folder or gone.name
@@ -254,15 +252,6 @@ class History:
         if wanted.origin is not None:
             self._check_foreign(wanted, wanted.origin, whole)
         return home, folder, whole
-
-    def _check_source(self, wanted: Revision, source: str | None) -> None:
-        """Raise `SourceRemoved` for a skill of a removed remote source if no source is named."""
-        gone, origin = self.gone, wanted.origin
-        if gone is None or origin is None or source is not None or not gone.source:
-            return
-        if gone.source not in {one.name for one in list_sources(self.core.reader, counted=False)}:
-            url = f"{origin.url}#{origin.ref}" if origin.ref else origin.url
-            raise SourceRemoved(name=self.name, source=gone.source, url=url)
 
     def _check_foreign(self, wanted: Revision, origin: Origin, files: Mapping[str, bytes]) -> None:
         """Raise `SkillHeld` if an imported revision has security errors."""

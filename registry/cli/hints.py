@@ -224,10 +224,6 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
         "To rename the existing source, run: skill-registry source update {name} --name NEW"
     ),
     errors.SourceUnclear: _source_unclear,
-    errors.SourceRemoved: (
-        "To register it again, run: skill-registry source add {url}\n"
-        "To restore the skill into a source of your own, name one with --source."
-    ),
     errors.SourceNotFound: "To register a folder, run: skill-registry sync FOLDER",
     errors.SkillHeld: _skill_held,
     errors.SeveralSkills: _several_skills,

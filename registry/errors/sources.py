@@ -41,18 +41,6 @@ class SourceUnclear(RegistryError):
         return "No sources are registered yet."
 
 
-class SourceRemoved(RegistryError):
-    """A skill is gone with its remote source: ``name``, ``source``, ``url``."""
-
-    sentence = (
-        "{name:q} was not restored: it is gone with its source {source:q}, which was removed."
-    )
-
-    name: str
-    source: str
-    url: str
-
-
 class SourceNotFound(NotFound):
     """No source has this name or path: ``name``, ``known``, and ``similar`` names."""
 
