@@ -1,7 +1,7 @@
 """One SQLite catalogue over all your agent skills, in step with the folders on disk.
 
-What this package exports is public, and nothing else is: whatever has to be imported from a module
-below it may change with any version. ``docs/python.md`` shows how it is used.
+Only the names exported here are public; anything in the modules below may change with any version.
+``docs/python.md`` shows how to use them.
 """
 
 from typing import TYPE_CHECKING

@@ -98,7 +98,7 @@ def _guard(method: FunctionType) -> Callable[..., Any]:
 
 
 def _as_text(value: Any) -> Any:
-    """Return paths as text, also those in a list."""
+    """Return paths as text, including those in a list."""
     if isinstance(value, list | tuple):
         return [_as_text(one) for one in value]
     return os.fspath(value) if isinstance(value, os.PathLike) else value
@@ -133,13 +133,7 @@ class SkillRegistry:
         workdir: str | os.PathLike[str] | None = None,
         upgrade: bool = False,
     ) -> Self:
-        """Open the registry at a path or URL; None: the platform's default.
-
-        A URL is ``sqlite:///PATH`` or ``postgresql+psycopg://…``. An older file is upgraded (a copy
-        is kept), a server only with ``upgrade``. The first write creates a missing database.
-        Unfinished changes of dead processes are completed. Skills of a project are visible if its
-        folder contains ``workdir``, by default the current one. Raises `DatabaseProblem`.
-        """
+        """Open the registry at a path or URL; None: the platform's default."""
         settings = settings or load_settings(None)
         registry = cls(Core.open(path_or_url, settings, workdir, upgrade=upgrade))
         try:
@@ -246,7 +240,7 @@ class SkillRegistry:
         return copies(self.core.reader, name)
 
     def get(self, name: str) -> SkillDetail:
-        """Return everything of one skill, as it is on disk now.
+        """Return all facts about one skill, in its current state on disk.
 
         Raises `SkillNotFound`, `SkillAmbiguous`, `SkillMissing`.
         """
@@ -255,7 +249,7 @@ class SkillRegistry:
         return get(self.core, name)
 
     def read(self, name: str) -> str:
-        """Return the text of a skill's SKILL.md, as it is on disk now.
+        """Return the text of a skill's SKILL.md, in its current state on disk.
 
         Raises as `get`, and `SkillInvalid`, `SkillInaccessible`, `FileTooLarge`, `NotUtf8`.
         """
@@ -264,7 +258,7 @@ class SkillRegistry:
         return read_text(self.core, CurrentSkill.of(self.core, name))
 
     def read_bytes(self, name: str) -> bytes:
-        """Return the bytes of a skill's SKILL.md, also of an invalid one."""
+        """Return the bytes of a skill's SKILL.md, even of an invalid one."""
         from registry.catalog.reading import CurrentSkill, read_bytes
 
         return read_bytes(self.core, CurrentSkill.of(self.core, name))
@@ -280,7 +274,7 @@ class SkillRegistry:
         return read_file(self.core, CurrentSkill.of(self.core, name), path)
 
     def resolve(self, name: str) -> Skill:
-        """Return the stored skill that a name or ref means, as listings have it."""
+        """Return the stored skill that a name or ref means, as in listings."""
         return self._stored(name).skill
 
     def links(self, name: str) -> "Sequence[LinkTo]":
@@ -508,7 +502,7 @@ class SkillRegistry:
     # What skills were like
 
     def history(self, name: str) -> "Sequence[Revision]":
-        """Return the revisions of a skill, also of a removed one, the newest first.
+        """Return the revisions of a skill, even of a removed one, the newest first.
 
         Raises as `get`.
         """
@@ -730,12 +724,12 @@ class SkillRegistry:
         return add(self.core, path, name=name, scope=scope, priority=priority)
 
     def update_source(self, name: str, **change: Unpack["SourceChange"]) -> Source:
-        """Change a source; ``ref`` pins a repository to a branch, tag or commit (empty: to none).
+        """Change a source; ``ref`` pins a repository to a branch, tag or commit (empty: unpin).
 
-        The next sync fetches that. On a server ``team`` says who sees it (empty: everybody), and an
-        admin gives it another ``owner``. Raises `SourceNotFound`, `SourceExists`, `AddressInvalid`,
-        `RemoteProblem` for a branch or tag that the remote does not have, and `SourceNotYours`, or
-        `AdminNeeded` where it is to be done ``as_admin``.
+        The next sync fetches it. On a server ``team`` is the team that sees it (empty: all roles),
+        and an admin can set another ``owner``. Raises `SourceNotFound`, `SourceExists`,
+        `AddressInvalid`, `RemoteProblem` for a branch or tag that the remote does not have, and
+        `SourceNotYours`, or `AdminNeeded` if ``as_admin`` is given.
         """
         from registry.remotes.sources import update
 

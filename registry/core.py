@@ -1,4 +1,4 @@
-"""What every operation is given: the settings, both lanes to the database, this host, usage."""
+"""The context of every operation: settings, reader and writer of the database, host, usage."""
 
 import copy
 import os
@@ -30,19 +30,19 @@ UNEXPECTED: Final = (
     TypeError,
     ValueError,
 )
-"""What a value of a wrong kind brings about, wherever it came from."""
+"""Exceptions that a value of a wrong type can cause anywhere."""
 
 
 class Follower(Protocol):
-    """Something that works with an open database by itself, in a thread of its own."""
+    """An object that uses an open database in a thread of its own."""
 
     def end(self) -> None:
-        """Stop, and wait until it has."""
+        """Stop, and wait until it has stopped."""
 
 
 @dataclass(slots=True)
 class _Shared:
-    """What is one and the same from wherever an open database is looked at."""
+    """The state that all views of one open database share."""
 
     writer: Writer | None = None
     closed: bool = False
@@ -51,14 +51,14 @@ class _Shared:
 
 
 class Core:
-    """An open database with the settings it was opened with; safe for many threads.
+    """An open database with its settings; safe for many threads.
 
-    ``on_warning`` is called with words for people, by the thread that has something to say; by
-    default they are logged. It sees the skills of a project as who works in ``folders`` does.
+    ``on_warning`` is called with a message for people, in the thread that has the warning; by
+    default it is logged. Projects' skills are visible as for a user who works in ``folders``.
     """
 
     reader: Reader
-    """The reading lane."""
+    """The reader."""
 
     def __init__(self, backend: Backend, settings: Settings, folders: Sequence[str] = ()) -> None:
         self.settings = settings
@@ -79,9 +79,9 @@ class Core:
     ) -> Self:
         """Open a database; a missing one counts as empty.
 
-        One that is older is upgraded: a file at once, a server's only with ``upgrade``, else it is
-        `DatabaseBehind`. ``workdir``: the folder one works in, by default the process's. Raises
-        `DatabaseProblem` and its subclasses.
+        An older database is upgraded: a file at once, a server only with ``upgrade``; otherwise
+        this raises `DatabaseBehind`. ``workdir``: the working folder, by default the process's.
+        Raises `DatabaseProblem` and its subclasses.
         """
         folders = _here() if workdir is None else [os.fspath(workdir)]
         core = cls(open_backend(path_or_url, settings), settings, folders)
@@ -98,7 +98,7 @@ class Core:
         return core
 
     def close(self) -> None:
-        """End what follows it, write down what was counted, and close all connections, once."""
+        """End the followers, write the usage counts, and close all connections, once."""
         if self.closed:
             return
         for follower in tuple(self.followers):
@@ -111,21 +111,21 @@ class Core:
 
     @property
     def followers(self) -> set[Follower]:
-        """What is ended when it is closed."""
+        """The followers that end when the database is closed."""
         return self._shared.followers
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed, here or as it is seen from elsewhere."""
+        """Whether it was closed, by this view or another one."""
         return self._shared.closed
 
     def check_open(self) -> None:
-        """Raise `UsageProblem` where it was closed."""
+        """Raise `UsageProblem` if it is closed."""
         if self.closed:
             raise UsageProblem(message="the registry is closed; open it again")
 
     def seen_from(self, *folders: str) -> Self:
-        """Return the same open database as it is seen by who works in these folders."""
+        """Return a view of this database for a user who works in these folders."""
         other = copy.copy(self)
         other.reader = self._seen_from(folders)
         return other
@@ -145,7 +145,7 @@ class Core:
 
     @property
     def writer(self) -> Writer:
-        """The writing lane, opened (and the database created) when first needed."""
+        """The writer, opened (and the database created) when first needed."""
         shared = self._shared
         if shared.writer is None:
             if self.reader.empty:
@@ -155,15 +155,15 @@ class Core:
 
     @property
     def host(self) -> str:
-        """What this machine is called in the database: its sources are ours to sync and change."""
+        """The name of this machine in the database: we sync and change only its sources."""
         return self.backend.host
 
     def warn(self, text: str) -> None:
-        """Tell people that something beside what was asked for, and done, did not work."""
+        """Warn people that a side task failed, although the request itself succeeded."""
         self.on_warning(masked(text))
 
     def warn_if_empty(self) -> None:
-        """Warn once if there is no database yet, so that its skills can't be missed unnoticed."""
+        """Warn once if there is no database yet, so that missing skills don't go unnoticed."""
         if self._shared.told_empty or not self.reader.empty:
             return
         self.tell_no_more_that_it_is_empty()
@@ -173,13 +173,13 @@ class Core:
         )
 
     def tell_no_more_that_it_is_empty(self) -> None:
-        """Leave out the warning of `warn_if_empty`, for a caller with a message of its own."""
+        """Skip the warning of `warn_if_empty`, for a caller with its own message."""
         self._shared.told_empty = True
 
     def damage(self) -> DatabaseProblem | None:
-        """Return what is wrong with the database; asked when something failed for no other reason.
+        """Return the problem of the database; called if an operation failed for no other reason.
 
-        A damaged row may hold anything in the place of a name, and so may one of a stranger.
+        A damaged or forged row may hold any value.
         """
         from registry.db.read.corruption import find_corruption
 
@@ -197,7 +197,7 @@ class Core:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Raise `DatabaseProblem` for what fails in a block because the database is damaged."""
+        """Raise `DatabaseProblem` if a block fails because the database is damaged."""
         try:
             yield
         except RegistryError:
@@ -216,7 +216,7 @@ class Core:
 
 
 def _check_alone(backend: Backend) -> None:
-    """Raise `DatabaseBehind` where others use a database that is older, too."""
+    """Raise `DatabaseBehind` if other machines use this older database."""
     if backend.shared:
         from registry.db.read.summary import registered
 

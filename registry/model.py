@@ -1,4 +1,4 @@
-"""The words of the registry as frozen values; everything above speaks in these."""
+"""The values of the registry as frozen dataclasses; all rooms above use them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, g
 
 
 class Value:
-    """What all public values can do.
+    """The base of all public values: conversion to JSON.
 
-    A class that lists its ``KEYS`` has these attributes in its JSON, another all its fields.
+    A class that lists its ``KEYS`` has only these attributes in its JSON; other classes have all
+    their fields.
     """
 
     __slots__ = ()
@@ -18,7 +19,7 @@ class Value:
     KEYS: ClassVar[Sequence[str]] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the value as JSON, as the command line's ``--json`` says it."""
+        """Return the value as JSON, as the command line's ``--json`` prints it."""
         made: dict[str, Any] = record(self)
         return made
 
@@ -36,14 +37,18 @@ def record(value: object) -> Any:
 
 
 def shallow_record(value: object) -> dict[str, Any]:
-    """Return a dataclass as `record` does, with its values as they are.
+    """Return a dataclass as `record` does, without converting its values.
 
-    The ``default`` of a JSON encoder, which so writes long listings. Raises TypeError for others.
+    It is the ``default`` of a JSON encoder, which writes long listings this way. Raises TypeError
+    for other values.
     """
     kind = type(value)
     if kind not in _READERS:
         keys = keys_of(kind)
-        _READERS[kind] = (keys, attrgetter(*keys, keys[0]))  # always more than one: a tuple
+        _READERS[kind] = (
+            keys,
+            attrgetter(*keys, keys[0]),
+        )  # with two or more keys attrgetter returns a tuple
     keys, read = _READERS[kind]
     return dict(zip(keys, read(value), strict=False))
 
@@ -60,11 +65,11 @@ _READERS: Final[dict[type, tuple[Sequence[str], Callable[[object], tuple[Any, ..
 JsonValue: TypeAlias = (
     "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 )
-"""A value as JSON has it."""
+"""A JSON value."""
 
 Scope: TypeAlias = Literal["project", "team", "personal", "community", "bundled"]
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
-"""All scopes, the strongest first: a skill hides its namesakes in weaker scopes."""
+"""All scopes, the strongest first: a skill shadows skills of its name in weaker scopes."""
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
 SEVERITIES: Final[tuple[Severity, ...]] = get_args(Severity)
@@ -84,13 +89,13 @@ SECURITY_CODES: Final = frozenset(
     "secret secret-asked secret-sent slow-text stranger-key system-tool-abuse terminal-control "
     "tool-shadowing unchecked-text untraceable-execution zero-width-character".split()
 )
-"""Codes of findings about what a skill may do; all others are about how it is written."""
+"""Codes of security findings, about what a skill may do; all others are about its format."""
 
 Status: TypeAlias = Literal["ok", "warning", "invalid", "no_document"]
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 
 DOCUMENT_NAMES: Final = ("SKILL.md", "SKILL.MD", "skill.md", "Skill.md")
-"""Spellings of the skill file, the one that counts first (DESIGN.md, Toolsets)."""
+"""Spellings of the skill file; the first that exists counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +103,7 @@ class Diagnostic(Value):
     """One finding about a skill.
 
     ``code`` is stable kebab-case and decides the ``category``; ``line`` counts from 1 in ``path``,
-    which is relative to the skill's folder (None: the folder itself); ``fix`` says in words what to
-    do.
+    which is relative to the skill's folder (None: the folder itself); ``fix`` describes the repair.
     """
 
     KEYS: ClassVar = ("code", "severity", "category", "path", "line", "message", "fix")
@@ -113,12 +117,12 @@ class Diagnostic(Value):
 
     @property
     def category(self) -> FindingCategory:
-        """Whether it is about what the skill may do, or about how it is written."""
+        """Security (what the skill may do) or format (how it is written)."""
         return "security" if self.code in SECURITY_CODES else "format"
 
     @property
     def sort_key(self) -> tuple[bool, int, str, int, str, str]:
-        """Security first, the worst first in it, then by place."""
+        """Security first, then by severity, then by path and line."""
         severity = SEVERITIES.index(self.severity)
         is_format = self.code not in SECURITY_CODES
         return is_format, severity, self.path or "", self.line or 0, self.code, self.message
@@ -126,7 +130,7 @@ class Diagnostic(Value):
 
 @dataclass(frozen=True, slots=True)
 class Parameter(Value):
-    """One parameter that a skill declares; ``default`` is None where it has none."""
+    """One parameter that a skill declares; ``default`` is None if it has none."""
 
     name: str
     type: str
@@ -137,12 +141,12 @@ class Parameter(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """What a SKILL.md says, in canonical fields.
+    """The content of a SKILL.md, in canonical fields.
 
     ``text`` is the whole decoded file without its byte order mark, ``body`` the Markdown after the
-    front matter, ``body_line`` the line (from 1) on which that starts. ``front_matter`` is what the
-    file says with every scalar as its text. ``name`` falls back to the folder's name; times are
-    UTC, ISO 8601, ending in ``Z``. ``usable`` is False where a diagnostic is an error.
+    front matter, ``body_line`` the line (from 1) on which the body starts. ``front_matter`` has
+    every scalar as text. ``name`` falls back to the folder's name; times are UTC, ISO 8601, ending
+    in ``Z``. ``usable`` is False if any diagnostic is an error.
     """
 
     text: str
@@ -167,16 +171,16 @@ class Document:
 
     @property
     def usable(self) -> bool:
-        """Whether agents may be shown this skill."""
+        """Whether agents may see this skill."""
         return all(finding.severity != "error" for finding in self.diagnostics)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin(Value):
-    """Where a skill of a remote source comes from.
+    """The remote source of a skill.
 
-    ``ref`` is what the source is pinned to (None: what the remote offers by default), ``commit``
-    the version that was read last (of other kinds than git, a digest), ``path`` the folder in it.
+    ``ref`` is the pin of the source (None: the remote's default), ``commit`` the version that was
+    read last (a digest, if the source isn't git), ``path`` the folder in it.
     """
 
     url: str
@@ -187,12 +191,12 @@ class Origin(Value):
 
 @dataclass(frozen=True, slots=True)
 class Remote(Value):
-    """What a source is a checkout of.
+    """The remote that a source is a checkout of.
 
-    ``kind`` is how it is read: git, archive, site, hub, or one that a package adds. ``part``: only
-    what lies below this folder; ``only``: only skills of these names. ``version`` is what was
-    fetched last (of git a commit), and ``fetched_at`` when it was. ``behind``: whether there is
-    something newer; None: it was not asked, or did not answer.
+    ``kind`` is the way it is read: git, archive, site, hub, or a kind that a package adds.
+    ``part``: only this folder of it; ``only``: only skills of these names. ``version`` is the
+    version that was fetched last (a commit, for git), and ``fetched_at`` the time. ``behind``:
+    whether there is a newer version; None: unknown.
     """
 
     kind: str
@@ -207,13 +211,14 @@ class Remote(Value):
 
 @dataclass(frozen=True, slots=True)
 class Source(Value):
-    """A registered root folder that holds skills; ``priority``: the higher is the stronger.
+    """A registered root folder that holds skills; a higher ``priority`` is stronger.
 
-    ``host`` is the machine that has the folder; empty in a SQLite file, whose folders are here.
-    ``remote``: what the folder is a checkout of; such a source is read-only. ``held``: how many of
-    its skills agents don't see until it is trusted. On a server ``owner`` is the role that may
-    change it, ``own``: who asks is that, and ``team``: who else sees it; None: everybody.
-    ``precedence``: how strong an admin has made it among the sources of all owners.
+    ``host`` is the machine that has the folder; empty in a SQLite file, whose folders are on this
+    machine. ``remote``: the remote that the folder is a checkout of; such a source is read-only.
+    ``held``: the number of its skills that are quarantined. On a server ``owner`` is the role that
+    may change it, ``own``: the current role is the owner, and ``team``: the team that sees it;
+    None: all roles. ``precedence``: the number that an admin gave it among the sources of all
+    owners.
     """
 
     KEYS: ClassVar = tuple(
@@ -249,9 +254,9 @@ class Skill(Value):
     """One skill as listings show it. Its identity is (source, folder).
 
     ``ref`` is the shortest handle that finds exactly this skill; ``folder`` the folder below the
-    source's root (``.``: the root itself) and ``path`` the same as an absolute path. ``copies``
-    are the refs of others of the same name with the same files, of which one is listed. No slots:
-    rows are poured into ``__dict__`` (`db.read.skills`), which makes a long listing three times
+    source's root (``.``: the root itself) and ``path`` the same as an absolute path. ``copies`` are
+    the refs of other skills of the same name with the same files, of which only one is listed. No
+    slots: `db.read.skills` fills ``__dict__`` directly, which makes a long listing three times
     faster.
     """
 
@@ -284,9 +289,9 @@ class Skill(Value):
 
     @property
     def created(self) -> datetime:
-        """``created_at`` with its zone. Raises ValueError where a stranger's database has no time.
+        """``created_at`` with its zone. Raises ValueError if the database holds an invalid time.
 
-        A text that is shown does no harm; whoever counts with it has to be told.
+        Listings may print an invalid text, but calculations must not use it.
         """
         return datetime.fromisoformat(self.created_at)
 
@@ -300,8 +305,8 @@ class Skill(Value):
 class SearchHit(Skill):
     """A skill that a search found; a higher ``score`` is a better match.
 
-    ``confidence``: how much of what was asked its name, tags and description say, from 0 to 1.
-    ``alike``: refs of copies and near copies that matched, too, and are not shown beside it.
+    ``confidence``: how much of the query its name, tags and description cover, from 0 to 1.
+    ``alike``: refs of copies and near-duplicates that also matched; they are not listed.
     """
 
     KEYS: ClassVar = (*Skill.KEYS, "score", "snippet", "confidence", "alike")
@@ -324,7 +329,7 @@ class SkillFile(Value):
 
 @dataclass(frozen=True)
 class SkillDetail(Skill):
-    """A skill with everything that is known of it.
+    """A skill with all known facts.
 
     ``quarantined``: agents don't see it until its source is trusted.
     """
@@ -352,7 +357,7 @@ S_co = TypeVar("S_co", bound=Skill, covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Page(Sequence[S_co], Generic[S_co]):
-    """Some skills of a listing or a search, and how many there are in ``total`` without a limit."""
+    """Some skills of a listing or a search; ``total`` counts them without a limit."""
 
     items: tuple[S_co, ...]
     total: int
@@ -373,10 +378,10 @@ class Page(Sequence[S_co], Generic[S_co]):
 
 @dataclass(frozen=True, slots=True)
 class Found(Page[SearchHit]):
-    """A page of what a search found; copies and near copies are counted once in ``total``.
+    """A page of search hits; copies and near-duplicates count once in ``total``.
 
-    ``confidence``: the highest of the best hits. Where that says that perhaps nothing fits,
-    ``missing`` are the words that none of them names; else it is empty.
+    ``confidence``: the highest of the best hits. If it is so low that perhaps nothing fits,
+    ``missing`` are the words that no hit has; otherwise it is empty.
     """
 
     confidence: float

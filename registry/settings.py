@@ -1,4 +1,4 @@
-"""Settings: a YAML file, all keys optional, unknown ones refused with the nearest known."""
+"""Settings: a YAML file with optional keys; for an unknown key, the error names a similar one."""
 
 import os
 import stat
@@ -18,7 +18,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one skill may hold; ``depth`` counts folders from the source down to the skill's own."""
+    """Limits of one skill; ``depth`` counts folders from the source down to the skill's own.
+
+    ``document_bytes`` and ``skill_bytes`` are bytes.
+    """
 
     document_bytes: int = 1 << 20
     files: int = 512
@@ -33,9 +36,9 @@ Unknown: TypeAlias = Literal["allow", "deny", "warn"]
 
 @dataclass(frozen=True, slots=True)
 class GlobalIngest:
-    """Which skills of personal, community and bundled sources a personality lets in.
+    """Which skills of personal, community and bundled sources a personality sees.
 
-    ``allow`` and ``deny`` hold names and ``source/name``; tags are casefolded, as stored ones are.
+    ``allow`` and ``deny`` hold names and ``source/name``; tags are casefolded, like stored tags.
     """
 
     mode: Mode = "capability"
@@ -48,7 +51,7 @@ class GlobalIngest:
 
 @dataclass(frozen=True, slots=True)
 class Personality:
-    """A named visibility policy: the tools it has, its team, and what it lets in."""
+    """A named visibility policy: its tools, its team, and the skills that it sees."""
 
     name: str
     toolset: Names = frozenset()
@@ -58,15 +61,14 @@ class Personality:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the settings file says.
+    """The settings.
 
-    ``usage``: whether to count what tools do with each skill; ``store_files``: whether to keep the
-    bytes of supporting files in the database; ``host``: what this machine is called on a server
-    that several share, by default its network name; ``tool_description_chars``: how long a tool's
-    description may get that lists the skills there are; ``strict``: whether MCP's ``skills/list``
-    keeps to the types that strict clients hold front matter to;
-    ``source_kinds``: which kinds of remote sources that packages add are known
-    (`remotes.kinds`); ``hosts``: what stands before ``owner/repo`` by its short name.
+    ``usage``: count how tools use each skill; ``store_files``: store the bytes of supporting files
+    in the database; ``host``: the name of this machine on a shared server, by default its network
+    name; ``tool_description_chars``: maximum length of a tool's description that lists the
+    available skills, in characters; ``strict``: MCP's ``skills/list`` uses only the front matter
+    types that strict clients accept; ``source_kinds``: the enabled kinds of remote sources that
+    packages add (`remotes.kinds`); ``hosts``: short names for the address before ``owner/repo``.
     """
 
     default_source: str | None = None
@@ -82,21 +84,21 @@ class Settings:
 
 
 def data_folder() -> Path:
-    """Return where the registry keeps what is this user's (the platform's data folder)."""
+    """Return the folder of this user's own data (the platform's data folder)."""
     from platformdirs import user_data_path
 
     return user_data_path(APPLICATION, appauthor=False)
 
 
 def cache_folder() -> Path:
-    """Return where the registry keeps what can be fetched again (the platform's cache folder)."""
+    """Return the folder of data that can be fetched again (the platform's cache folder)."""
     from platformdirs import user_cache_path
 
     return user_cache_path(APPLICATION, appauthor=False)
 
 
 def default_database() -> Path:
-    """Return where the registry lives unless told otherwise."""
+    """Return the default path of the database."""
     return data_folder() / "registry.db"
 
 
@@ -108,10 +110,10 @@ def default_settings_file() -> Path:
 
 
 def load_settings(path: Path | None) -> Settings:
-    """Read the settings of ``path``; None: the default file, where there is one.
+    """Read the settings of ``path``; None: the default file, if it exists.
 
-    Raises `SettingsProblem` for a file that is missing although named, is not a YAML mapping, or
-    has an unknown key or a value of the wrong type.
+    Raises `SettingsProblem` if a named file is missing, or a file is not a YAML mapping, or has an
+    unknown key or a value of the wrong type.
     """
     return parse_settings(settings_data(path), str(path or default_settings_file()))
 
@@ -119,13 +121,13 @@ def load_settings(path: Path | None) -> Settings:
 def settings_data(path: Path | None) -> object:
     """Return the YAML value of a settings file as `load_settings` reads it, before it is checked.
 
-    None: the default file is not there, or empty. Raises `SettingsProblem`.
+    None: the default file doesn't exist, or is empty. Raises `SettingsProblem`.
     """
     place = path or default_settings_file()
     try:
         with open(os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             mode = os.fstat(file.fileno()).st_mode
-            if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):  # reading it may wait without end
+            if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):  # reading it may block forever
                 raise SettingsProblem(path=str(place), message="it is not a regular file")
             data = file.read(SETTINGS_BYTES + 1)
         if len(data) > SETTINGS_BYTES:
@@ -143,7 +145,7 @@ def settings_data(path: Path | None) -> object:
 
 
 def _value_of(text: str, path: str) -> object:
-    """Return the value of a YAML text. Raises `SettingsProblem`, also for a key given twice."""
+    """Return the value of a YAML text. Raises `SettingsProblem`, for example for a repeated key."""
     import yaml
 
     class Loader(yaml.SafeLoader):
@@ -152,8 +154,8 @@ def _value_of(text: str, path: str) -> object:
             keys = set()
             for key, _ in node.value:
                 if key.id == "scalar" and key.value in keys:
-                    # The first one would be lost, and with it what it forbids.
-                    message = f"line {key.start_mark.line + 1}: {key.value!r} stands twice"
+                    # Otherwise the first value would be lost, with the rules in it.
+                    message = f"line {key.start_mark.line + 1}: the key {key.value!r} is repeated"
                     raise SettingsProblem(path=path, message=message)
                 keys.add(str(key.value))
             return node
@@ -177,14 +179,14 @@ def parse_settings(data: object, path: str) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class _Skills:
-    """What stands below ``skills`` of a personality."""
+    """The keys below ``skills`` of a personality."""
 
     global_ingest: GlobalIngest = field(default_factory=GlobalIngest)
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A personality as the file has it."""
+    """A personality in the settings file."""
 
     toolset: Names = frozenset()
     team: str | None = None
@@ -211,13 +213,13 @@ _KINDS: Final[Mapping[object, tuple[Callable[[Any], bool], str]]] = {
     "host": (lambda value: _are_texts([value]) and value.strip() != "", "a name for this machine"),
     "team": (lambda value: _are_texts([value]), "a team source's name"),
 }
-"""What values of a type, or of a key that is a text, look like."""
+"""A check and a description for the values of a type, or of a key with text."""
 
 
 def _read(shape: type[T], data: object, where: str) -> T:
-    """Read a mapping into a dataclass, by the types of its fields; null is their default.
+    """Read a mapping into a dataclass, by the types of its fields; null means the default.
 
-    Raises ValueError with what is wrong ``where``.
+    Raises ValueError with the problem and its place ``where``.
     """
     if data is not None and not isinstance(data, Mapping):
         raise ValueError(f"{where or 'the settings'} must be a mapping of keys to values")

@@ -1,7 +1,4 @@
-"""Text: how names are compared and quoted, how text becomes words, how times are written.
-
-Times are UTC, ISO 8601, in whole seconds, ending in ``Z``.
-"""
+"""Text functions: compare and quote names, split text into words, write times."""
 
 import operator
 import re
@@ -23,7 +20,7 @@ _NOT_SLUG: Final = re.compile("[^a-z0-9]+")
 _ASCII: Final = bytes(range(128))
 
 _IGNORABLE: Final = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
-"""What macOS leaves out when it compares names of files (git, `is_hfs_dotgit`)."""
+"""Characters that macOS ignores when it compares file names (git, `is_hfs_dotgit`)."""
 
 LIKE_LATIN: Final = {
     ord(one): latin
@@ -57,7 +54,7 @@ LIKE_LATIN: Final = {
     }.items()
     for one in alike
 }
-"""Letters of other scripts, in small letters, that look like Latin ones (Unicode TR39)."""
+"""Letters of other scripts, in lower case, that look like Latin ones (Unicode TR39)."""
 
 _LIKE_LETTERS: Final = str.maketrans({"0": "o", "1": "l", "|": "l"})
 
@@ -77,7 +74,7 @@ _TOKEN: Final = re.compile(
     r"(?:gh[pousr]_|github_pat_|gl(?:pat|ptt|dt|rt|ft|cbt|imt|agent|soat|ffct)-|hf_|npm_|pypi-|"
     r"xox[a-z]-|sk-)\w{16,}[\w-]*|\beyJ[\w-]{10,}\.[\w-]+(?:\.[\w-]+)?"
 )
-"""Tokens as hosts give them out, and JSON web tokens."""
+"""Tokens in the formats of known hosts, and JSON web tokens."""
 
 _RANDOM: Final = re.compile(
     r"(?=.*[0-9])(?=.*[A-Za-z])(?:.*[A-Za-z0-9]{24,}.*|(?=.*[a-z])(?=.*[A-Z])[\w+/=~.-]{32,})",
@@ -86,10 +83,10 @@ _RANDOM: Final = re.compile(
 _NAMES_A_PLACE: Final = frozenset(
     "at branch commit file filename filepath name path ref rev revision sha tag version".split()
 )
-"""Parameters whose values may be long, and are no secret."""
+"""Parameters whose values may be long without being secret."""
 
 _VERSION: Final = re.compile("(?:[0-9a-f]{40}|[0-9a-f]{64})")
-"""The name of a commit or a digest: long, and no secret."""
+"""The id of a commit or a digest: long, but not secret."""
 
 _START: Final = re.compile(
     r"(?i)(?:https?|ssh|ftps?)(?::|%3a)(?:[/\\]|%2f|%5c)*"
@@ -109,15 +106,15 @@ _PARAMETER: Final = re.compile(r"([?&;#])(?! (?![^&;#\n]*=))([^=&;#\s?/]*=)?([^&
 _PATH_PARAMETER: Final = re.compile(r"(;)([^=;/]*=)?([^;/]+)")
 
 MAX_LEXEME: Final = 500
-"""Characters of a word that PostgreSQL's index takes (2,046 bytes)."""
+"""Maximum length of a word in PostgreSQL's index (2,046 bytes), in characters."""
 
 
 def segment(text: str) -> str:
-    """Return ``text`` with each pair of neighbours in a script without spaces as a word of its own.
+    """Return ``text`` with each pair of neighbours in a script without spaces as a separate word.
 
-    The last character of a run stands alone, so that any character begins a word. The full-text
-    index holds segmented text, and its rows are deleted by giving the same text again: whoever
-    changes this function writes a migration that fills the index anew.
+    The last character of a run is a separate word, so that any character begins a word. The
+    full-text index holds segmented text, and its rows are deleted by giving the same text again. If
+    you change this function, write a migration that fills the index again.
     """
     if text.isascii():
         return text
@@ -129,7 +126,7 @@ def segment(text: str) -> str:
 
 
 def letters(run: str) -> str:
-    """Return a run of a script without spaces without its marks, which no index holds."""
+    """Return a run of a script without spaces, without marks, which no index stores."""
     return run if run.isalnum() else "".join(filter(str.isalnum, run))
 
 
@@ -139,40 +136,40 @@ def pairs(run: str) -> list[str]:
 
 
 def runs(text: str) -> list[str]:
-    """Split ``text`` where scripts with and without spaces meet; every second one is without."""
+    """Split ``text`` where scripts with and without spaces meet; odd indexes are without spaces."""
     return _RUN.split(text)
 
 
 def words(text: str) -> list[str]:
-    """Return the words of ``text`` as the full-text index would split them."""
+    """Return the words of ``text`` as the full-text index splits them."""
     return split(segment(text))
 
 
 def split(text: str) -> list[str]:
-    """Return the words of a text without regard to scripts without spaces."""
+    """Return the words of a text, ignoring scripts without spaces."""
     return _WORD.findall(text.replace("_", " "))
 
 
 def fold(word: str) -> str:
-    """Return ``word`` as PostgreSQL's index holds it: in small letters, without accents."""
+    """Return ``word`` as PostgreSQL's index stores it: in lower case, without accents."""
     if word.isascii():
         return word.lower()
     parts = unicodedata.normalize("NFKD", word)
-    # Of a long text each mark is asked about once, not each character.
+    # Check each distinct mark once, not each character of a long text.
     for mark in filter(unicodedata.combining, set(beyond_ascii(parts))):
         parts = parts.replace(mark, "")
     return unicodedata.normalize("NFC", parts.casefold())
 
 
 def lexemes(text: str) -> str:
-    """Return the words of ``text`` as PostgreSQL's index is given them, with spaces between."""
+    """Return the words of ``text`` for PostgreSQL's index, separated by spaces."""
     return " ".join(words(fold(text)))
 
 
 def slug(name: str) -> str:
-    """Return ``name`` as an address can have it: small letters, digits, single hyphens between.
+    """Return ``name`` in the form of addresses: lower case, digits, single hyphens between.
 
-    ``skill`` where nothing is left of it.
+    It is ``skill`` if no character is left.
     """
     return _NOT_SLUG.sub("-", name.lower()).strip("-") or "skill"
 
@@ -185,11 +182,7 @@ def name_key(name: str) -> str:
 
 
 def skeleton(name: str) -> str:
-    """Return what a name looks like; names that are easily confused have the same skeleton.
-
-    After Unicode TR39: invisible characters and accents go, and letters of other scripts, digits
-    and pairs of letters become the Latin letters that they look like.
-    """
+    """Return the skeleton of a name; names that are easily confused have the same skeleton."""
     plain = name_key(name)
     if not plain.isascii():
         parts = unicodedata.normalize("NFKD", plain)
@@ -211,12 +204,12 @@ def spellings(name: str) -> list[str]:
 
 
 def tag_key(tag: str) -> str:
-    """Return a tag as it is stored."""
+    """Return a tag in its stored form."""
     return " ".join(tag.casefold().split())
 
 
 def folded(path: str) -> str:
-    """Return what is equal for paths that a file system may take for one and the same."""
+    """Return a key that is equal for paths that a file system may treat as equal."""
     if path.isascii():
         return path.lower()
     return unicodedata.normalize("NFC", _IGNORABLE.sub("", path)).casefold()
@@ -228,7 +221,7 @@ def has_unspaced(text: str) -> bool:
 
 
 def beyond_ascii(text: str) -> str:
-    """Return ``text`` without ASCII: of most texts few characters, quick to look through."""
+    """Return a key that is equal for paths which some file systems treat as equal."""
     if text.isascii():
         return ""
     data = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
@@ -245,7 +238,7 @@ def is_encodable(text: str) -> bool:
 
 
 def is_path(text: str) -> bool:
-    """Tell whether what was typed can only be a path: a name does not begin like that."""
+    """Tell whether the input can only be a path, because a name can't begin like that."""
     return text in {".", ".."} or text.startswith(("/", "./", "../", "~"))
 
 
@@ -261,15 +254,15 @@ def utc_now() -> str:
 
 
 def is_utc_text(value: str) -> bool:
-    """Tell whether this is a time as we write it."""
+    """Tell whether this is a time in our format."""
     return _UTC.fullmatch(value) is not None
 
 
 MAX_CHOICES: Final = 20
-"""Of more names that are possible, only the first are listed."""
+"""Maximum number of choices that a message lists."""
 
 MAX_NAME: Final = 120
-"""A longer name is cut where it is only mentioned."""
+"""Maximum length of a name in a message, in characters."""
 
 
 class Fact:
@@ -333,7 +326,7 @@ def without_secrets(url: str) -> str:
 def masked(text: str) -> str:
     """Return a text in which passwords and tokens of addresses are asterisks.
 
-    The addresses may be misspelt: what could be a secret counts as one.
+    The addresses may be misspelt: everything that could be a secret is masked.
     """
     if not any(sign in text for sign in ":@%\uff20\ufe6b"):
         return text
@@ -385,16 +378,16 @@ def escaped(text: str) -> str:
 
 
 def in_one_line(error: BaseException) -> str:
-    """Return an error in one line, also one that can't say what it is."""
+    """Return an error in one line, even if its own text can't be produced."""
     from traceback import format_exception_only
 
     return " ".join(format_exception_only(error)[-1].split())
 
 
 def shorten(text: str, limit: int, *, whole_words: bool = False) -> str:
-    """Return ``text`` in at most ``limit`` characters, ending in an ellipsis where it was cut.
+    """Return ``text`` in at most ``limit`` characters, with an ellipsis if it was cut.
 
-    With ``whole_words`` it is cut at the last space, if one stands in its second half.
+    With ``whole_words`` it is cut at the last space, if there is one in its second half.
     """
     if len(text) <= limit:
         return text

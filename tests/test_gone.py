@@ -157,7 +157,7 @@ def test_what_is_not_kept_whole_is_refused_with_what_is_missing(registry, alpha,
     remove(registry, alpha)
     logo = next(file for file in registry.history("alpha")[0].files if file.path == "logo.png")
     execute(registry, "DELETE FROM contents WHERE hash = :hash", hash=logo.hash)
-    with pytest.raises(NotAllKept, match=r"of revision 2, 'logo\.png' is not stored") as caught:
+    with pytest.raises(NotAllKept, match=r"revision 2 lacks 'logo\.png'") as caught:
         registry.restore("alpha")
     assert caught.value.facts["paths"] == ["logo.png"]
     assert not alpha.exists()
@@ -328,7 +328,7 @@ def test_of_several_of_a_name_the_one_that_was_deleted_last_comes_back(registry,
 
 
 def test_what_is_there_is_said_to_be_there(registry, alpha):
-    with pytest.raises(SkillNotDeleted, match=r"^'alpha' is there, and not in the trash") as caught:
+    with pytest.raises(SkillNotDeleted, match=r"^'alpha' exists and is not in the trash") as caught:
         registry.restore("alpha")
     assert caught.value.code == "skill_not_found"
 

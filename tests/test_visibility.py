@@ -512,8 +512,8 @@ def test_settings_that_make_no_sense_are_refused(value, words):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("usage: true\nlimits: {files: 1}\nusage: false\n", "line 3: 'usage' stands twice"),
-        ("personalities:\n  a: {}\n  b: {}\n  a: {}\n", "line 4: 'a' stands twice"),
+        ("usage: true\nlimits: {files: 1}\nusage: false\n", "line 3: the key 'usage' is repeated"),
+        ("personalities:\n  a: {}\n  b: {}\n  a: {}\n", "line 4: the key 'a' is repeated"),
         ("usage: [\nstrict", "it is not valid YAML, line 2: "),
         ("host: 2026-02-30", "it is not valid YAML: day is out of range"),
         (f"limits: {{files: {'9' * 5000}}}", "it is not valid YAML: Exceeds the limit"),

@@ -219,7 +219,7 @@ def _shadowed(core: Core, stored: StoredSkill) -> Diagnostic:
             if one.skill.tree_hash == skill.tree_hash:
                 return Diagnostic("copy", "info", f"{message}, and is listed instead: {one.path}")
             message = f"{message}, of another version, and is listed instead: {one.path}"
-            fix = "to update the copy, run: skill-registry pull (with --global if it is there)"
+            fix = "to update the copy, run: skill-registry pull (or pull --global)"
             return Diagnostic("shadowed", "warning", message, fix=fix)
     visible = skills.visible_refs(core.reader, skill.name)
     if listed := sorted(set(visible) & set(skill.copies)):
@@ -265,7 +265,7 @@ def _no_source(path: str, is_linked: bool) -> Diagnostic:
         message = f"the link leads {where}, out of every source"
         return Diagnostic("link-outside", "error", message, fix="register where it leads")
     fix = f"run: skill-registry sync {path}"
-    return Diagnostic("not-in-source", "error", "it lies in no registered source", fix=fix)
+    return Diagnostic("not-in-source", "error", "it is not in a registered source", fix=fix)
 
 
 def _unstored(core: Core, source: Source, folder: str) -> Diagnostic:
@@ -283,7 +283,7 @@ def _unstored(core: Core, source: Source, folder: str) -> Diagnostic:
     if not has_document:
         return _without_document(core, source, folder)
     if folder.count(os.sep) + 1 > DEPTH_SEEN:
-        return Diagnostic("too-deep", "error", f"it lies deeper than {DEPTH_SEEN} folders")
+        return Diagnostic("too-deep", "error", f"it is deeper than {DEPTH_SEEN} folders")
     fix = f"run: skill-registry sync {source.name}"
     added = Diagnostic("not-synced", "error", "it was added since the last sync", fix=fix)
     return _link_of(core, source.path, folder) or added

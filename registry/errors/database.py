@@ -52,7 +52,7 @@ class RightMissing(DatabaseProblem):
     """
 
     code = "right_missing"
-    sentence = "The server does not allow this user that, in {path}: {reason}."
+    sentence = "The server does not allow this user to do that in {path}: {reason}."
 
     writing: bool = False
     team: str | None = None
@@ -91,8 +91,8 @@ class DatabaseBehind(DatabaseProblem):
     """A server has an older schema, and no upgrade was requested: ``path``, ``revision``."""
 
     sentence = (
-        "The database {path} has the schema of an older skill-registry ({revision}). An upgrade "
-        "shuts out everybody who still uses that."
+        "The database {path} has the schema of an older skill-registry ({revision}). After an "
+        "upgrade, older programs can't use it."
     )
 
     revision: str | None

@@ -219,7 +219,7 @@ class FolderPulled(ChangeRefused):
 class OwnFileUnusable(RegistryError):
     """A file or folder that must be private to this user can't be used: ``path``, ``reason``."""
 
-    sentence = "{path:q}, which tells what you did here yourself, can't be used: {reason}."
+    sentence = "{path:q}, a private file of the registry, can't be used: {reason}."
 
     path: str
     reason: str
@@ -317,7 +317,7 @@ class SkillNotDeleted(NotInTrash):
     """A skill of this name exists, so there is nothing to restore."""
 
     code = "skill_not_found"
-    sentence = "{name:q} is there, and not in the trash."
+    sentence = "{name:q} exists and is not in the trash."
 
 
 class RevisionNotFound(NotFound):
@@ -346,7 +346,7 @@ class ContentMissing(NotFound):
 class NotAllKept(RegistryError):
     """A removed skill can't be restored completely: ``name``, ``number``, ``paths`` missing."""
 
-    sentence = "{name:q} can't come back as it was: of revision {number}, {paths:or} is not stored."
+    sentence = "{name:q} can't be restored: revision {number} lacks {paths:or}."
 
     name: str
     number: int

@@ -7,7 +7,7 @@ from registry.text import MAX_CHOICES, escaped
 
 
 class SourceUnclear(RegistryError):
-    """No source was named, and there are several (``known``) or none.
+    """No source was named, and there is not exactly one: ``known``.
 
     ``foreign`` are remote sources, if there are no others; ``elsewhere``: all sources are on other
     machines. ``to_read``: the request only reads.
@@ -32,7 +32,7 @@ class SourceUnclear(RegistryError):
 
     def _details(self) -> str:
         if self.facts["foreign"]:
-            return "None of the sources is your own: what lies elsewhere is not written to."
+            return "All sources are remote, so they can't be changed here."
         if self.facts["known"]:
             done = "read" if self.facts["to_read"] else "written to"
             return self.fill(f"Several sources could be {done}: {{known:or}}.")
@@ -65,8 +65,8 @@ class SourceElsewhere(RegistryError):
     """The source belongs to another machine: ``name``, ``host``."""
 
     sentence = (
-        "The source {name:q} belongs to {host:q}: sync and change it there. What is read here"
-        " comes from the database."
+        "The source {name:q} belongs to {host:q}: sync and change it there. Reading uses"
+        " the database."
     )
 
     name: str
@@ -92,8 +92,8 @@ class SourceNotAdopted(SourceElsewhere):
                 " was {formerly}; now it is {address}."
             )
         return self.fill(
-            "The source {name:q} was added elsewhere under this host's name ({host:q}): what is in"
-            " its folder here is not read, synced or changed."
+            "The source {name:q} was added from another machine or by another user under this"
+            " host's name ({host:q}), so its folder is not read, synced or changed here."
         )
 
 
@@ -132,7 +132,7 @@ class RoleNotFound(NotFound):
 class HostTaken(Conflict):
     """Another role used this machine's name first: ``host``, ``role``."""
 
-    sentence = "The host name {host:q} is used by the role {role:q} already; nobody else may."
+    sentence = "The host name {host:q} is already used by the role {role:q}: choose another one."
 
     host: str
     role: str
@@ -238,8 +238,8 @@ class LockFileInvalid(RegistryError):
     """The lock file of pulled skills can't be used: ``path``, ``reason``."""
 
     sentence = (
-        "The lock file {path} can't be used ({reason}). Restore it, or remove it: then "
-        "folders that are there already count as made by somebody else."
+        "The lock file {path} can't be used ({reason}). Restore it or remove it. If you "
+        "remove it, existing folders no longer count as pulled."
     )
 
     path: str
@@ -257,7 +257,7 @@ class LockMissing(NotFound):
 class LockNotMet(Conflict):
     """The content of a lock file can't be installed: ``path``, ``missing`` with the reasons."""
 
-    sentence = "What {path} says can't be had, and nothing was changed: {missing:list}."
+    sentence = "The content of {path} is not available, and nothing was changed: {missing:list}."
 
     path: str
     missing: Sequence[str]
@@ -347,7 +347,7 @@ class RemoteTooLarge(RemoteProblem):
 class AddressInvalid(Invalid):
     """Skills can't be fetched from this address: ``address``, ``reason``."""
 
-    sentence = "{address:q} is no address that skills can be fetched from: {reason}."
+    sentence = "Skills can't be fetched from {address:q}: {reason}."
 
     address: str
     reason: str

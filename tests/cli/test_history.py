@@ -253,7 +253,7 @@ def test_none_of_several_is_restored_where_one_is_not_kept_whole(cli, library):
 def test_restoring_what_is_there_points_to_its_history(cli, library):
     told = cli("restore", "haiku")
     assert told.exit_code == 1
-    assert "'haiku' is there, and not in the trash." in told.stderr
+    assert "'haiku' exists and is not in the trash." in told.stderr
     assert "To restore one, run: skill-registry restore haiku --revision N" in told.stderr
 
 

@@ -458,7 +458,7 @@ def test_what_lies_in_a_clone_as_the_lock_says_needs_no_network(project, tmp_pat
     (project / ".claude/skills/alpha/SKILL.md").write_text("Another.")
     refused = run(*theirs, "pull", "--frozen")
     assert refused.exit_code == 1
-    assert "skills.lock.json says can't be had, and nothing was changed: alpha (" in refused.stderr
+    assert "skills.lock.json is not available, and nothing was changed: alpha (" in refused.stderr
 
 
 def test_an_address_without_a_place_is_asked_where_to_though_there_is_a_lock(cli, project):

@@ -55,7 +55,7 @@ def test_a_skill_that_was_not_synced_yet_is_said_to_be_there(library, cli, name)
 def test_a_skill_in_a_folder_that_is_no_source_is_said_to_be_there(library, cli, tmp_path):
     folder = write_skill(tmp_path / "elsewhere" / "fresh")
     ran = cli("history", str(folder))
-    assert f"{folder} exists, but it lies in no registered source" in ran.stderr
+    assert f"{folder} exists, but it is not in a registered source" in ran.stderr
     assert f"skill-registry sync {folder}" in ran.stderr
 
 

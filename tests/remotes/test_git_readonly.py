@@ -77,7 +77,7 @@ def test_the_only_own_source_is_written_to_where_none_is_named(registry, upstrea
 
 def test_where_there_is_none_of_ones_own_a_change_is_refused(registry, upstream):
     registry.sync(upstream.url)
-    with pytest.raises(SourceUnclear, match="None of the sources is your own"):
+    with pytest.raises(SourceUnclear, match="All sources are remote"):
         registry.create("new", description="New one.")
 
 

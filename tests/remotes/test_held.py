@@ -187,7 +187,7 @@ def test_import_without_a_source_of_ones_own_says_so(cli, evil):
     cli("sync", f"file://{evil.bare.parent}/other.git")
     refused = cli("import", evil.url, "--skill", "alpha")
     assert refused.exit_code == 1
-    assert "None of the sources is your own" in refused.stderr
+    assert "All sources are remote" in refused.stderr
     assert "sync FOLDER" in refused.stderr
 
 

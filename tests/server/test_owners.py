@@ -172,7 +172,7 @@ def test_an_admin_who_adopts_a_source_becomes_its_owner(world, alice, root):
 def test_the_name_of_a_machine_belongs_to_the_role_that_used_it_first(world, alice, tmp_path):
     write_skill(tmp_path / "claimed" / "claimed")
     bob = world.open("bob", host="alice-pc")
-    told = f"'alice-pc' is used by the role '{world.name('alice')}'"
+    told = f"'alice-pc' is already used by the role '{world.name('alice')}'"
     with pytest.raises(HostTaken, match=told) as caught:
         bob.add_source(str(tmp_path / "claimed"))
     assert caught.value.role == world.name("alice")

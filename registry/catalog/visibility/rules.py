@@ -188,7 +188,7 @@ def _unreachable(facts: Facts, personality: Personality, host: Host) -> Decision
         return None
     present = [tool for tool in needs.fallback_for if tool in personality.toolset]
     if present:
-        reason = f"it stands in for {', '.join(present)}, which the toolset has"
+        reason = f"it is a fallback for {', '.join(present)}, which the toolset has"
         return _out("fallback-not-needed", reason)
     unset = [name for name in needs.variables if not host.has_variable(name)]
     if unset:

@@ -47,8 +47,8 @@ class SqliteBackend(Backend):
             if self.reader.state() is State.CURRENT:
                 return
             reason = (
-                "it must be brought to the newest schema first, and it or its folder can't be "
-                "written; somebody who may runs 'skill-registry db upgrade'"
+                "its schema needs an upgrade, but you can't write it or its folder. Ask its "
+                "owner to run: skill-registry db upgrade"
             )
             raise DatabaseProblem(path=self.path, reason=reason)
         from registry.db.sqlite.writer import ensure_current

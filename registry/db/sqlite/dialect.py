@@ -43,7 +43,7 @@ def copy_target(target: str, *, overwrite: bool) -> str:
 
 def unwritable(path: str, error: OSError) -> NotWritable:
     """Turn an error of the system while writing a file into ours."""
-    reason = "it is no folder" if isinstance(error, FileExistsError) else error.strerror
+    reason = "it is not a folder" if isinstance(error, FileExistsError) else error.strerror
     about = error.filename
     where = f" ({about})" if about and not str(about).startswith(path) else ""
     return NotWritable(path=path, reason=f"{reason or error}{where}")
@@ -157,7 +157,7 @@ def translate(error: Exception, path: str) -> RegistryError:
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return DatabaseBusy(path=path, seconds=BUSY_SECONDS)
     if isinstance(origin, UnicodeDecodeError):
-        return DatabaseCorrupt(path=path, reason="it holds text that is none")
+        return DatabaseCorrupt(path=path, reason="it holds text that is not valid UTF-8")
     if name.startswith("SQLITE_TOOBIG"):
         reason = f"a row has a value of more than {MAX_VALUE} bytes, which is never stored"
         return DatabaseProblem(path=path, reason=reason)

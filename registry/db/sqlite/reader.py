@@ -22,9 +22,9 @@ _ABANDONED: Final[list[sqlite3.Connection]] = []
 """Inherited connections that can't be closed: another thread used them during the fork."""
 
 _UNFINISHED: Final = (
-    "its last changes are in the %s file beside it, which can't be read where nothing can be "
-    "written; let somebody who may write there run 'skill-registry db info' once, or copy both "
-    "files to a folder of yours and give --db"
+    "its last changes are in the %s file beside it, which can't be read in a folder that is not "
+    "writable. Ask its owner to run 'skill-registry db info' once, or copy both files to your own "
+    "folder and pass --db"
 )
 
 
