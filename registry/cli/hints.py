@@ -105,7 +105,7 @@ def _installed_copy(arguments: Sequence[str]) -> str:
                 with suppress(errors.RegistryError):
                     (folder,) = folders_of(target, [name])
                     way = removal(folder, target.path)
-                    return f"To remove the copy that was pulled, run: {way}"
+                    return f"To remove the installed copy, run: {way}"
     return ""
 
 

@@ -35,7 +35,7 @@ def explain(
     again: str,
     adopt: str,
 ) -> None:
-    """Print on stderr why skills were left alone, what was lost, and what helps.
+    """Print on stderr the skills that were not changed or lost edits, the reasons, and what to do.
 
     ``again``: the command that updates the installed skills; ``adopt``: the one that records skills
     as installed, without their names.

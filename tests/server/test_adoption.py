@@ -57,7 +57,7 @@ def test_what_somebody_else_added_under_this_hosts_name_is_not_synced(victim, pr
     assert [one.name for one in victim.sources()] == ["private"]
     assert victim.own_sources() == []
     victim.sync()
-    with pytest.raises(SourceNotAdopted, match="added elsewhere under this host's name"):
+    with pytest.raises(SourceNotAdopted, match="by another user under this host's name"):
         victim.sync("private")
     with pytest.raises(SourceNotAdopted):
         victim.sync(str(private))

@@ -95,7 +95,9 @@ def at_another_address_one_command_helps(world, ada):
     moved = make_url(world.url("ada")).set(host="localhost").render_as_string(hide_password=False)
     uses(ada, moved)
     said = ada.fails("sync").err
-    assert said.startswith("Not synced: team and agents. You added them when the address")
+    assert said.startswith(
+        "Not synced: team and agents. You added them when the registry's address"
+    )
     assert "Error:" not in said
     (command,) = re.findall(r"run: skill-registry (source adopt .*)$", said, re.MULTILINE)
     ada.types(f"{command} --yes")

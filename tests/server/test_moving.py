@@ -165,7 +165,7 @@ def test_at_another_address_the_command_that_is_printed_helps(home, target, whic
     ran = call(moved, "sync")
     assert ran.status == 1
     assert (
-        f"Not synced: mine and work. You added them when the address of the registry was {target}"
+        f"Not synced: mine and work. You added them when the registry's address was {target}"
         in ran.err
     )
     assert f"now it is {moved}." in ran.err

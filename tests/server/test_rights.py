@@ -85,7 +85,7 @@ def test_whose_machine_has_sources_of_others_alone_learns_how_to_add_one(world, 
     write_skill(root / "alpha")
     run(["--db", world.url("alice"), "sync", str(root), "--name", "hers"], environ=shared)
     ran = run(["--db", world.url("bob"), "sync"], environ=shared)
-    assert (ran.status, "of the role" in ran.err) == (1, True)
+    assert (ran.status, "owned by the role" in ran.err) == (1, True)
     assert (
         "Error: None of this machine's sources is yours. To register a folder, run: skill-registry sync FOLDER"
         in ran.err

@@ -320,8 +320,8 @@ def command(
         raise click.UsageError("--dry-run and --yes require --fix.")
     if fix and (strict or fail_on):
         raise click.UsageError(
-            "--fix can't be combined with options that select or report findings; run check "
-            "again without it."
+            "--fix can't be combined with --strict or --fail-on. Run check again afterwards to "
+            "fail on the remaining findings."
         )
     console, registry = session.console, session.registry
     if not targets and not registry.own_sources():
