@@ -268,8 +268,8 @@ def test_nothing_is_registered_if_one_target_is_missing(cli, tmp_path):
     missing = {
         "gone.zip": "/gone.zip' can't be a source: there is no such file.",
         f"{tmp_path}/gone": "gone' can't be a source: there is no such folder.",
-        f"file://{tmp_path}/gone.zip": "can be fetched from: there is no such file.",
-        f"file://{tmp_path}/gone": "can be fetched from: there is no such folder.",
+        f"file://{tmp_path}/gone.zip": "gone.zip': there is no such file.",
+        f"file://{tmp_path}/gone": "gone': there is no such folder.",
     }
     for target, said in missing.items():
         refused = cli("sync", *good, target)

@@ -213,7 +213,7 @@ def test_who_writes_does_not_wait_for_what_a_sync_stages(filled, root, monkeypat
     monkeypatch.setattr(apply, "stage", stage)
     assert len(filled.sync().added) == 5
     assert len(written) == 5
-    assert filled.resolve("alpha").description == "in the meantime"
+    assert filled.resolve("alpha").description == "meanwhile"
     assert filled.list().total == 7
     assert filled.check_database() == []
 

@@ -259,13 +259,16 @@ class TestChanging:
         assert other.call("restore_skill", {"name": "private"})["skill"]["source"] == "other"
 
     def test_what_is_there_is_said_to_be_unless_it_is_hidden(self, call, registry, library):
-        assert "is there" in call("restore_skill", name="pdf-forms")["error"]["message"]
+        assert (
+            "exists and is not in the trash"
+            in call("restore_skill", name="pdf-forms")["error"]["message"]
+        )
         write_skill(library / "secret", extra="disable-model-invocation: true\n")
         registry.sync()
         asked = ("restore_skill", "read_skill")
         told, read = (call(tool, name="secret")["error"]["message"] for tool in asked)
         assert told == read
-        assert "is there" not in told
+        assert "exists" not in told
 
     def test_a_sync_says_what_edits_by_hand_changed(self, call, library):
         write_skill(library / "by-hand")
