@@ -128,7 +128,9 @@ def make(home: Path) -> None:
     for name, facts in PROJECT.items():
         write(shop / ".claude" / "skills" / name, text(name, *facts))
     (claude / "pdf-forms" / "scripts").mkdir()
-    (claude / "pdf-forms" / "scripts" / "fields.py").write_text("print('fields')\n")
+    script = claude / "pdf-forms" / "scripts" / "fields.py"
+    script.write_text("print('fields')\n")
+    os.utime(script, (OLD, OLD))
 
 
 ELSEWHERE = {

@@ -83,7 +83,8 @@ def test_it_is_said_since_when_a_skill_is_gone_and_where_it_was(registry, alpha)
     with pytest.raises(SkillGone) as caught:
         registry.get("alpha")
     assert (
-        str(caught.value) == f"'alpha' is gone since {gone.since}. It was in 'mine/writing/alpha'."
+        str(caught.value)
+        == f"'alpha' has been gone since {gone.since}. It was in 'mine/writing/alpha'."
     )
     assert caught.value.code == "skill_not_found"
     with pytest.raises(SkillGone):

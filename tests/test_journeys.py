@@ -93,7 +93,9 @@ def test_one_person_with_three_agents_and_a_colleague(ann, bob, office):
 
 def she_registers_the_folders_of_her_agents(ann):
     said = ann.types("list").err
-    assert said.startswith("The registry is empty. 'skill-registry sync FOLDER' registers")
+    assert said.startswith(
+        "The registry is empty. To register a folder and read its skills, run: skill-registry sync"
+    )
     commands = re.findall(
         r"^  skill-registry (sync .*)$", ann.types("source discover").err, re.MULTILINE
     )
@@ -179,7 +181,7 @@ def an_installed_copy_keeps_its_origin(ann, office):
     assert states(checked) == {("minutes", "unchanged"), ("slides", "unchanged")}
     commit = here["origin"]["commit"][:10]
     assert f"Compared with office at {commit}, fetched on 20" in checked.err
-    assert "To fetch what is newer: skill-registry sync office\n" in checked.err
+    assert "To fetch newer versions, run: skill-registry sync office\n" in checked.err
     assert ann.types("source list --remote").out.endswith("\tbehind\n")
     assert "~ office/slides" in ann.types("sync office").out
     for line in ("pull --check", "outdated"):
@@ -225,7 +227,7 @@ def a_folder_that_no_pull_made_is_left_alone(ann):
     equal = "its files are equal, but it was not installed by pull"
     command = "pull --agent=claude-code --adopt invoices"
     way = f"To take it over, run: skill-registry {command}\n"
-    assert said.endswith(f"\ninvoices was left alone: {equal}. {way}")
+    assert said.endswith(f"\ninvoices was not changed: {equal}. {way}")
     assert ann.path("skills.lock.json").read_bytes() == lock
     ann.fails("pull --remove invoices")
     assert own.exists()
@@ -262,7 +264,7 @@ def before_anything_is_there_each_command_says_so(ann):
     ann.types("--db ~/empty.db sync ~/empty")
     for line in ("list", "search deploy", "list --tag team"):
         said = ann.types(f"--db ~/empty.db {line}").err
-        assert said.startswith("The registered sources hold no skills.")
+        assert said.startswith("The registered sources have no skills.")
 
 
 def the_settings_in_force_are_printed(ann):
@@ -353,7 +355,7 @@ def a_program_learns_that_there_is_nothing_yet(ann, database, caplog):
         empty.mkdir()
         registry.sync(str(empty))
         found = registry.toolset("native").call("search_skills", {"query": "poems"})
-        assert found["note"].startswith("There are no skills to search here")
+        assert found["note"].startswith("No skills can be searched here")
 
 
 def a_program_syncs_searches_and_changes(ann, database):
@@ -420,4 +422,4 @@ def a_client_of_mcp_finds_what_the_program_made(database, tmp_path):
     assert ran.returncode == 0, ran.stderr
     *found, note = ran.stdout.splitlines()
     assert found == ["None", "senryu Writes senryus."]
-    assert note.startswith("The registry is empty: no folder is registered.")
+    assert note.startswith("The registry is empty. The user has to")

@@ -257,4 +257,4 @@ def test_a_registry_without_a_database_warns_once(tmp_path, caplog):
 def test_the_search_tool_says_that_no_folder_is_registered(tmp_path):
     with SkillRegistry.open(tmp_path / "new.db") as registry:
         found = registry.toolset("native").call("search_skills", {"query": "pdf"})
-    assert found["note"].startswith("The registry is empty: no folder is registered.")
+    assert found["note"].startswith("The registry is empty. The user has to")

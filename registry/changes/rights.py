@@ -71,7 +71,7 @@ class _Rehearsed(Exception):
 
 def _check_server(core: Core) -> None:
     if not core.host:
-        raise UsageProblem(message="rights are of a server; who may read a file is its folder's")
+        raise UsageProblem(message="rights need PostgreSQL; for SQLite, use file permissions")
     if core.reader.empty:
         raise UsageProblem(message="there is no registry there yet: skill-registry db upgrade")
 

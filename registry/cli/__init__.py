@@ -1,6 +1,6 @@
-"""The command line: parse, call one operation of `SkillRegistry`, render its value.
+"""The command line: parse arguments, call one operation of `SkillRegistry`, print its result.
 
-Internal, as `registry` says: what is here may change with any version.
+Internal: anything here may change with any version.
 """
 
 import gc

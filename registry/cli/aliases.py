@@ -12,7 +12,7 @@ ALIASES: Final[Mapping[str, Sequence[Sequence[str]]]] = {
 }
 """Other names of commands: each works in the groups that have one of the commands named here."""
 
-_DELETE: Final = "'delete' NAME? It moves a skill to the trash, and 'restore' brings it back"
+_DELETE: Final = "'delete' NAME? It moves a skill to the trash; 'restore' brings it back"
 _TAKE: Final = "'pull' NAME --agent X, 'import' FILE for an archive, or 'sync FOLDER' for a folder"
 _SYNC: Final = "'sync', which brings every skill up to date with its folder"
 _SHOW: Final = "'show' NAME for a skill, or 'db info' for the database"
@@ -36,7 +36,7 @@ SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("new", "make"), "'create'"),
         "add": "'source add' FOLDER for a folder of skills, 'pull' ADDRESS to install skills, or "
         "'create' NAME for a new skill",
-        "help": "'--help'? After a command it tells of that command",
+        "help": "'--help'? Put it after a command for help on that command",
         "version": "'--version'",
         **dict.fromkeys(("settings", "options", "env"), "'config'"),
         "backup": "'db backup'",
@@ -70,4 +70,4 @@ SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "tools": {"run": "'tools call'"},
 }
-"""What to suggest for a word that is no command, by group (empty: the program) and word."""
+"""Suggestions for unknown commands, by group (empty: the program) and word typed."""

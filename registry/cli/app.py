@@ -45,11 +45,11 @@ def run(root: click.Group, args: Sequence[str] | None, program: str, **extra: An
         status = Status.INTERRUPTED
     except Exception as error:  # noqa: BLE001  # the last resort: no traceback reaches a user
         status = Status.FAILED
-        with suppress(OSError):  # nothing can be said, either
+        with suppress(OSError):  # stderr can't be written either
             status = Status(_report(session, error, arguments))
     try:
         console.err.flush()
-    except OSError:  # what is left in it would be tried again at the end, and change the status
+    except OSError:  # else Python would flush it again at exit and change the status
         _discard(console.err)
     sys.exit(int(status))
 
@@ -83,11 +83,12 @@ def _say(console: Console, error: click.ClickException) -> None:
 def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int:
     console = session.console
     if isinstance(error, OSError) and error.errno in {errno.EPIPE, errno.ENOSPC}:
-        # Nobody reads on (`| head`), or the disk is full: what is left can't be written either.
+        # The reader has closed the pipe (`| head`), or the disk is full: further output would fail
+        # again.
         _discard(console.out)
         if error.errno == errno.EPIPE:
             return Status.DONE
-        console.error(f"The output can't be written: {error.strerror}.")
+        console.error(f"Can't write the output: {error.strerror}.")
         return Status.FAILED
     if isinstance(error, UnicodeEncodeError) and not all(map(is_encodable, arguments)):
         console.error("An argument is not UTF-8 text.")
@@ -109,18 +110,18 @@ def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int
 
         console.err.write(escape.text(traceback.format_exc()))
     reason = f"{type(error).__name__}: {error}".splitlines()[0]
-    details = "the lines above" if session.verbose else "what --verbose prints then"
+    details = "the lines above" if session.verbose else "the output of --verbose"
     console.error(f"Internal error ({reason}). Please report it with the command and {details}.")
     return Status.FAILED
 
 
 def _whereabouts(session: Session, error: SkillNotFound) -> str:
-    """Say where a skill may be that was not found, in a line; empty where nobody knows."""
+    """Return one line on where a missing skill may be; empty if there is no trace of it."""
     from registry.cli.hints import trashed, unsynced
 
     registry, name = session.registry, error.facts["name"]
     if not registry.sources():
-        return "The registry is empty: 'skill-registry sync FOLDER' fills it."
+        return "The registry is empty. To fill it, run: skill-registry sync FOLDER"
     message = unsynced(registry, name)
     return message or (trashed(registry, name) if type(error) is SkillNotFound else "")
 
@@ -131,7 +132,9 @@ def _nowhere(error: Exception) -> UsageProblem | None:
         try:
             os.getcwd()
         except OSError:
-            return UsageProblem(message="The current folder is gone: go to another one.")
+            return UsageProblem(
+                message="The current folder no longer exists; change to another folder."
+            )
     return None
 
 
@@ -166,41 +169,41 @@ def _discard(stream: TextIO) -> None:
 
 
 COMMANDS: Final = {
-    "sync": "Bring the registry in line with its sources, on disk and elsewhere.",
+    "sync": "Sync the registry with its sources: folders and remote addresses.",
     "list": "List skills.",
     "search": "Find skills by what they do.",
     "show": "Show one skill, or several.",
     "why": "Explain why a skill is, or isn't, listed.",
-    "eval": "Ask the prompts that skills ship, and say how often each skill is found.",
-    "copies": "List names in several places, what differs, and texts under several names.",
+    "eval": "Run the search prompts that skills ship, and report how often each skill is found.",
+    "copies": "List copies: skills in several places, and near-duplicates under other names.",
     "tags": "Count the skills of each tag.",
     "kinds": "Count the skills of each kind.",
     "categories": "Count the skills of each category.",
-    "stats": "Say what the registry holds, how big and how fresh it is.",
-    "create": "Create a skill, on disk and in the registry at once.",
-    "update": "Change skills and leave every other byte as it was.",
-    "rename": "Rename a skill, in its SKILL.md and on disk at once.",
+    "stats": "Print counts, sizes and the age of the last sync.",
+    "create": "Create a skill on disk and in the registry.",
+    "update": "Change the metadata, parameters or body of skills.",
+    "rename": "Rename a skill: its folder and the name in its SKILL.md.",
     "edit": "Open a skill's SKILL.md in your editor, then sync and check it.",
     "delete": "Move skills to the trash.",
-    "restore": "Bring deleted skills back.",
+    "restore": "Restore deleted skills, or an earlier revision of a skill.",
     "undo": "Undo the last command that changed skills.",
-    "trash": "List what was deleted, or end it for good.",
-    "history": "List what a skill was like: each content that the registry has seen.",
-    "diff": "Show what is different between two revisions of a skill, in all its files.",
-    "pull": "Put skills where agents look, or into a folder, as they are now.",
-    "agents": "List the agents that skills can be installed for, and their folders.",
-    "import": "Bring in skills from an archive or an address.",
-    "export": "Publish skills for discovery: an index and its artifacts.",
-    "prompt": "Print the catalogue for a system prompt.",
-    "tools": "List, describe and call the tools that agents are given.",
+    "trash": "List the deleted skills, or remove them permanently.",
+    "history": "List the revisions of a skill.",
+    "diff": "Compare two revisions of a skill, with all its files.",
+    "pull": "Install skills for agents or into a folder, and update them.",
+    "agents": "List the supported agents and their skill folders.",
+    "import": "Copy skills from an archive or an address into your own source.",
+    "export": "Export skills for a web site: a discovery index and its files.",
+    "prompt": "Print the list of skills for a system prompt.",
+    "tools": "List, describe and call the tools for agents.",
     "mcp": "Serve the tools to an MCP client.",
     "serve": "Serve the web catalogue: pages, the same facts as JSON, and /mcp.",
-    "token": "Let others into the web catalogue, or no longer.",
+    "token": "Manage the access tokens of the web catalogue and /mcp.",
     "check": "Check skills for mistakes and risks.",
-    "source": "Register, list and remove sources of skills.",
-    "db": "Look after the database itself.",
-    "config": "Print the settings in force, and where each comes from.",
-    "completion": "Print the script that completes commands and names in a shell.",
+    "source": "Register, list, change and remove sources of skills.",
+    "db": "Check, back up, copy and upgrade the database; manage rights on a server.",
+    "config": "Print the current settings, and where each one is set.",
+    "completion": "Print a shell script that completes commands and names.",
 }
 """All commands in the order of the help, each with the first line of its own help."""
 
@@ -258,8 +261,8 @@ class Root(Group):
     context_settings={"help_option_names": ["-h", "--help"]},
     examples=(
         "skill-registry sync ~/.claude/skills   # register a folder and read its skills",
-        "skill-registry list                    # what there is",
-        "skill-registry search fill pdf forms   # what helps with a task",
+        "skill-registry list                    # the available skills",
+        "skill-registry search fill pdf forms   # skills for a task",
         "skill-registry show NAME               # one skill in full",
     ),
 )
@@ -267,18 +270,18 @@ class Root(Group):
     __version__, prog_name=PROGRAM, message="%(prog)s %(version)s", help="Print the version."
 )
 def root() -> None:
-    """Keep one catalogue over all your agent skills, in step with the folders on disk.
+    """Keep one catalogue of all your agent skills, in sync with the folders on disk.
 
-    A skill is a folder with a SKILL.md. Register the folders that hold your skills with
-    "sync", then list, search, read and check them as one catalogue. The folders stay yours: one
-    sync fills a lost database with all skills again. Their history, usage counts and how sources
-    were registered are in the database alone: "db backup" copies it.
+    A skill is a folder with a SKILL.md. Register the folders that hold your skills with "sync";
+    then list, search, read and check them as one catalogue. The folders stay yours: if you lose the
+    database, one sync reads all skills again. Only the database has their history, usage counts and
+    the settings of sources: "db backup" copies it.
 
-    Other names of commands: ls (list), rm (delete), mv (rename), find (search), and outdated
-    (pull --check).
+    Other names of commands: ls (list), rm (delete), mv (rename), find (search), and outdated (pull
+    --check).
 
-    Exit status: 0 done; 1 the request failed, or something was found that was asked for; 2 wrong
-    usage; 3 the database can't be used.
+    Exit status: 0 success; 1 the request failed, or a check found problems; 2 wrong usage; 3 the
+    database can't be used.
     """
 
 

@@ -23,9 +23,9 @@ def each(
 ) -> tuple[list[T], bool]:
     """Call ``do`` with each skill; return the results, and whether all calls succeeded.
 
-    All names must resolve before the first call. ``copies``: ``do`` also changes copies, so it is
-    called with one of them. Of several skills an error is printed on stderr and the rest goes on;
-    of a single one it is raised.
+    All names must resolve before the first call. With ``copies``, ``do`` also changes copies, so it
+    is called only once for all copies of a skill. If there are several skills, an error is printed
+    on stderr and the next skill follows; for a single skill the error is raised.
     """
     registry = session.registry
     handles = [options.named(registry, name) for name in names]
@@ -43,8 +43,8 @@ def each(
 def each_of(session: Session, known: Sequence[K], do: Callable[[K], T]) -> tuple[list[T], bool]:
     """Call ``do`` with each item; return the results, and whether all calls succeeded.
 
-    Of several items an error is printed on stderr and the rest goes on; of a single one, and if it
-    is a `DatabaseProblem`, it is raised.
+    If there are several items, an error is printed on stderr and the next item follows. The error
+    is raised for a single item, and if it is a `DatabaseProblem`.
     """
     if len(known) == 1:
         return [do(known[0])], True
@@ -65,7 +65,7 @@ MAX_NAMED: Final = 10
 copies_option: Final = click.option(
     "--copies",
     is_flag=True,
-    help="Also its copies: the same files under the same name in other places; all or none.",
+    help=("Include its copies: the same files under the same name in other places. All or none."),
 )
 
 
@@ -85,29 +85,27 @@ def report_copies(
         return
     before = copies_of(reader, stored)
     yield
-    found = fate(reader, stored, before)
+    # The checkout of a remote source is read-only: a change leaves it, with --copies too.
+    found = fate(reader, stored, [one for one in before if not one.remote])
     if found.changed:
         done = {"changes": "changed", "deletes": "deleted"}[verb]
-        console.note(
-            f"{_count(found.changed, 'is', 'are')} {done}, too: {some_refs(found.changed)}"
-        )
+        console.note(f"{_copies(found.changed)} also {done}: {some_refs(found.changed)}")
     if found.left:
-        text = _count(found.left, "is left as it was", "are left as they were")
-        text += f": {some_refs(found.left)}"
+        text = f"{_copies(found.left)} unchanged: {some_refs(found.left)}"
         them = "them" if found.left[1:] else "it"
         if verb == "deletes" and copies is False:
-            text += f"; the same with --copies deletes {them}, too"
+            text += f"; to delete {them} as well, repeat the command with --copies"
         console.note(text)
         if verb == "changes":
             if copies is False:
-                again = "'skill-registry undo', then the same with --copies"
-                console.note(f"To change {them}, too: {again}.")
+                again = "'skill-registry undo', then repeat the command with --copies"
+                console.note(f"To change {them} as well: {again}.")
             name = quote(escape.line(stored.skill.name))
-            console.note(f"'skill-registry copies {name}' shows what differs.")
+            console.note(f"To compare the copies, run: skill-registry copies {name}")
 
 
-def _count(refs: tuple[str, ...], one: str, several: str) -> str:
-    return f"{formatting.count(len(refs), 'copy', 'copies')} {several if refs[1:] else one}"
+def _copies(refs: Sequence[str]) -> str:
+    return f"{formatting.count(len(refs), 'copy', 'copies')} {'are' if refs[1:] else 'is'}"
 
 
 def some_refs(refs: Sequence[str]) -> str:

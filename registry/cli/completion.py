@@ -24,7 +24,7 @@ Completer = Callable[[click.Context, click.Parameter, str], "list[CompletionItem
 def _completer(
     candidates: "Callable[[SkillRegistry], Iterable[tuple[str, str]]]", *, folders: bool = False
 ) -> Completer:
-    """Make a completer of (value, description) pairs; ``folders``: complete folders, too."""
+    """Make a completer of (value, description) pairs; ``folders``: also complete folders."""
 
     def complete(
         ctx: click.Context, param: click.Parameter, incomplete: str
@@ -35,7 +35,7 @@ def _completer(
         found = []
         # A completion that fails must not disturb what is being typed.
         with suppress(Exception), ctx.ensure_object(Session).registry as registry:
-            # What a shell would split or a terminal obey can't be completed.
+            # Skip values that a shell would split or a terminal would interpret.
             fitting = (
                 pair
                 for pair in candidates(registry)

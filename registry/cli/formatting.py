@@ -123,7 +123,7 @@ def width_of(text: str) -> int:
 
 
 def fit(text: str, width: int, cut: Cut = "end", *, ellipsis: str = "\u2026") -> str:
-    """Return ``text``, shortened to at most ``width`` columns where it is longer."""
+    """Return ``text``, shortened to ``width`` columns if it is longer."""
     if len(text) * 2 <= width or width_of(text) <= width:
         return text
     room = width - width_of(ellipsis)

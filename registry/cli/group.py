@@ -16,7 +16,7 @@ class _WithExamples(click.Command):
         self.examples = examples
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write example lines as they are: a wrapped command line can't be copied."""
+        """Write example lines unwrapped, so that users can copy them."""
         super().format_epilog(ctx, formatter)
         if self.examples:
             with formatter.section("Examples"):
@@ -130,15 +130,17 @@ def add_global_options(command: click.Command, *, hidden: bool) -> None:
         click.Option(
             ["--db"],
             metavar="PATH|URL",
-            help="A database file, or postgresql+psycopg://USER@HOST/DATABASE. By default a file "
-            "in the platform's data folder.",
+            help=(
+                "A database file or a URL postgresql+psycopg://USER@HOST/DATABASE (default: a file "
+                "in the platform's data folder)."
+            ),
             **variable("DB"),
             **shared,
         ),
         click.Option(
             ["--config"],
             metavar="FILE",
-            help="The settings file (YAML).",
+            help="The settings file, in YAML.",
             **variable("CONFIG"),
             **shared,
         ),
@@ -146,7 +148,7 @@ def add_global_options(command: click.Command, *, hidden: bool) -> None:
             ["--verbose", "-v"],
             is_flag=True,
             default=False,
-            help="Say more: whole lists, minor findings, details of internal errors.",
+            help="Print more: complete lists, minor findings, details of internal errors.",
             **shared,
         ),
     ]

@@ -20,23 +20,27 @@ if TYPE_CHECKING:
 
 def _source_unclear(error: errors.RegistryError) -> str:
     if not error.facts["known"]:
-        return "'skill-registry sync FOLDER' registers a folder."
+        return "To register a folder, run: skill-registry sync FOLDER"
     return (
-        "Name one with --source. To make one the usual choice, put 'default_source: NAME' into the "
-        "settings file, which this command names: skill-registry config"
+        "Name the source with --source. To set a default, put 'default_source: NAME' into "
+        "the settings file, which this command names: skill-registry config"
     )
 
 
 def _skill_not_found(error: errors.RegistryError) -> str:
-    return "" if error.facts["similar"] else "'skill-registry search' finds skills by what they do."
+    return (
+        ""
+        if error.facts["similar"]
+        else "To find a skill by what it does, run: skill-registry search KEYWORDS"
+    )
 
 
 def _several_skills(error: errors.RegistryError) -> str:
-    said = "--skill NAME takes one of them, --all takes all."
+    said = "Choose with --skill NAME, or take all with --all."
     if not error.facts["held"]:
         return said
     way = trusting(error.facts["source"], error.facts["path"])
-    return f"{said} What is quarantined has security errors: {way}"
+    return f"{said} Quarantined skills have security errors: {way}"
 
 
 def trusting(source: str, address: str | None = None) -> str:
@@ -44,7 +48,10 @@ def trusting(source: str, address: str | None = None) -> str:
     source = quote(escape.line(source))
     known = f"skill-registry sync {quote(escape.line(address))} && " if address else ""
     first = f"{known}skill-registry check {source}"
-    return f"'{first}' says which; then: skill-registry source trust {source}"
+    return (
+        f"To see the errors, run: {first}. To trust the skills, run: skill-registry source "
+        f"trust {source}"
+    )
 
 
 def _skill_held(error: errors.RegistryError) -> str:
@@ -53,8 +60,8 @@ def _skill_held(error: errors.RegistryError) -> str:
     if error.facts["url"] is not None:
         name, url = (quote(escape.line(error.facts[one])) for one in ("name", "url"))
         way = f"skill-registry import {url} --skill {name} --trust"
-        return f"\nAfter a look at it, bring it from where it comes: {way}"
-    return "\nAfter a look at them, the same with --trust brings them in."
+        return f"\nTo import it after you have read it, run: {way}"
+    return "\nTo import them after you have read them, repeat the command with --trust."
 
 
 def _not_undone(error: errors.RegistryError) -> str:
@@ -62,15 +69,19 @@ def _not_undone(error: errors.RegistryError) -> str:
     before = ""
     if error.facts["kind"] == "pull":
         where = "--global" if error.facts["place"] == str(data_folder()) else f"--to {place}"
-        before = f"'skill-registry pull --remove NAME {where}' removes what was pulled; "
+        before = f"To remove the installed skill, run: skill-registry pull --remove NAME {where}. "
     elif number:
-        before = f"'skill-registry restore {place} --revision {number}' brings back what it was; "
-    return before + "'skill-registry undo --skip' forgets this change and shows the one before it."
+        before = (
+            f"To restore that version, run: skill-registry restore {place} --revision {number}. "
+        )
+    return (
+        before + "To skip this command and see the one before it, run: skill-registry undo --skip"
+    )
 
 
 def _folder_pulled(error: errors.RegistryError) -> str:
     way = removal(error.facts["folder"], error.facts["lock"])
-    return f"Rename it where it comes from and pull that, or remove it here: {way}"
+    return f"Rename it in its source and pull it again, or remove it here: {way}"
 
 
 def removal(folder: str, lock: str) -> str:
@@ -94,7 +105,7 @@ def _installed_copy(arguments: Sequence[str]) -> str:
                 with suppress(errors.RegistryError):
                     (folder,) = folders_of(target, [name])
                     way = removal(folder, target.path)
-                    return f"To remove the copy that was pulled, run: {way}"
+                    return f"To remove the installed copy, run: {way}"
     return ""
 
 
@@ -107,14 +118,17 @@ def _read_only(error: errors.RegistryError, arguments: Sequence[str]) -> str:
             quote(escape.line(one)) for one in (error.facts["url"], old.rpartition("/")[2], new)
         )
         way = f"skill-registry import {url} --skill {name} && skill-registry rename {name} {new}"
-        return f"To have a copy of that name in a source of your own, run: {way}"
+        return f"To get a copy with that name in a source of your own, run: {way}"
     if {"delete", "rm"}.intersection(words):
         source = quote(escape.line(error.facts["name"]))
-        return f"To forget all its skills, run: skill-registry source remove {source}"
+        return (
+            f"To remove the source with all its skills, run: skill-registry source remove {source}"
+        )
     if "create" in words:
         return "Name a source of your own with --source."
     return (
-        "Pull a copy into a folder of your own, and change that: skill-registry pull NAME --to DIR"
+        "Install a copy into a folder of your own and change that: skill-registry pull "
+        "NAME --to DIR"
     )
 
 
@@ -133,20 +147,20 @@ def _for_all_projects(error: errors.RegistryError, arguments: Sequence[str]) -> 
             folders_of(everywhere, [error.facts["name"]])
         if read_lock(everywhere.path):
             again = " ".join(quote(escape.line(one)) for one in (*arguments, "--global"))
-            return f"For all projects there is: skill-registry {again}"
+            return f"For the skills of all projects, run: skill-registry {again}"
     return ""
 
 
 def _database_missing(error: errors.RegistryError) -> str:
     if error.facts["name"]:
-        return f"Make it, on the server: createdb {quote(error.facts['name'])}"
-    return "Is the path right? 'skill-registry sync FOLDER' with it makes one."
+        return f"To create it, run on the server: createdb {quote(error.facts['name'])}"
+    return "To create it, run: skill-registry sync FOLDER"
 
 
 def _database_refused(error: errors.RegistryError) -> str:
     if "unknown" in error.facts:
-        return f"Make one, on the server: createuser {quote(error.facts['unknown'])}"
-    return "Give the password in PGPASSWORD or ~/.pgpass." if "user" in error.facts else ""
+        return f"To create it, run on the server: createuser {quote(error.facts['unknown'])}"
+    return "Put the password into PGPASSWORD or ~/.pgpass." if "user" in error.facts else ""
 
 
 def _right_missing(error: errors.RegistryError) -> str:
@@ -154,18 +168,22 @@ def _right_missing(error: errors.RegistryError) -> str:
     if "team" in error.facts:
         right += f" --team {quote(escape.line(error.facts['team']))}"
     return (
-        f"An admin gives it: skill-registry db grant ROLE {right}; with --print it says what a DBA "
-        "would run."
+        f"An admin can give it: skill-registry db grant ROLE {right} (--print shows the SQL "
+        "for a DBA)."
     )
 
 
 def _remote_refused(error: errors.RegistryError) -> str:
     if error.facts["status"] in {401, 403}:
         return (
-            "Put the user and the password for this host into ~/.netrc, which nobody else may "
-            "read; a private repository is fetched by git, with your credentials."
+            "Put the user and password for this host into ~/.netrc, and make that file "
+            "readable only by you. Private repositories are fetched by git with your git "
+            "credentials."
         )
-    return "Is the address right? What is private may be called missing to whoever is not known."
+    return (
+        "Check the address. Some servers also report private files as missing; if it is "
+        "private, sign in first."
+    )
 
 
 def _at_skill(error: errors.RegistryError) -> str:
@@ -174,71 +192,86 @@ def _at_skill(error: errors.RegistryError) -> str:
     if not is_path or "@" not in last:
         return ""
     return (
-        "After owner/repo only, @ names a skill; elsewhere --skill NAME of 'import' or 'pull' does."
+        "NAME@ is only valid after owner/repo. For other addresses, use --skill NAME with "
+        "'import' or 'pull'."
     )
 
 
 _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryError], str]]] = {
     errors.SkillNotFound: _skill_not_found,
     errors.AgentNotFound: "To list all agents, run: skill-registry agents",
-    errors.SkillGone: "'skill-registry restore {name}' brings it back.",
-    errors.SkillInTrash: "'skill-registry restore {name}' brings it back.",
+    errors.SkillGone: "To restore it, run: skill-registry restore {name}",
+    errors.SkillInTrash: "To restore it, run: skill-registry restore {name}",
     errors.SkillNotDeleted: (
-        "'skill-registry history {name}' lists what it was, 'skill-registry restore {name} "
-        "--revision N' brings that back."
+        "To list its revisions, run: skill-registry history {name}. To restore one, run: "
+        "skill-registry restore {name} --revision N"
     ),
     errors.ChangeNotUndone: _not_undone,
     errors.FolderPulled: _folder_pulled,
-    errors.RootMissing: "Mount what it is on, or make it first: mkdir -p {path}",
-    errors.TokenNotFound: "'skill-registry token list' shows those there are.",
-    errors.NotInTrash: "'skill-registry trash list' shows what can be restored.",
+    errors.RootMissing: "Mount its file system, or create it: mkdir -p {path}",
+    errors.TokenNotFound: "To list all tokens, run: skill-registry token list",
+    errors.NotInTrash: "To list the deleted skills, run: skill-registry trash list",
     errors.SkillMissing: (
-        "'skill-registry sync' brings the registry in line, 'skill-registry restore' the skill "
-        "back."
+        "To update the registry, run: skill-registry sync. To bring the skill back, run: "
+        "skill-registry restore NAME"
     ),
-    errors.FileTooLarge: "Settings: limits.document_bytes.",
-    errors.FileNotFoundInSkill: "'skill-registry show NAME --files' lists them.",
-    errors.SkillExists: "Choose another name, or change it with: skill-registry update",
-    errors.SourceExists: "'skill-registry source update {name} --name NEW' renames it.",
+    errors.FileTooLarge: "To raise the limit, change the setting limits.document_bytes.",
+    errors.FileNotFoundInSkill: "To list its files, run: skill-registry show NAME --files",
+    errors.SkillExists: (
+        "Choose another name, or change the existing skill: skill-registry update NAME"
+    ),
+    errors.SourceExists: (
+        "To rename the existing source, run: skill-registry source update {name} --name NEW"
+    ),
     errors.SourceUnclear: _source_unclear,
-    errors.SourceNotFound: "'skill-registry sync FOLDER' registers a folder.",
+    errors.SourceNotFound: "To register a folder, run: skill-registry sync FOLDER",
     errors.SkillHeld: _skill_held,
     errors.SeveralSkills: _several_skills,
-    errors.SourceKindUnusable: "Settings: source_kinds.",
-    errors.SourceNotAdopted: "If that is right: skill-registry source adopt {name}",
-    errors.SourceNotYours: "Ask them; who is an admin says --as-admin.",
-    errors.AdminNeeded: "'skill-registry db grant ROLE --admin --print' says how one is made.",
-    errors.HostTaken: (
-        "Give this machine another name: SKILL_REGISTRY_HOST, or the setting host. An admin frees "
-        "one with: skill-registry db revoke ROLE"
+    errors.SourceKindUnusable: "Check the setting source_kinds.",
+    errors.SourceNotAdopted: "To sync it from now on, run: skill-registry source adopt {name}",
+    errors.SourceNotYours: "Ask the owner. As an admin, add --as-admin.",
+    errors.AdminNeeded: (
+        "To see how to make an admin, run: skill-registry db grant ROLE --admin --print"
     ),
-    errors.RoleNotFound: "Make one, on the server: createuser {name}",
+    errors.HostTaken: (
+        "Set another name for this machine with SKILL_REGISTRY_HOST or the setting host. "
+        "An admin can free a name: skill-registry db revoke ROLE"
+    ),
+    errors.RoleNotFound: "To create it, run on the server: createuser {name}",
     errors.RightMissing: _right_missing,
-    errors.LockMissing: "'skill-registry pull NAME --agent AGENT', or --to DIR, pulls a skill.",
-    errors.NotPulled: "'skill-registry pull NAME --agent AGENT', or --to DIR, pulls a skill.",
-    errors.LockNotMet: "'skill-registry pull --check' says what is different.",
+    errors.LockMissing: (
+        "To install a skill, run: skill-registry pull NAME --agent AGENT (or --to DIR)"
+    ),
+    errors.NotPulled: (
+        "To install a skill, run: skill-registry pull NAME --agent AGENT (or --to DIR)"
+    ),
+    errors.LockNotMet: "To see the differences, run: skill-registry pull --check",
     errors.OwnFileUnusable: (
-        "Make it yours alone (chmod 600, of a folder 700), or move it away: then a new one is "
-        "made, and what was signed with the old one is left alone."
+        "Make it private (chmod 600; 700 for a folder). Or move it away: a new file is "
+        "created, and trash and undo records signed with the old one are ignored."
     ),
     errors.AddressInvalid: _at_skill,
     errors.RemoteInvalid: _at_skill,
     errors.RemoteUnreachable: _at_skill,
     errors.RemoteRefused: lambda error: _at_skill(error) or _remote_refused(error),
-    errors.TrustOutdated: "Look at them again: skill-registry source trust {name}",
-    errors.SyncRunning: "Wait for it with --wait.",
+    errors.TrustOutdated: (
+        "To see the new files and trust them, run: skill-registry source trust {name}"
+    ),
+    errors.SyncRunning: "To wait until it ends, add --wait.",
     errors.DatabaseMissing: _database_missing,
     errors.DatabaseRefused: _database_refused,
-    errors.DatabaseBehind: "Upgrade it for all with: skill-registry db upgrade",
-    errors.DatabaseTooNew: "Upgrade with: pip install --upgrade skill-registry",
+    errors.DatabaseBehind: "To upgrade it for all users, run: skill-registry db upgrade",
+    errors.DatabaseTooNew: "To upgrade the program, run: pip install --upgrade skill-registry",
     errors.DatabaseTooOld: (
-        "Your skills are in their folders on disk. Read them into a new database: "
-        "skill-registry --db NEW sync FOLDER... (the old one keeps its history and counts)"
+        "Your skills are still in their folders. To read them into a new database, run: "
+        "skill-registry --db NEW sync FOLDER... (the history and usage counts stay in the "
+        "old one)"
     ),
     errors.DatabaseCorrupt: (
-        "Move it aside, with the -wal and -shm beside it, and put your last 'skill-registry db "
-        "backup' in its place; or run 'skill-registry sync FOLDER...': the skills on disk are "
-        "untouched and fill a new one, without their history, usage counts and the sources' scopes."
+        "The skills on disk are not affected. Move the database file and its -wal and -shm "
+        "files away. Then copy your last 'skill-registry db backup' to its place, or "
+        "create a new database without history, usage counts and source scopes: "
+        "skill-registry sync FOLDER..."
     ),
 }
 
@@ -252,19 +285,17 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
         if again := _for_all_projects(error, arguments):
             return again
         if "--remove" in arguments:
-            return "'skill-registry list --agent AGENT' shows what it has."
+            return "To list the agent's skills, run: skill-registry list --agent AGENT"
     if type(error) in {errors.SourceElsewhere, errors.SourceNotYours} and "pull" in arguments:
         source = quote(escape.line(error.facts["name"]))
         names = f"skill-registry list --all --source {source}"
-        return (
-            f"Pull its skills by their names, as they were synced there. To list them, run: {names}"
-        )
+        return f"You can install its skills by name. To list them, run: {names}"
     if isinstance(error, errors.SourceReadOnly):
         return _installed_copy(arguments) or _read_only(error, arguments)
     found = _HINTS.get(type(error), "")
     if not isinstance(found, str):
         return found(error)
-    # In a text stand facts as a shell takes them.
+    # Quote the facts for a shell.
     return found.format_map({key: quote(escape.line(str(one))) for key, one in error.facts.items()})
 
 
@@ -281,9 +312,9 @@ def unsynced(registry: "SkillRegistry", name: str) -> str:
             reason = found.reasons[0]
             if lock_of(real_path(path)) is not None:
                 way = f"skill-registry diff {quote(path)} --upstream"
-                return f"There is {path}, which pull installed. To compare it, run: {way}"
+                return f"{path} exists; 'pull' installed it. To compare it, run: {way}"
             said = "it is not synced yet" if reason.code == "not-synced" else reason.message
-            return f"There is {path}, but {said}" + (f"; {reason.fix}" if reason.fix else ".")
+            return f"{path} exists, but {said}" + (f"; {reason.fix}" if reason.fix else ".")
         if os.path.realpath(path) != path:
             return f"{path} is a link to the skill {quoted(found.ref)}."
     return ""
@@ -293,8 +324,8 @@ def trashed(registry: "SkillRegistry", name: str) -> str:
     """Tell how to restore a skill that is in the trash but not in the database; else empty."""
     for one in registry.trash():
         if name in {one.name, f"{one.source}/{one.folder}"}:
-            how = f"'skill-registry restore {one.id}' brings it back."
-            return f"One is in the trash (deleted {one.deleted_at}); {how}"
+            how = f"To restore it, run: skill-registry restore {one.id}"
+            return f"A skill of that name is in the trash (deleted {one.deleted_at}). {how}"
     return ""
 
 

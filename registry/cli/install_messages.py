@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from registry.install.targets import InstallResult, Target
 
 _TELLING: Final = {
-    "behind": "is behind",
-    "edited": "was edited there",
-    "failed": "was not pulled",
-    "gone": "was not pulled",
-    "updated": "replaced what was edited there",
-    "removed": "was removed with what was edited there",
+    "behind": "is outdated",
+    "edited": "was edited after it was installed",
+    "failed": "was not installed",
+    "gone": "was not installed",
+    "updated": "replaced your edits",
+    "removed": "was removed with your edits",
 }
 
 
@@ -35,7 +35,7 @@ def explain(
     again: str,
     adopt: str,
 ) -> None:
-    """Print on stderr why skills were left alone, what was lost, and what helps.
+    """Print on stderr the skills that were not changed or lost edits, the reasons, and what to do.
 
     ``again``: the command that updates the installed skills; ``adopt``: the one that records skills
     as installed, without their names.
@@ -54,23 +54,29 @@ def explain(
     outdated = [one for one in done if one.state == "behind" or BEHIND_TOO in (one.reason or "")]
     if outdated:
         shown = _named(target, outdated[0]) if len(outdated) == 1 else "NAME"
-        session.console.note(f"To see what is new: skill-registry diff {shown} --upstream")
+        session.console.note(f"To see the changes, run: skill-registry diff {shown} --upstream")
     if "check" in doing:
         if any(one.state == "behind" and one.reason is None for one in done):
-            session.console.note(f"To bring what is behind up to date: {again}")
+            session.console.note(f"To update the outdated skills, run: {again}")
         return
     if len(edited) > len(foreign):
-        how = "--theirs replaces it, --force also replaces what no pull made"
-        how = "--force removes it" if "remove" in doing else how
-        session.console.note(f"What was edited there is left alone; {how}.")
+        how = (
+            "to overwrite your edits, add --theirs; to also overwrite folders that 'pull' did "
+            "not create, add --force"
+        )
+        how = "to remove them anyway, add --force" if "remove" in doing else how
+        session.console.note(f"Edited skills are not changed; {how}.")
     elif foreign:
-        session.console.note("What no pull made is left alone; --force replaces it.")
+        session.console.note(
+            "Folders that 'pull' did not create are not changed; to overwrite them, add --force."
+        )
     if "gone" in states:
         session.console.note(
-            "What is gone from the registry is left alone; 'pull --remove NAME' removes it."
+            "Installed skills that left the registry stay. To remove them, run: skill-registry "
+            "pull --remove NAME"
         )
     if any((one.reason or "").endswith(UNLESS_FORCED) for one in done):
-        session.console.note("--force puts what was asked for in the place of what lies there.")
+        session.console.note("To replace the existing folder, add --force.")
 
 
 def _reason(session: Session, one: "InstallResult", adopt: str, *, is_foreign: bool) -> str:
@@ -80,12 +86,14 @@ def _reason(session: Session, one: "InstallResult", adopt: str, *, is_foreign: b
     ref, reason = escape.line(one.ref), escape.text(one.reason or "").rstrip(".")
     way = _way_out(session, one.ref) if one.state in {"failed", "behind"} else ""
     message = {
-        EQUAL: "was left alone",
-        FOREIGN: "was left alone",
-        QUARANTINED: "can't be pulled",
+        EQUAL: "was not changed",
+        FOREIGN: "was not changed",
+        QUARANTINED: "can't be installed",
     }.get(one.reason or "")
     if message is None:
-        message = "was not pulled, as no pull made what is there" if is_foreign else None
+        message = (
+            "was not installed: 'pull' did not create the existing folder" if is_foreign else None
+        )
     if one.reason == EQUAL:
         way = f"To take it over, run: {adopt} {quote(ref)}"
     end = "" if "run: " in reason.rpartition(". ")[2] else "."  # none after a command
@@ -186,8 +194,8 @@ def report_pulled(session: Session, since: str) -> None:
             if last is not None and last >= since and target.path not in known:
                 how = "pull --global" if target.is_global else "pull"
                 session.console.note(
-                    "What was pulled is no change of the registry, and stays: "
-                    f"'skill-registry {how} --remove NAME' takes it back."
+                    "Installed skills are not part of this undo. To remove them, run: "
+                    f"skill-registry {how} --remove NAME"
                 )
 
 
@@ -209,7 +217,7 @@ def report_fetched(session: Session, target: "Target", done: "Sequence[InstallRe
         remote = source.remote
         if remote is not None and remote.version and normalize_url(remote.url) in urls:
             name, local = escape.line(source.name), session.console.is_terminal
-            fetch = f" To fetch what is newer: skill-registry sync {quote(name)}"
+            fetch = f" To fetch newer versions, run: skill-registry sync {quote(name)}"
             session.console.note(
                 f"Compared with {name} at {formatting.commit(remote.version)}, fetched on "
                 f"{formatting.moment(remote.fetched_at, local=local)}.{'' if is_behind else fetch}"
@@ -222,6 +230,7 @@ def report_strange(session: Session, target: "Target") -> None:
 
     for address in strange_addresses(session.registry.core, target):
         session.console.note(
-            f"{escape.line(address)} is no source here, so what came from it was compared with the "
-            f"lock alone. Whether it is behind: skill-registry sync {quote(escape.line(address))}"
+            f"{escape.line(address)} is not a source here, so its skills were only compared "
+            "with the lock file. To check for newer versions, run: skill-registry sync "
+            f"{quote(escape.line(address))}"
         )

@@ -32,12 +32,21 @@ MAX_PROSE: Final = 1200
 class Column(NamedTuple, Generic[T]):
     """A column of a listing: its title and how to get its value from an item, not yet escaped.
 
-    ``only``: in the table or in the lines in a pipe, not in both. ``prose``: line breaks become
-    spaces. ``time``: a UTC timestamp, of which a terminal shows how long ago it was. ``style``: of
-    all cells, or of each text. ``when``: in the table only if this holds for the texts of its
-    cells. ``drop``: if there is not enough room, the highest is left out first; 0 never is. The
-    ``flexible`` column gets the room that is left, if that is at least ``min_width``; the others
-    get at most ``max_width`` and at most this ``share`` of the terminal.
+    ``only``: print it only in the table, or only in the lines for a pipe.
+
+    ``prose``: replace line breaks by spaces.
+
+    ``time``: the value is a UTC timestamp; a terminal shows the age.
+
+    ``style``: one style for all cells, or a style for each text.
+
+    ``when``: show the column in the table only if this holds for the set of its cell texts.
+
+    ``drop``: order in which columns are left out if the terminal is narrow, highest first; 0:
+    never.
+
+    ``flexible``: the column gets the remaining width, at least ``min_width``; other columns get at
+    most ``max_width`` columns and this ``share`` of the terminal.
     """
 
     title: str
@@ -186,7 +195,7 @@ def _taken(strips: list[_Strip], flexible: _Strip | None) -> int:
 
 
 NEAREST: Final = 5
-"""Values named at most where none is the one that was asked for."""
+"""Maximum number of similar values named if none matches."""
 
 
 def emit(
@@ -199,12 +208,12 @@ def emit(
     draw: Callable[[Console, Iterable[T]], Iterator[str]] | None = None,
     nothing: str = "",
 ) -> bool:
-    """Print ``items`` in the format that was asked for: else a table on a terminal, or plain lines.
+    """Print ``items`` in the chosen format; by default a table on a terminal, else plain lines.
 
-    ``items`` are printed as they come; those of a table are gone through twice. The format
-    ``names`` prints ``name``, by default the first column of the plain lines. ``draw``
-    replaces the table by its lines of escaped text. ``nothing`` is said on stderr of a list that is
-    empty. Return whether a table was printed on a terminal.
+    ``items`` are streamed; a table iterates over them twice. The format ``names`` prints ``name``,
+    by default the first column of the plain lines. ``draw`` returns escaped lines that replace the
+    table. ``nothing`` is printed on stderr if the list is empty. Return whether a table was printed
+    on a terminal.
     """
     console = session.console
     style = session.style or ("table" if console.is_terminal else "plain")
@@ -264,12 +273,12 @@ def draw_facts(console: Console, facts: Iterable[tuple[str, str]]) -> Iterator[s
 def report_left_out(session: "Session", chosen: Filters, does: str) -> None:
     """Print on stderr how many skills of other projects are left out.
 
-    ``does``: what ``--all`` does with them.
+    ``does``: the verb for the effect of ``--all`` on them.
     """
     elsewhere = session.registry.left_out(chosen)
     if elsewhere:
         are, them = ("is", "it") if elsewhere == 1 else ("are", "them")
-        left = f"{formatting.count(elsewhere, 'skill')} of projects elsewhere {are} left out"
+        left = f"{formatting.count(elsewhere, 'skill')} of other projects {are} left out"
         session.console.note(f"{left}; --all {does} {them}.")
 
 
@@ -304,18 +313,20 @@ def report_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool)
         are, them = ("is", "it") if len(unread) == 1 else ("are", "them")
         names = ", ".join(map(escape.line, unread))
         note(
-            f"{formatting.count(len(unread), 'source')} {are} not read yet: {names}. To read "
+            f"{formatting.count(len(unread), 'source')} {are} not synced yet: {names}. To sync "
             f"{them}, run: skill-registry sync"
         )
     if unread and not any(one.skills for one in sources):
         return
     if not sources:
         note(
-            "The registry is empty. 'skill-registry sync FOLDER' registers a folder and reads its "
-            "skills;\n'skill-registry source discover' finds the folders of agents on this machine."
+            "The registry is empty. To register a folder and read its skills, run: "
+            "skill-registry sync FOLDER\n"
+            "To find the skill folders of agents on this machine, run: skill-registry source "
+            "discover"
         )
     elif not registry.list(Filters(all=True), limit=1).total:
-        note("The registered sources hold no skills. 'skill-registry sync' reads them again.")
+        note("The registered sources have no skills. To read them again, run: skill-registry sync")
     elif unknown := list(_unknown(registry, chosen)):
         for message in unknown:
             note(message)
@@ -323,11 +334,13 @@ def report_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool)
         others = 0 if narrowed else _hidden(registry, chosen)
         do, them = ("that is", "it") if others == 1 else ("that are", "them")
         more = (
-            f" {others:,} {do} shadowed or invalid would; --all lists {them}." if others > 0 else ""
+            f" {others:,} {do} shadowed or invalid would match; --all lists {them}."
+            if others > 0
+            else ""
         )
         note(f"No skills match.{more}")
-    elif not registry.left_out():  # which is said then
-        note("No skill can be used; --all lists the others.")
+    elif not registry.left_out():  # report_left_out() prints them
+        note("No usable skills; to list the others, add --all.")
 
 
 def _hidden(registry: "SkillRegistry", chosen: Filters) -> int:
@@ -355,5 +368,5 @@ def _unknown(registry: "SkillRegistry", chosen: Filters) -> Iterator[str]:
             nearest = ", ".join(quoted(keys[one]) for one in near[:NEAREST])
             hint = f"; nearest: {nearest}" if nearest else ""
             if not known:
-                hint = f": none has a {what}"
+                hint = f": no skill has a {what}"
             yield f"No skill has the {what} {quoted(value)}{hint}."

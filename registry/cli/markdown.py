@@ -20,9 +20,9 @@ LEXERS: Final = frozenset("bash console diff html javascript json python sh sql 
 def render(console: Console, text: str, width: int) -> Iterator[str]:
     """Yield the lines of ``text``, rendered.
 
-    HTML is shown as it is written, comments included. A link is followed by where it leads, and is
-    no link of the terminal's. Characters that could steer a terminal are escapes, also those that
-    the text spells as entities.
+    HTML and comments are shown as source. A link is followed by its address, and is not a terminal
+    hyperlink. Characters that could steer a terminal are shown as escapes, also if they are written
+    as entities.
     """
     if len(text) > MAX_RENDERED or not console.is_unicode:
         yield from escape.text(text).split("\n")

@@ -86,10 +86,10 @@ source_option: Final = partial(
 
 
 def _dates(what: str, meaning: str) -> Callable[[F], F]:
-    since = f"{meaning} then or later: 2026-01-31, a timestamp, or an age such as 7d."
+    since = f"{meaning} at this time or later: 2026-01-31, a timestamp, or an age such as 7d."
     return stack(
         when_option(f"--{what}-since", help=since),
-        until_option(f"--{what}-until", help=f"{meaning} then or earlier."),
+        until_option(f"--{what}-until", help=f"{meaning} at this time or earlier."),
     )
 
 
@@ -104,47 +104,53 @@ format_options: Final = stack(
     _style_option(
         "--format",
         type=click.Choice(FORMATS),
-        help="How to print it: by default a table on a terminal, plain lines in a pipe.",
+        help="The output format (default: a table on a terminal, tab-separated lines in a pipe).",
     ),
-    _style_option("--json", flag_value="json", help="Short for --format json."),
+    _style_option("--json", flag_value="json", help="Same as --format json."),
 )
 json_option: Final = _style_option("--json", flag_value="json", help="Print JSON.")
 as_admin_option: Final = click.option(
-    "--as-admin", is_flag=True, help="Another role's or host's, too; for admins of the server."
+    "--as-admin",
+    is_flag=True,
+    help=(
+        "Allow changes to sources of other roles and hosts. Requires admin rights on the server."
+    ),
 )
-yes_option: Final = click.option("--yes", is_flag=True, help="Don't ask.")
+yes_option: Final = click.option("--yes", is_flag=True, help="Skip the confirmation.")
 yes_fetch_option: Final = click.option(
-    "--yes", is_flag=True, help="Don't ask before owner/repo is fetched from GitHub."
+    "--yes", is_flag=True, help="Skip the confirmation before fetching owner/repo from GitHub."
 )
 rights_options: Final = stack(
     yes_option,
-    click.option("--print", "printed", is_flag=True, help="Print the SQL, and do nothing."),
+    click.option("--print", "printed", is_flag=True, help="Print the SQL and don't run it."),
 )
 personality_option: Final = click.option(
     "--personality",
     metavar="NAME",
     shell_complete=completion.personalities,
-    help="Only what this personality of the settings sees.",
+    help="Only skills that this personality from the settings can see.",
 )
 home_option: Final = source_option(
-    help="The source to write to: by default the only one, or the setting default_source.",
+    help="The source to write to (default: your only source, or the setting default_source).",
 )
 guard_options: Final = stack(
     click.option(
-        "--if-hash", metavar="HASH", help="Only if the SKILL.md still has this content hash."
+        "--if-hash",
+        metavar="HASH",
+        help="Proceed only if the SKILL.md still has this content hash.",
     ),
     click.option(
-        "--force", is_flag=True, help="Even if it was edited by hand since the last sync."
+        "--force",
+        is_flag=True,
+        help="Proceed even if the skill was edited by hand since the last sync.",
     ),
 )
 narrowing_options: Final = stack(
-    tag_option(
-        "--tag", "tags", help="Only skills with this tag. Given several times: with all of them."
-    ),
+    tag_option("--tag", "tags", help="Only skills with this tag. If repeated: with all of them."),
     tag_option(
         "--any-tag",
         "any_tags",
-        help="Only skills with this tag. Given several times: with at least one.",
+        help="Only skills with this tag. If repeated: with at least one of them.",
     ),
     click.option(
         "--kind", metavar="KIND", shell_complete=completion.kinds, help="Only skills of this kind."
@@ -156,15 +162,17 @@ narrowing_options: Final = stack(
         help="Only skills of this category.",
     ),
     click.option(
-        "--scope", type=click.Choice(SCOPES), help="Only skills of sources of this scope."
+        "--scope", type=click.Choice(SCOPES), help="Only skills from sources of this scope."
     ),
-    source_option(metavar="SOURCE", help="Only skills of this source."),
+    source_option(metavar="SOURCE", help="Only skills from this source."),
     click.option(
-        "--status", type=StatusChoice(STATUSES), help="Only skills that the last sync left so."
+        "--status",
+        type=StatusChoice(STATUSES),
+        help="Only skills with this status at the last sync.",
     ),
     _dates("created", "Created"),
-    _dates("updated", "Changed"),
-    when_option("--unused-since", help="Only skills that no tool has read since then."),
+    _dates("updated", "Updated"),
+    when_option("--unused-since", help="Only skills that no tool has read since this time."),
 )
 filter_options: Final = stack(
     narrowing_options,
@@ -173,7 +181,7 @@ filter_options: Final = stack(
         "--all",
         "all",
         is_flag=True,
-        help="Also skills that are shadowed by others, of projects elsewhere, or invalid.",
+        help="Include shadowed and invalid skills, and skills of other projects.",
     ),
 )
 
@@ -245,15 +253,21 @@ def agent_option(**more: Any) -> Callable[[F], F]:
 
 
 global_option = click.option(
-    "--global", "-g", "is_global", is_flag=True, help="For all projects: in your home folder."
+    "--global",
+    "-g",
+    "is_global",
+    is_flag=True,
+    help="Use your home folder instead of this project, for all projects.",
 )
 
 where_options = stack(
-    click.option("--to", metavar="DIR", help="The folder to put them into."),
+    click.option("--to", metavar="DIR", help="The folder to install into."),
     agent_option(
         multiple=True,
-        help="Where this agent looks, in the project of the current folder. Repeatable; all: those "
-        "that are installed.",
+        help=(
+            "Install for this agent, in the current project. Repeatable; 'all' means every "
+            "installed agent."
+        ),
     ),
     global_option,
 )
@@ -285,7 +299,9 @@ def agents_of(names: Sequence[str]) -> list[str]:
         if name in ALL_AGENTS:
             found += [one.id for one in installed_agents(_here())]
             if not found:
-                raise click.UsageError("No agent is installed here that is known: name one.")
+                raise click.UsageError(
+                    "No known agent is installed on this machine. Name one with --agent."
+                )
         else:
             found.append(find_agent(name).id)
     return found
@@ -295,4 +311,6 @@ def _here() -> str:
     try:
         return os.getcwd()
     except OSError:
-        raise click.UsageError("The current folder is gone: go to another one.") from None
+        raise click.UsageError(
+            "The current folder no longer exists; change to another folder."
+        ) from None

@@ -27,7 +27,7 @@ def choose(session: Session, lines: Sequence[str]) -> list[int]:
     session.console.flush()
     for number, line in enumerate(lines, 1):
         session.console.note(f"{number:>{len(str(len(lines)))}}  {line}")
-    question = "Which ones? Numbers and ranges (1 3-5), or all"
+    question = "Which skills? Numbers and ranges (1 3-5), or all"
     chosen: list[int] = click.prompt(
         question, err=True, value_proc=lambda text: places(text, len(lines))
     )

@@ -60,7 +60,7 @@ class Console:
 
     @property
     def width(self) -> int:
-        """The columns of the terminal; `DEFAULT_WIDTH` where there is none."""
+        """The columns of the terminal; `DEFAULT_WIDTH` without a terminal."""
         with suppress(ValueError):
             if (columns := int(self._environ.get("COLUMNS") or 0)) > 0:
                 return columns
@@ -70,7 +70,7 @@ class Console:
 
     @property
     def height(self) -> int | None:
-        """The lines of the terminal; None where there is none."""
+        """The lines of the terminal; None without a terminal."""
         with suppress(OSError, ValueError, AttributeError):
             return os.get_terminal_size(self.out.fileno()).lines or None
         return None
@@ -91,8 +91,8 @@ class Console:
     def write(self, lines: Iterable[str], *, json_text: bool = False) -> None:
         """Write lines to stdout: text that is escaped already, or JSON to be escaped here.
 
-        They are written some at a time, so that no more of them are held than that. A single empty
-        line is no output.
+        The lines are written in batches of `LINES_AT_ONCE` to bound the memory. A single empty line
+        is not printed.
         """
         rest = iter(lines)
         some = list(islice(rest, LINES_AT_ONCE))
@@ -116,7 +116,7 @@ class Console:
         echo_via_pager("\n".join(shown) + "\n")  # with colour if it is less, which shows it
 
     def write_bytes(self, data: bytes) -> None:
-        """Write bytes to stdout as they are."""
+        """Write bytes to stdout unchanged."""
         self.out.flush()
         self.out.buffer.write(data)
         self.out.buffer.flush()
@@ -125,7 +125,7 @@ class Console:
         """Write one message, escaped text, to stderr."""
         if style and self._err_color:
             text = f"\x1b[{_CODES[style]}m{text}\x1b[0m"
-        self.flush()  # so that what is said after the data comes after the data
+        self.flush()  # data before messages about it
         self.err.write(text + "\n")
 
     def error(self, message: str) -> None:

@@ -19,18 +19,18 @@ def report_nesting(session: Session, targets: Iterable[str]) -> None:
             folder, other = escape.line(target), escape.line(found.source.name)
             held = formatting.count(found.skills, "skill")
             if not found.inside:
-                note = f"The source {other} lies in {folder}, and keeps its {held}."
+                note = f"{folder} contains the source {other}, which keeps its {held}."
             elif found.skills:
                 now = counts.get(found.source.name, 0)
                 note = (
-                    f"{folder} lies inside the source {other}: with the next sync of {other}, "
-                    f"{held} of it belong to the new source alone ({other} has {now:,} now, then "
+                    f"{folder} is inside the source {other}. The next sync of {other} moves "
+                    f"{held} to the new source ({other} has {now:,} now, then "
                     f"{now - found.skills:,})."
                 )
                 if now == found.skills:
                     note += f" To remove it, run: skill-registry source remove {shlex.quote(other)}"
             else:
-                note = f"{folder} lies inside the source {other}, which has no skills there."
+                note = f"{folder} is inside the source {other}, which has no skills there."
             session.console.note(note)
 
 
@@ -47,14 +47,14 @@ def report_project(session: Session, targets: Iterable[str], before: Collection[
         for below in _agent_folders(path, known):
             place = escape.line(os.path.normpath(os.path.join(target, below)))
             session.console.note(
-                f"{shown} is a checkout, and its skills are listed everywhere. To list those in "
-                f"{place} only in this project, run: "
-                f"skill-registry sync {shlex.quote(place)} --scope project"
+                f"{shown} is a git checkout, and its skills are listed in all projects. To list "
+                f"those in {place} only in this project, run: skill-registry sync "
+                f"{shlex.quote(place)} --scope project"
             )
         if folder != resolved("~") and os.path.basename(os.path.dirname(path)).startswith("."):
             session.console.note(
-                f"{shown} is in the checkout {escape.line(folder)}, and its skills are listed "
-                "everywhere. To list them only there, run: skill-registry source update "
+                f"{shown} is in the git checkout {escape.line(folder)}, and its skills are listed "
+                "in all projects. To list them only there, run: skill-registry source update "
                 f"{shlex.quote(escape.line(known[path]))} --scope project"
             )
 

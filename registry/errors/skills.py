@@ -282,7 +282,7 @@ class SkillGone(SkillNotFound):
     """
 
     code = "skill_not_found"
-    sentence = "{name:q} is gone since {since}."
+    sentence = "{name:q} has been gone since {since}."
 
     since: str
     source: str

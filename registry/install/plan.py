@@ -178,7 +178,7 @@ class InstallPlan:
             if reason := self._refusal(known, skill, laid):
                 return InstallResult(skill.ref, path, "failed", reason)
             entries = content_of(self._core, skill) if entries is None else entries
-            entry = locked(skill, entries, tuple(ids), mode)
+            entry = _named_as(known, locked(skill, entries, tuple(ids), mode))
             state, lost = self._put(folder, entry, entries, laid)
         except (DatabaseProblem, PullRefused):
             raise
@@ -454,3 +454,14 @@ class InstallPlan:
             if there is not None and there in made(known, one):
                 found.append(TargetChange(one.label, there, None))
         return found
+
+
+def _named_as(known: Locked | None, entry: Locked) -> Locked:
+    """Return an entry with the ref of the known one, if only the ref differs.
+
+    The ref depends on the other sources of this machine, and people commit locks.
+    """
+    if known is None or (known.source, known.folder) != (entry.source, entry.folder):
+        return entry
+    is_same = (known.tree_hash, known.origin) == (entry.tree_hash, entry.origin)
+    return replace(entry, ref=known.ref) if is_same else entry

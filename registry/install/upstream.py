@@ -34,10 +34,15 @@ QUARANTINED: Final = "upstream, quarantined"
 
 
 class UpstreamDiff(NamedTuple):
-    """A unified diff, empty if nothing is different; ``source``: where upstream is quarantined."""
+    """A unified diff, empty if nothing is different.
+
+    ``source``: the source in which upstream is quarantined. ``fetch``: the source to sync before
+    `pull` can install what the diff shows.
+    """
 
     text: str
     source: str | None = None
+    fetch: str | None = None
 
 
 def diff_upstream(core: Core, name: str) -> UpstreamDiff:
@@ -87,15 +92,16 @@ def _diff_installed(core: Core, target: Target, folder: str) -> UpstreamDiff | N
     with open_named(there) as above:
         here = {one.path: one.data for one in local_content(core, Place(above, folder))}
     stored = resolve(core.reader, f"{skill.source}/{skill.folder}")
-    newest = None
+    newest = fetch = None
     if stored.remote and stored.skill.origin and entry.tree_hash == stored.skill.tree_hash:
         newest = _newest(core, stored, stored.skill.origin)
+        fetch = skill.source if newest is not None else None
     if newest is None:
         newest = {one.path: one.data for one in content_of(core, skill, quarantined=True)}
     if stored.quarantined:
         return UpstreamDiff(_diff(here, newest, "here", QUARANTINED), stored.skill.source)
     text = _diff(here, newest, "here", "upstream")
-    return UpstreamDiff(text) if text or stored.remote else None
+    return UpstreamDiff(text, fetch=fetch) if text or stored.remote else None
 
 
 def _diff_skill(core: Core, name: str) -> str:

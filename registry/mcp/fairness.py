@@ -209,7 +209,7 @@ class FairRequests:
         if not is_from(address, self._proxies):
             return address
         given = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
-        # A proxy appends the address that it saw; what stands before that, anybody may have sent.
+        # A proxy appends the address that it saw; the part before that comes from the client.
         last = given.rpartition(b",")[2].decode("latin-1").strip()
         try:
             return str(ipaddress.ip_address(last.strip("[]")))

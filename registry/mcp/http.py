@@ -187,7 +187,7 @@ def bounded(bounds: Bounds) -> type[H11Protocol]:
 
 
 MAX_BYTES: Final = 4 << 20
-"""Of one request's body; the largest is a skill that is created with its files."""
+"""Maximum size of a request body, in bytes: enough for a skill that is created with its files."""
 
 RATE: Final = 500.0
 BURST: Final = 2000.0
@@ -224,12 +224,12 @@ def _error(_asked: Headers, status: int, text: str, headers: Mapping[str, str]) 
 
 
 class RequestFilter:
-    """ASGI middleware that refuses foreign hosts and origins, wrong tokens and floods.
+    """ASGI middleware that refuses unknown hosts and origins, wrong tokens and floods.
 
-    ``hosts``: what `allowed_hosts` returns; a web page may only ask the host it came from, or come
-    from one of ``origins``, as which a proxy shows it.
-    ``token``: what clients have to send as a bearer token, compared in constant time. ``refuse``
-    makes the answer of who is turned away: of what was asked, a status, a sentence and headers.
+    ``hosts``: the result of `allowed_hosts`. A web page may only call the host that it came from,
+    or must come from one of ``origins``, the addresses that a proxy shows. ``token``: the bearer
+    token that clients must send, compared in constant time. ``refuse`` makes the answer to a
+    refused request from the headers, a status, a message and further headers.
     """
 
     def __init__(
@@ -456,7 +456,10 @@ def run_app(
     with suppress(SystemExit):  # how it ends when it could not begin
         running.run()
     if not running.started:
-        message = f"{host}:{port} can't be served: it is in use, or not an address of this machine."
+        message = (
+            f"Can't listen on {host}:{port}: the port is in use, or it is not an address of "
+            "this machine."
+        )
         raise UsageProblem(message=message)
 
 
@@ -470,13 +473,13 @@ def serve_http(
 ) -> None:
     """Serve clients at an address, within bounds, until a signal ends it.
 
-    Raises `UsageProblem` for an address that others reach too, without a token, and for one that
-    can't be had.
+    Raises `UsageProblem` if other machines can reach the address and no token is set, and if the
+    address can't be used.
     """
     if not is_loopback(host) and not token:
         message = (
-            f"{host} can be reached from other machines: set a token in SKILL_REGISTRY_TOKEN, "
-            "which clients send as a bearer token, or serve 127.0.0.1."
+            f"Other machines can reach {host}. Set a token in SKILL_REGISTRY_TOKEN, which "
+            "clients send as a bearer token, or serve 127.0.0.1."
         )
         raise UsageProblem(message=message)
     bounds = bounds or Bounds()
@@ -500,9 +503,9 @@ def http_app(server: "SkillServer", bounds: Bounds) -> Any:
     return server.build().streamable_http_app(
         json_response=True,
         max_request_body_size=MAX_BYTES,
-        # Whoever was idle for longest leaves for a new one; what is being opened comes on top.
+        # A new session replaces the one that was idle longest; opening sessions come on top.
         max_sessions=bounds.sessions + bounds.connections,
         session_idle_timeout=bounds.session_seconds,
-        # The guard has done it, also for addresses that the SDK knows no hosts of.
+        # The guard has checked the host, also for addresses that the SDK has no host names for.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )

@@ -1,6 +1,6 @@
 """Skills as resources: plain ones for every client, and the extension of SEP-2640.
 
-Digests and manifests are the registry's; what a client reads is what is on disk now.
+Digests and manifests come from the registry; the files are read from disk at each request.
 """
 
 import json
@@ -60,7 +60,10 @@ class SkillResources:
         known = len(self._left_out)
         entries = [entry for entry in map(self._entry, found) if entry is not None]
         if not known and self._left_out:
-            log.warning("Some skills can't be in skills/list; with --verbose this log says why.")
+            log.warning(
+                "Some skills can't be listed in skills/list; with --verbose this log "
+                "has the reasons."
+            )
         return entries, following
 
     def skill(self, uri: str) -> Json | None:
@@ -168,7 +171,7 @@ class SkillResources:
         if reason is not None:
             if uri not in self._left_out:
                 self._left_out.add(uri)
-                log.info("%s is left out of skills/list: %s", skill.ref, reason)
+                log.info("%s is not listed in skills/list: %s", skill.ref, reason)
             return None
         folder = base(skill.source, skill.folder, skill.name)
         if self._core.settings.strict:
@@ -186,7 +189,7 @@ class SkillResources:
 def _obstacle(skill: Manifest, front_matter: Json | None) -> str | None:
     """Return why a skill can't be in `skills/list`; None if it can."""
     if len(skill.files) > MAX_FILES:
-        return f"it has {len(skill.files)} files, {MAX_FILES} are allowed"
+        return f"it has {len(skill.files)} files; the limit is {MAX_FILES}"
     if sum(file.size for file in skill.files) > MAX_BYTES:
         return f"its files have more than {MAX_BYTES} bytes"
     if any(file.hash is None for file in skill.files):
@@ -195,7 +198,7 @@ def _obstacle(skill: Manifest, front_matter: Json | None) -> str | None:
         return "its front matter is not valid YAML"
     reason = check_new_name(skill.name)
     if reason is not None or front_matter.get("name") != skill.name:
-        return reason or "its front matter has another name, or none"
+        return reason or "its front matter has a different name, or none"
     return None
 
 
@@ -255,7 +258,7 @@ MAX_SEGMENTS: Final = 64
 
 
 class Target(NamedTuple):
-    """What a URI may mean: the file ``path`` of the skill ``name`` in ``folder`` of ``source``."""
+    """The file ``path`` of the skill ``name`` in ``folder`` of ``source``, as a URI may name it."""
 
     source: str
     folder: str
@@ -294,11 +297,11 @@ MAX_COMPATIBILITY: Final = 500
 
 
 def strict_front_matter(front_matter: Json, text: str, description: str) -> Json:
-    """Return front matter by the rules of the specification's six fields; others stay as they are.
+    """Return front matter whose six fields follow the specification; other fields are unchanged.
 
-    What is not text becomes the text it is in the document, or its JSON; null is left out; a long
-    description or ``compatibility`` is cut at a word. ``text`` is the document, ``description``
-    what the registry has for it, where the front matter itself has none. The name is not looked at.
+    Values that are not text become their text in the document, or their JSON. Null is left out. A
+    long description or ``compatibility`` is cut at a word. ``text`` is the document.
+    ``description`` is the registry's, used if the front matter has none. The name is not checked.
     """
     done = {key: value for key, value in front_matter.items() if key not in _FIELDS}
     given = front_matter.get("description")
@@ -315,7 +318,7 @@ def strict_front_matter(front_matter: Json, text: str, description: str) -> Json
     metadata = front_matter.get("metadata")
     if isinstance(metadata, dict):
         done["metadata"] = _texts(metadata, text)
-    # In the order of the document, as far as it has them.
+    # In the order of the document, for the keys that it has.
     return {key: done[key] for key in [*front_matter, *done] if key in done}
 
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_SUBSCRIPTIONS: Final = 1000
-"""Resources that one session, or one stream, is told of."""
+"""Maximum number of resources that one session, or one stream, can subscribe to."""
 
 NOTICE_SECONDS: Final = 5.0
 """Seconds after which a client that does not read must not hold up the others."""
@@ -67,7 +67,7 @@ class Notices:
         self._wake: asyncio.Event | None = None
 
     def publish(self, *events: Any) -> None:
-        """Send events soon; the same event several times is one. Any thread may call this."""
+        """Send events soon; equal events are merged. Any thread may call this."""
         with self._lock:
             self._waiting.update(dict.fromkeys(events))
             loop, wake = self._loop, self._wake
@@ -162,7 +162,7 @@ def guarded(handler: Handler[T]) -> Handler[T]:
             raise
         except Exception:
             log.exception("a request failed")
-            message = "Internal error; the server's log has it"
+            message = "Internal error; see the server's log"
             raise MCPError(types.INTERNAL_ERROR, message) from None
 
     return safe
@@ -178,7 +178,7 @@ async def advertise(context: Any, following: Callable[[Any], Awaitable[Any]]) ->
 
 def no_resource(uri: str, kind: str = "resource") -> MCPError:
     """Return the protocol's error for a URI at which nothing is served."""
-    return MCPError(types.INVALID_PARAMS, f"There is no {kind} {shown(uri)}", {"uri": uri})
+    return MCPError(types.INVALID_PARAMS, f"No {kind} {shown(uri)}", {"uri": uri})
 
 
 def failure(text: str) -> types.CallToolResult:
@@ -227,17 +227,17 @@ def folders(uris: Sequence[str]) -> list[str]:
 
 
 FRESH: Final = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-"""What the extension requires of each result; the disk may change at any time."""
+"""Fields that the extension requires in each result; ttl 0, as the disk may change at any time."""
 
 
 class SkillParams(types.RequestParams):
-    """What `skills/get` is asked with."""
+    """Parameters of `skills/get`."""
 
     uri: str
 
 
 class DirectoryParams(types.PaginatedRequestParams):
-    """What `resources/directory/read` is asked with."""
+    """Parameters of `resources/directory/read`."""
 
     uri: str
 
@@ -250,18 +250,19 @@ WORKERS: Final = 3
 """Threads that answer: each keeps a connection to the database, and more only wait for another."""
 
 INSTRUCTIONS: Final = (
-    "This server holds a catalogue of skills: instructions for particular tasks. Before a task, "
-    "look for a skill that fits it{search}, read it whole{read}, and follow it. Supporting files "
-    "are read one at a time, by the paths that the skill names."
+    "This server has a catalogue of skills: instructions for particular tasks. "
+    "Before a task, look for a skill that fits it{search}, read it completely{read}, "
+    "and follow it. Read supporting files one at a time, by the paths that the skill "
+    "names."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """What is served: toolsets by name, limited as `Context` has it.
+    """The served toolsets by name, limited by the fields of `Context`.
 
-    ``workdir`` is the folder from which projects are seen, by default the registry's. ``roots``:
-    the one client is on this machine, and may say where it works.
+    ``workdir`` is the folder that decides which projects are visible, by default the registry's.
+    ``roots``: the only client is on this machine, and its roots are asked for.
     """
 
     toolsets: Sequence[str] = ("native",)
@@ -274,8 +275,9 @@ class Serving:
 class SkillServer:
     """One registry for all clients of one server.
 
-    ``on_change`` is told what changed where it watches, by default to tell its own clients.
-    Raises `UsageProblem` where two toolsets have tools of one name, and what toolsets raise.
+    ``on_change`` is called with each change of the watched folders; by default it notifies the
+    server's own clients. Raises `UsageProblem` if two toolsets have a tool of the same name, and
+    the errors of toolsets.
     """
 
     def __init__(
@@ -368,7 +370,7 @@ class SkillServer:
                 if tool.name in homes:
                     message = (
                         f"The toolsets {homes[tool.name].name} and {toolset.name} both have a tool "
-                        f"{tool.name}: serve them as two servers."
+                        f"{tool.name}. Serve them as two servers."
                     )
                     raise UsageProblem(message=message)
                 homes[tool.name] = toolset
@@ -425,9 +427,7 @@ class SkillServer:
     ) -> types.CallToolResult:
         toolset = self._homes.get(params.name)
         if toolset is None:
-            message = (
-                f"There is no tool '{shown(params.name)}'. There are: {', '.join(self._homes)}."
-            )
+            message = f"No tool '{shown(params.name)}'. Available: {', '.join(self._homes)}."
             raise MCPError(types.INVALID_PARAMS, message)
         arguments = params.arguments or {}
         try:
@@ -437,7 +437,7 @@ class SkillServer:
             return failure(str(error))
         except Exception:
             log.exception("%s failed", params.name)
-            return failure(f"{params.name} failed for a reason of its own; the log has it.")
+            return failure(f"Internal error in {params.name}; see the log.")
         return types.CallToolResult(
             content=[types.TextContent(text=text)],
             structured_content=answer,
@@ -457,13 +457,13 @@ class SkillServer:
             return answer, json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
     async def _list_prompts(self, _context: Any, _params: Any) -> types.ListPromptsResult:
-        """Answer that there are none: clients that ask all servers take an error for a failure."""
+        """Answer with an empty list: some clients treat an error as a failure of the server."""
         return types.ListPromptsResult(prompts=[])
 
     async def _get_prompt(
         self, _context: Any, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
-        raise MCPError(types.INVALID_PARAMS, f"There is no prompt '{shown(params.name)}'.")
+        raise MCPError(types.INVALID_PARAMS, f"No prompt '{shown(params.name)}'.")
 
     async def _paged(
         self,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def serve_stdio(server: "SkillServer") -> None:
     """Serve the client at the other end of stdin and stdout.
 
-    It ends when the client hangs up, when nobody reads the answers any more, or by a signal.
+    It ends when the client hangs up, when the client no longer reads the answers, or by a signal.
     """
     anyio.run(_stdio, server)
 
@@ -37,7 +37,7 @@ async def _stdio(server: "SkillServer") -> None:
             try:
                 async with stdio_server() as (incoming, outgoing):
                     await built.run(incoming, outgoing, built.create_initialization_options())
-            except* ConnectionError:  # an answer that nobody reads
+            except* ConnectionError:  # an answer without a reader
                 leave()
             tasks.cancel_scope.cancel()
 
@@ -53,7 +53,7 @@ async def _stdio(server: "SkillServer") -> None:
 
 
 def _until_unread(descriptor: int) -> None:
-    """Return when nobody reads what is written to a pipe, a socket or a terminal."""
+    """Return when the reader of a pipe, a socket or a terminal has closed it."""
     gone = select.poll()
-    gone.register(descriptor, 0)  # that it is at its end is told unasked
+    gone.register(descriptor, 0)  # poll() always reports the end
     gone.poll()

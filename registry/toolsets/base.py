@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 class Context:
     """Which skills a toolset shows; a toolset uses the fields that its contract knows.
 
-    ``source``: the one source that is shown and written to; contracts that know a single skills
-    folder need one. ``scope``: the one scope that is shown. ``personality``: the visibility policy,
-    by its name in the settings. ``environ``: the variables that skills may need. Of projects the
-    ones that ``core`` sees are shown. ``read_only``: only tools that change nothing.
+    ``source``: show and write only this source; contracts with a single skills folder require it.
+    ``scope``: show only this scope. ``personality``: the name of the visibility policy in the
+    settings. ``environ``: the environment variables that skills may require. ``read_only``: offer
+    only tools that change nothing. Project skills are those that ``core`` sees.
     """
 
     core: Core
@@ -84,7 +84,7 @@ class Arguments:
         if isinstance(arguments, str):
             return "the arguments are not a JSON object"
         try:
-            # A misspelt name explains the one that is missing, not the other way round.
+            # Report unknown names first: a misspelt name also explains a missing one.
             error = best_match(
                 self._validator.iter_errors(arguments),
                 key=lambda one: (one.validator_value is False, relevance(one)),
@@ -135,9 +135,9 @@ class Toolset(ABC):
         return tuple(map(own, self._current()))
 
     def schemas(self, style: Style, *, strict: bool = False) -> list[Json]:
-        """Return the tools as a framework takes them; see `described`.
+        """Return the tools in the format of a framework; see `described`.
 
-        Raises `UsageProblem` for a style that there is not.
+        Raises `UsageProblem` if there is no such style.
         """
         return [described(tool, style, strict=strict) for tool in self._current()]
 

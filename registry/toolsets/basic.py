@@ -1,7 +1,7 @@
 """The toolset `basic` (docs/contributing/contracts.md).
 
-It shows one source as it is on disk: each of its folders is a skill, unless it only holds folders
-of skills. Skills that are hidden from models, or from the personality, are neither listed nor read.
+It shows one source, read from disk: each of its folders is a skill, unless it only holds folders of
+skills. Skills that are hidden from models, or from the personality, are neither listed nor read.
 """
 
 import os

@@ -230,7 +230,7 @@ class MiniclawToolset(Toolset):
         if len(data) > most:
             raise SkillError("InvalidSchema", msg=f"it has {len(data)} bytes, {most} are allowed")
         try:
-            if self._view.skills(name):  # "unique", also where it would go elsewhere
+            if self._view.skills(name):  # "unique", even if another folder is the target
                 raise SkillError("NameConflict", name=name)
             source = self._home()
             path = os.path.join(source.path, name)

@@ -80,25 +80,25 @@ def arguments(properties: Json, *required: str) -> Json:
     return {**schema(properties, required), "additionalProperties": False}
 
 
-NAME: Final = text("The skill's name or ref, as list_skills and search_skills return it")
-HASH: Final = text(
-    "The content_hash you have read: the change is refused if the skill is different by now"
-)
+NAME: Final = text("The skill's name or ref from list_skills or search_skills")
+HASH: Final = text("The content_hash you read; if the skill has changed since, the call fails")
 
 FILTERS: Final[Json] = {
     "tags": texts("Only skills with all of these tags"),
     "any_tags": texts("Only skills with one of these tags"),
     "kind": text("Only skills of this kind"),
     "category": text("Only skills of this category"),
-    "scope": {**text("Only skills of sources of this scope"), "enum": list(SCOPES)},
-    "source": text("Only skills of this source"),
-    "created_since": text("Created then or later: 2026-01-31, a timestamp, or an age such as 7d"),
-    "created_until": text("Created then or earlier"),
-    "updated_since": text("Changed then or later"),
-    "updated_until": text("Changed then or earlier"),
+    "scope": {**text("Only skills from sources of this scope"), "enum": list(SCOPES)},
+    "source": text("Only skills from this source"),
+    "created_since": text(
+        "Created at this time or later: 2026-01-31, a timestamp, or an age such as 7d"
+    ),
+    "created_until": text("Created at this time or earlier"),
+    "updated_since": text("Updated at this time or later"),
+    "updated_until": text("Updated at this time or earlier"),
 }
 
-OFFSET: Final = number("Skills to leave out: next_offset of the page before", 0, None, 0)
+OFFSET: Final = number("Number of skills to skip: next_offset of the previous page", 0, None, 0)
 
 SKILL_FIELDS: Final[Json] = {
     "ref": STRING,
@@ -150,9 +150,9 @@ CHANGED_SKILL: Final = object_with({**SKILL_FIELDS, "path": STRING})
 CHANGED: Final = answer({"skill": CHANGED_SKILL})
 """The answer of a tool that changes a skill."""
 
-COPIES: Final = flag("Also its copies, the same files under the same name elsewhere; all or none")
+COPIES: Final = flag("Include its copies (same name and files in other places); all or none")
 FATE: Final[Json] = object_with({"changed": STRINGS, "left": STRINGS})
-"""What a change did to the skill's copies, by ref."""
+"""The copies that a change also changed, and those it left, by ref."""
 
 FILES: Final[Json] = {
     "type": "array",
@@ -169,7 +169,7 @@ FILES: Final[Json] = {
 
 ORIGIN: Final[Json] = {
     "type": ["object", "null"],
-    "description": "Where a skill of a remote source comes from",
+    "description": "The address a remote skill was fetched from",
     "properties": {
         "url": STRING,
         "ref": STRING_OR_NULL,
@@ -180,14 +180,14 @@ ORIGIN: Final[Json] = {
 
 PARAMETERS: Final[Json] = {
     "type": "array",
-    "description": "Parameters of the skill, written as a table",
+    "description": "The skill's parameters; written to the SKILL.md as a table",
     "items": arguments(
         {
             "name": {"type": "string", "minLength": 1},
             "type": {**STRING, "enum": list(TYPES), "default": TYPES[0]},
             "description": STRING,
             "required": {"type": "boolean", "default": False},
-            "default": {"type": [*TYPES, "null"], "description": "The value where none is given"},
+            "default": {"type": [*TYPES, "null"], "description": "The value if none is given"},
         },
         "name",
     ),
@@ -195,8 +195,8 @@ PARAMETERS: Final[Json] = {
 
 FIELDS: Final[Json] = {
     "body": text("The Markdown instructions below the front matter"),
-    "tags": texts("Words to find it by"),
-    "kind": text("Its kind, such as workflow or reference"),
+    "tags": texts("Tags: words to find the skill by"),
+    "kind": text("The kind, such as workflow or reference"),
     "parameters": PARAMETERS,
 }
 DESCRIPTION: Final = text("What the skill does and when to use it")
@@ -205,18 +205,20 @@ DESCRIPTION: Final = text("What the skill does and when to use it")
 TOOLS: Final = (
     Tool(
         "list_skills",
-        "List the skills there are, page by page, narrowed by any filters. To find what helps "
-        "with a task, search_skills is better.",
+        (
+            "List the available skills, page by page; filters narrow the list. To find a "
+            "skill for a task, use search_skills."
+        ),
         arguments(
             {
                 **FILTERS,
                 "sort": {
-                    **text("The order; dates come newest first"),
+                    **text("The sort order; dates come newest first"),
                     "enum": list(SORTS),
                     "default": "name",
                 },
-                "reverse": flag("The other way round: names from Z to A, dates oldest first"),
-                "limit": number("Skills on a page", 1, MAX_PAGE, PAGE),
+                "reverse": flag("Reverse the order: names from Z to A, dates oldest first"),
+                "limit": number("Number of skills on a page", 1, MAX_PAGE, PAGE),
                 "offset": OFFSET,
             }
         ),
@@ -224,24 +226,24 @@ TOOLS: Final = (
     ),
     Tool(
         "search_skills",
-        "Find skills by what they do, the best first. Ask with 2 to 6 keywords that name the task "
-        'and the tool, file type or field ("redact scanned pdf", "kubernetes cost report"), with '
-        "the technical terms a skill's author would use; not the user's whole sentence. Give "
-        "several queries where the task has several names. Skills are described in many "
-        "languages, most in English: ask in English, and where the user writes another language, "
-        "also in that one.",
+        (
+            "Find skills by what they do, best match first. Use 2 to 6 keywords that name "
+            'the task and the tool, file type or field ("redact scanned pdf", "kubernetes '
+            "cost report\"), with the technical terms a skill's author would use, not the "
+            "user's whole sentence. If the task has several names, give several queries. "
+            "Skills are described in many languages, mostly English: search in English, and "
+            "if the user writes another language, also in that language."
+        ),
         arguments(
             {
                 "queries": {
-                    **texts(
-                        "Short keyword queries; their results are merged, the best of each first"
-                    ),
+                    **texts("Short keyword queries; their results are merged in turn, best first"),
                     "minItems": 1,
                     "maxItems": MAX_QUERIES,
                 },
-                "query": text("One such query, where one is enough; give this or queries"),
+                "query": text("A single query; give this or queries"),
                 **FILTERS,
-                "limit": number("Skills on a page", 1, MAX_PAGE, 10),
+                "limit": number("Number of skills on a page", 1, MAX_PAGE, 10),
                 "offset": OFFSET,
             }
         ),
@@ -249,13 +251,19 @@ TOOLS: Final = (
     ),
     Tool(
         "read_skill",
-        "Read a skill before you follow it: its instructions (body) and the list of its files, as "
-        "they are on disk now.",
+        (
+            "Read a skill before you follow it: its instructions (body) and the list of its "
+            "files, from disk."
+        ),
         arguments(
             {
                 "name": NAME,
-                "offset": number("Where in the body to begin: next_offset", 0, None, 0),
-                "max_chars": number("Characters of the body", 1, MAX_PIECE, PIECE),
+                "offset": number(
+                    "Position in the body to start at: next_offset of the previous part", 0, None, 0
+                ),
+                "max_chars": number(
+                    "Maximum number of characters of the body", 1, MAX_PIECE, PIECE
+                ),
             },
             "name",
         ),
@@ -281,14 +289,20 @@ TOOLS: Final = (
     ),
     Tool(
         "read_skill_file",
-        "Read one supporting file of a skill by its relative path, as read_skill lists it. "
-        "A file that is no text comes in base64.",
+        (
+            "Read one supporting file of a skill, by its relative path from read_skill. "
+            "Binary files are returned as base64."
+        ),
         arguments(
             {
                 "name": NAME,
                 "path": text("The file's path, relative to the skill's folder"),
-                "offset": number("Where to begin: next_offset", 0, None, 0),
-                "max_chars": number("Characters, or bytes in base64", 1, MAX_PIECE, PIECE),
+                "offset": number(
+                    "Position to start at: next_offset of the previous part", 0, None, 0
+                ),
+                "max_chars": number(
+                    "Maximum number of characters; for base64, of bytes", 1, MAX_PIECE, PIECE
+                ),
             },
             "name",
             "path",
@@ -306,7 +320,7 @@ TOOLS: Final = (
     ),
     Tool(
         "create_skill",
-        "Create a skill: a folder with a SKILL.md, on disk and in the catalogue at once.",
+        "Create a skill: a folder with a SKILL.md on disk, listed immediately.",
         arguments(
             {
                 "name": text("Letters a-z, digits and single hyphens, at most 64"),
@@ -317,7 +331,7 @@ TOOLS: Final = (
                     "additionalProperties": STRING,
                     "description": "Supporting files: relative path to text",
                 },
-                "source": text("The source to write to, where there are several"),
+                "source": text("The source to write to; required if there are several"),
             },
             "name",
             "description",
@@ -328,7 +342,7 @@ TOOLS: Final = (
     ),
     Tool(
         "update_skill",
-        "Change fields or files of a skill; everything that is not given stays as it is.",
+        "Change fields or files of a skill. Everything that is not given stays.",
         arguments(
             {
                 "name": NAME,
@@ -350,7 +364,7 @@ TOOLS: Final = (
     ),
     Tool(
         "delete_skill",
-        "Move a skill to the registry's trash, from where restore_skill brings it back.",
+        "Move a skill to the trash; restore_skill brings it back.",
         arguments({"name": NAME, "if_hash": HASH, "copies": COPIES}, "name"),
         answer(
             {
@@ -366,11 +380,11 @@ TOOLS: Final = (
     ),
     Tool(
         "restore_skill",
-        "Bring back the skill that was deleted last under a name.",
+        "Restore a deleted skill; if several have the name, the one deleted last.",
         arguments(
             {
                 "name": text("The deleted skill's name, source/folder or trash_id"),
-                "source": text("The source it was deleted from, where there are several"),
+                "source": text("The source it was deleted from, if there are several"),
             },
             "name",
         ),
@@ -380,11 +394,11 @@ TOOLS: Final = (
     ),
     Tool(
         "sync_skills",
-        "Bring the catalogue in line with the folders on disk, after edits by hand.",
+        "Update the catalogue from the folders on disk, after edits by hand.",
         arguments(
             {
-                "sources": texts("Only these sources; by default all"),
-                "dry_run": flag("Only say what would change"),
+                "sources": texts("Only these sources (default: all)"),
+                "dry_run": flag("Report the changes without making them"),
             }
         ),
         answer(
@@ -406,14 +420,16 @@ _CHECKS: Final = {tool.name: Arguments(tool.parameters) for tool in TOOLS}
 _FOUND: Final = ("score", "snippet", "confidence")
 _HINTS: Final[dict[type[RegistryError], str]] = {
     SkillInTrash: "restore_skill brings it back.",
-    SkillGone: "restore_skill brings back what is kept of it.",
-    NotInTrash: "Only the user sees what can be restored.",
-    SkillMissing: "sync_skills brings the catalogue in line, restore_skill the skill back.",
-    FileNotFoundInSkill: "read_skill lists them.",
-    SkillExists: "Choose another name, or change it with update_skill.",
-    SourceUnclear: "Name one of them as source; without any the user has to register a folder.",
+    SkillGone: "restore_skill brings back its last stored revision.",
+    NotInTrash: "Only the user can list the deleted skills.",
+    SkillMissing: "sync_skills updates the catalogue; restore_skill brings the skill back.",
+    FileNotFoundInSkill: "read_skill lists its files.",
+    SkillExists: "Choose another name, or change the existing skill with update_skill.",
+    SourceUnclear: (
+        "Give one of them as source. If there is none, the user has to register a folder."
+    ),
     SourceNotFound: "The user has to register a folder.",
-    SourceReadOnly: "Create a skill of your own from it in another source.",
+    SourceReadOnly: "Create a copy of it in another source.",
     SourceNotAdopted: "Only the user can adopt it.",
     SkillHeld: "Only the user can trust its source.",
 }
@@ -467,7 +483,9 @@ class NativeToolset(Toolset):
         filters = self._filters(given)
         asked = [*([] if query is None else [query]), *queries]
         if not 0 < len(asked) <= MAX_QUERIES:
-            return _error("invalid_arguments", f"Give query or queries, 1 to {MAX_QUERIES} in all.")
+            return _error(
+                "invalid_arguments", f"Give query or queries, {MAX_QUERIES} queries at most."
+            )
         found = search(self._core.reader, asked, filters, limit=limit, offset=offset)
         found = self._view.localized_hits(found)
         self._core.usage.found(found)
@@ -482,10 +500,10 @@ class NativeToolset(Toolset):
     def _nothing(self) -> str:
         """Return why a search found nothing."""
         if not registered(self._core.reader)[1]:
-            return "The registry is empty: no folder is registered. The user has to register one."
+            return "The registry is empty. The user has to register a folder."
         if not list_skills(self._core.reader, self._filters({}), limit=1).total:
-            return "There are no skills to search here, so other keywords find none either."
-        return "Nothing matches: try other keywords, or English ones."
+            return "No skills can be searched here; other keywords won't help."
+        return "No matches. Try other keywords, or English ones."
 
     def _read_skill(self, *, name: str, offset: int = 0, max_chars: int = PIECE) -> Json:
         skill = self._view.find(name)
@@ -575,7 +593,7 @@ class NativeToolset(Toolset):
         try:
             back = restore_named(self._core, name, source=chosen, among=among)
         except SkillNotDeleted:
-            self._view.resolve(name)  # of what is not seen here, nothing is said
+            self._view.resolve(name)  # invisible skills are not mentioned
             raise
         return {"skill": _changed(self._view.localized(back.skill))}
 
@@ -665,7 +683,7 @@ def _bytes(text: str | None) -> bytes | None:
     if text is None:
         return None
     if not is_encodable(text):
-        raise UsageProblem(message="a file's text has half characters (surrogates)")
+        raise UsageProblem(message="a file's text has unpaired surrogates")
     return text.encode()
 
 
@@ -686,8 +704,8 @@ def _fitting(found: Found) -> str | None:
     """Return a note if the hits probably don't fit; else None."""
     if found.confidence >= FITS:
         return None
-    named = f" None of the best names {Fact(found.missing):or}." if found.missing else ""
-    return f"Perhaps nothing fits.{named} These are the nearest; try other keywords, or English."
+    named = f" No top result mentions {Fact(found.missing):or}." if found.missing else ""
+    return f"No close match.{named} These are the nearest; try other keywords, or English ones."
 
 
 def _next(end: int, total: int) -> int | None:

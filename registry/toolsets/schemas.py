@@ -21,8 +21,8 @@ Json: TypeAlias = dict[str, Any]
 class Tool:
     """One tool as a model sees it; ``parameters`` is a JSON Schema of its arguments.
 
-    ``result`` is the JSON Schema of what it returns, where the contract has one; ``meta`` what else
-    the contract says of the tool. The hints are MCP's: what calling the tool does to the world.
+    ``result`` is the JSON Schema of its result, if the contract has one; ``meta`` is further data
+    from the contract. The hints are those of MCP: how a call changes the world.
     """
 
     name: str

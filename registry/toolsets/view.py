@@ -166,7 +166,7 @@ class View:
         return replace(wanted, ids=seen.every if wanted.all else ids, offered=True)
 
     def find(self, handle: str) -> SkillDetail:
-        """Return the skill that a name or ref means in this view, as it is on disk now.
+        """Return the skill that a name or ref means in this view, read from disk.
 
         Raises `SkillNotFound`, `SkillAmbiguous`, `SkillInvalid`, `SkillNotVisible`, and as
         `SkillRegistry.get`.
@@ -216,10 +216,10 @@ class View:
         return [one._replace(skill=self.localized(one.skill)) for one in ours]
 
     def in_folder(self, name: str) -> CurrentSkill | None:
-        """Return the skill in a top-level folder of this name, whatever the skill's name is.
+        """Return the skill in a top-level folder of this name; the skill's own name may differ.
 
-        None if this view has no such folder. Raises `SkillInvalid` for an unusable skill,
-        `SkillNotVisible` for one that is hidden from models.
+        Returns None if this view has no such folder. Raises `SkillInvalid` for an unusable skill,
+        and `SkillNotVisible` for a skill that is hidden from models.
         """
         for source in self.sources():
             stored = stored_skills.by_place(self.core.reader, source.id, name)
@@ -424,5 +424,5 @@ class View:
             return SkillNotVisible(name=handle, rule=HIDDEN.rule, reason=HIDDEN.reason)
         if skill.status not in {"ok", "warning"} or stored.quarantined:
             return unusable(self.core.reader, stored, handle)
-        reason = "a skill of the same name in a stronger source hides it"
+        reason = "it is shadowed by a skill of the same name in a stronger source"
         return SkillNotVisible(name=handle, rule="shadowed", reason=reason)

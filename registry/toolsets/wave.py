@@ -208,7 +208,7 @@ class SkillManager:
         self._view = view
 
     def initialize(self) -> SkillDiscoveryResult:
-        """Return all skills there are, from the database."""
+        """Return all available skills from the database."""
         found: dict[SkillType, dict[str, SkillMetadata]] = {"personal": {}, "project": {}}
         for skill in self.available_skills():
             found[skill.type][skill.name] = skill
@@ -224,14 +224,14 @@ class SkillManager:
         ]
 
     def load_skill(self, name: str) -> Skill | None:
-        """Return a skill as it is on disk now; None if no visible skill has this name."""
+        """Return a skill, read from disk; None if no visible skill has this name."""
         try:
             return self.read(name)[0]
         except RegistryError:
             return None
 
     def read(self, name: str) -> tuple[Skill, str]:
-        """Return a skill and its SKILL.md as they are on disk now. Raises as `View.find`."""
+        """Return a skill and its SKILL.md, read from disk. Raises as `View.find`."""
         core, current = self._view.core, self._view.locate(name)
         text = read_text(core, current)
         is_behind = current.is_behind
@@ -244,11 +244,11 @@ class SkillManager:
 
 
 def parse_skill_file(path: str, limits: Limits | None = None) -> ParsedSkillFile:
-    """Read a SKILL.md and check it by the contract's rules; what is wrong are validation errors.
+    """Read a SKILL.md and check it by the contract's rules.
 
-    ``limits.document_bytes`` bounds what is read. Its skill is a project's where its folder lies in
-    `.wave/skills` outside of the user's home folder. Raises `SkillInaccessible` where there is no
-    such file or it can't be read, and `FileTooLarge`.
+    Problems are returned as validation errors. ``limits.document_bytes`` bounds the read. The skill
+    belongs to a project if its folder is in `.wave/skills` outside the user's home folder. Raises
+    `SkillInaccessible` if the file doesn't exist or can't be read, and `FileTooLarge`.
     """
     from registry.document.parse import parse_document
 
@@ -330,7 +330,7 @@ TOOLS: Final = (
 
 
 class WaveToolset(Toolset):
-    """One tool, `Skill`, whose description carries the list of skills as it is now."""
+    """One tool, `Skill`, whose description has the current list of skills."""
 
     name = "wave"
 
@@ -346,7 +346,8 @@ class WaveToolset(Toolset):
     def description(self) -> str:
         """Return the tool's description with a line for each skill.
 
-        It keeps within the setting ``tool_description_chars``: see `fit`. The text says so.
+        It keeps within the setting ``tool_description_chars`` (see `fit`), and mentions if it was
+        shortened.
         """
         limit = self._view.core.settings.tool_description_chars
         offers = self._view.offers()
@@ -427,9 +428,10 @@ class WaveToolset(Toolset):
         first: Sequence[str] = (),
         but: Collection[str | None] = (),
     ) -> Json:
-        """Answer with an error; skills of ``first`` stand first in its list, and none of ``but``.
+        """Answer with an error that lists skills: ``first`` first, without ``but``.
 
-        What was asked for is no alternative to itself: it may be gone since the last sync.
+        The requested skill is not an alternative to itself: it may have been removed since the last
+        sync.
         """
         listed, names = self._listed(first, but)
         message = details.text(listed)

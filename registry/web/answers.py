@@ -109,7 +109,7 @@ STATUS: Final[Mapping[type[RegistryError], int]] = {
 OF_SKILL: Final = frozenset("skills files history copies raw download artifacts".split())
 """First segments of paths that name a skill."""
 
-TITLES: Final = {300: "Which one?", 404: "Not found", 503: "Not now"}
+TITLES: Final = {300: "Which skill?", 404: "Not found", 503: "Temporarily unavailable"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ Handler = Callable[[Visit], PageContent | Response]
 def visit_of(request: Request, edition: Edition | None = None) -> Visit:
     """Return the visit of a request."""
     path = request.scope["path"]
-    # Of a skill whose ref ends so the dot is written in another way (`addresses.of_ref`).
+    # If the ref ends like this, its dot is written in another way (`addresses.of_ref`).
     as_json = request.scope["raw_path"].endswith(JSON.encode())
     path = path.removesuffix(JSON) if as_json else path
     visitor: Visitor = request.scope["visitor"]
@@ -242,7 +242,7 @@ def refusal(error: Exception, visit: Visit) -> PageContent:
         message = public_sentence(error)
         if isinstance(error, errors.DatabaseProblem):
             log.warning("%s", error)
-            message = "The database can't be used at the moment; the server's log says why."
+            message = "The database can't be used now; see the server's log."
     return _refused(error.code, message, status_of(error), near)
 
 
@@ -256,7 +256,7 @@ def _damage(found: errors.DatabaseCorrupt, visit: Visit) -> str:
         what = f"The stored data of a skill is damaged: {found.reason}"
     else:
         what = "The stored data of a skill is damaged"
-    return f"{what}. Run: skill-registry db check"
+    return f"{what}. To see the damage, run: skill-registry db check"
 
 
 def failed(code: str, message: str) -> Callable[[Request, Exception], Response]:
@@ -278,7 +278,7 @@ def failed(code: str, message: str) -> Callable[[Request, Exception], Response]:
 def _without_slash(request: Request) -> Response | None:
     """Return a redirect to the address without its final slash, if it has one.
 
-    It is relative, as a proxy may use another host or TLS.
+    The redirect is relative, because a proxy may use another host or TLS.
     """
     path, query = request.scope["raw_path"].decode("latin-1"), request.url.query
     if not path.endswith("/") or not path.strip("/"):
@@ -291,7 +291,7 @@ def _refused(code: str, message: str, status: int, choices: Sequence[str] = ()) 
     return PageContent(
         "error.html",
         lambda: {
-            "title": TITLES.get(status, "Not done"),
+            "title": TITLES.get(status, "Request failed"),
             "message": message,
             "choices": choices,
         },
@@ -321,7 +321,7 @@ def _sent(visit: Visit, content: PageContent, tag: str | None) -> Response:
         body = html.encode("utf-8", "replace")
         kind = "text/html; charset=utf-8"
     if len(body) > MAX_ANSWER:
-        message = "This page is too large. Ask for a part of it, or use the command line."
+        message = "This page is too large. Request a part of it, or use the command line."
         return _sent(visit, _refused("page_too_large", message, 413), None)
     if content.status != OK:
         headers = {"cache-control": "no-store", **content.headers}

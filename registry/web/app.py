@@ -106,8 +106,8 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
         ],
         lifespan=_closing(state, mcp),
         exception_handlers={
-            404: failed("page_not_found", "There is nothing at this address."),
-            500: failed("failed", "This failed for a reason of its own; the server's log has it."),
+            404: failed("page_not_found", "No page at this address."),
+            500: failed("failed", "Internal error; see the server's log."),
         },
     )
     app.router.redirect_slashes = False  # see `failed`
@@ -167,7 +167,7 @@ def _closing(
     async def lifespan(_app: Any) -> AsyncIterator[None]:
         try:
             if mcp is not None and mcp.watches:
-                # What follows the folders tells MCP's clients what changed.
+                # Watching the folders also notifies the MCP clients of changes.
                 await mcp.app_of(Visitor("local", is_local=True))
             yield
         finally:
@@ -261,8 +261,8 @@ def serve(
     tokens = registry.tokens()
     if not is_loopback(address.host) and trusted is None and not tokens.list():
         message = (
-            f"{address.host} can be reached from other machines: make a token first "
-            "(skill-registry token create NAME --read), or serve 127.0.0.1."
+            f"Other machines can reach {address.host}, and no token exists. To create one, "
+            "run: skill-registry token create NAME --read. Or serve 127.0.0.1."
         )
         raise UsageProblem(message=message)
     if address.tls is not None:

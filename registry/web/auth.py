@@ -22,7 +22,7 @@ from registry.web.state import AppState, Visitor
 
 log = logging.getLogger(__name__)
 
-INVALID: Final = "That token is not known, or not valid any more."
+INVALID: Final = "This token is unknown or no longer valid."
 COOKIE: Final = "skill_registry"
 MAX_FORM: Final = 32 << 10
 """Maximum size of the form that signs in, in bytes."""
@@ -95,14 +95,14 @@ class Auth:
             return
         request = Request(scope, receive)
         if scope["query_string"].count(b"&") >= MAX_PARAMETERS:
-            message = f"A URL may have {MAX_PARAMETERS} parameters at most"
+            message = f"A URL can have {MAX_PARAMETERS} parameters at most"
             await refused(request.headers, 400, message, {})(scope, receive, send)
             return
         try:
             answer = await self._answer(request)
         except DatabaseProblem as error:
-            log.warning("Who asks can't be told: %s", error)
-            message = "Who you are can't be told at the moment"  # nor what the database is called
+            log.warning("Can't identify the sender of a request: %s", error)
+            message = "The server can't check who you are at the moment"  # no database name
             answer = refused(request.headers, 503, message, {"cache-control": "no-store"})
         if answer is not None:
             await answer(scope, receive, send)
@@ -123,7 +123,7 @@ class Auth:
         answering = asyncio.ensure_future(self._app(request.scope, request.receive, noted))
         try:
             while not (await asyncio.wait({answering}, timeout=self.look_again))[0]:
-                with suppress(DatabaseProblem):  # that is said to who asks next
+                with suppress(DatabaseProblem):  # kept for the next request
                     if is_open and await self._visitor(request) != visitor:
                         answering.cancel()
                         await asyncio.wait({answering})
@@ -180,7 +180,7 @@ class Auth:
         async for chunk in request.stream():
             body += chunk
             if len(body) > MAX_FORM:
-                return sign_in("That is no token.", "/")
+                return sign_in("This is not a token.", "/")
         form = dict(parse_qsl(body.decode("utf-8", "replace")))
         token, wanted = form.get("token", "").strip(), _own_page(form.get("wanted", "/"))
         if await self._state.visitor_of(token) is None:
@@ -200,7 +200,7 @@ class Auth:
             and not request.url.path.startswith(("/api/", "/mcp"))
         ):
             return sign_in("", _own_page(_requested(request)))
-        message, how = "A token is needed.", "Bearer"
+        message, how = "This request needs a token.", "Bearer"
         if request.headers.get("authorization", "").lower().startswith("bearer "):
             message, how = INVALID, 'Bearer error="invalid_token"'
         return PlainTextResponse(

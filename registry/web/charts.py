@@ -25,7 +25,7 @@ class Bar:
 
 
 def months(counts: Sequence[Facet]) -> list[Bar]:
-    """Return a histogram of counts by month; months without any have a place, too."""
+    """Return a histogram of counts by month; months without any are included."""
     known = {facet.value: facet.count for facet in counts if _is_month(facet.value)}
     if not known:
         return []
@@ -66,7 +66,7 @@ def growth(counts: Sequence[Facet]) -> Line | None:
 
 
 def _is_month(text: str) -> bool:
-    """Tell whether it is one; a stranger's database may hold anything."""
+    """Tell whether a text is a month; a database from elsewhere may have anything."""
     year, _, month = text.partition("-")
     return len(text) == 7 and year.isdecimal() and month.isdecimal() and 1 <= int(month) <= 12  # noqa: PLR2004
 

@@ -27,7 +27,7 @@ from registry.web.skill_pages import sent
 from registry.web.state import AppState
 
 DOCUMENT: Final = "SKILL.md"
-"""What clients know the document by, whatever it is called here."""
+"""Name under which clients know the SKILL.md, whatever its file name is."""
 
 
 F = TypeVar("F", Entry, SkillFile)
@@ -44,7 +44,7 @@ def renamed(files: Sequence[F], document: str | None) -> list[F]:
 
 
 def choices_json(base: str, slug: str, found: Sequence[Offered]) -> dict[str, Any]:
-    """Return the answer where several owners have a skill of this slug."""
+    """Return the answer if several owners have a skill of this slug."""
     return {
         "code": "AMBIGUOUS_SKILL_SLUG",
         "message": f"Several owners have a skill {slug}; choose one.",
@@ -62,7 +62,7 @@ def choices_json(base: str, slug: str, found: Sequence[Offered]) -> dict[str, An
 
 
 def item_json(one: Offered) -> dict[str, Any]:
-    """Return a skill as listings have it."""
+    """Return a skill in the form of listings."""
     skill = one.stored.skill
     return {
         "slug": one.slug,
@@ -102,7 +102,7 @@ def owner_json(one: Offered) -> dict[str, Any]:
 
 
 def tags_json(one: Offered) -> dict[str, str]:
-    """Return the map from tags to versions; what the skill calls its version is one of them."""
+    """Return the map from tags to versions; the skill's own version is one of the tags."""
     declared = one.stored.skill.version
     tags = {"latest": one.version}
     return {**tags, f"declared-{declared}": one.version} if declared else tags
@@ -348,7 +348,7 @@ def _of(visit: Visit, slug: str) -> Offered:
         raise _Refused(404, "Skill not found")
     if len(found) > 1:
         raise _Ambiguous(slug, found)
-    # What was edited since the last sync is another content, and has a version of its own.
+    # A skill that was edited since the last sync has another hash, and so its own version.
     before = found[0].stored
     stored = visit.view.current(before).stored
     return found[0] if stored.id == before.id else hub.offered(visit.view, [stored])[0]
@@ -373,7 +373,7 @@ def _content(visit: Visit, one: Offered, wanted: str) -> Kept:
 
 
 def _read(visit: Visit, one: Offered, kept: Kept, path: str) -> bytes:
-    """Return the bytes of a file of a content, from wherever they are to be had."""
+    """Return the bytes of a file of a version, from disk or from the database."""
     registry, place = visit.state.registry, one.stored.place
     try:
         return registry.read_revision(place, kept.revision.number, path)

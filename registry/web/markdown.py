@@ -48,7 +48,7 @@ def highlighted(text: str, *, language: str = "", name: str = "") -> str:
         if len(piece) > PIECE or time.monotonic() > end:
             parts.append(escape(piece))
         else:
-            # The formatter ends each line, also one that was not ended.
+            # The formatter ends every line, also the last one.
             marked = str(highlight(piece, lexer, _formatter()))
             parts.append(marked if piece.endswith("\n") else marked.removesuffix("\n"))
     return "".join(parts)
@@ -99,11 +99,17 @@ def _formatter() -> Any:
 
 
 MOST: Final = 100_000
-"""Characters that are rendered: three times as many as 99 of 100 real documents have. What is
-written to be slow takes most of a second then, while nothing else is answered."""
+"""Maximum length of rendered Markdown, in characters; 99 % of real documents have a third of it.
+
+Markdown that is written to be slow takes most of a second at this length, and blocks all other
+requests.
+"""
 
 MAX_HTML: Final = 4 << 20
-"""Characters of HTML: of one long address that thousands of links share, each has a copy."""
+"""Maximum length of the HTML, in characters.
+
+A long address that thousands of links share is copied into each of them.
+"""
 
 _TAGS: Final = set(
     "a abbr b blockquote br caption code col colgroup dd del details dfn div dl dt em h2 h3 h4 "
@@ -157,7 +163,7 @@ def _size(tokens: Iterable[Token]) -> int:
 @cache
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"highlight": _fence}).enable(["table", "strikethrough"])
-    # What is wider than the page is scrolled, by keyboard, too.
+    # Wide content scrolls, also with the keyboard.
     opening, closing = '<div class="wide" tabindex="0"><table>\n', "</table></div>\n"
     parser.add_render_rule("table_open", lambda *_: opening)
     parser.add_render_rule("table_close", lambda *_: closing)

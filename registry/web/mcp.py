@@ -19,8 +19,8 @@ Limits = tuple[str | None, str | None, bool]
 class McpMount:
     """ASGI application that passes a request to the MCP server of its visitor, made when needed.
 
-    Who has no token that allows it changes nothing. ``watch``: the folders are followed by file
-    events, for all of them by one server.
+    Visitors without a token that allows changes get read-only tools. ``watch``: one of the servers
+    follows the folders with file events, for all of them.
     """
 
     def __init__(self, registry: "SkillRegistry", bounds: "Bounds", *, watch: bool) -> None:
@@ -63,7 +63,7 @@ class McpMount:
         app = http_app(server, self._bounds)
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        # What a lifespan holds has to be given back by the task that took it.
+        # The task that entered a lifespan must also leave it.
         async def live() -> None:
             try:
                 async with app.router.lifespan_context(app):

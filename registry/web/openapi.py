@@ -17,68 +17,91 @@ from registry.web.query_params import MAX_PAGE
 _TEXTS: Final = {"type": "array", "items": {"type": "string"}}
 
 _FILTERS: Final[Sequence[tuple[str, Mapping[str, Any], str]]] = (
-    ("tag", _TEXTS, "All of these tags."),
-    ("kind", {"type": "string"}, "Of this kind."),
-    ("category", {"type": "string"}, "Of this category."),
-    ("source", {"type": "string"}, "Of this source."),
-    ("scope", {"enum": list(SCOPES)}, "Of this scope."),
-    ("status", {"enum": list(STATUSES)}, "Of this status."),
-    ("created", {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"}, "Made in this month."),
-    ("updated", {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"}, "Changed in this month."),
-    ("all", {"enum": ["1"]}, "Hidden and broken ones, too."),
-    ("sort", {"enum": list(SORTS)}, "In which order; a search has its own."),
-    ("reverse", {"enum": ["1"]}, "The other way round."),
+    ("tag", _TEXTS, "Only skills with all of these tags."),
+    ("kind", {"type": "string"}, "Only skills of this kind."),
+    ("category", {"type": "string"}, "Only skills of this category."),
+    ("source", {"type": "string"}, "Only skills from this source."),
+    ("scope", {"enum": list(SCOPES)}, "Only skills of this scope."),
+    ("status", {"enum": list(STATUSES)}, "Only skills with this status."),
+    (
+        "created",
+        {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"},
+        "Only skills created in this month.",
+    ),
+    (
+        "updated",
+        {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"},
+        "Only skills updated in this month.",
+    ),
+    ("all", {"enum": ["1"]}, "Include shadowed and invalid skills."),
+    ("sort", {"enum": list(SORTS)}, "The sort order; not for searches, which sort by relevance."),
+    ("reverse", {"enum": ["1"]}, "Reverse the order."),
 )
 _COUNT: Final = {"type": "integer", "minimum": 1}
-_PAGE: Final = ("page", _COUNT, "Which page, from 1.")
+_PAGE: Final = ("page", _COUNT, "The page number, from 1.")
 
 Parameters = Sequence[tuple[str, Mapping[str, Any], str]]
 
 PATHS: Final[Sequence[tuple[str, str, Parameters]]] = (
     (
         "/index.json",
-        "A page of the skills that fit, or that a search finds, and counts to narrow it by.",
+        "List or search skills, page by page, with counts for further filters.",
         (
             (
                 "q",
                 {**_TEXTS, "maxItems": MAX_QUERIES},
-                "What to search for; what several find comes in turn.",
+                "The search query; the results of several queries are interleaved.",
             ),
             *_FILTERS,
-            ("limit", {**_COUNT, "maximum": MAX_PAGE}, "Skills on a page."),
+            ("limit", {**_COUNT, "maximum": MAX_PAGE}, "Number of skills on a page."),
             _PAGE,
         ),
     ),
-    ("/skills.json", "All skills that fit, as one array, streamed.", _FILTERS),
-    ("/skills/{ref}.json", "Everything of one skill.", ()),
-    ("/files/{ref}.json", "A file of a skill.", (("path", {"type": "string"}, "Of the file."),)),
+    ("/skills.json", "Stream all matching skills as one array.", _FILTERS),
+    ("/skills/{ref}.json", "Get all data of one skill.", ()),
+    (
+        "/files/{ref}.json",
+        "Get a file of a skill.",
+        (("path", {"type": "string"}, "The path of the file."),),
+    ),
     (
         "/history/{ref}.json",
-        "What a skill was like, and two of its contents compared.",
-        (("old", _COUNT, "From this revision."), ("new", _COUNT, "To this revision.")),
-    ),
-    ("/copies/{ref}.json", "Copies of a skill, and what is nearly the same.", ()),
-    (
-        "/why.json",
-        "Why a skill is, or isn't, listed.",
+        "List the revisions of a skill, and compare two of them.",
         (
-            ("q", {"type": "string"}, "Its name or ref; of one's own machine also a path."),
-            ("personality", {"type": "string"}, "For this personality."),
+            ("old", _COUNT, "The older revision to compare."),
+            ("new", _COUNT, "The newer revision to compare."),
         ),
     ),
-    ("/sources.json", "Where skills come from.", ()),
+    ("/copies/{ref}.json", "List the copies and near-duplicates of a skill.", ()),
+    (
+        "/why.json",
+        "Explain why a skill is, or isn't, listed.",
+        (
+            (
+                "q",
+                {"type": "string"},
+                "The skill's name or ref; on the server's own machine also a path.",
+            ),
+            ("personality", {"type": "string"}, "Explain it for this personality."),
+        ),
+    ),
+    ("/sources.json", "List the sources.", ()),
     (
         "/findings.json",
-        "How often each finding was made; with a code, the findings of it.",
-        (("code", {"type": "string"}, "Of this code."), _PAGE),
+        "Count the findings by code; with a code, list its findings.",
+        (("code", {"type": "string"}, "Only findings with this code."), _PAGE),
     ),
-    ("/changes.json", "The last changes.", (("days", _COUNT, "Of so many days."),)),
-    ("/stats.json", "What there is in all.", ()),
-    ("/personalities.json", "Who sees what.", ()),
+    (
+        "/changes.json",
+        "List the latest changes.",
+        (("days", _COUNT, "The number of days to cover."),),
+    ),
+    ("/stats.json", "Get counts, sizes and usage.", ()),
+    ("/personalities.json", "List the personalities.", ()),
     (
         "/personalities/{name}.json",
-        "What a personality sees, and by which rule.",
-        (("rule", {"type": "string"}, "Decided by this rule."), _PAGE),
+        "List the skills that a personality sees, with the deciding rules.",
+        (("rule", {"type": "string"}, "Only skills decided by this rule."), _PAGE),
     ),
 )
 """All JSON pages: path, description, query parameters."""
@@ -114,8 +137,8 @@ def _operation(path: str, about: str, query: Parameters) -> dict[str, Any]:
         "parameters": list(_parameters(path, query)),
         "responses": {
             "200": {"description": about, "content": {"application/json": {}}},
-            "304": {"description": "It is as it was when the client's ETag was given."},
-            "4XX": {"description": "Not done; `error` has a code, a message and choices."},
+            "304": {"description": "Not modified since the client's ETag."},
+            "4XX": {"description": "Request failed; `error` has a code, a message and choices."},
         },
     }
 

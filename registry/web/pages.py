@@ -33,7 +33,7 @@ FACETS: Final = (
     ("status", "Status", "statuses"),
 )
 SHOWN: Final = 12
-"""Values of a facet that stand there at once; the others are unfolded."""
+"""Values of a facet that are shown at once; the others can be unfolded."""
 
 PAGED: Final = ("q", "limit", "page")
 """Parameters that only /index.json takes."""
@@ -46,7 +46,7 @@ def start(visit: Visit) -> PageContent:
     """Show the skills that match the query, and facets to narrow it."""
     params = PageQuery.of(visit.request.query_params)
     view, filters = visit.view, params.filters
-    # What is kept must not grow with what is asked.
+    # The cache must not grow with the requests.
     kept = visit.cached if params.limit <= PAGE else _uncached
     if params.queries:
         found = kept(
@@ -68,7 +68,7 @@ def start(visit: Visit) -> PageContent:
         ("facets", params.queries, filters), lambda: view.facets(params.queries, filters)
     )
     broken = visit.cached(("broken",), lambda: _broken(visit))
-    # Each skill has one status: what is counted by it need not be counted again.
+    # Each skill has one status, so the facet "status" already has the number.
     total = found.total if params.queries else sum(one.count for one in counts.statuses)
     pages = -(-total // params.limit)
     said: dict[str, Any] = {"total": total, "page": params.page, "pages": pages}
@@ -87,7 +87,7 @@ def start(visit: Visit) -> PageContent:
             "facets": list(_facets(counts, params)),
             "months": [
                 (key, title, charts.months(getattr(counts, key)), getattr(params, key))
-                for key, title in (("updated", "Last changed"), ("created", "Made"))
+                for key, title in (("updated", "Updated"), ("created", "Created"))
             ],
             "shown": SHOWN,
             "broken": broken,
@@ -121,7 +121,7 @@ async def every_skill(request: Request) -> Response:
     try:
         params = PageQuery.of(request.query_params)
         if any(request.query_params.get(one) for one in PAGED):
-            message = f"this is the whole listing: {', '.join(PAGED)} are asked of /index.json"
+            message = f"this address has the whole listing; for {', '.join(PAGED)} use /index.json"
             raise UsageProblem(message=message)
         filters = await state.run(visit.view.filters, params.filters)
         found = state.registry.iter(filters, sort=params.sort, reverse=params.reverse)
@@ -157,7 +157,7 @@ ROWS_PER_PAGE: Final = 50
 CHANGES: Final = 200
 MAX_DAYS: Final = 3660
 READ: Final = 20
-"""Skills of which it is said how often they were read."""
+"""Maximum number of skills whose usage is shown."""
 
 
 def sources(visit: Visit) -> PageContent:
@@ -226,7 +226,7 @@ def recent(visit: Visit, days: int | None) -> list[Change]:
     since = None
     if days is not None:
         if days > MAX_DAYS:
-            raise UsageProblem(message=f"days is a number up to {MAX_DAYS}")
+            raise UsageProblem(message=f"days must be a number up to {MAX_DAYS}")
         begin = date.fromisoformat(utc_now()[:10]) - timedelta(days=days - 1)
         since = f"{begin.isoformat()}T00:00:00Z"
     return list(visit.view.recent(limit=CHANGES, since=since))
@@ -377,7 +377,7 @@ def feed(visit: Visit) -> Response:
 def _entry(visit: Visit, change: Change) -> ET.Element:
     entry = ET.Element("entry")
     _add(entry, "title", f"{change.name}: {change.kind}")
-    # Of one skill each content is new once, and it goes at a time.
+    # An entry is identified by revision; a removal by its time.
     _add(entry, "id", f"urn:skill-registry:{change.uid}:{change.revision or change.at}")
     _add(entry, "updated", change.at)
     path = addresses.history(change.ref) if change.kind != "added" else addresses.skill(change.ref)

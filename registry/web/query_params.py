@@ -19,7 +19,7 @@ PAGE: Final = 30
 MAX_PAGE: Final = 200
 MAX_OFFSET: Final = 1_000_000
 MAX_QUERY: Final = 500
-"""Characters of one query; what is typed beyond them is not looked at."""
+"""Maximum length of a query, in characters; the rest is ignored."""
 
 _MONTH: Final = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])")
 _FLAGS: Final = {"1": True, "true": True, "": False, "0": False, "false": False}
@@ -97,7 +97,7 @@ class PageQuery:
     def chosen(self) -> Iterator[tuple[str, str, str]]:
         """The active filters: facet, value, and the URL without it.
 
-        The queries, too, where they are more than the one that stands in the form.
+        Includes the queries, if there are more than the one in the form.
         """
         for one in self.queries if len(self.queries) > 1 else ():
             yield "query", one, self.url(queries=tuple(q for q in self.queries if q != one))
@@ -108,7 +108,7 @@ class PageQuery:
             if value is not None:
                 yield key, value, self.url(**dict.fromkeys([key]))
         if self.all:
-            yield "all", "hidden and broken, too", self.url(all=False)
+            yield "all", "shadowed and invalid", self.url(all=False)
 
     def url(self, **changes: Any) -> str:
         """Return the URL of this state with changes."""

@@ -1,4 +1,4 @@
-"""Templates and static files: what they are given beside the facts, and error pages."""
+"""Templates and static files, the functions that templates use, and error pages."""
 
 import hashlib
 import re

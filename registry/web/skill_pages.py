@@ -1,4 +1,4 @@
-"""The pages of one skill: what it says, its files, bytes, history, findings and copies."""
+"""The pages of one skill: SKILL.md, files, raw bytes, history, findings and copies."""
 
 import difflib
 import json
@@ -55,15 +55,18 @@ ROWS: Final = 10_000
 SECONDS: Final = 1.0
 """Processor time that one page takes to compare."""
 
-NO_ROOM: Final = "This page is full. To compare this file, run: skill-registry diff"
+NO_ROOM: Final = "The page is full. To compare this file, run: skill-registry diff"
 
 AROUND: Final = 3
-"""Lines that are the same and stand before and after what is different."""
+"""Unchanged lines shown before and after a change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row(Value):
-    """One line of both sides; None: that side has none. Of a ``gap``, how many were ``skipped``."""
+    """One line of both sides; None: that side has none.
+
+    A ``gap`` stands for ``skipped`` unchanged lines.
+    """
 
     kind: Literal["same", "changed", "gap"]
     old_line: int | None = None
@@ -75,7 +78,7 @@ class Row(Value):
 
 @dataclass(frozen=True, slots=True)
 class FileDiff(Value):
-    """What is different in a file; ``note`` says why there are no rows, where there are none."""
+    """The changes in a file; without rows, ``note`` gives the reason."""
 
     path: str
     rows: tuple[Row, ...]
@@ -87,7 +90,7 @@ class NoRoom(Exception):
 
 
 class Room:
-    """What one page may still compare: bytes, rows, and seconds of processor time."""
+    """The rest of the limits on one page's comparisons: bytes, rows, and seconds of CPU time."""
 
     def __init__(self) -> None:
         self._bytes = BYTES
@@ -119,10 +122,10 @@ def compare(path: str, old: bytes | None, new: bytes | None, room: Room | None =
     try:
         was, now = [(data or b"").decode().splitlines() for data in (old, new)]
     except UnicodeDecodeError:
-        return FileDiff(path, (), "It is no text, and has changed.")
+        return FileDiff(path, (), "Binary file changed.")
     if max(len(was), len(now)) > LINES:
-        return FileDiff(path, (), "It is too long to be compared here: 'skill-registry diff' can.")
-    note = "" if was != now else "Only how its lines end has changed."
+        return FileDiff(path, (), "This file is too long to compare here. Run: skill-registry diff")
+    note = "" if was != now else "Only the line endings changed."
     try:
         return FileDiff(path, tuple(_rows(was, now, room or Room())), note)
     except NoRoom:
@@ -377,7 +380,7 @@ def why(visit: Visit) -> PageContent:
     return PageContent(
         "why.html",
         lambda: {
-            "title": "Why is it not shown?",
+            "title": "Why is a skill not listed?",
             "subject": subject,
             "found": found,
             "problem": problem,
@@ -393,7 +396,10 @@ FILES: Final = 50
 
 
 def history(visit: Visit) -> PageContent:
-    """Show the revisions of a skill, also of a removed one if all is visible, and compare two."""
+    """Show the revisions of a skill, and compare two.
+
+    A removed skill is only shown if everything is visible.
+    """
     ref = ref_in(visit, "/history/")
     try:
         skill = visit.view.locate(ref).skill
@@ -463,7 +469,7 @@ def _diffs(visit: Visit, handle: str, old: Revision, new: Revision) -> Iterator[
             continue
         yield compare(path, before, after, room)
     if len(changed) > FILES:
-        yield FileDiff(f"{len(changed) - FILES} more files", (), "They have changed, too.")
+        yield FileDiff(f"{len(changed) - FILES} more files", (), "These files also changed.")
 
 
 def _content_of(visit: Visit, handle: str, of: Revision, path: str) -> bytes:

@@ -26,8 +26,8 @@ T = TypeVar("T")
 class Cache(Generic[T]):
     """A bounded LRU cache; safe for many threads.
 
-    ``most`` is how much all of them may weigh together; each weighs 1 unless told. What weighs more
-    than a sixteenth of that is not kept.
+    ``most`` is the maximum total weight; an entry weighs 1 by default. Entries heavier than a
+    sixteenth of that are not cached.
     """
 
     def __init__(self, most: int, weigh: Callable[[T], int] = lambda _: 1) -> None:
@@ -92,8 +92,8 @@ DIGESTS: Final = 10_000
 class Visitor:
     """The sender of a request.
 
-    ``personality`` and ``source`` limit what is visible; ``write`` allows changes.
-    ``is_local``: the user of this machine, who may be told of its folders.
+    ``personality`` and ``source`` limit what is visible; ``write`` allows changes. ``is_local``: a
+    user of this machine, who may see the paths of its folders.
     """
 
     name: str
@@ -127,7 +127,8 @@ class AppState:
         self.registry = registry
         self.base = base
         self.turns = FairThreads(WORKERS, "page")
-        # What a connection says of a change means something only beside what it said before.
+        # The change counter of a connection can only be compared with earlier values of the same
+        # connection.
         self._clock = ThreadPoolExecutor(1, thread_name_prefix="version")
         self._begun = secrets.token_hex(4)
         self._edition: Edition | None = None

@@ -32,7 +32,7 @@ STEP: Final = 20
 
 
 async def index(request: Request) -> Response:
-    """Answer the index of all skills, or of those that the path names; written as it is made."""
+    """Answer the index of all skills, or of those that the path names; streamed."""
     visit = visit_of(request)
     state = visit.state
     try:
@@ -63,7 +63,7 @@ def fetch(visit: Visit) -> Response:
     entries = entries_of(visit, stored.skill, stored.document)
     is_document = len(entries) == 1
     if name != (DOCUMENT if is_document else "skill.tar.gz"):
-        return PlainTextResponse("There is no such artifact.\n", 404)
+        return PlainTextResponse("No such artifact.\n", 404)
     kind = "text/markdown; charset=utf-8" if is_document else "application/gzip"
     return sent(visit, artifact(entries), kind, name, shown=False)
 
@@ -101,7 +101,7 @@ def _requested_skills(visit: Visit) -> Iterator[Skill]:
 
 
 def _with_unique_names(visit: Visit, filters: Filters) -> Iterator[Skill]:
-    """Return the skills with unique names: of several a client would take the first."""
+    """Return the skills with unique names: if names repeat, a client would take the first."""
     registry, view = visit.state.registry, visit.view
     times = Counter(one.name for one in registry.iter(filters))
     return (view.localized(one) for one in registry.iter(filters) if times[one.name] == 1)
@@ -125,7 +125,8 @@ def _entry(visit: Visit, skill: Skill) -> dict[str, Any] | None:
     if check_new_name(skill.name) is not None or not skill.description.strip():
         return None
     try:
-        # What was edited has another digest by now, and a client that finds that drops the skill.
+        # An edited skill has a different digest, and a client that finds a mismatch drops the
+        # skill.
         stored = visit.view.locate(f"{skill.source}/{skill.folder}")
         stored = visit.view.current(stored).stored
         skill = stored.skill

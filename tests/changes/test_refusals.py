@@ -82,7 +82,7 @@ def test_no_change_goes_through_a_link_or_over_a_folder(
 
 
 def test_a_file_that_is_not_there_can_not_be_removed(registry, root, alpha):
-    with pytest.raises(ChangeRefused, match="there is no such file"):
+    with pytest.raises(ChangeRefused, match="no such file"):
         registry.update("alpha", files={"nothing.txt": None})
     assert untouched(registry, root)
 

@@ -138,8 +138,8 @@ def test_the_lines_have_state_name_and_folder(library, cli, project):
 
 
 def test_what_makes_no_sense_is_said(library, cli):
-    assert "leave out other choices" in cli("list", "--agent", "codex", "--tag", "x").stderr
-    assert "name it with --agent" in cli("list", "--global").stderr
+    assert "can't be combined with filters" in cli("list", "--agent", "codex", "--tag", "x").stderr
+    assert "--global requires --agent" in cli("list", "--global").stderr
     assert "Did you mean 'codex'" in cli("list", "--agent", "codx").stderr
     assert "Roo Code sees no skills" in cli("list", "--agent", "roo").stderr
 

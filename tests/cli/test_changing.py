@@ -110,7 +110,7 @@ def test_what_cannot_be_done_is_said_in_words(program, filled):
         (["create", "other"], 2, "--description"),
         (["create", "other", "--description", "x", "--source", "none"], 1, "source"),
         (["create", "other", "--description", "x", "--param", "a:colour"], 2, "not a type"),
-        (["update", "notes"], 2, "Say what to change"),
+        (["update", "notes"], 2, "Nothing to change"),
         (["update", "notes", "--description", ""], 1, "a skill needs a description"),
         (["update", "nothing", "--kind", "x"], 1, "No skill named"),
         (["delete", "nothing"], 1, "No skill named"),
@@ -143,7 +143,7 @@ class TestSeveral:
 
     def test_several_skills_are_deleted_and_each_is_told(self, program, three):
         ran = program("delete", "one", str(three / "two"), "one", check=True)
-        assert [line.split(";")[0] for line in ran.stdout.splitlines()] == [
+        assert [line.split(".")[0] for line in ran.stdout.splitlines()] == [
             "Deleted one",
             "Deleted two",
         ]
@@ -167,7 +167,7 @@ class TestSeveral:
         ran = program("delete", "one", "two")
         assert ran.exit_code == 1
         assert "changed on disk" in ran.stderr
-        assert ran.stdout.startswith("Deleted two;")
+        assert ran.stdout.startswith("Deleted two.")
         assert (three / "one").exists()
         assert not (three / "two").exists()
 

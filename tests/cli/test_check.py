@@ -167,7 +167,7 @@ def test_on_a_terminal_what_matters_is_on_one_screen(many, terminal):
     assert lines[0].endswith("/zeta")
     assert "reverse-shell" in lines[1]
     table = next(number for number, line in enumerate(lines) if "CATEGORY" in line)
-    assert "more findings: --all shows all" in "".join(lines[:table])
+    assert "more findings: to see all, add --all" in "".join(lines[:table])
     codes = [line.split()[:4:3] for line in lines[table + 1 : -1]]
     assert codes == [["reverse-shell", "1"], ["key-unknown", "40"], ["allowed-tools-commas", "40"]]
     assert lines[-1].startswith("41 skills checked: 1 error, 40 warnings, 40 minor; 1 of them")
@@ -240,11 +240,11 @@ def test_a_dry_run_prints_a_diff_that_patch_takes_and_changes_nothing(root, tea,
 
 def test_with_yes_it_is_mended_and_then_there_is_nothing_to_mend(root, tea, cli):
     result = cli("check", str(root), "--fix", "--yes")
-    assert (result.exit_code, result.stderr) == (0, "Mended 1 skill.\n")
+    assert (result.exit_code, result.stderr) == (0, "Fixed 1 skill.\n")
     assert result.stdout.startswith(f"--- {tea}\n+++ {tea}\n@@ ")
     assert tea.read_text() == GOOD
     again = cli("check", str(root), "--fix", "--yes")
-    assert (again.exit_code, again.stdout, again.stderr) == (0, "", "Nothing to mend.\n")
+    assert (again.exit_code, again.stdout, again.stderr) == (0, "", "Nothing to fix.\n")
     assert cli("check", str(root), "--strict").exit_code == 0
 
 
@@ -265,8 +265,8 @@ def test_on_a_terminal_it_is_said_that_something_can_be_mended(root, tea, skill,
 def test_on_a_terminal_it_shows_and_asks(root, tea, terminal, answer, after):
     shown = terminal("check", str(root), "--fix", typed=f"{answer}\n".encode()).out
     assert "+name: green-tea" in shown
-    assert "Mend 1 skill? [y/N]: " in shown
-    assert ("Mended 1 skill." in shown) == (answer == "y")
+    assert "Fix 1 skill? [y/N]: " in shown
+    assert ("Fixed 1 skill." in shown) == (answer == "y")
     assert tea.read_text() == after
 
 
@@ -298,7 +298,7 @@ def test_a_file_that_can_not_be_changed_costs_no_other(root, tea, skill, cli, mo
     assert [len(found) for found in taken] == [2]
     assert result.exit_code == 1
     assert "was changed on disk" in result.stderr
-    assert result.stderr.endswith("Mended 1 skill.\n")
+    assert result.stderr.endswith("Fixed 1 skill.\n")
     assert 'note: "x: y"' in (root / "beta" / "SKILL.md").read_text()
     assert tea.read_text() == "Edited.\n"
 

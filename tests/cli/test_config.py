@@ -82,7 +82,7 @@ def test_no_password_or_token_is_printed(newcomer, file):
 def test_settings_that_can_not_be_read_are_an_error(newcomer, tmp_path):
     ran = newcomer("config", "--config", str(tmp_path / "nothing.yaml"))
     assert ran.exit_code == 2
-    assert "there is no such file" in ran.stderr
+    assert "no such file" in ran.stderr
 
 
 def test_who_has_several_sources_learns_where_to_choose_one(newcomer, tmp_path):
@@ -95,7 +95,7 @@ def test_who_has_several_sources_learns_where_to_choose_one(newcomer, tmp_path):
     assert "names: skill-registry config" in refused.stderr
     file = tmp_path / "home/.config/skill-registry/config.yaml"
     printed = newcomer("config")
-    assert printed.stderr == f"To change settings, make this file, in YAML: {file}\n"
+    assert printed.stderr == f"To change settings, create this YAML file: {file}\n"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("default_source: two\n")
     assert newcomer("create", "haiku", "--description", "Writes a haiku.").exit_code == 0

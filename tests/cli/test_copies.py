@@ -34,7 +34,7 @@ def test_json_has_the_skills_of_each(copied, cli):
 def test_where_nothing_is_copied_that_is_said(library, cli):
     answer = cli("copies")
     assert (answer.stdout, answer.exit_code) == ("", 0)
-    assert "Every name lies in one place, and no text is like another." in answer.stderr
+    assert "No copies: every name is in one place, and no two skills are similar." in answer.stderr
 
 
 def test_a_skill_shows_where_else_it_is(copied, cli):
@@ -83,13 +83,15 @@ def test_a_change_says_which_copies_it_left(tripled, cli, change):
     assert (answer.exit_code, json.loads(answer.stdout)["name"]) == (0, "pdf")
     said = [one for one in answer.stderr.splitlines() if "now refers to" not in one]
     names = "two/pdf, three/pdf" if change != "delete" else None
-    assert said[0].startswith("2 copies are left as they were: ")
+    assert said[0].startswith("2 copies are unchanged: ")
     assert names is None or names in said[0]
     if verb == "deletes":
-        assert said[0].endswith("; the same with --copies deletes them, too")
+        assert said[0].endswith("; to delete them as well, repeat the command with --copies")
     else:
-        again = "To change them, too: 'skill-registry undo', then the same with --copies."
-        assert said[1:] == [again, "'skill-registry copies pdf' shows what differs."]
+        again = (
+            "To change them as well: 'skill-registry undo', then repeat the command with --copies."
+        )
+        assert said[1:] == [again, "To compare the copies, run: skill-registry copies pdf"]
         assert cli("copies", "pdf").output.startswith("pdf\tdiffering\t")
 
 
@@ -99,15 +101,15 @@ def test_with_copies_all_are_changed_and_that_is_said(tripled, cli, change):
     answer = cli(*arguments, "--copies")
     assert answer.exit_code == 0
     done = {"changes": "changed", "deletes": "deleted"}[verb]
-    assert answer.stderr == f"2 copies are {done}, too: two/pdf, three/pdf\n"
+    assert answer.stderr == f"2 copies are also {done}: two/pdf, three/pdf\n"
     [left] = json.loads(cli("copies", "pdf", "--json").stdout or "[]") or [None]
     assert left is None if change == "delete" else left["relation"] == "identical"
 
 
 def test_one_copy_is_told_as_one(copied, cli):
     assert cli("update", "pdf", "--tag", "x").stderr.splitlines()[:2] == [
-        "1 copy is left as it was: two/pdf",
-        "To change it, too: 'skill-registry undo', then the same with --copies.",
+        "1 copy is unchanged: two/pdf",
+        "To change it as well: 'skill-registry undo', then repeat the command with --copies.",
     ]
 
 
@@ -136,7 +138,7 @@ def test_copies_goes_with_no_force(copied, cli, arguments):
 
 def test_copies_that_are_named_themselves_are_changed_once(copied, cli):
     deleted = cli("delete", "pdf", "two/pdf", "--copies")
-    assert (deleted.exit_code, deleted.stderr) == (0, "1 copy is deleted, too: two/pdf\n")
+    assert (deleted.exit_code, deleted.stderr) == (0, "1 copy is also deleted: two/pdf\n")
 
 
 def test_a_change_that_changes_nothing_says_nothing_of_copies(copied, cli):

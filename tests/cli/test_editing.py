@@ -55,7 +55,7 @@ def test_an_edit_of_nothing_says_so(library, cli):
     ran = cli("edit", "haiku", env={"EDITOR": "true"})
     assert (ran.exit_code, ran.stdout) == (0, "")
     assert f"Editing {library}/haiku/SKILL.md" in ran.stderr
-    assert "Nothing was changed." in ran.stderr
+    assert "Nothing changed." in ran.stderr
 
 
 def test_an_editor_that_fails_is_said(library, cli):
@@ -77,7 +77,7 @@ def test_what_can_only_be_read_is_refused(library, cli):
     (library / "haiku" / "SKILL.md").chmod(0o444)
     ran = cli("edit", "haiku", env={"EDITOR": "true"})
     assert ran.exit_code == 1
-    assert "pull a copy" in ran.stderr
+    assert "install a copy" in ran.stderr
 
 
 def test_a_linked_skill_is_edited_where_it_is(library, cli):
@@ -99,6 +99,6 @@ def test_the_copies_that_an_edit_leaves_are_named(library, cli, editor, tmp_path
     cli("sync", str(tmp_path / "other"), "--name", "other")
     said = cli("edit", "haiku", env={"EDITOR": editor('echo More. >> "$1"')}).stderr.splitlines()
     assert said[1:] == [
-        "1 copy is left as it was: other/haiku",
-        "'skill-registry copies haiku' shows what differs.",
+        "1 copy is unchanged: other/haiku",
+        "To compare the copies, run: skill-registry copies haiku",
     ]

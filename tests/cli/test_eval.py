@@ -53,14 +53,14 @@ def test_json_has_the_total_each_skill_and_each_answer(cli, shipped):
 def test_no_prompts_are_said_and_fail_only_where_a_share_is_asked_for(cli, shipped):
     result = cli("eval", "press")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert "No skill here ships prompts" in result.stderr
+    assert "No skill here has prompts" in result.stderr
     assert cli("eval", "press", "--min", "0").exit_code == 1
 
 
 def test_a_broken_file_is_counted_and_named_on_request(cli, shipped):
     (shipped / "press" / "evals.json").write_text("{\x1b[31m")
     cli("sync")
-    assert "1 file of prompts could not be used" in cli("eval").stderr
+    assert "1 file of prompts could not be read" in cli("eval").stderr
     told = cli("eval", "--failed").stderr
     assert "press: evals.json: it is not JSON" in told
 
@@ -68,7 +68,10 @@ def test_a_broken_file_is_counted_and_named_on_request(cli, shipped):
 def test_a_file_with_more_prompts_than_are_asked_is_not_called_useless(cli, shipped):
     (shipped / "press" / "evals.json").write_text(json.dumps([f"page {n}" for n in range(501)]))
     cli("sync")
-    assert "1 file of prompts could not be used whole; --failed says why." in cli("eval").stderr
+    assert (
+        "1 file of prompts could not be read completely; to see why, add --failed."
+        in cli("eval").stderr
+    )
     assert "of 501 prompts the first 500 are asked" in cli("eval", "--failed").stderr
 
 

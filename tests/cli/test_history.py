@@ -18,8 +18,8 @@ def test_what_a_skill_was_like_is_listed_shown_compared_and_brought_back(cli, li
     assert "+description: Write a haiku in three lines.\n" in told
     assert cli("restore", "haiku", "--revision", "1").stdout.startswith("Restored haiku")
     assert "Write a haiku about anything." in (library / "haiku" / "SKILL.md").read_text()
-    assert cli("db", "prune", "--keep", "0").stdout == "Forgot 1 revision and 1 content.\n"
-    assert cli("diff", "haiku").output == "Nothing is different.\n"
+    assert cli("db", "prune", "--keep", "0").stdout == "Removed 1 revision and 1 content.\n"
+    assert cli("diff", "haiku").output == "No differences.\n"
 
 
 def test_a_revision_that_is_not_there_is_named(cli, library):
@@ -34,7 +34,7 @@ def test_of_a_folder_that_never_had_a_content_the_history_says_so(cli, library):
     cli("sync")
     told = cli("history", "bare")
     assert (told.exit_code, told.stdout) == (0, "")
-    assert told.stderr.startswith("No content of it was ever kept; 'skill-registry why'")
+    assert told.stderr.startswith("No revision of it was stored. To see why, run:")
     assert "the folder holds no SKILL.md" in cli("diff", "bare").stderr
 
 
@@ -58,11 +58,14 @@ def test_what_was_removed_by_hand_is_named_listed_compared_and_brought_back(cli,
         command, *rest = ask.split()
         told = cli(command, "haiku", *rest)
         assert told.exit_code == 1
-        assert "'haiku' is gone since 20" in told.stderr
-        assert "It was in 'mine/haiku'. 'skill-registry restore haiku' brings it" in told.stderr
+        assert "'haiku' has been gone since 20" in told.stderr
+        assert (
+            "It was in 'mine/haiku'. To restore it, run: skill-registry restore haiku"
+            in told.stderr
+        )
     listed = cli("history", "haiku", "--json")
     assert [one["number"] for one in json.loads(listed.stdout)] == [2, 1]
-    assert "'haiku' is gone since 20" in listed.stderr
+    assert "'haiku' has been gone since 20" in listed.stderr
     assert cli("show", "haiku", "--revision", "1").stdout_bytes == before
     assert "+description: Three lines.\n" in cli("diff", "haiku").stdout
     assert cli("restore", "haiku").stdout.startswith("Restored haiku")
@@ -73,8 +76,8 @@ def test_a_removed_skill_that_no_sync_missed_yet_comes_back(cli, library):
     shutil.rmtree(library / "haiku")
     told = cli("show", "haiku")
     assert told.exit_code == 1
-    assert "'skill-registry restore'" in told.stderr
-    assert "not on disk any more" in cli("history", "haiku").stderr
+    assert "skill-registry restore" in told.stderr
+    assert "no longer on disk" in cli("history", "haiku").stderr
     assert cli("restore", "haiku").exit_code == 0
     assert cli("show", "haiku").exit_code == 0
 
@@ -99,10 +102,10 @@ def test_a_skill_in_the_trash_is_named_as_such(cli, library, ask):
     told = cli(*ask.split())
     assert told.exit_code == 1
     assert "haiku' is in the trash (deleted 20" in told.stderr
-    assert f"'skill-registry restore {ask.split()[1]}' brings it back." in told.stderr
+    assert f"To restore it, run: skill-registry restore {ask.split()[1]}" in told.stderr
     listed = cli("history", "haiku").stderr
     assert "'haiku' is in the trash (deleted 20" in listed
-    assert "'skill-registry restore haiku' brings it back." in listed
+    assert "To restore it, run: skill-registry restore haiku" in listed
 
 
 def test_a_skill_in_the_trash_is_named_by_a_new_database_too(cli, newcomer, library, tmp_path):
@@ -111,8 +114,8 @@ def test_a_skill_in_the_trash_is_named_by_a_new_database_too(cli, newcomer, libr
     newcomer(*new, "sync", str(library))
     told = newcomer(*new, "show", "haiku")
     assert told.exit_code == 1
-    assert "One is in the trash (deleted 20" in told.stderr
-    number = told.stderr.split("skill-registry restore ")[1].split("'")[0]
+    assert "A skill of that name is in the trash (deleted 20" in told.stderr
+    number = told.stderr.split("skill-registry restore ")[1].split()[0]
     assert newcomer(*new, "restore", number).exit_code == 0
 
 
@@ -126,7 +129,7 @@ def test_the_last_change_is_shown_and_taken_back(cli, library):
     assert "Three lines." in (library / "haiku" / "SKILL.md").read_text()
     done = cli("undo", "--yes")
     assert (done.exit_code, done.stdout) == (0, "Undone: update haiku\n")
-    assert "Undo update: 'haiku' gets its former content (mine/haiku, 20" in done.stderr
+    assert "Undo update: 'haiku' gets its earlier version (mine/haiku, 20" in done.stderr
     assert "-description: Three lines.\n" in done.stderr
     assert (library / "haiku" / "SKILL.md").read_text() == before
     nothing = cli("undo", "--yes")
@@ -156,8 +159,14 @@ def test_a_change_is_not_taken_back_over_an_edit(cli, library):
     refused = cli("undo", "--yes")
     assert refused.exit_code == 1
     assert "Can't undo the update of 'haiku': it was changed since" in refused.stderr
-    assert "'skill-registry restore mine/haiku --revision 1' brings back what it" in refused.stderr
-    assert "'skill-registry undo --skip' forgets this change" in refused.stderr
+    assert (
+        "To restore that version, run: skill-registry restore mine/haiku --revision 1"
+        in refused.stderr
+    )
+    assert (
+        "To skip this command and see the one before it, run: skill-registry undo --skip"
+        in refused.stderr
+    )
     assert document.read_text().endswith("By hand.\n")
     assert cli("restore", "mine/haiku", "--revision", "1").exit_code == 0
     assert "By hand." not in document.read_text()
@@ -167,7 +176,7 @@ def test_a_change_is_skipped_and_the_one_before_it_is_shown(cli, library):
     cli("create", "new", "--description", "x")
     cli("update", "haiku", "--description", "Three lines.")
     skipped = cli("undo", "--skip")
-    assert (skipped.exit_code, skipped.stdout) == (0, "Taken off the list: update haiku\n")
+    assert (skipped.exit_code, skipped.stdout) == (0, "Skipped: update haiku\n")
     assert "Next to undo: create new (mine/new, 20" in skipped.stderr
     assert "Three lines." in (library / "haiku" / "SKILL.md").read_text()
     last = cli("undo", "--skip", "--json")
@@ -202,7 +211,7 @@ def test_one_undo_takes_back_a_change_of_copies(cli, copies):
     cli("update", "mine/haiku", "--description", "Three lines.", "--copies")
     done = cli("undo", "--yes")
     assert done.stdout == "Undone: update haiku and 2 copies of it\n"
-    assert "Undo update: 'haiku' gets its former content (mine/haiku, 20" in done.stderr
+    assert "Undo update: 'haiku' gets its earlier version (mine/haiku, 20" in done.stderr
     assert "with 2 copies of it: " in done.stderr
     assert all("Three lines." not in (one / "SKILL.md").read_text() for one in copies)
     assert cli("undo", "--yes").exit_code == 1
@@ -245,20 +254,20 @@ def test_restoring_what_is_there_points_to_its_history(cli, library):
     told = cli("restore", "haiku")
     assert told.exit_code == 1
     assert "'haiku' exists and is not in the trash." in told.stderr
-    assert "'skill-registry restore haiku --revision N' brings that back." in told.stderr
+    assert "To restore one, run: skill-registry restore haiku --revision N" in told.stderr
 
 
 def test_the_folder_to_make_is_named(cli, library):
     cli("delete", "haiku")
     shutil.rmtree(library)
-    assert f"make it first: mkdir -p {library}" in cli("restore", "haiku").stderr
+    assert f"create it: mkdir -p {library}" in cli("restore", "haiku").stderr
 
 
 def test_undo_asks_on_a_terminal(terminal, cli, library):
     cli("create", "new", "--description", "x")
     asked = terminal("undo", typed=b"n\n")
     assert "moves to the trash" in asked.out
-    assert "Do it? [y/N]" in asked.out
+    assert "Undo this? [y/N]" in asked.out
     assert (library / "new").exists()
     assert "Undone: create new" in terminal("undo", typed=b"y\n").out
     assert not (library / "new").exists()

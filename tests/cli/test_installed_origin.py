@@ -180,9 +180,9 @@ class TestInstalled:
         assert states(cli("pull", "alpha", "-a", "claude-code", "--json")) == {"alpha": "added"}
         assert locked(second)["origin"] == origin(upstream, head(upstream))
         checked = cli("pull", "--check")
-        assert (checked.exit_code, "is no source here" in checked.stderr) == (0, True)
+        assert (checked.exit_code, "is not a source here" in checked.stderr) == (0, True)
         checked = cli("pull", "--check", "--global")
-        assert "is no source here" in checked.stderr
+        assert "is not a source here" in checked.stderr
         refused = cli("diff", "alpha", "--upstream")
         assert (refused.exit_code, f"sync file://{upstream}" in refused.stderr) == (1, True)
 
@@ -246,19 +246,22 @@ class TestInstalled:
         assert (checked.exit_code, checked.stdout.split("\t")[0]) == (0, "unchanged")
         told = f"Compared with up at {fetched[:10]}, fetched on 20"
         assert told in checked.stderr
-        assert checked.stderr.endswith("To fetch what is newer: skill-registry sync up\n")
-        assert told not in cli("pull", "--global").stderr
+        assert checked.stderr.endswith("To fetch newer versions, run: skill-registry sync up\n")
+        assert told in cli("pull", "--global").stderr
         cli("sync", "up")
         checked = cli("pull", "--check", "--global").stderr
         assert f"Compared with up at {head(upstream)[:10]}, fetched on 20" in checked
-        assert "To bring what is behind up to date: skill-registry pull --global\n" in checked
+        assert "To update the outdated skills, run: skill-registry pull --global\n" in checked
         assert "To fetch" not in checked
 
     def test_delete_of_the_copy_names_the_command_that_removes_what_was_pulled(self, cli, copy):
         done = cli("delete", "alpha")
         assert done.exit_code == 0
         way = "skill-registry pull --remove alpha --global"
-        assert f"was pulled: the next pull brings it back, unless you run: {way}" in done.stderr
+        assert (
+            f"was installed by 'pull'; the next 'pull' installs it again, unless you run: {way}"
+            in done.stderr
+        )
         assert cli(*way.split()[1:]).exit_code == 0
         assert states(cli("pull", "--global", "--json")) == {}
         assert not copy.exists()
@@ -277,7 +280,7 @@ def test_before_the_next_sync_a_change_of_the_copy_names_the_command_for_it(
     assert refused.exit_code == 1
     asked = where if more else f"--to {project}"
     way = f"skill-registry pull --remove alpha {asked}"
-    assert refused.stderr.endswith(f"To remove the copy that was pulled, run: {way}\n")
+    assert refused.stderr.endswith(f"To remove the installed copy, run: {way}\n")
     assert "source remove" not in refused.stderr
     assert cli(*way.split()[1:]).exit_code == 0
     way = "source remove up" if change[0] == "delete" else "rename alpha omega"
@@ -398,14 +401,14 @@ def test_undo_of_a_restore_leaves_no_empty_folder(cli, upstream, root):
 
 
 def test_the_diff_with_upstream_shows_all_that_pull_would_bring(cli, upstream, project):
-    assert cli("diff", "alpha", "--upstream").stderr == "Nothing is different.\n"
+    assert cli("diff", "alpha", "--upstream").stderr == "No differences.\n"
     for line in ("AAA", "BBB"):
         document = upstream / "skills/alpha/SKILL.md"
         document.write_text(f"{document.read_text()}\n{line}\n")
         commit(upstream, line)
         cli("sync")
     checked = cli("pull", "--check")
-    see = "To see what is new: skill-registry diff alpha --upstream\n"
+    see = "To see the changes, run: skill-registry diff alpha --upstream\n"
     assert (checked.exit_code, see in checked.stderr) == (1, True)
     told = cli("diff", "alpha", "--upstream").stdout
     assert ("\n+AAA\n" in told, "\n+BBB\n" in told) == (True, True)
@@ -427,8 +430,8 @@ def test_a_quarantined_update_is_told_shown_and_trusted(cli, upstream, project):
     cli("sync")
     checked = cli("pull", "--check")
     assert checked.stdout.startswith("behind\talpha\t")
-    assert "alpha is behind: the update has security errors and is quarantined." in checked.stderr
-    assert "To bring what is behind up to date" not in checked.stderr
+    assert "alpha is outdated: the update has security errors and is quarantined." in checked.stderr
+    assert "To update the outdated skills, run" not in checked.stderr
     shown = cli("diff", "alpha", "--upstream")
     assert "+++ SKILL.md (upstream, quarantined)" in shown.stdout
     assert ("id_rsa" in shown.stdout, "\x1b" in shown.stdout) == (True, False)
@@ -441,7 +444,9 @@ def test_a_quarantined_update_is_told_shown_and_trusted(cli, upstream, project):
     assert (checked.exit_code, pulled.exit_code) == (1, 1)
     assert checked.stdout == pulled.stdout
     assert cli("list", "-a", "claude-code").stdout.startswith("pulled\talpha\t")
-    assert "alpha can't be pulled: it has security errors and is quarantined now" in checked.stderr
+    assert (
+        "alpha can't be installed: it has security errors and is quarantined now" in checked.stderr
+    )
 
 
 def test_what_lies_in_a_clone_as_the_lock_says_needs_no_network(project, tmp_path, monkeypatch):
@@ -458,4 +463,18 @@ def test_what_lies_in_a_clone_as_the_lock_says_needs_no_network(project, tmp_pat
 
 def test_an_address_without_a_place_is_asked_where_to_though_there_is_a_lock(cli, project):
     refused = cli("pull", "file:///nowhere/skills.git")
-    assert (refused.exit_code, "Say where to: --agent NAME" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "No target given. Use --agent NAME" in refused.stderr) == (2, True)
+
+
+def test_pull_names_the_sync_that_fetches_what_the_diff_shows(cli, upstream, project):
+    skill = upstream / "skills/alpha/SKILL.md"
+    skill.write_text(skill.read_text(encoding="utf-8") + "\nNewer.\n", encoding="utf-8")
+    commit(upstream, "newer")
+    shown = cli("diff", "alpha", "--upstream")
+    assert "+Newer." in shown.stdout
+    assert shown.stderr.endswith("run: skill-registry sync up\n")
+    left = cli("pull")
+    assert left.stdout.startswith("unchanged\talpha\t")
+    assert left.stderr.endswith("To fetch newer versions, run: skill-registry sync up\n")
+    assert cli("sync", "up").exit_code == 0
+    assert cli("pull").stdout.startswith("updated\talpha\t")

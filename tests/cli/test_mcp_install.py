@@ -119,7 +119,7 @@ def test_a_file_that_is_not_there_is_made_with_the_server_in_it(cli, home, datab
     assert path.stat().st_mode & 0o777 == 0o600
     again = cli("mcp", "install", "--client", client, "--read-only", "--yes")
     assert (again.exit_code, again.stdout) == (0, "")
-    assert "has it already" in again.stderr
+    assert "already has the server" in again.stderr
 
 
 def test_what_was_there_is_kept_beside_it_and_as_open_as_it_was(newcomer, home):
@@ -159,7 +159,7 @@ def test_a_file_with_comments_is_left_alone_and_the_snippet_is_printed(newcomer,
     path.write_text('{ // mine\n "mcpServers": {}}')
     ran = newcomer("mcp", "install", "--client", "cursor", "--yes")
     assert ran.exit_code == 1
-    assert "was left alone: it is not plain JSON" in ran.stderr
+    assert "was not changed: it is not plain JSON" in ran.stderr
     assert json.loads(ran.stdout)["mcpServers"]["skills"]["args"] == ["mcp"]
     assert path.read_text() == '{ // mine\n "mcpServers": {}}'
 
@@ -202,7 +202,7 @@ def test_a_projects_file_holds_no_path_of_this_machine(newcomer, tmp_path, monke
 def test_a_change_meanwhile_is_not_lost(home):
     path = home / ".claude.json"
     path.write_text('{"theirs": 1}')
-    with pytest.raises(Unclear, match="meanwhile"):
+    with pytest.raises(Unclear, match="in the meantime"):
         mcp._write(str(path), "{}", "{...}", project=False)
     assert path.read_text() == '{"theirs": 1}'
     assert os.listdir(home) == [".claude.json"]
@@ -226,5 +226,5 @@ def test_a_person_who_starts_the_server_on_a_terminal_is_told_what_it_is(databas
         server.kill()
         server.wait()
         os.close(ours)
-    assert b"This speaks to an MCP client over stdin and stdout" in printed
+    assert b"This server expects an MCP client" in printed
     assert b"skill-registry mcp install --client NAME" in printed

@@ -22,7 +22,7 @@ def test_a_named_database_that_is_not_there_is_no_empty_registry(newcomer, tmp_p
         ran = newcomer(*command, env={"SKILL_REGISTRY_DB": typo})
     assert (ran.exit_code, ran.stdout) == (3, "")
     assert f"There is no database at {typo}." in ran.stderr
-    assert "'skill-registry sync FOLDER'" in ran.stderr
+    assert "skill-registry sync FOLDER" in ran.stderr
     assert not (tmp_path / "typo.db").exists()
 
 
@@ -49,15 +49,13 @@ def test_a_skill_that_was_not_synced_yet_is_said_to_be_there(library, cli, name)
     folder = write_skill(library / "fresh")
     ran = cli("history", str(folder) if name == "PATH" else name)
     assert ran.exit_code == 1
-    assert (
-        f"There is {folder}, but it is not synced yet; run: skill-registry sync mine" in ran.stderr
-    )
+    assert f"{folder} exists, but it is not synced yet; run: skill-registry sync mine" in ran.stderr
 
 
 def test_a_skill_in_a_folder_that_is_no_source_is_said_to_be_there(library, cli, tmp_path):
     folder = write_skill(tmp_path / "elsewhere" / "fresh")
     ran = cli("history", str(folder))
-    assert f"There is {folder}, but it is not in a registered source" in ran.stderr
+    assert f"{folder} exists, but it is not in a registered source" in ran.stderr
     assert f"skill-registry sync {folder}" in ran.stderr
 
 
@@ -193,7 +191,7 @@ class TestNesting:
     def test_a_source_inside_another_says_whose_skills_it_takes(self, cli, team, command):
         ran = cli(*command, str(team / "below"))
         assert "inside the source team" in ran.stderr
-        assert "2 skills of it belong to the new source alone" in ran.stderr
+        assert "2 skills to the new source" in ran.stderr
         assert "(team has 3 now, then 1)" in ran.stderr
         cli("sync")
         counts = {
@@ -205,7 +203,7 @@ class TestNesting:
         write_skill(tmp_path / "team" / "below" / "two")
         cli("sync", str(tmp_path / "team" / "below"))
         ran = cli("sync", str(tmp_path / "team"))
-        assert "and keeps its 1 skill." in ran.stderr
+        assert "contains the source below, which keeps its 1 skill." in ran.stderr
 
     def test_a_source_beside_another_says_nothing(self, cli, team, tmp_path):
         write_skill(tmp_path / "team-two" / "four")

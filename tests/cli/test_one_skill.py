@@ -124,8 +124,8 @@ def test_why_says_where_a_skill_stands_for_a_query(library, cli):
 
 def test_a_table_of_words_shows_where_each_stands(library, cli):
     shown = cli("why", "haiku", "--query", "haiku zebras", "--format", "table").stdout
-    assert "haiku: place 1 of 1" in shown
-    assert "no part of it" in shown
+    assert "haiku: rank 1 of 1" in shown
+    assert "not in the skill" in shown
     assert "lack: zebras" in shown
 
 

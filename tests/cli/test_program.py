@@ -248,7 +248,7 @@ def test_a_full_disk_is_said(library, database):
             cwd=REPOSITORY,
         )
     assert ran.returncode == 1
-    assert ran.stderr == b"Error: The output can't be written: No space left on device.\n"
+    assert ran.stderr == b"Error: Can't write the output: No space left on device.\n"
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no full device")
@@ -277,7 +277,9 @@ def test_a_current_folder_that_is_gone_is_said(library, cli, tmp_path, monkeypat
     gone.rmdir()
     ran = cli(*command.split())
     assert ran.exit_code == 2
-    assert ran.stderr.endswith("Error: The current folder is gone: go to another one.\n")
+    assert ran.stderr.endswith(
+        "Error: The current folder no longer exists; change to another folder.\n"
+    )
 
 
 def test_closed_streams_do_not_crash_it(library, database):

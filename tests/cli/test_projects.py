@@ -21,7 +21,7 @@ def project(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-LEFT_OUT = "2 skills of projects elsewhere are left out; --all lists them.\n"
+LEFT_OUT = "2 skills of other projects are left out; --all lists them.\n"
 
 
 def test_a_listing_says_in_one_line_what_it_leaves_out(cli, project):
@@ -32,12 +32,12 @@ def test_a_listing_says_in_one_line_what_it_leaves_out(cli, project):
     assert result.stderr == LEFT_OUT
     result = cli("list", "--kind", "rare")
     assert result.stdout == ""
-    assert "1 skill of projects elsewhere is left out; --all lists it.\n" in result.stderr
+    assert "1 skill of other projects is left out; --all lists it.\n" in result.stderr
 
 
 def test_a_search_that_finds_nothing_says_what_was_left_out(cli, project):
     assert cli("search", "release").stderr.splitlines()[-1] == (
-        "2 skills of projects elsewhere are left out; --all finds them."
+        "2 skills of other projects are left out; --all finds them."
     )
     assert cli("search", "release", "--all").stdout.startswith("release")
 
@@ -45,7 +45,7 @@ def test_a_search_that_finds_nothing_says_what_was_left_out(cli, project):
 def test_stats_count_what_is_left_out(cli, project):
     told = cli("stats").stdout
     assert "listed\t1\n" in told
-    assert "left out\t2 of projects elsewhere\n" in told
+    assert "left out\t2 of other projects\n" in told
 
 
 def test_where_all_is_left_out_nothing_is_called_unusable(cli, project):
@@ -55,7 +55,7 @@ def test_where_all_is_left_out_nothing_is_called_unusable(cli, project):
 
 def test_copies_of_projects_elsewhere_are_not_called_listed(cli, project, terminal, database):
     shown = terminal("--db", str(database), "copies", "review").out
-    assert "of a project elsewhere" in shown
+    assert "of another project" in shown
     assert shown.count("listed") == 1
 
 
@@ -112,7 +112,7 @@ def test_a_checkouts_folder_that_becomes_a_source_for_everywhere_is_named(cli, t
     (tmp_path / "app" / ".git").mkdir(parents=True)
     write_skill(home / "release")
     said = cli("sync", str(home)).stderr
-    assert f"{home} is in the checkout {tmp_path / 'app'}" in said
+    assert f"{home} is in the git checkout {tmp_path / 'app'}" in said
     change = "skill-registry source update claude --scope project"
     assert change in said
     assert "checkout" not in cli("sync", str(home)).stderr  # it is a source by now
@@ -135,7 +135,7 @@ def test_sync_of_a_whole_checkout_offers_the_folders_of_its_agents(cli, tmp_path
     monkeypatch.chdir(app)
     said = cli("sync", ".").stderr
     offer = "skill-registry sync .claude/skills --scope project"
-    assert said.count("is a checkout") == 1
+    assert said.count("is a git checkout") == 1
     assert f"in .claude/skills only in this project, run: {offer}\n" in said
     assert cli(*offer.split()[1:]).exit_code == 0
     assert cli("sync").exit_code == 0
@@ -164,5 +164,5 @@ def test_a_list_that_is_empty_counts_the_copies_that_it_leaves_out(cli, tmp_path
     result = cli("list", "--source", "two")
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr == (
-        "No skills match. 1 that is shadowed or invalid would; --all lists it.\n"
+        "No skills match. 1 that is shadowed or invalid would match; --all lists it.\n"
     )

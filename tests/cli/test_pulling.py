@@ -51,12 +51,12 @@ def test_undo_says_what_takes_back_a_pull_that_is_not_written_down(
     library, cli, project, everywhere, how
 ):
     told = (
-        "What was pulled is no change of the registry, and stays: "
-        f"'skill-registry {how} --remove NAME' takes it back.\n"
+        "Installed skills are not part of this undo. To remove them, run: "
+        f"skill-registry {how} --remove NAME\n"
     )
     assert told not in cli("undo", "--yes").stderr
     cli("pull", "haiku", "--agent", "codex", *everywhere)
-    assert cli("undo", "--skip").stdout == "Taken off the list: pull haiku\n"
+    assert cli("undo", "--skip").stdout == "Skipped: pull haiku\n"
     nothing = cli("undo", "--yes")
     assert (nothing.exit_code, told in nothing.stderr) == (1, True)
     cli("create", "new", "--description", "New.", "--source", "mine")
@@ -93,7 +93,7 @@ def test_what_a_pull_replaced_or_removed_comes_back_and_that_is_said(library, cl
     assert "haiku comes back in 1 place.\n" in cli("undo", "--yes").stderr
     assert "Another." in document.read_text()
     told = cli("undo", "--yes", "--json")
-    assert "haiku gets its former content in 1 place.\n" in told.stderr
+    assert "haiku gets its earlier version in 1 place.\n" in told.stderr
     facts = json.loads(told.stdout)
     assert (facts["kind"], facts["name"], facts["source"]) == ("pull", "haiku", None)
     assert facts["folder"] == str(project)
@@ -105,7 +105,7 @@ def test_of_a_pull_that_is_taken_back_already_no_more_is_promised(library, cli, 
     cli("pull", "--remove", "haiku")
     cli("undo", "--skip")
     done = cli("undo", "--yes")
-    assert done.stderr.endswith("\nAll skills already have their former content.\n")
+    assert done.stderr.endswith("\nAll skills already have their earlier version.\n")
     assert (done.exit_code, done.stdout) == (0, "Undone: pull haiku\n")
 
 
@@ -121,7 +121,10 @@ def test_a_pull_is_not_taken_back_over_an_edit_and_what_to_do_is_named(
     assert refused.exit_code == 1
     assert "Can't undo the pull of 'haiku':" in refused.stderr
     where = "--global" if everywhere else f"--to {project}"
-    assert f"'skill-registry pull --remove NAME {where}' removes what was pulled" in refused.stderr
+    assert (
+        f"To remove the installed skill, run: skill-registry pull --remove NAME {where}"
+        in refused.stderr
+    )
     assert document.read_text() == "By hand.\n"
     removed = cli("pull", "--remove", "haiku", *where.split(), "--force")
     assert (removed.exit_code, document.exists()) == (0, False)
@@ -169,19 +172,22 @@ def test_what_was_edited_is_kept_with_the_choices_and_what_differs(library, cli,
     document.write_text(document.read_text() + "One line more.\n")
     ran = cli("pull")
     assert (ran.exit_code, ran.stdout.split("\t")[0]) == (1, "edited")
-    assert "haiku was edited there: SKILL.md differs (+1 -0)." in ran.stderr
-    assert "--theirs replaces it, --force also replaces what no pull made" in ran.stderr
+    assert "haiku was edited after it was installed: SKILL.md differs (+1 -0)." in ran.stderr
+    assert "to overwrite your edits, add --theirs; to also overwrite folders" in ran.stderr
     ran = cli("pull", "--remove", "haiku")
-    assert (ran.exit_code, "left alone; --force removes it." in ran.stderr) == (1, True)
+    assert (ran.exit_code, "not changed; to remove them anyway, add --force." in ran.stderr) == (
+        1,
+        True,
+    )
     assert "--theirs" not in ran.stderr
     ran = cli("pull", "--theirs")
     assert ran.exit_code == 0
-    assert "haiku replaced what was edited there: SKILL.md differs (+1 -0)." in ran.stderr
+    assert "haiku replaced your edits: SKILL.md differs (+1 -0)." in ran.stderr
     assert "One line more" not in document.read_text()
     document.write_text("Mine.")
     ran = cli("pull", "--remove", "haiku", "--force")
     assert (ran.exit_code, ran.stdout.split("\t")[0]) == (0, "removed")
-    assert "haiku was removed with what was edited there: SKILL.md differs (+1 -" in ran.stderr
+    assert "haiku was removed with your edits: SKILL.md differs (+1 -" in ran.stderr
 
 
 def test_of_namesakes_the_one_that_was_pulled_stays(library, cli, project, tmp_path):
@@ -196,7 +202,7 @@ def test_of_namesakes_the_one_that_was_pulled_stays(library, cli, project, tmp_p
     ran = cli("pull", "other/haiku", "--agent", "codex")
     assert ran.exit_code == 1
     assert f"{project}/skills.lock.json: its folder was pulled from mine/haiku" in ran.stderr
-    assert "--force puts what was asked for in the place" in ran.stderr
+    assert "To replace the existing folder, add --force." in ran.stderr
     assert cli("pull", "other/haiku", "--agent", "codex", "--force").exit_code == 0
     assert "Another" in (project / ".agents/skills/haiku/SKILL.md").read_text()
 
@@ -252,16 +258,16 @@ class TestFrozen:
 def test_what_makes_no_sense_is_said(library, cli):
     for typed, told in [
         (["haiku", "--agent", "codx"], "Did you mean 'codex'"),
-        (["haiku", "--agent", "codex", "--to", "y"], "--to names a folder itself"),
-        (["--agent", "codex"], "Choose skills by name"),
-        (["--tag", "forms"], "Say where to"),
-        (["haiku"], "Say where to: --agent NAME"),
-        (["owner/repo"], "Say where to: --agent NAME"),
-        (["--check", "--frozen"], "two things"),
-        (["--remove"], "by their names"),
+        (["haiku", "--agent", "codex", "--to", "y"], "--to can't be combined"),
+        (["--agent", "codex"], "No skills chosen"),
+        (["--tag", "forms"], "No target given"),
+        (["haiku"], "No target given. Use --agent NAME"),
+        (["owner/repo"], "No target given. Use --agent NAME"),
+        (["--check", "--frozen"], "can't be combined"),
+        (["--remove"], "requires the names"),
         (["haiku", "--personality", "x"], "No personality named 'x'"),
-        (["haiku", "--frozen"], "all that the lock lists"),
-        (["--check", "--agent", "codex"], "leave out --agent"),
+        (["haiku", "--frozen"], "all skills in the lock file"),
+        (["--check", "--agent", "codex"], "combined with --agent"),
         (["haiku", "--agent", "eve", "--global"], "Eve has skills in projects only"),
     ]:
         ran = cli("pull", *typed)
@@ -280,7 +286,7 @@ def test_a_folder_is_no_name_and_has_to_be_synced_first(library, cli, project, t
     for path in (str(tmp_path / "other"), "./other", "~/../other"):
         ran = cli("pull", path, "--all", "-a", "codex")
         assert ran.exit_code == 2
-        assert f"{path} is a folder: register it first" in ran.stderr
+        assert f"{path} is a folder. Register it" in ran.stderr
 
 
 class TestAddress:
@@ -300,7 +306,10 @@ class TestAddress:
         ran = cli("pull", address, "--skill", "mailer", "--agent", "codex")
         assert ran.exit_code == 1
         way = f"skill-registry sync {address} && skill-registry check office"
-        assert f"'{way}' says which; then: skill-registry source trust office" in ran.stderr
+        assert (
+            f"To see the errors, run: {way}. To trust the skills, run: skill-registry source trust office"
+            in ran.stderr
+        )
         assert sources(cli) == ["mine"]
 
     def test_where_its_source_is_not_known_the_lock_counts_and_that_is_told(
@@ -312,7 +321,7 @@ class TestAddress:
             ran = cli("pull", *way)
             assert ran.exit_code == 0
             assert [line.split("\t")[0] for line in ran.stdout.splitlines()] == ["unchanged"] * 2
-            assert ran.stderr.count("is no source here") == 1
+            assert ran.stderr.count("is not a source here") == 1
             assert f"skill-registry sync '{address}#main'" in ran.stderr
             assert "--remove" not in ran.stderr
         shutil.rmtree(project / ".agents" / "skills" / "slides")
@@ -329,7 +338,7 @@ def test_a_current_folder_that_is_gone_is_told(library, cli, project, monkeypatc
     gone.rmdir()
     for typed in (["pull", "haiku", "--agent", "codex"], ["list", "--agent", "codex"]):
         ran = cli(*typed)
-        assert (ran.exit_code, "The current folder is gone" in ran.stderr) == (2, True)
+        assert (ran.exit_code, "The current folder no longer exists" in ran.stderr) == (2, True)
 
 
 def test_a_name_that_was_not_pulled_is_told_with_the_nearest(library, cli, project):
@@ -370,7 +379,9 @@ def test_what_was_pulled_for_all_projects_alone_is_named_where_the_project_has_n
     cli("pull", "haiku", "--agent", "codex", "--global")
     ran = cli(*line.split())
     assert ran.exit_code == 1
-    told, again = ran.stderr.splitlines()[-1].split("For all projects there is: skill-registry ")
+    told, again = ran.stderr.splitlines()[-1].split(
+        "For the skills of all projects, run: skill-registry "
+    )
     assert ("nothing was pulled there. " in told, again.endswith(f"{line} --global")) == (
         True,
         True,
@@ -382,7 +393,7 @@ def test_what_was_pulled_for_all_projects_alone_is_named_where_the_project_has_n
 
 
 def test_nobody_who_removes_is_told_to_pull(library, cli):
-    told = "'skill-registry list --agent AGENT' shows what it has.\n"
+    told = "To list the agent's skills, run: skill-registry list --agent AGENT\n"
     assert cli("pull", "--remove", "haiku").stderr.endswith(told)
     cli("pull", "haiku", "--agent", "codex")
     assert cli("pull", "--remove", "review").stderr.endswith(told)
@@ -397,7 +408,7 @@ def test_nobody_who_removes_is_told_to_pull(library, cli):
     ],
 )
 def test_a_check_names_the_command_that_brings_what_is_behind(library, cli, root, where, again):
-    told = f"To bring what is behind up to date: skill-registry {again}\n"
+    told = f"To update the outdated skills, run: skill-registry {again}\n"
     cli("pull", "haiku", *where)
     where = [one for one in where if one not in {"--agent", "codex"}]
     assert "To bring" not in cli("pull", "--check", *where).stderr
@@ -413,12 +424,17 @@ def test_what_no_pull_made_is_not_called_edited(library, cli, project):
     cli("pull", "review", *to)
     checked = cli("pull", "--check", "haiku", *to)
     assert checked.stdout.startswith("not ours\thaiku\t")
-    assert "haiku was left alone: it was not installed by pull.\n" in checked.stderr
+    assert "haiku was not changed: it was not installed by pull.\n" in checked.stderr
     cli("pull", "--remove", "review", *to)
     ran = cli("pull", "haiku", "--agent", "codex")
     assert (ran.exit_code, ran.stdout.split("\t")[0]) == (1, "edited")
-    assert "haiku was not pulled, as no pull made what is there: SKILL.md differs" in ran.stderr
-    assert ran.stderr.endswith("\nWhat no pull made is left alone; --force replaces it.\n")
+    assert (
+        "haiku was not installed: 'pull' did not create the existing folder: SKILL.md differs"
+        in ran.stderr
+    )
+    assert ran.stderr.endswith(
+        "\nFolders that 'pull' did not create are not changed; to overwrite them, add --force.\n"
+    )
     assert "edited" not in ran.stderr
     assert cli("pull", "haiku", "--agent", "codex", "--theirs").exit_code == 1
     assert cli("pull", "haiku", "--agent", "codex", "--force").exit_code == 0
@@ -428,7 +444,7 @@ def test_who_adopts_a_name_is_asked_for_whom(library, cli, project, root):
     shutil.copytree(root / "haiku", project / "home/.agents/skills/haiku")
     cli("pull", "review", "--agent", "codex", "--global")
     ran = cli("pull", "haiku", "--global", "--adopt")
-    assert (ran.exit_code, "Say where to: --agent NAME" in ran.stderr) == (2, True)
+    assert (ran.exit_code, "No target given. Use --agent NAME" in ran.stderr) == (2, True)
     ran = cli("pull", "haiku", "--global", "--adopt", "--agent", "codex")
     assert (ran.exit_code, states(cli("outdated", "-g", "--json"))["haiku"]) == (0, "unchanged")
 

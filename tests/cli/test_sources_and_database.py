@@ -47,7 +47,7 @@ def test_add_registers_and_says_what_comes_next(root, cli):
 def test_remove_forgets_the_skills_and_leaves_the_folder(library, cli):
     result = cli("source", "remove", "mine")
     assert result.exit_code == 0
-    assert f"Forgot the source mine and its 4 skills; {library} stays as it is." in result.stdout
+    assert f"Removed the source mine and its 4 skills; {library} is not changed." in result.stdout
     assert (library / "haiku" / "SKILL.md").exists()
     assert cli("list", "--json").stdout == "[]\n"
     assert cli("source", "remove", "mine").exit_code == 1
@@ -80,14 +80,14 @@ def test_sources_that_were_never_read_are_not_called_empty(cli, root, tmp_path, 
     write_skill(root / "pdf", description="Reads every PDF.")
     cli("source", "add", str(root), "--name", "mine")
     told = cli(*ask)
-    command = "To read it, run: skill-registry sync\n"
-    assert (told.exit_code, told.stderr) == (0, f"1 source is not read yet: mine. {command}")
+    command = "To sync it, run: skill-registry sync\n"
+    assert (told.exit_code, told.stderr) == (0, f"1 source is not synced yet: mine. {command}")
     write_skill(tmp_path / "other" / "one")
     cli("sync", str(tmp_path / "other"))
     told = cli("search", "pdf").stderr
-    assert told == f"1 source is not read yet: mine. {command}No skills match.\n"
+    assert told == f"1 source is not synced yet: mine. {command}No skills match.\n"
     cli("sync")
-    assert cli("list", "--tag", "x").stderr == "No skill has the tag 'x': none has a tag.\n"
+    assert cli("list", "--tag", "x").stderr == "No skill has the tag 'x': no skill has a tag.\n"
 
 
 def test_discover_registers_what_is_new_where_it_is_asked_to(cli, tmp_path):
@@ -96,7 +96,7 @@ def test_discover_registers_what_is_new_where_it_is_asked_to(cli, tmp_path):
     shop = str(tmp_path / "shop")
     result = cli("source", "discover", shop, "--register")
     assert result.exit_code == 0
-    assert "Registered 2 sources. Now read the skills: skill-registry sync" in result.stderr
+    assert "Registered 2 sources. To read the skills, run: skill-registry sync" in result.stderr
     rows = [line.split("\t")[1:] for line in result.stdout.splitlines()]
     assert rows == [["personal", "claude"], ["project", "shop-claude"]]
     again = cli("source", "discover", shop, "--register")

@@ -91,5 +91,8 @@ def test_a_folder_that_other_users_may_write_is_warned_of_and_stays(cli, library
     for command in ("info", "check"):
         ran = cli("db", command)
         assert ran.exit_code == 0
-        assert f"Other users may write {database.parent}. To close it: chmod go-w" in ran.stderr
+        assert (
+            f"Other users can write to {database.parent}. To prevent it, run: chmod go-w"
+            in ran.stderr
+        )
     assert database.parent.stat().st_mode & 0o777 == 0o777

@@ -126,7 +126,7 @@ class TestPrompt:
     def test_without_skills_it_says_so(self, newcomer):
         result = newcomer("prompt")
         assert (result.stdout, result.exit_code) == ("", 0)
-        assert "no skills to show" in result.stderr
+        assert "No skills to print" in result.stderr
 
 
 class TestPersonality:
@@ -156,7 +156,7 @@ class TestPersonality:
         assert "review" not in text
         lines = cli(*config, "prompt", "--personality", "writer", "--explain").stdout.splitlines()
         assert lines[0] == "haiku\tseen\ttags\tits tags are accepted"
-        assert lines[1].startswith("pdf-forms\tnot seen\ttag-not-accepted\t")
+        assert lines[1].startswith("pdf-forms\tnot visible\ttag-not-accepted\t")
 
     def test_tools_are_limited_to_it(self, cli, library, config):
         result = cli(*config, "tools", "call", "--personality", "writer", "list_skills")

@@ -34,7 +34,7 @@ def test_one_undo_takes_back_all_that_check_fix_changed(cli, skills):
     done = cli("undo", "--yes")
     assert (done.exit_code, done.stdout) == (0, "Undone: check --fix one and 2 more skills\n")
     assert "The last command (check) changed 3 skills:" in done.stderr
-    assert done.stderr.count("gets its former content (many/") == 3
+    assert done.stderr.count("gets its earlier version (many/") == 3
     assert texts(skills) == before
     assert cli("undo", "--yes").stderr == "Error: There is nothing to undo.\n"
 
@@ -97,7 +97,7 @@ def test_an_edit_that_broke_the_skill_is_undone(cli, skills, monkeypatch, tmp_pa
 
 
 def test_undo_list_shows_each_command_with_its_time(cli, skills):
-    assert "nothing to undo" in cli("undo", "--list").stderr
+    assert "Nothing to undo" in cli("undo", "--list").stderr
     cli("create", "new", "--description", "x")
     cli("update", "one", "two", "--add-tag", "a")
     listed = cli("undo", "--list")

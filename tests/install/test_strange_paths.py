@@ -235,5 +235,7 @@ def test_the_command_brings_the_others_and_fails(abroad, tmp_path, monkeypatch, 
     with pytest.raises(SystemExit) as end:
         program.main(["pull", "--all", "--to", str(tmp_path / "pulled")], "skill-registry")
     assert end.value.code == 1
-    assert "alpha was not pulled: 'SKILL.md/x' can't be a file of a skill" in capfd.readouterr().err
+    assert (
+        "alpha was not installed: 'SKILL.md/x' can't be a file of a skill" in capfd.readouterr().err
+    )
     assert (tmp_path / "pulled" / "beta" / "SKILL.md").exists()

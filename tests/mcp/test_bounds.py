@@ -206,7 +206,7 @@ def test_only_what_is_served_can_be_subscribed_to(talk, library, transport):
     async def conversation(client):
         await client.subscribe_resource("skill://mine/skill-0/SKILL.md")
         for uri in ("skill://mine/nothing/SKILL.md", "http://example.org/", "x" * 100_000):
-            with pytest.raises(MCPError, match="no resource"):
+            with pytest.raises(MCPError, match="No resource"):
                 await client.subscribe_resource(uri)
 
     talk(conversation, (transport, "legacy"))
@@ -223,7 +223,7 @@ def test_no_stream_listens_for_what_is_not_served_or_for_too_much(talk, library,
 
     async def conversation(client):
         await listen(client, [served])
-        with pytest.raises(MCPError, match="no resource"):
+        with pytest.raises(MCPError, match="No resource"):
             await listen(client, [served, "skill://mine/nothing/SKILL.md"])
         with pytest.raises(MCPError, match="At most"):
             await listen(client, too_many)

@@ -91,7 +91,7 @@ def test_the_annotations_are_truthful(talk, library):
 def test_who_asks_for_prompts_hears_that_there_are_none(talk, library, mode):
     async def conversation(client):
         assert (await client.list_prompts()).prompts == []
-        with pytest.raises(MCPError, match="There is no prompt 'haiku'") as caught:
+        with pytest.raises(MCPError, match="No prompt 'haiku'") as caught:
             await client.get_prompt("haiku")
         assert caught.value.code == -32602
 
@@ -103,7 +103,7 @@ def test_a_read_only_server_has_no_tool_that_writes(talk, library):
     async def conversation(client):
         names = {one.name for one in (await client.list_tools()).tools}
         assert names == {"list_skills", "search_skills", "read_skill", "read_skill_file"}
-        with pytest.raises(MCPError, match="There is no tool 'create_skill'"):
+        with pytest.raises(MCPError, match="No tool 'create_skill'"):
             await client.call_tool("create_skill", {"name": "x", "description": "D."})
 
     talk(conversation, ("http", "auto"), "--read-only")
@@ -114,7 +114,7 @@ def test_a_read_only_server_has_no_tool_that_writes(talk, library):
 def test_a_tool_that_there_is_not_is_an_error_of_the_protocol(talk, library, mode):
     async def conversation(client):
         for name in ("nothing", "", "x" * 10_000):
-            with pytest.raises(MCPError, match="There is no tool") as caught:
+            with pytest.raises(MCPError, match="No tool") as caught:
                 await client.call_tool(name, {})
             assert caught.value.code == -32602
             assert "search_skills" in caught.value.message
@@ -205,7 +205,7 @@ def test_limits_hold_for_tools_and_resources_alike(talk, registry, library, tmp_
         )
         uris = [str(one.uri) for one in (await client.list_resources()).resources]
         assert uris == ["skill://team/theirs/SKILL.md"]
-        with pytest.raises(Exception, match="no resource"):
+        with pytest.raises(Exception, match="No resource"):
             await client.read_resource("skill://mine/pdf-forms/SKILL.md")
 
     talk(conversation, ("http", "auto"), "--source", "team")

@@ -117,7 +117,7 @@ def test_supporting_files_are_read_as_text_or_bytes(talk, library, mode):
 )
 def test_what_is_not_served_is_invalid_and_tells_no_path(talk, library, uri):
     async def conversation(client):
-        with pytest.raises(Exception, match="There is no resource") as caught:
+        with pytest.raises(Exception, match="No resource") as caught:
             await client.read_resource(uri)
         assert str(library) not in str(caught.value)
         assert caught.value.error.code == -32602
@@ -172,7 +172,7 @@ def test_the_extension_lists_skills_with_front_matter_and_a_complete_manifest(ta
 def test_the_extension_refuses_what_it_does_not_know(talk, library):
     async def conversation(client):
         for uri in ("skill://mine/nothing/SKILL.md", "skill://mine/pdf-forms/logo.png", "x"):
-            with pytest.raises(Exception, match="There is no skill") as caught:
+            with pytest.raises(Exception, match="No skill") as caught:
                 await got(client, uri)
             assert caught.value.error.code == -32602
             assert caught.value.error.data == {"uri": uri}
@@ -285,7 +285,7 @@ def test_all_that_a_manifest_has_is_found_from_folder_to_folder(talk, library):
 )
 def test_what_is_no_folder_of_a_skill_is_invalid(talk, library, uri):
     async def conversation(client):
-        with pytest.raises(Exception, match="There is no directory") as caught:
+        with pytest.raises(Exception, match="No directory") as caught:
             await children(client, uri)
         assert caught.value.error.code == -32602
         assert caught.value.error.data == {"uri": uri}

@@ -128,9 +128,12 @@ def test_a_quarantined_skill_counts_among_the_several_of_which_one_chooses(cli, 
     refused = cli("pull", one_held.url, "--to", str(to))
     assert refused.exit_code == 1
     assert "holds 2 skills: alpha, evil (quarantined)." in refused.stderr
-    assert "--skill NAME takes one of them" in refused.stderr
+    assert "Choose with --skill NAME" in refused.stderr
     told = f"skill-registry sync {one_held.url} && skill-registry check team"
-    assert f"'{told}' says which; then: skill-registry source trust team" in refused.stderr
+    assert (
+        f"To see the errors, run: {told}. To trust the skills, run: skill-registry source trust team"
+        in refused.stderr
+    )
     assert not to.exists()
     assert cli("pull", one_held.url, "--skill", "alpha", "--to", str(to)).exit_code == 0
     every = cli("pull", one_held.url, "--all", "--to", str(to))
@@ -152,7 +155,10 @@ def test_a_name_that_the_address_does_not_offer_installs_nothing(cli, three, tmp
     assert not to.exists()
     for more in (["beta", "--skill", "gamma"], ["beta", "--all"], [f"{three.url}#main", "beta"]):
         unclear = cli("pull", three.url, *more, "--to", str(to))
-        assert (unclear.exit_code, "with --skill" in unclear.stderr) == (2, True)
+        assert (unclear.exit_code, "with 'pull' you can also use --skill" in unclear.stderr) == (
+            2,
+            True,
+        )
     assert sources(cli) == ["mine"]
 
 
@@ -173,7 +179,7 @@ def test_list_marks_what_is_quarantined(cli, one_held):
     assert [line.split()[:2] for line in table[1:]] == [["alpha", "ok"], ["evil", "quarantined"]]
     found = json.loads(cli("pull", one_held.url, "--list", "--json").stdout)
     assert [(one["usable"], one["quarantined"]) for one in found] == [(True, False), (True, True)]
-    told = "1 skill is quarantined, as it has security errors; to see and trust them"
+    told = "1 skill is quarantined, because it has security errors. To see and trust"
     assert told in cli("pull", one_held.url, "--list").stderr
     cli("sync", one_held.url)
     cli("source", "trust", "team", "--yes")

@@ -25,7 +25,7 @@ def synced(cli, upstream):
 
 def test_findings_are_told_at_the_first_sync_and_how_to_trust(cli, synced):
     assert "evil: error reverse-shell" in synced.stderr
-    assert "1 skill of team with security errors is held back" in synced.stderr
+    assert "1 skill of team with security errors is quarantined" in synced.stderr
     assert "skill-registry source trust team" in synced.stderr
     assert "reverse-shell" not in cli("sync").stderr
     done = cli("source", "trust", "team", "--yes")
@@ -73,7 +73,7 @@ def test_list_says_which_skills_of_a_source_are_quarantined(cli, synced):
 def test_show_reports_that_a_skill_is_quarantined(cli, synced):
     assert json.loads(cli("show", "evil", "--json").stdout)["quarantined"] is True
     assert json.loads(cli("show", "alpha", "--json").stdout)["quarantined"] is False
-    told = "quarantined (agents don't see it until you run: skill-registry source trust team)"
+    told = "quarantined (hidden from agents; to trust it, run: skill-registry source trust team)"
     assert f"Status      {told}" in cli("show", "evil").stdout
     assert "quarantined" not in cli("show", "alpha").stdout
     cli("source", "trust", "team", "--yes")
@@ -85,7 +85,7 @@ def test_a_server_that_is_away_is_exit_status_1_and_all_stays_readable(cli, sync
     shutil.move(upstream.bare, upstream.bare.with_name("away"))
     done = cli("sync")
     assert done.exit_code == 1
-    assert "team was not fetched, and stays as it was" in done.stderr
+    assert "team was not fetched and keeps its skills" in done.stderr
     assert cli("list", "--format", "names").stdout == "alpha\nbeta\n"
     assert "Sorts letters." in cli("show", "alpha").stdout
     assert "alpha" in cli("search", "letters").stdout
@@ -167,7 +167,7 @@ def test_a_fix_writes_nothing_there(cli, upstream):
     assert done.exit_code == 0
     assert done.stdout == ""
     assert "is not fixed: it is in a remote source" in done.stderr
-    assert "Nothing to mend." in done.stderr
+    assert "Nothing to fix." in done.stderr
     assert files_of(home) == held
 
 

@@ -66,7 +66,7 @@ def test_a_tool_that_writes_is_refused_in_words(registry, upstream, mine):
         assert files_of(home) == held
         if toolset == "native":
             assert "is not changed here" in said
-            assert "Create a skill of your own from it" in said
+            assert "Create a copy of it in another source" in said
 
 
 def test_the_only_own_source_is_written_to_where_none_is_named(registry, upstream, mine):

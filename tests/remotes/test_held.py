@@ -56,7 +56,7 @@ def test_import_shows_what_was_found_and_the_way_to_do_it_all_the_same(cli, evil
     refused = cli("import", archive)
     assert refused.exit_code == 1
     assert "error reverse-shell" in refused.stderr
-    assert "--trust brings them in" in refused.stderr
+    assert "repeat the command with --trust" in refused.stderr
     done = cli("import", archive, "--trust")
     assert done.exit_code == 0
     assert "evil: error reverse-shell" in done.stderr

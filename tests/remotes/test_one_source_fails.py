@@ -48,7 +48,7 @@ def test_a_list_that_answers_that_nothing_changed_is_refused(cli, both, server):
     server.routes[SKILLS] = unchanged
     done = cli("sync")
     assert done.exit_code == 1
-    assert "hub was not fetched, and stays as it was" in done.stderr
+    assert "hub was not fetched and keeps its skills" in done.stderr
     assert "Internal error" not in done.stderr
     assert names(cli) == ["alpha", "beta", "gamma", "one"]
 
@@ -120,7 +120,7 @@ def test_an_unforeseen_error_marks_its_own_source(cli, both, broken):
     done = cli("sync")
     assert broken == [1]
     assert done.exit_code == 1
-    assert "hub was not fetched, and stays as it was: Internal error (Zero" in done.stderr
+    assert "hub was not fetched and keeps its skills: Internal error (Zero" in done.stderr
     assert "--verbose" in done.stderr
     assert "\x1b" not in done.stderr
     assert names(cli) == ["alpha", "beta", "gamma", "one"]

@@ -6,7 +6,8 @@ from tests.cli.conftest import run
 
 
 @pytest.mark.parametrize(
-    ("status", "words"), [(401, "into ~/.netrc"), (403, "fetched by git"), (404, "Is the address")]
+    ("status", "words"),
+    [(401, "into ~/.netrc"), (403, "fetched by git"), (404, "Check the address")],
 )
 def test_a_refusal_says_what_to_do_next(server, database, status, words):
     server.put("/all.zip", b"", status)

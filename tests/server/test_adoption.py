@@ -57,7 +57,7 @@ def test_what_somebody_else_added_under_this_hosts_name_is_not_synced(victim, pr
     assert [one.name for one in victim.sources()] == ["private"]
     assert victim.own_sources() == []
     victim.sync()
-    with pytest.raises(SourceNotAdopted, match="added elsewhere under this host's name"):
+    with pytest.raises(SourceNotAdopted, match="by another user under this host's name"):
         victim.sync("private")
     with pytest.raises(SourceNotAdopted):
         victim.sync(str(private))
@@ -146,8 +146,11 @@ class TestCommands:
     def test_a_sync_says_what_it_leaves_out_and_how_it_is_adopted(self, run, private, victim):
         status, _, told = run("sync")
         assert status == 1
-        assert f"private: added elsewhere under this host's name ({private})" in told
-        assert "'skill-registry source adopt private'" in told
+        assert (
+            f"private: not synced, because another user or machine added it under this host's name ({private})"
+            in told
+        )
+        assert "skill-registry source adopt private" in told
         assert "other machines" not in told
         status, _, told = run("sync", "private")
         assert (status, "skill-registry source adopt private" in told) == (1, True)
@@ -166,4 +169,4 @@ class TestCommands:
         write_skill(tmp_path / "own" / "alpha")
         status, _, told = run("sync", str(tmp_path / "own"))
         assert (status, "added elsewhere" in told) == (0, False)
-        assert "private: added elsewhere" in run("sync")[2]
+        assert "private: not synced, because" in run("sync")[2]

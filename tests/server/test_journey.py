@@ -53,7 +53,7 @@ def test_an_administrator_moves_skills_to_a_server_and_lets_others_in(world, ada
 def her_skills_move_and_the_next_sync_works(world, ada):
     file = ada.types("config").out.split("\t")[1]
     said = ada.types(f"db copy {file} '{world.url('ada')}'").err
-    assert f"The tables belong to the role {world.name('owner')}:" in said
+    assert f"The tables belong to the role {world.name('owner')};" in said
     assert f"Adopted for the next sync: team ({ada.home}/team/skills), agents (" in said
     uses(ada, world.url("ada"))
     shutil.copytree(ada.path("~/.codex/skills/installer"), ada.path("~/team/skills/installer"))
@@ -95,7 +95,9 @@ def at_another_address_one_command_helps(world, ada):
     moved = make_url(world.url("ada")).set(host="localhost").render_as_string(hide_password=False)
     uses(ada, moved)
     said = ada.fails("sync").err
-    assert said.startswith("Not synced: team and agents. You added them when the address")
+    assert said.startswith(
+        "Not synced: team and agents. You added them when the registry's address"
+    )
     assert "Error:" not in said
     (command,) = re.findall(r"run: skill-registry (source adopt .*)$", said, re.MULTILINE)
     ada.types(f"{command} --yes")
@@ -105,7 +107,7 @@ def at_another_address_one_command_helps(world, ada):
 def what_was_granted_is_taken_back(world, ada, bob):
     name = world.name("bob")
     assert ada.types(f"db revoke {name} --yes").out == f"{name} sees: nothing; writes: nothing.\n"
-    assert "An admin gives it: skill-registry db grant ROLE --read" in bob.fails("list", 3).err
+    assert "An admin can give it: skill-registry db grant ROLE --read" in bob.fails("list", 3).err
 
 
 def uses(person, url):

@@ -67,11 +67,11 @@ def laptop():
 def test_a_copy_says_first_whose_the_tables_will_be_and_are(home, target, databases):
     user = make_url(target).username
     ran = run(["db", "copy", str(home / "skills.db"), target, "--json"], environ=laptop())
-    assert f"The tables will belong to the role {user}:" in ran.err
+    assert f"The tables will belong to the role {user};" in ran.err
     assert json.loads(ran.out)["sources"] == 2
     ran = run(["db", "copy", str(home / "skills.db"), target], environ=laptop())
     assert (ran.status, "holds a registry already" in ran.err) == (2, True)
-    assert f"The tables belong to the role {user}:" in ran.err
+    assert f"The tables belong to the role {user};" in ran.err
 
 
 def test_the_tables_belong_to_the_group_that_an_admin_made_them_as(home, databases, tmp_path):
@@ -80,7 +80,7 @@ def test_the_tables_belong_to_the_group_that_an_admin_made_them_as(home, databas
         ada = world.add("ada", "admin")
         url, owner = world.url("ada"), world.name("owner")
         ran = run(["db", "copy", str(home / "skills.db"), url], environ=laptop())
-        assert f"The tables belong to the role {owner}:" in ran.err
+        assert f"The tables belong to the role {owner};" in ran.err
         assert call(url, "sync").status == 0
         assert {one.owner for one in world.open("ada").sources()} == {ada}
     finally:
@@ -104,7 +104,7 @@ def test_sources_of_another_role_are_named_with_the_command_for_an_admin(
         ran = run(["db", "copy", str(home / "backup.db"), world.url("owner")], environ=laptop())
         assert "Adopted for the next sync: mine (" in ran.err
         adopt = "skill-registry source adopt work --as-admin"
-        assert f"Not synced: work, of the role {world.name('alice')}." in ran.err
+        assert f"Not synced: work, owned by the role {world.name('alice')}." in ran.err
         assert adopt in ran.err
         ran = call(world.url("owner"), "sync")
         assert adopt in ran.err
@@ -165,7 +165,7 @@ def test_at_another_address_the_command_that_is_printed_helps(home, target, whic
     ran = call(moved, "sync")
     assert ran.status == 1
     assert (
-        f"Not synced: mine and work. You added them when the address of the registry was {target}"
+        f"Not synced: mine and work. You added them when the registry's address was {target}"
         in ran.err
     )
     assert f"now it is {moved}." in ran.err
@@ -207,7 +207,7 @@ def test_a_strangers_source_is_not_taken_for_one_of_a_former_address(home, targe
     write_skill(home / "private" / "diary")
     call(target, "source", "add", str(home / "private"), XDG_DATA_HOME=str(home / "stranger"))
     ran = call(target, "sync")
-    assert "private: added elsewhere under this host's name" in ran.err
+    assert "private: not synced, because another user or machine added it" in ran.err
     assert "Not synced" not in ran.err
 
 

@@ -249,5 +249,5 @@ def test_who_may_not_replace_the_bytes_of_files_is_told_who_does(world, alice, r
     }
     assert [ran.status for ran in told.values()] == [1, 1]
     assert "run.sh of skill pdf" in told["alice"].out
-    assert "only an admin stores again" in told["alice"].err
+    assert "only an admin can repair them" in told["alice"].err
     assert "admin" not in told["owner"].err

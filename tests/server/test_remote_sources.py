@@ -82,7 +82,7 @@ def test_who_pulls_from_an_address_that_another_machine_syncs_is_told_how(
     told = second.fails(f"pull {upstream.url} --skill alpha -g -a codex").err
     assert "The source 'team' belongs to 'first'" in told
     way, command = told.rstrip("\n").split(" To list them, run: skill-registry ")
-    assert way.endswith("Pull its skills by their names, as they were synced there.")
+    assert way.endswith("You can install its skills by name.")
     assert second.types(command).out.split("\t")[0] == "alpha"
     second.types("pull alpha -g -a codex")
     assert second.path("~/.agents/skills/alpha/run.sh").exists()

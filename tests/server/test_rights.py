@@ -65,7 +65,7 @@ def test_a_right_is_given_by_a_command_and_taken_by_another(world, command, root
 def test_who_may_read_and_wants_to_write_learns_which_right_is_missing(world, command, root):
     world.add("alice", "read")
     said = command("alice", "sync", str(root)).err
-    assert "An admin gives it: skill-registry db grant ROLE --write; with --print" in said
+    assert "An admin can give it: skill-registry db grant ROLE --write (--print" in said
 
 
 def test_who_gives_a_source_to_a_team_that_is_not_theirs_learns_which_right_is_missing(
@@ -75,7 +75,7 @@ def test_who_gives_a_source_to_a_team_that_is_not_theirs_learns_which_right_is_m
     assert command("alice", "sync", str(root), "--name", "hers").status == 0
     said = command("alice", "source", "update", "hers", "--team", "my team").err
     assert "not of the team my team" in said
-    assert "An admin gives it: skill-registry db grant ROLE --write --team 'my team'; with" in said
+    assert "An admin can give it: skill-registry db grant ROLE --write --team 'my team' (" in said
 
 
 def test_whose_machine_has_sources_of_others_alone_learns_how_to_add_one(world, root):
@@ -85,8 +85,11 @@ def test_whose_machine_has_sources_of_others_alone_learns_how_to_add_one(world, 
     write_skill(root / "alpha")
     run(["--db", world.url("alice"), "sync", str(root), "--name", "hers"], environ=shared)
     ran = run(["--db", world.url("bob"), "sync"], environ=shared)
-    assert (ran.status, "of the role" in ran.err) == (1, True)
-    assert "Error: No source here is yours. Name a folder: skill-registry sync FOLDER" in ran.err
+    assert (ran.status, "owned by the role" in ran.err) == (1, True)
+    assert (
+        "Error: None of this machine's sources is yours. To register a folder, run: skill-registry sync FOLDER"
+        in ran.err
+    )
 
 
 def test_who_wrote_and_is_to_read_has_a_readers_rights(world, command, root):

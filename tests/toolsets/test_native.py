@@ -226,7 +226,10 @@ class TestChanging:
         call("delete_skill", name="pdf-forms")
         shutil.rmtree(library / "skill-00")
         registry.sync()
-        for name, words in (("pdf-forms", "is in the trash (deleted 20"), ("skill-00", "is gone")):
+        for name, words in (
+            ("pdf-forms", "is in the trash (deleted 20"),
+            ("skill-00", "has been gone"),
+        ):
             for tool in ("read_skill", "update_skill", "delete_skill"):
                 more = {"description": "x"} if tool == "update_skill" else {}
                 error = call(tool, name=name, **more)["error"]
@@ -249,17 +252,23 @@ class TestChanging:
         told = mine.call("read_skill", {"name": "private"})["error"]["message"]
         assert told.startswith("No skill named 'private'.")
         assert mine.call("restore_skill", {"name": "private"})["error"]["code"] == "skill_not_found"
-        assert "is gone since" in other.call("read_skill", {"name": "private"})["error"]["message"]
+        assert (
+            "has been gone since"
+            in other.call("read_skill", {"name": "private"})["error"]["message"]
+        )
         assert other.call("restore_skill", {"name": "private"})["skill"]["source"] == "other"
 
     def test_what_is_there_is_said_to_be_unless_it_is_hidden(self, call, registry, library):
-        assert "is there" in call("restore_skill", name="pdf-forms")["error"]["message"]
+        assert (
+            "exists and is not in the trash"
+            in call("restore_skill", name="pdf-forms")["error"]["message"]
+        )
         write_skill(library / "secret", extra="disable-model-invocation: true\n")
         registry.sync()
         asked = ("restore_skill", "read_skill")
         told, read = (call(tool, name="secret")["error"]["message"] for tool in asked)
         assert told == read
-        assert "is there" not in told
+        assert "exists" not in told
 
     def test_a_sync_says_what_edits_by_hand_changed(self, call, library):
         write_skill(library / "by-hand")

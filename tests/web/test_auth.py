@@ -128,7 +128,7 @@ def test_a_request_that_is_too_large_is_turned_away(site):
     assert site.ask("/healthz").status == 200
 
 
-INVALID = "That token is not known, or not valid any more.\n"
+INVALID = "This token is unknown or no longer valid.\n"
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def tokens(registry, library):
 def test_a_token_lets_in_and_one_that_is_revoked_or_over_does_not(registry, tokens):
     token, shown = tokens.create("anna")
     with serving(registry, host="0.0.0.0") as site:
-        assert site.ask("/index.json").text == "A token is needed.\n"
+        assert site.ask("/index.json").text == "This request needs a token.\n"
         wrong = site.ask("/index.json", Authorization=f"Bearer {shown}x")
         assert (wrong.status, wrong.text) == (401, INVALID)
         assert wrong.headers["www-authenticate"] == 'Bearer error="invalid_token"'
@@ -158,7 +158,7 @@ def test_a_browser_signs_in_with_a_token_and_out_again(registry, tokens):
     with serving(registry, host="0.0.0.0") as site:
         page = site.ask("/", Accept="text/html")
         assert page.status == 401
-        assert "Paste the token" in page.text
+        assert "Paste your token" in page.text
         assert "sums" not in page.text
         form = {"Content-Type": "application/x-www-form-urlencoded"}
         assert site.ask("/login", "POST", "token=skr_wrong", **form).status == 401

@@ -69,7 +69,7 @@ def test_why_mine_is_not_shown(lively, tab, size, scripts):
     page.get_by_role("link", name="Why?").click()
     page.get_by_role("textbox").fill("broken")
     page.get_by_role("button", name="Explain").click()
-    assert page.get_by_role("heading", name="not listed").is_visible()
+    assert page.get_by_role("heading", name="broken: not listed").is_visible()
     assert page.locator(".finding .said").count() > 0
     fits(page)
 

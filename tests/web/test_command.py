@@ -218,5 +218,5 @@ def test_a_public_url_of_this_machine_is_said_to_require_no_token(environment, l
     with served(environment, "--public-url", "http://127.0.0.1:18767") as (port, _, said):
         assert ask(port, "/index.json")[0].status == 200
         lines = [said.readline() for _ in range(3)]
-    assert "This machine needs no token." in "".join(lines)
-    assert "--public-url changes nothing about that, as http://127.0.0.1:18767 is" in lines[-1]
+    assert "Requests from this machine need no token." in "".join(lines)
+    assert "--public-url does not change that, because http://127.0.0.1:18767 is" in lines[-1]

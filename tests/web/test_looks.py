@@ -116,12 +116,12 @@ def test_who_is_turned_away_is_told_on_a_page(
 
     with serving(registry, host="0.0.0.0") as site:
         status, words = visit(site, "/skills/sums")
-        assert (status, "Paste the token" in words) == (401, True)
+        assert (status, "Paste your token" in words) == (401, True)
         status, words = visit(site, "/login", by_form)
         assert (status, "This origin is not allowed." in words) == (403, True)
     with serving(registry) as site:
         status, words = visit(site, "/nowhere")
-        assert (status, "nothing at this address" in words) == (404, True)
+        assert (status, "No page at this address" in words) == (404, True)
         monkeypatch.setattr("registry.web.charts.growth", lambda _: 1 // 0)
         status, words = visit(site, "/stats")
         assert (status, "the server's log" in words) == (500, True)

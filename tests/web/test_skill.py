@@ -237,7 +237,7 @@ def test_of_a_folder_that_never_had_a_content_the_history_is_empty(site, registr
     registry.sync()
     told = site.get("/history/bare.json").json
     assert (told["revisions"], told["old"], told["new"], told["diffs"]) == ([], None, None, [])
-    assert "No content of it was ever kept." in site.get("/history/bare").page.text
+    assert "No revision was stored." in site.get("/history/bare").page.text
     assert site.ask("/history/bare?old=1").status == 404
 
 

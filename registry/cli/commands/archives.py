@@ -22,25 +22,27 @@ from registry.cli.session import Session, Status
 )
 @click.argument("file", metavar="FILE|ADDRESS")
 @click.option(
-    "--skill", "skills", metavar="NAME", multiple=True, help="One of several skills; repeatable."
+    "--skill", "skills", metavar="NAME", multiple=True, help="Import only this skill (repeatable)."
 )
-@click.option("--all", "every", is_flag=True, help="All skills that there are.")
+@click.option("--all", "every", is_flag=True, help="Import all skills.")
 @options.home_option
-@click.option("--name", metavar="NAME", help="The name of its folder: by default the skill's own.")
-@click.option("--trust", is_flag=True, help="Take skills with security errors, too.")
+@click.option(
+    "--name", metavar="NAME", help="The name of the new folder (default: the skill's name)."
+)
+@click.option("--trust", is_flag=True, help="Import skills with security errors as well.")
 @options.yes_fetch_option
 @options.json_option
 def import_(session: Session, /, *, file: str, yes: bool, **given: Any) -> None:
-    """Bring in skills from an archive or an address.
+    """Copy skills from an archive or an address into your own source.
 
-    They become copies of your own. FILE is a .skill, .zip or .tar.gz with one skill at its top, or
-    the archive of a repository with many; ADDRESS is what "source add --help" lists. Paths that
-    lead out of it, links, and more than a skill may hold are refused, and nothing is left of them.
-    So are skills with security errors, until you have looked at them and say --trust.
-    "sync ADDRESS" is the way to skills that stay in line with where they come from.
+    FILE is a .skill, .zip or .tar.gz with one skill at its top, or the archive of a repository with
+    many skills; "source add --help" lists the forms of ADDRESS. An archive is refused completely if
+    it has links, paths that lead out of it, or more than a skill may have. Skills with security
+    errors are refused until you give --trust. If you want skills that follow their remote source,
+    use "sync ADDRESS" instead.
     """
     if given["skills"] and given["every"]:
-        raise click.UsageError("--skill and --all exclude each other.")
+        raise click.UsageError("--skill and --all can't be combined.")
     confirm_addresses(session, [file], yes=yes)
     with waiting(session.console, "importing"):
         made = session.registry.import_skills(file, **given)
@@ -62,24 +64,26 @@ def import_(session: Session, /, *, file: str, yes: bool, **given: Any) -> None:
     "--well-known",
     "to",
     metavar="DIR",
-    help="The root of a web site: the index becomes .well-known/agent-skills/index.json in it.  "
-    "[required]",
+    help=(
+        "The root of the web site. The index is written to "
+        ".well-known/agent-skills/index.json below it.  [required]"
+    ),
 )
 @options.yes_fetch_option
 @options.json_option
 def export(session: Session, /, *, to: str | None, yes: bool, **choice: Any) -> None:
-    """Publish skills for discovery: an index and its artifacts.
+    """Export skills for a web site: a discovery index and its files.
 
-    Writes the index of the discovery RFC 0.2.0, a SKILL.md or an archive for each skill, and their
-    digests; the same skills give the same bytes. Skills whose names the specification does not
-    allow are left out.
+    The command writes the index of the discovery RFC 0.2.0, and a SKILL.md or an archive for each
+    skill with its digest. The same skills always give the same bytes. Skills whose names the
+    specification does not allow are left out.
 
-    Exit status: 1 where a skill can't be had, whole.
+    Exit status: 1 if a skill can't be exported completely.
     """
     if to is None:
         raise click.UsageError(
-            "Name the root of a web site with --well-known DIR. To copy skills into a folder, run: "
-            "skill-registry pull NAME --to DIR"
+            "Missing --well-known DIR, the root of a web site. To install skills into a "
+            "folder, run: skill-registry pull NAME --to DIR"
         )
     confirm_names(session, choice["names"], yes=yes)
     wanted = chosen_skills(session, **choice)

@@ -36,12 +36,12 @@ def _parameter(text: str) -> Parameter:
 
 field_options: Final = options.stack(
     click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag (repeatable)."),
-    click.option("--kind", metavar="KIND", help="Its kind, such as workflow or reference."),
+    click.option("--kind", metavar="KIND", help="The kind, such as workflow or reference."),
     click.option(
         "--body",
         metavar="FILE|-",
         type=click.File("r", encoding="utf-8"),
-        help="The Markdown below the front matter, from a file or from standard input.",
+        help="Read the Markdown below the front matter from FILE, or from standard input (-).",
     ),
     click.option(
         "--param",
@@ -49,7 +49,7 @@ field_options: Final = options.stack(
         metavar="NAME[?][:TYPE[:TEXT]]",
         type=options.Parsed("parameter", _parameter),
         multiple=True,
-        help="A parameter (repeatable); ? makes it optional, TYPE is string by default.",
+        help="A parameter (repeatable). ? makes it optional; TYPE defaults to string.",
     ),
 )
 
@@ -61,15 +61,15 @@ field_options: Final = options.stack(
 )
 @click.argument("name")
 @click.option(
-    "--description", metavar="TEXT", required=True, help="What it does and when to use it."
+    "--description", metavar="TEXT", required=True, help="What the skill does and when to use it."
 )
 @field_options
 @options.home_option
 @options.json_option
 def create(session: Session, /, *, name: str, body: Any, **given: Any) -> None:
-    """Create a skill, on disk and in the registry at once.
+    """Create a skill on disk and in the registry.
 
-    NAME has lower-case letters, digits and hyphens, and becomes the name of the folder.
+    NAME may have lower-case letters, digits and hyphens; it is also the folder's name.
     """
     made = session.registry.create(name, body=_text(body) or "", **given)
     session.answer(made, skill_line("Created", made))
@@ -84,10 +84,10 @@ def create(session: Session, /, *, name: str, body: Any, **given: Any) -> None:
 @click.argument(
     "names", metavar="NAME...", nargs=-1, required=True, shell_complete=completion.names
 )
-@click.option("--description", metavar="TEXT", help="What it does and when to use it.")
+@click.option("--description", metavar="TEXT", help="What the skill does and when to use it.")
 @field_options
-@options.tag_option("--add-tag", "added", help="A tag to add to those it has (repeatable).")
-@options.tag_option("--remove-tag", "removed", help="A tag to take from it (repeatable).")
+@options.tag_option("--add-tag", "added", help="Add a tag (repeatable).")
+@options.tag_option("--remove-tag", "removed", help="Remove a tag (repeatable).")
 @copies_option
 @options.guard_options
 @options.json_option
@@ -104,23 +104,28 @@ def update(
     force: bool,
     **given: Any,
 ) -> None:
-    """Change skills and leave every other byte as it was.
+    """Change the metadata, parameters or body of skills.
 
-    What is given replaces what was there: --tag names all tags, --param all parameters. A skill
-    that was edited by hand since the last sync is left alone. Of several none is touched unless all
-    names are known. Copies of a skill stay as they are, and are named, unless --copies is given.
+    Only the given fields change; every other byte stays. --tag replaces all tags, and --param all
+    parameters. A skill that was edited by hand since the last sync is not changed without --force.
+    If you name several skills, none changes unless all names are found. Copies of a skill don't
+    change without --copies; they are listed.
     """
     if copies and force:
-        raise click.UsageError("--copies and --force exclude each other.")
+        raise click.UsageError("--copies and --force can't be combined.")
     fields = {key: value for key, value in given.items() if value not in (None, ())}
     if not (body or added or removed or fields):
-        raise click.UsageError("Say what to change.")
+        raise click.UsageError(
+            "Nothing to change: give at least one option, such as --description or --add-tag."
+        )
     if given["tags"] and (added or removed):
-        raise click.UsageError("--tag names all tags; --add-tag and --remove-tag go without it.")
+        raise click.UsageError(
+            "--tag replaces all tags; it can't be combined with --add-tag or --remove-tag."
+        )
     if names[1:] and (if_hash or body or fields.keys() & {"description", "parameters"}):
         raise click.UsageError(
-            "Of several skills only tags and kind can be changed at once: --if-hash, "
-            "--description, --body and --param go with a single NAME."
+            "With several skills, only the tags and the kind can be changed; --if-hash, "
+            "--description, --body and --param require a single NAME."
         )
     registry, text = session.registry, _text(body)
 
@@ -149,13 +154,14 @@ def update(
 )
 @click.argument("name", metavar="NAME", shell_complete=completion.names)
 @click.argument("new_name", metavar="NEW")
-@click.option("--if-hash", metavar="HASH", help="Only if its content hash is this one.")
+@click.option(
+    "--if-hash", metavar="HASH", help="Proceed only if the skill still has this content hash."
+)
 @options.json_option
 def rename(session: Session, /, *, name: str, new_name: str, if_hash: str | None) -> None:
-    """Rename a skill, in its SKILL.md and on disk at once.
+    """Rename a skill: its folder and the name in its SKILL.md.
 
-    The folder gets the new name. The history stays, and "undo" gives the old name back. Copies of
-    the skill keep their name.
+    The history stays, and "undo" restores the old name. Copies of the skill keep their name.
     """
     handle = options.named(session.registry, name)
     renamed = session.registry.rename(handle, new_name, if_hash=if_hash)
@@ -186,10 +192,10 @@ def _text(body: Any) -> str | None:
 def edit(session: Session, *, name: str) -> None:
     """Open a skill's SKILL.md in your editor, then sync and check it.
 
-    The editor is $VISUAL, else $EDITOR. The command prints the edit as a diff, and the findings
-    about the new content. "undo" takes the edit back.
+    The editor is $VISUAL, else $EDITOR. The command then prints the edit as a diff, and the
+    findings about the edited file. "undo" restores the earlier version.
 
-    Exit status: 1 if the editor failed, or if the skill can't be used any more.
+    Exit status: 1 if the editor failed, or if the skill is no longer usable.
     """
     from registry.catalog.resolve import resolve
     from registry.changes.undo_record import record_edit
@@ -198,8 +204,8 @@ def edit(session: Session, *, name: str) -> None:
     editor = _editor(os.environ)
     if not editor:
         raise click.ClickException(
-            "No editor is set: the variable VISUAL or EDITOR names one, "
-            f"such as: EDITOR=nano skill-registry edit {shlex.quote(name)}"
+            "No editor is set. Set VISUAL or EDITOR, such as: EDITOR=nano skill-registry edit "
+            f"{shlex.quote(name)}"
         )
     skill = registry.get(options.named(registry, name))
     path, place = _writable(session, skill), f"{skill.source}/{skill.folder}"
@@ -215,7 +221,7 @@ def edit(session: Session, *, name: str) -> None:
     after = registry.read_bytes(place)
     record_edit(registry.core, stored, resolve(registry.core.reader, place))
     if before == after:
-        console.note("Nothing was changed.")
+        console.note("Nothing changed.")
     else:
         console.write(_report(session, now, before, after, place))
     if status:
@@ -229,7 +235,7 @@ def _editor(environ: Mapping[str, str]) -> list[str]:
     try:
         return shlex.split(given)
     except ValueError as error:
-        raise click.UsageError(f"The editor {given!r} is no command: {error}.") from error
+        raise click.UsageError(f"The editor {given!r} is not a command: {error}.") from error
 
 
 def _writable(session: Session, skill: SkillDetail) -> str:
@@ -241,9 +247,9 @@ def _writable(session: Session, skill: SkillDetail) -> str:
     check_writable(source)
     path = os.path.realpath(skill.location)
     if os.path.isdir(path):
-        raise ChangeRefused(path=path, reason="it holds no SKILL.md")
+        raise ChangeRefused(path=path, reason="it has no SKILL.md")
     if not os.access(path, os.W_OK):
-        raise ChangeRefused(path=path, reason="it can only be read; pull a copy and edit that")
+        raise ChangeRefused(path=path, reason="it is read-only; install a copy and edit that")
     return path
 
 

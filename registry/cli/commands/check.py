@@ -123,7 +123,7 @@ def report(console: Console, findings: Findings, *, minor: bool, room: int | Non
         left = None if left is None else left - len(part)
     if more := findings.number(minor=minor) - shown:
         what = formatting.count(more, "more finding")
-        hint = "--all shows all, --select CODE those of one code"
+        hint = "to see all, add --all; to see one code, add --select CODE"
         yield console.style(f"... and {what}: {hint}", "dim")
     if shown:
         yield ""
@@ -190,9 +190,9 @@ def mend(
         return
     skills = formatting.count(len(found), "skill")
     if not found:
-        console.note("Nothing to mend.")
+        console.note("Nothing to fix.")
         return
-    confirm(session, f"Mend {skills}?", yes=yes)
+    confirm(session, f"Fix {skills}?", yes=yes)
     failed = 0
     for one in found:
         try:
@@ -202,7 +202,7 @@ def mend(
         except RegistryError as error:
             failed += 1
             console.error(f"{error} {hint(error)}".rstrip())
-    console.note(f"Mended {formatting.count(len(found) - failed, 'skill')}.")
+    console.note(f"Fixed {formatting.count(len(found) - failed, 'skill')}.")
     if failed:
         raise click.exceptions.Exit(Status.FAILED)
 
@@ -248,33 +248,39 @@ _code_option: Final = partial(
 
 
 @session_command(
-    "skill-registry check                        # everything that is registered",
-    "skill-registry check pdf-forms ./my-skills  # a skill, and a folder",
-    "skill-registry check --select yaml-         # all about broken YAML, and nothing else",
-    "skill-registry check --fix --dry-run        # what could be mended without judgement",
-    "skill-registry check --strict .             # in a build: warnings fail, too",
-    "skill-registry check --fail-on security .   # ... or only what may do harm",
+    "skill-registry check                        # all sources",
+    "skill-registry check pdf-forms ./my-skills  # a skill and a folder",
+    "skill-registry check --select yaml-         # only findings about broken YAML",
+    "skill-registry check --fix --dry-run        # show the fixes without making them",
+    "skill-registry check --strict .             # for CI: warnings also fail",
+    "skill-registry check --fail-on security .   # for CI: only security findings fail",
     "skill-registry check --json | jq -r '.[].findings[].code' | sort | uniq -c",
     starts_new=True,
 )
 @click.argument(
     "targets", nargs=-1, metavar="[TARGET]...", shell_complete=completion.names_or_paths
 )
-@_code_option("--select", help="Only findings of this code, or beginning so: yaml- (repeatable).")
-@_code_option("--ignore", help="No findings of this code, or beginning so (repeatable).")
-@click.option("--all", "every", is_flag=True, help="Show all findings, the minor ones, too.")
+@_code_option(
+    "--select", help="Only findings whose code is or begins with CODE, such as yaml- (repeatable)."
+)
+@_code_option("--ignore", help="No findings whose code is or begins with CODE (repeatable).")
+@click.option("--all", "every", is_flag=True, help="Show all findings, including minor ones.")
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning", "security"]),
-    help="Fail on errors (the default); on warnings, too; or only on warnings and errors about "
-    "security.",
+    help=(
+        "The findings that make the command fail: errors (default), errors and warnings, "
+        "or only security errors and warnings."
+    ),
 )
-@click.option("--strict", is_flag=True, help="Short for --fail-on warning.")
+@click.option("--strict", is_flag=True, help="Same as --fail-on warning.")
 @click.option(
-    "--fix", is_flag=True, help="Mend what takes no judgement: show it as a diff, ask, and do it."
+    "--fix",
+    is_flag=True,
+    help="Make the repairs that need no judgement, after showing a diff and asking.",
 )
-@click.option("--dry-run", is_flag=True, help="With --fix: only print the diff.")
-@click.option("--yes", is_flag=True, help="With --fix: don't ask.")
+@click.option("--dry-run", is_flag=True, help="Only print the diff. Requires --fix.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation. Requires --fix.")
 @options.format_options
 def command(
     session: Session,
@@ -291,32 +297,36 @@ def command(
 ) -> None:
     """Check skills for mistakes and risks.
 
-    TARGET is a folder (registered or not), a source or a skill; without one every source is
-    checked. The skills are read from disk as they are now. In a pipe each finding is a line
-    "path:line: severity code message (fix: ...)". On a terminal as much is shown as it has room
-    for, and a table counts the codes; --all and --select show everything.
+    TARGET is a folder (registered or not), a source or a skill; without one, all sources are
+    checked. Files are read from disk now. In a pipe each finding is a line "path:line: severity
+    code message (fix: ...)". A terminal shows as many findings as fit and a table of the codes;
+    --all and --select show every finding.
 
-    Security comes first: what a skill may do to its reader, as opposed to its format. A security
-    error is near-certain harm, a warning is for a person to look at; neither makes a skill invalid.
+    Security findings come first: they are about what a skill may do to its reader. A security error
+    is almost certainly harmful; a warning needs a person's judgement. Neither makes a skill
+    invalid.
 
-    With --fix values that are broken YAML are put in quotes as they are read, a name that differs
-    from its folder in case, spaces and underscores alone becomes the folder's, tags are written
-    once each, and byte order marks, mixed line ends and tabs go; every other byte stays. Of
-    registered skills "history" keeps what was before.
+    --fix makes these repairs: it quotes values that break the YAML, sets a name that differs from
+    its folder only in case, spaces or underscores to the folder's name, and removes duplicate tags,
+    byte order marks, mixed line ends and tabs. Every other byte stays. For registered skills,
+    "history" keeps the version before the repair.
 
-    Exit status: 1 where there is a finding of the level that --fail-on names; with --fix, where
-    something could not be mended.
+    Exit status: 1 if there is a finding of the level that --fail-on names; with --fix, if a repair
+    failed.
     """
     if strict and fail_on == "security":
-        raise click.UsageError("--strict and --fail-on security exclude each other.")
+        raise click.UsageError("--strict and --fail-on security can't be combined.")
     if (dry_run or yes) and not fix:
-        raise click.UsageError("--dry-run and --yes go with --fix.")
+        raise click.UsageError("--dry-run and --yes require --fix.")
     if fix and (strict or fail_on):
-        raise click.UsageError("--fix reports no findings: check again to fail on what is left.")
+        raise click.UsageError(
+            "--fix can't be combined with --strict or --fail-on. Run check again afterwards to "
+            "fail on the remaining findings."
+        )
     console, registry = session.console, session.registry
     if not targets and not registry.own_sources():
         raise click.ClickException(
-            "No source is on this machine: name a folder to check, 'skill-registry check FOLDER'."
+            "No source is on this machine. To check a folder, run: skill-registry check FOLDER"
         )
     if fix:
         mend(session, targets, select, ignore, dry_run=dry_run, yes=yes)
@@ -331,7 +341,10 @@ def command(
     if session.style in {None, "table"}:
         console.note(summary(len(checked), found))
         if console.is_terminal and any(map(_is_mendable, found)):
-            message = "What takes no judgement is mended, after you saw it, by: check --fix"
+            message = (
+                "To make the repairs that need no judgement, run: skill-registry check --fix (it "
+                "asks first)"
+            )
             console.note(message, "dim")
     if any(_fails(one, "warning" if strict else fail_on or "error") for one in found):
         raise click.exceptions.Exit(Status.FAILED)

@@ -44,17 +44,17 @@ COLUMNS: Final[Sequence[Column[Setting]]] = (
 )
 @options.format_options
 def config(session: Session) -> None:
-    """Print the settings in force, and where each comes from.
+    """Print the current settings, and where each one is set.
 
-    A value comes from an option, an environment variable, the settings file, or is the default.
-    The database is not opened. Passwords and tokens are not printed.
+    A value comes from an option, an environment variable, the settings file or the default. The
+    database is not opened. Passwords and tokens are not printed.
     """
     found = [*_global(session), *_of_file(session)]
     emit(session, found, COLUMNS, to_record=lambda one: one._asdict())
     file = _settings_file(session)
     if session.style in {None, "table"} and not file.exists():
         made = escape.line(str(file))
-        session.console.note(f"To change settings, make this file, in YAML: {made}")
+        session.console.note(f"To change settings, create this YAML file: {made}")
 
 
 def _settings_file(session: Session) -> Path:
@@ -146,9 +146,9 @@ def _variable(name: str) -> str:
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(session: Session, *, shell: str) -> None:
-    """Print the script that completes commands and names in a shell.
+    """Print a shell script that completes commands and names.
 
-    Load it in your shell's start-up file; then the tab key completes commands, options, and the
+    Load it in your shell's start-up file. The tab key then completes commands, options, and the
     names of skills, tags, kinds and sources.
     """
     from click.shell_completion import get_completion_class

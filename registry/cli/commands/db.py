@@ -27,12 +27,11 @@ if TYPE_CHECKING:
     examples=("skill-registry db info", "skill-registry db backup ~/registry-copy.db"),
 )
 def command() -> None:
-    """Look after the database itself.
+    """Check, back up, copy and upgrade the database; manage rights on a server.
 
-    "skill-registry sync FOLDER..." fills a new one with the skills on disk. What the folders don't
-    hold comes back from a backup only: names, scopes and priorities of sources; the history of
-    skills, with what they and their files held; when a skill was made that does not say so itself;
-    usage counts.
+    "skill-registry sync FOLDER..." fills a new database with the skills on disk. Only a backup has
+    the rest: names, scopes and priorities of sources, the history of skills with its files,
+    creation times that no SKILL.md states, and usage counts.
     """
 
 
@@ -44,7 +43,7 @@ def command() -> None:
 )
 @options.json_option
 def info(session: Session) -> None:
-    """Say where the database is and what it is like."""
+    """Print the path, size and version of the database."""
     facts = session.registry.database_info()
     session.answer(facts, draw_facts(session.console, _facts(facts)))
     _report_open(session)
@@ -53,10 +52,10 @@ def info(session: Session) -> None:
 @session_command("skill-registry db check", group=command)
 @options.json_option
 def check(session: Session) -> None:
-    """Look for damage, and for stored texts and files that do not fit their hash.
+    """Look for damage, and for stored files that don't match their hash.
 
-    Exit status: 3 where the database is damaged; 1 where a text or a file does not fit: with
-    "sync --verify" those of skills that are on this machine's disk are stored again.
+    Exit status: 3 if the database is damaged; 1 if a stored file doesn't match. Then "sync
+    --verify" repairs the stored files of skills on this machine's disk.
     """
     from registry.db.read.corruption import hash_mismatches
     from registry.db.read.sources import is_admin
@@ -72,20 +71,23 @@ def check(session: Session) -> None:
     _report_open(session)
     if damage:
         session.console.note(
-            "The skills on disk are untouched, and what you did not begin is not done. Where "
-            "it is damaged,\nput your last backup in its place, or fill a new database, without "
-            "history and usage counts:\nskill-registry sync FOLDER..."
+            "The skills on disk are not affected. Where the database is damaged, copy your "
+            "last backup to its\n"
+            "place. Or create a new database, without history and usage counts:\n"
+            "skill-registry sync FOLDER..."
         )
         raise click.exceptions.Exit(Status.DATABASE)
     if problems:
         session.console.note(
-            "What is on disk as it was is stored again by: skill-registry sync --verify\n"
-            "All else is in your last backup only."
+            "To repair the stored files that are still on disk, run: skill-registry sync "
+            "--verify\n"
+            "All others are only in your last backup."
         )
         if registry.core.host and not is_admin(registry.core.reader):
             session.console.note(
-                "Bytes of files, which skills share, only an admin stores again, of a source that "
-                "is the\nadmin's own: skill-registry source adopt NAME --as-admin"
+                "Stored files are shared by skills, so only an admin can repair them, from a "
+                "source that the\n"
+                "admin owns: skill-registry source adopt NAME --as-admin"
             )
         raise click.exceptions.Exit(Status.FAILED)
 
@@ -102,7 +104,9 @@ def _report_open(session: Session) -> None:
     for path in open_to_others(paths):
         shown = escape.line(path)
         close = f"chmod go-w {shlex.quote(shown)}"
-        session.console.note(f"Other users may write {shown}. To close it: {close}", "yellow")
+        session.console.note(
+            f"Other users can write to {shown}. To prevent it, run: {close}", "yellow"
+        )
 
 
 @session_command(
@@ -111,11 +115,11 @@ def _report_open(session: Session) -> None:
     group=command,
 )
 @click.argument("file", type=click.Path())
-@click.option("--overwrite", is_flag=True, help="Replace FILE where it exists.")
+@click.option("--overwrite", is_flag=True, help="Replace FILE if it exists.")
 def backup(session: Session, *, file: str, overwrite: bool) -> None:
     """Copy the database to FILE.
 
-    The copy is a SQLite file, consistent also while the database is in use.
+    The copy is a consistent SQLite file, even if the database is in use.
     """
     with waiting(session.console, "copying"):
         session.registry.backup(file, overwrite=overwrite)
@@ -133,10 +137,10 @@ def backup(session: Session, *, file: str, overwrite: bool) -> None:
 def copy(session: Session, *, source: str, target: str) -> None:
     """Copy a registry from one database into another, empty one.
 
-    Each is a file or the address of a PostgreSQL server. Skills, findings, revisions, contents and
-    usage counts are copied, all or nothing. Sources of this machine stay its own: to a server you
-    adopt them, and the next sync there reads their folders. On a server the command says which role
-    owns the tables; members of that role are admins.
+    FROM and TO are files or addresses of a PostgreSQL server. Skills, findings, revisions, files
+    and usage counts are copied, all or nothing. Sources of this machine stay yours: after a copy to
+    a server they are adopted, and the next sync there reads their folders. On a server the command
+    prints the role that owns the tables; members of that role are admins.
     """
     from contextlib import closing
 
@@ -186,16 +190,17 @@ def _report_owner(session: Session, backend: "Backend") -> None:
     name, exist = owner_of_tables(backend.reader)
     belong = "belong" if exist else "will belong"
     session.console.note(
-        f"The tables {belong} to the role {escape.line(name)}: it and its members are admins."
+        f"The tables {belong} to the role {escape.line(name)}; this role and its members "
+        "are admins."
     )
 
 
 @session_command("skill-registry db upgrade", group=command, starts_new=True)
 def upgrade(session: Session) -> None:
-    """Create the database, or bring it to the newest schema.
+    """Create the database, or upgrade it to the newest schema.
 
-    With a file every command does so by itself, and keeps a copy of an older one. The schema on a
-    server is only upgraded by this, since older programs can't use it then.
+    A SQLite file is upgraded by every command, after a backup of the older file. A server's schema
+    is only upgraded by this command, because older programs can't use it afterwards.
     """
     from registry.db.read.sources import DECIDED_FROM
 
@@ -227,9 +232,10 @@ def _list_undecided(session: Session) -> None:
     if not found:
         return
     message = (
-        "Scope and priority no longer count between owners. These sources came before those of"
+        "Scope and priority no longer apply between owners. These sources were ranked "
+        "before those of"
     )
-    session.console.write([f"{message} others.", "To restore that, an admin runs:"])
+    session.console.write([f"{message} others.", "To restore that order, an admin can run:"])
     for one in found:
         shown = escape.line(one.name)
         facts = f"{one.scope}, priority {one.priority}, of {escape.line(one.owner)}"
@@ -246,24 +252,27 @@ def _list_undecided(session: Session) -> None:
     type=click.IntRange(min=0),
     default=20,
     show_default=True,
-    help="Revisions of each skill that stay, besides the current one.",
+    help="Keep this many revisions of each skill, besides the current one.",
 )
 @options.when_option(
     "--before",
-    help="Forget only what was seen before then: 2026-01-31, a timestamp, or an age such as 90d.",
+    help=(
+        "Remove only revisions last seen before this time: 2026-01-31, a timestamp, or an "
+        "age such as 90d."
+    ),
 )
 @options.as_admin_option
 def prune(session: Session, *, keep: int, before: str | None, as_admin: bool) -> None:
-    """Forget old revisions of skills, and the contents that only they had.
+    """Remove old revisions of skills, and the files that only they use.
 
-    What is on disk now stays as it is, and can be read. Of a skill that is gone the last content
-    stays too, unless it was gone before --before; what was removed from the trash for good goes.
-    On a server that are your own sources on this host, with --as-admin all.
+    The current version of each skill stays. The last revision of a removed skill also stays, unless
+    it was removed before --before or emptied from the trash. On a server this covers your own
+    sources on this host; with --as-admin all sources.
     """
     with waiting(session.console, "forgetting"):
         gone, freed = session.registry.prune(keep=keep, before=before, as_admin=as_admin)
     revisions, contents = formatting.count(gone, "revision"), formatting.count(freed, "content")
-    session.console.write([f"Forgot {revisions} and {contents}."])
+    session.console.write([f"Removed {revisions} and {contents}."])
 
 
 @session_command(
@@ -273,13 +282,18 @@ def prune(session: Session, *, keep: int, before: str | None, as_admin: bool) ->
     group=command,
 )
 @click.argument("role")
-@click.option("--read", is_flag=True, help="It may read.")
-@click.option("--write", is_flag=True, help="It may read, and add sources, which are its own.")
-@click.option("--admin", is_flag=True, help="It may do everything, and give rights.")
+@click.option("--read", is_flag=True, help="Allow reading.")
+@click.option(
+    "--write", is_flag=True, help="Allow reading, and adding sources that the role then owns."
+)
+@click.option("--admin", is_flag=True, help="Allow everything, including giving rights.")
 @click.option(
     "--team",
     metavar="T",
-    help="It sees sources of this team, of teams named before, and without a team.",
+    help=(
+        "Limit the role to sources of its teams (this one and those given before) and "
+        "sources without a team."
+    ),
 )
 @options.rights_options
 def grant(
@@ -287,16 +301,16 @@ def grant(
 ) -> None:
     """Give a role of the server rights in the registry.
 
-    The role exists already (CREATE ROLE); it is a user or a group. Name one of --read, --write and
-    --admin; --read takes back what --write gave. A team is added to the teams before; without
-    --team the role sees all sources. Nobody changes another role's sources. The command shows
-    what the role will see, asks, and prints the rights that are in force then.
+    The role must exist (CREATE ROLE); it is a user or a group. Name one of --read, --write and
+    --admin; --read withdraws the right that --write gave. --team adds to the teams given before;
+    without --team the role sees all sources. No role can change another role's sources. The command
+    shows what the role will see, asks, and prints the rights in force.
     """
     from registry.changes.rights import granting
 
     chosen = [may for may in RIGHTS if given[may]]
     if not chosen:
-        raise click.UsageError("Say what it may do: --read, --write or --admin.")
+        raise click.UsageError("Missing right: give --read, --write or --admin.")
     if len(chosen) > 1:
         names = formatting.listed([f"--{may}" for may in chosen])
         why = "--write includes --read, and --admin includes both"
@@ -314,8 +328,8 @@ def revoke(session: Session, *, role: str, yes: bool, printed: bool) -> None:
     """Take all rights in the registry from a role of the server.
 
     The role keeps the rights of groups that it is a member of; they are printed. Its sources stay;
-    an admin takes them with "source adopt", or gives them to another role with "source update
-    --owner". The names of its machines are free for others.
+    an admin takes them over with "source adopt", or gives them to another role with "source update
+    --owner". The names of its machines become free.
     """
     from registry.changes.rights import revoking
 
@@ -329,7 +343,7 @@ def revoke(session: Session, *, role: str, yes: bool, printed: bool) -> None:
 )
 @options.format_options
 def grants(session: Session) -> None:
-    """List which role may do what in the registry.
+    """List the rights of each role in the registry.
 
     THROUGH names the groups that a role is a member of and that have rights or teams. Only an admin
     sees this list. In a pipe each line is a role, its right, what it sees, what it writes, and the
@@ -361,7 +375,7 @@ def _give(
     if widened := [one for one in roles if _sees_more(before.get(one), after.get(one))]:
         names = escape.line(formatting.listed(widened))
         note(f"This widens what {names} see{'s' if len(widened) == 1 else ''}.", "yellow")
-    confirm(session, "Do it?", yes=yes)
+    confirm(session, "Make this change?", yes=yes)
     _, after = carry_out(core, statements)
     session.console.write(f"{_right(one, after, 'sees')}." for one in roles)
 
@@ -415,15 +429,15 @@ GRANTED: Final[Sequence[Column["RoleRights"]]] = (
     type=click.IntRange(min=1),
     default=100,
     show_default=True,
-    help="So many of the last.",
+    help="Show the last N entries.",
 )
 @options.format_options
 def audit(session: Session, *, limit: int) -> None:
-    """List who changed sources, rights, trust, tokens and the past, the latest first.
+    """List changes to sources, rights, trust, tokens and history, the latest first.
 
-    On a server it notes these itself, with the role that asked; nobody changes what is noted, and
-    "db prune" leaves it. An admin sees all, others see what they did themselves. What is changed
-    of skills is in "history --who". In a pipe each line is a time, the role, what and of what.
+    A server records each change with the role that made it. The records can't be changed, and "db
+    prune" keeps them. Admins see all records, other roles only their own. For changes to skills,
+    see "history --who". In a pipe each line is a time, the role, the change and its subject.
     """
     from registry.db.read.access import audit_records
 
@@ -447,8 +461,8 @@ AUDITED: Final[Sequence[Column["AuditRecord"]]] = (
     Column("HOST", lambda one: one.host, only="table", drop=3),
     Column("TOOL", lambda one: one.tool, only="table", drop=4),
     Column("WHAT", lambda one: one.what, style="bold"),
-    Column("OF WHAT", lambda one: one.subject, only="table"),
-    Column("OF WHAT", lambda one: one.subject or "-", only="plain"),
+    Column("SUBJECT", lambda one: one.subject, only="table"),
+    Column("SUBJECT", lambda one: one.subject or "-", only="plain"),
     Column("DETAIL", _detail, only="table", flexible=True, drop=5),
 )
 
@@ -456,7 +470,7 @@ AUDITED: Final[Sequence[Column["AuditRecord"]]] = (
 def _facts(info: "DatabaseInfo") -> Iterator[tuple[str, str]]:
     yield "Path", info.path
     if not info.exists:
-        yield "State", "not made yet: the first sync creates it"
+        yield "State", "not created yet; the first sync creates it"
     yield "Size", formatting.size(info.bytes)
     yield "Schema", info.revision or "none"
     if info.server_version:

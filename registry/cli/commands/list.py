@@ -92,31 +92,38 @@ class _Counted(Iterable[Skill]):
     type=click.Choice(SORTS),
     default="name",
     show_default=True,
-    help="The order; dates come newest first.",
+    help="Sort by this; dates come newest first.",
 )
-@click.option("--reverse", is_flag=True, help="The other way round.")
-@click.option("--limit", metavar="N", type=click.IntRange(min=0), help="At most this many.")
+@click.option("--reverse", is_flag=True, help="Reverse the order.")
+@click.option("--limit", metavar="N", type=click.IntRange(min=0), help="Show at most N skills.")
 @click.option(
-    "--offset", metavar="N", type=click.IntRange(min=0), default=0, help="Leave out the first ones."
+    "--offset", metavar="N", type=click.IntRange(min=0), default=0, help="Skip the first N skills."
 )
-@agent_option(help="Instead: what this agent sees on disk, in this project and in all.")
+@agent_option(
+    help=(
+        "List the skills that this agent reads from disk instead, in this project and in "
+        "your home folder."
+    )
+)
 @global_option
 @options.format_options
 def command(session: Session, /, *, agent: str | None, is_global: bool, **given: Any) -> None:
     """List skills.
 
-    Shows what can be used here: skills that are invalid, shadowed by a skill of the same name in a
-    stronger source, or of a project whose folder you are not in, are left out without --all. In a
-    pipe each line is a ref, a tab and the description.
+    Without --all the list leaves out skills that are invalid, skills that are shadowed by a skill
+    of the same name in a stronger source, and skills of projects that you are not in. In a pipe
+    each line is a ref, a tab and the description.
     """
     chosen = options.filters(session, given)
     if agent is not None:
         if chosen != Filters() or given != _PLAIN:
-            raise click.UsageError("--agent shows all that is on disk: leave out other choices.")
+            raise click.UsageError(
+                "--agent lists everything on disk and can't be combined with filters."
+            )
         _show_seen(session, agent, is_global=is_global)
         return
     if is_global:
-        raise click.UsageError("--global is about what an agent sees: name it with --agent.")
+        raise click.UsageError("--global requires --agent.")
     is_mixed = chosen.all or chosen.status
     held = quarantined(session.registry.core.reader) if is_mixed else frozenset()
     with opened(session.registry.core, chosen, **given) as found:
@@ -124,7 +131,7 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
         # Without --all or --status no quarantined skill is listed.
         in_json = partial(_record, held=held) if is_mixed else record
         is_table = emit(session, skills, _columns(given["sort"], held), to_record=in_json)
-        # Others are counted only where somebody is told of them.
+        # Count the other skills only if the count will be printed.
         shown = skills.many
         total = found.total if (is_table or not shown) and not found.is_whole else shown
         if not total:

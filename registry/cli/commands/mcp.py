@@ -21,7 +21,7 @@ from registry.cli.session import Console, Session, Status
 from registry.toolsets.open import TOOLSETS
 
 SERVER: Final = "skills"
-"""What the server is called in a client."""
+"""Name of the server in a client's configuration."""
 
 
 class Unclear(ValueError):
@@ -84,8 +84,8 @@ def _in_toml(text: str, table: str, entry: Mapping[str, Any]) -> str:
     if isinstance(known, dict) and SERVER in known:
         if known[SERVER] == entry:
             return text
-        raise Unclear(f"it has another {table}.{SERVER} already")
-    # A JSON string without surrogates is a TOML string, too.
+        raise Unclear(f"it already has a different {table}.{SERVER}")
+    # A JSON string without surrogates is also a TOML string.
     rows = (f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in entry.items())
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
     made = f"{text}{gap}[{table}.{SERVER}]\n{''.join(rows)}"
@@ -94,17 +94,17 @@ def _in_toml(text: str, table: str, entry: Mapping[str, Any]) -> str:
             return made
     except (tomllib.TOMLDecodeError, TypeError):
         pass
-    raise Unclear(f"its {table} is written in a way that nothing can be added to")
+    raise Unclear(f"its {table} has a form that can't be extended safely")
 
 
 def _in_json(text: str, table: str, entry: Mapping[str, Any]) -> str:
     try:
         data = json.loads(text or "{}")
     except (ValueError, RecursionError) as error:
-        raise Unclear(f"it is not plain JSON, perhaps for its comments: {error}") from error
+        raise Unclear(f"it is not plain JSON (it may have comments): {error}") from error
     known = data.get(table, {}) if isinstance(data, dict) else None
     if not isinstance(known, dict):
-        raise Unclear("it does not hold what it should: an object of servers")
+        raise Unclear("it does not have the expected content, an object of servers")
     if known.get(SERVER) == entry:
         return text
     if not text.strip():
@@ -171,17 +171,23 @@ MAX_BYTES: Final = 64 << 20
     starts_new=True,
 )
 @click.option(
-    "--client", "name", type=click.Choice(list(CLIENTS)), required=True, help="Whose file."
+    "--client",
+    "name",
+    type=click.Choice(list(CLIENTS)),
+    required=True,
+    help="The client to configure.",
 )
 @click.option(
-    "--project", is_flag=True, help="The file of the project in the current folder, not the user's."
+    "--project",
+    is_flag=True,
+    help="Write the current project's configuration instead of the user's.",
 )
 @click.option(
     "--toolset",
     "toolsets",
     type=click.Choice(TOOLSETS),
     multiple=True,
-    help="Whose tools to serve.",
+    help="The toolset to serve.",
 )
 @options.personality_option
 @read_only_option
@@ -198,11 +204,11 @@ def install(
 ) -> None:
     """Add the server to an MCP client's own configuration file.
 
-    Shows the change first, then asks; without a terminal it needs --yes.
-    All else in the file stays as it is, and a copy of it is kept beside it. A file that can't be
-    edited safely, such as JSON with comments, is left alone, and what to paste is printed.
+    The change is shown before you are asked; without a terminal, --yes is required. The rest of the
+    file is not changed, and a backup is written next to it. If the file can't be edited safely,
+    such as JSON with comments, the command prints what to paste instead.
 
-    Exit status: 1 where nothing was written that should be.
+    Exit status: 1 if the file was not written.
     """
     console, client = session.console, CLIENTS[name]
     words = [
@@ -217,21 +223,21 @@ def install(
         before = _read(path, project=project)
         after = client.added(before or "", entry)
     except Unclear as error:
-        console.error(f"{path} was left alone: {error}. Put this into it by hand:")
+        console.error(f"{path} was not changed: {error}. Add this by hand:")
         console.write([escape.text(client.snippet(entry)).rstrip("\n")])
         raise click.exceptions.Exit(Status.FAILED) from error
     if before == after:
-        console.note(f"{escape.line(path)} has it already.")
+        console.note(f"{escape.line(path)} already has the server.")
         return
     _show(console, path, before or "", after)
-    confirm(session, "Write this?", yes=yes)
+    confirm(session, "Write this change?", yes=yes)
     try:
         copy = _write(path, before, after, project=project)
     except (OSError, Unclear) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise click.ClickException(f"{path} was not written: {reason}.") from error
-    kept = f"; what it was is in {escape.line(copy)}" if copy else ""
-    console.note(f"Wrote {escape.line(path)}{kept}. Start the client again to use it.")
+    kept = f"; the backup is {escape.line(copy)}" if copy else ""
+    console.note(f"Wrote {escape.line(path)}{kept}. Restart the client to use the server.")
 
 
 def _given(*options: tuple[str, str | None]) -> Iterator[str]:
@@ -260,9 +266,10 @@ def _path(client: Client, *, project: bool) -> str:
 
 
 def _read(path: str, *, project: bool) -> str | None:
-    """Return the text of a file; None where there is none. Raises `Unclear`.
+    """Return the text of a file, or None if it doesn't exist. Raises `Unclear`.
 
-    A user may have their own file elsewhere, behind a link; a project's comes from strangers.
+    A user's own file may be a link to another folder; a project's file may not, as other people
+    wrote it.
     """
     from registry.disk.files import read_file
     from registry.errors import RegistryError
@@ -291,9 +298,9 @@ def _show(console: Console, path: str, before: str, after: str) -> None:
 
 
 def _write(path: str, before: str | None, after: str, *, project: bool) -> str | None:
-    """Replace a file atomically, with its permissions, and return the path of its copy.
+    """Replace a file atomically, with its permissions, and return the path of its backup.
 
-    Raises OSError, and `Unclear` where somebody changed the file meanwhile.
+    Raises OSError, and `Unclear` if another program has changed the file since it was read.
     """
     real = os.path.realpath(path)
     os.makedirs(os.path.dirname(real), exist_ok=True)
@@ -317,7 +324,7 @@ def _write(path: str, before: str | None, after: str, *, project: bool) -> str |
 
 def _compare(path: str, before: str | None, *, project: bool) -> None:
     if _read(path, project=project) != before:
-        raise Unclear("it was changed meanwhile; look at it again")
+        raise Unclear("another program changed it in the meantime; run the command again")
 
 
 def _keep(path: str, text: str, mode: int) -> str:
@@ -341,13 +348,14 @@ EXTRA: Final = frozenset({"mcp", "mcp_types", "anyio", "h11", "starlette", "uvic
 """Packages of the extra ``mcp``."""
 
 STDIO: Final = (
-    "This speaks to an MCP client over stdin and stdout, and nothing typed here means anything to "
-    "it.\n'skill-registry mcp install --client NAME' makes a client start it; Ctrl-C ends it."
+    "This server expects an MCP client on stdin and stdout; Ctrl-C ends it. To "
+    "configure a client to\n"
+    "start it, run: skill-registry mcp install --client NAME"
 )
 
 
 def _address(text: str) -> tuple[str, int]:
-    """Split ``HOST:PORT``; an IPv6 host stands in brackets."""
+    """Split ``HOST:PORT``; an IPv6 host is in brackets."""
     host, colon, port = text.rpartition(":")
     if not colon or not host or not port.isdigit() or int(port) > 65535:  # noqa: PLR2004
         raise ValueError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:8080.")
@@ -378,13 +386,13 @@ class Serving(Command, Listing):
     multiple=True,
     default=("native",),
     show_default=True,
-    help="Whose tools to serve (repeatable, where no two tools have one name).",
+    help=("The toolset to serve. Repeatable if no two toolsets have a tool with the same name."),
 )
 @binding_options
 @click.option(
     "--no-watch",
     is_flag=True,
-    help="Don't follow the folders by file events; 'sync' is then left to you.",
+    help="Don't watch the folders for changes; run 'sync' yourself.",
 )
 @click.option(
     "--http",
@@ -405,10 +413,10 @@ def mcp(
 ) -> None:
     """Serve the tools to an MCP client.
 
-    Speaks over stdin and stdout, as clients start it, or over HTTP. Skills are served as resources
-    too, also by the extension for skills. While it serves, the registry follows the folders by
-    itself. Over stdio the skills of projects are those of the client's roots, where it names any.
-    An HTTP address that other machines reach needs a token in SKILL_REGISTRY_TOKEN.
+    The server uses stdin and stdout, as clients start it, or HTTP. Skills are also served as
+    resources, and by the MCP extension for skills. While it runs, the server follows changes in the
+    folders. Over stdio, project skills are those of the client's roots, if it has any. An HTTP
+    address that other machines can reach requires a token in SKILL_REGISTRY_TOKEN.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -427,7 +435,9 @@ def mcp(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in EXTRA:
             raise
-        message = "The MCP server is an extra: pip install 'skill-registry[mcp]'"
+        message = (
+            "The MCP server is not installed. To install it, run: pip install 'skill-registry[mcp]'"
+        )
         raise click.ClickException(message) from error
     serving = Serving(
         toolsets=tuple(dict.fromkeys(toolsets)),
@@ -453,7 +463,7 @@ def mcp(
 
 
 def _report_if_empty(session: Session) -> None:
-    """Print that there is no database yet; else a client only sees empty results."""
+    """Print that there is no database yet; otherwise a client only sees empty results."""
     if session.registry.core.reader.empty:
         session.console.note(
             f"No database at {escape.line(session.registry.path)}, so there are no skills. "

@@ -33,23 +33,23 @@ if TYPE_CHECKING:
     from registry.remotes.select import Choose
 
 
-CHOOSE: Final = "Choose skills by name, by --tag, or --all of them."
+CHOOSE: Final = "No skills chosen. Give their names, --tag TAG or --all."
 WITH_ADDRESS: Final = (
-    "Names go after one ADDRESS alone, and mean its skills; 'pull' also takes them with --skill. "
-    "Registered skills need a command of their own."
+    "Skill names can follow a single ADDRESS only, and mean its skills; with 'pull' "
+    "you can also use --skill. Use a second command for registered skills."
 )
-WHERE: Final = "Say where to: --agent NAME (of this project, or --global), or --to DIR."
+WHERE: Final = "No target given. Use --agent NAME (in this project, or with --global), or --to DIR."
 
 _FOLDER: Final = (
-    "{path} is a folder: register it first ('skill-registry sync FOLDER'), then name its skills."
+    "{path} is a folder. Register it ('skill-registry sync FOLDER'), then name its skills."
 )
 
 choosing_options: Final = options.stack(
     click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.names),
     options.tag_option(
-        "--tag", "tags", help="All skills with this tag. Given several times: with all of them."
+        "--tag", "tags", help="All skills with this tag. If repeated: with all of them."
     ),
-    click.option("--all", "every", is_flag=True, help="All skills that are listed."),
+    click.option("--all", "every", is_flag=True, help="All listed skills."),
     options.personality_option,
 )
 
@@ -73,11 +73,12 @@ def chosen_skills(
 ) -> "list[Skill] | None":
     """Return the chosen skills; None if no option chooses any.
 
-    ``choose``: how one chooses among several at an address.
+    ``choose`` asks the user if an address offers several skills. If several skills have a name, the
+    one that was installed in ``target`` before is chosen, unless a ref names another. With
+    ``dry_run`` no address is fetched or registered as a source.
 
-    Of namesakes it is the one that was pulled to ``target`` before, unless a ref names another.
-    ``dry_run``: no address is fetched, or becomes a source.
-    Raises as `SkillRegistry.resolve`, and `SkillNotVisible` for what the personality does not see.
+    Raises as `SkillRegistry.resolve`, and `SkillNotVisible` for skills that the personality can't
+    see.
     """
     _check_paths(names)
     addresses = [name for name in names if session.registry.is_address(name)]
@@ -88,7 +89,9 @@ def chosen_skills(
         wanted = partial(session.registry.skills_at, every=every, dry_run=dry_run, choose=choose)
         return [one for each in addresses for one in wanted(each, skills=[*skills, *others])]
     if skills:
-        raise click.UsageError("--skill goes with an ADDRESS; skills are named themselves.")
+        raise click.UsageError(
+            "--skill requires an ADDRESS; give the names of registered skills as arguments."
+        )
     ways = sum(map(bool, (names, tags, every)))
     if ways > 1 or (not ways and personality is not None):
         raise click.UsageError(CHOOSE)
@@ -116,7 +119,7 @@ def _check_paths(names: Sequence[str]) -> None:
         if name[0:1] in {"/", "~", "."} and os.path.isdir(path):
             raise click.UsageError(_FOLDER.format(path=escape.line(name)))
         if name[0:1] in {"/", "~", "."} and not os.path.lexists(path):
-            raise AddressInvalid(address=name, reason="there is no such file or folder")
+            raise AddressInvalid(address=name, reason="no such file or folder")
 
 
 def _owners(session: Session, target: "Target") -> dict[str, str]:
@@ -141,47 +144,59 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
 @session_command(
     "skill-registry pull code-review --agent claude-code --agent codex",
     "skill-registry pull github:owner/repo --skill code-review -a claude-code",
-    "skill-registry pull github:owner/repo --list    # what does it offer?",
-    "skill-registry pull                          # all of this project's, up to date",
-    "skill-registry pull --check                  # what is behind, edited or gone?",
+    "skill-registry pull github:owner/repo --list        # list its skills",
+    "skill-registry pull                                 # update this project's skills",
+    ("skill-registry pull --check                         # what is outdated or edited"),
     "skill-registry pull --remove code-review",
     "skill-registry pull code-review release-notes --to ./.claude/skills",
     "skill-registry pull --tag git --to ~/project/skills",
-    "skill-registry pull --check --to ./.claude/skills    # what is behind?",
+    "skill-registry pull --check --to ./.claude/skills",
 )
 @choosing_options
 @click.option(
-    "--skill", "skills", metavar="NAME", multiple=True, help="Of an ADDRESS only this; repeatable."
+    "--skill",
+    "skills",
+    metavar="NAME",
+    multiple=True,
+    help="Install only this skill of an ADDRESS (repeatable).",
 )
 @where_options
-@click.option("--link", "mode", flag_value="link", help="One copy, and links of agents to it.")
-@click.option("--copy", "mode", flag_value="copy", help="A copy for each agent's folder.")
+@click.option(
+    "--link", "mode", flag_value="link", help="Keep one copy, and link the agents' folders to it."
+)
+@click.option("--copy", "mode", flag_value="copy", help="Put a copy into each agent's folder.")
 @click.option(
     "--theirs",
     is_flag=True,
-    help="Replace what was edited there by what the registry has; undo brings it back.",
+    help='Overwrite your edits with the registry\'s version. "undo" brings them back.',
 )
 @click.option(
-    "--force", is_flag=True, help="Also over folders that were edited, or made by somebody else."
+    "--force",
+    is_flag=True,
+    help="Overwrite edited folders, and folders that 'pull' did not install.",
 )
 @click.option(
     "--check",
     is_flag=True,
-    help="Write and fetch nothing; say what is behind, and exit with 1 if anything is.",
+    help="Write and fetch nothing. Report outdated skills; exit with 1 if there are any.",
 )
-@click.option("--dry-run", is_flag=True, help="Write nothing; say what would be done.")
-@click.option("--frozen", is_flag=True, help="Exactly what the lock says, or nothing at all.")
-@click.option("--offline", is_flag=True, help="With --frozen: fetch nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the changes without making them.")
+@click.option(
+    "--frozen", is_flag=True, help="Install exactly the versions in the lock file, or nothing."
+)
+@click.option("--offline", is_flag=True, help="Don't fetch anything. Requires --frozen.")
 @click.option(
     "--adopt",
     is_flag=True,
-    help="Record folders as installed that no pull made: with names those with equal files, else "
-    "all that the 'skills' command line (npm) installed.",
+    help=(
+        "Record skill folders that 'pull' did not install. With NAMEs: those with the same "
+        "files; without: all that the npm tool 'skills' installed."
+    ),
 )
 @click.option(
     "--list", "lists", is_flag=True, help="List the skills that an ADDRESS offers; install nothing."
 )
-@click.option("--remove", is_flag=True, help="Remove what was pulled under these names.")
+@click.option("--remove", is_flag=True, help="Remove the installed skills with these names.")
 @options.yes_fetch_option
 @options.format_options
 def pull(
@@ -200,25 +215,25 @@ def pull(
     yes: bool,
     **given: Any,
 ) -> None:
-    """Put skills where agents look, or into a folder, as they are now.
+    """Install skills for agents or into a folder, and update them.
 
-    NAME is a skill's, or an address ("source add --help"), which becomes a source first. The short
-    form owner/repo is shown in full and has to be confirmed. If an address offers several skills,
-    name them after it, or choose with --skill or --all; on a terminal you are asked. --list only
-    lists them, and marks those that are quarantined or have security warnings. The source or
-    address of each installed skill is printed, with its security findings.
+    NAME is a registered skill, or an address ("source add --help"), which is first registered as a
+    source. If you give the short form owner/repo, the full address is shown for you to confirm. If
+    an address offers several skills, name them after it, or choose with --skill or --all; on a
+    terminal you are asked. --list lists them, and marks skills that are quarantined or have
+    security warnings. The source of each installed skill and its security findings are printed.
 
-    --agent means its folder in this project (the git checkout around the current folder, else that
-    folder), with --global the one for all projects. Several agents share one copy and have links to
-    it; each skill comes at once or not at all. What is equal is left alone, and so is what was
-    edited there, or pulled from another source.
+    --agent installs into the agent's folder in this project (the git checkout around the current
+    folder, else the current folder); with --global into its folder for all projects. Several agents
+    share one copy through links. Each skill is installed completely or not at all. Folders that you
+    edited, or that come from another source, are not changed.
 
-    skills.lock.json says what was pulled from where: in the project, in DIR, with --global in the
-    registry's data folder. Commit it: without names, pull brings all that it lists up to date, and
-    --check tells others what is behind.
+    The lock file skills.lock.json records each installed skill, its source and its version. It is
+    in the project, in DIR, or with --global in the registry's data folder. Commit it: without
+    names, pull updates all skills in it, and --check reports which are outdated.
 
-    Exit status: 1 where something was left alone, can't be had, or is behind, and where nothing was
-    ever pulled.
+    Exit status: 1 if a skill was not changed, can't be installed, or is outdated, or if nothing was
+    ever installed.
     """
     from registry.install.targets import InstallOptions
 
@@ -244,12 +259,12 @@ def pull(
         offline=offline,
     )
     if offline and doing != ["frozen"]:
-        raise click.UsageError("--offline goes with --frozen.")
+        raise click.UsageError("--offline requires --frozen.")
     is_named = bool(agent or to is not None)
     if not doing and not dry_run and (is_named or given["personality"] is not None):
         confirm_names(session, given["names"], yes=yes)
     done = _act(session, target, how, doing, given, is_named=is_named, may_ask=not yes)
-    report_project(session, target, to)  # by now it is no usage error
+    report_project(session, target, to)  # only now: the arguments are valid
     emit(session, done, COLUMNS, name=lambda one: one.ref)
     if not dry_run:
         report_origins(session, target, done)
@@ -257,7 +272,8 @@ def pull(
     again = ["skill-registry", "pull", *where]
     adopt = [*again, *(f"--agent={one}" for one in how.agents), "--adopt"]
     explain(session, target, done, doing, again=join(again), adopt=join(adopt))
-    if doing == ["check"]:
+    is_unchanged = any(one.state == "unchanged" for one in done)
+    if doing == ["check"] or (not doing and is_unchanged):
         report_fetched(session, target, done)
     if not given["names"] and doing in ([], ["check"]):
         report_strange(session, target)
@@ -278,17 +294,19 @@ def _check_usage(
     chooses = any(given[way] for way in ("names", "tags", "every", "personality"))
     problem = None
     if to is not None and (agent or is_global or mode):
-        problem = "--to names a folder itself: leave out --agent, --global, --link and --copy."
+        problem = "--to can't be combined with --agent, --global, --link or --copy."
     elif len(doing) > 1:
-        problem = f"--{doing[0]} and --{doing[1]} are two things to do."
+        problem = f"--{doing[0]} and --{doing[1]} can't be combined."
     elif doing and agent:
-        problem = f"--{doing[0]} is about all agents that have a skill: leave out --agent."
+        problem = f"--{doing[0]} covers all agents and can't be combined with --agent."
     elif doing == ["remove"] and not given["names"]:
-        problem = "Say which ones to remove, by their names."
+        problem = "--remove requires the names of the skills to remove."
     elif doing in (["frozen"], ["adopt"]) and chooses:
-        problem = f"--{doing[0]} is about all that the lock lists."
+        problem = (
+            f"--{doing[0]} covers all skills in the lock file and takes no names or other choices."
+        )
     elif doing == ["adopt"] and to is not None:
-        problem = "--adopt is about the folders of agents: leave out --to."
+        problem = "--adopt records agents' folders and can't be combined with --to."
     elif agent and not chooses:
         problem = CHOOSE
     if problem is not None:
@@ -355,7 +373,9 @@ def _list_offered(session: Session, names: Sequence[str], *, yes: bool) -> None:
 
     _check_paths(names)
     if not names or not all(map(session.registry.is_address, names)):
-        raise click.UsageError("--list requires an ADDRESS; 'list' lists registered skills.")
+        raise click.UsageError(
+            "--list requires an ADDRESS. To list registered skills, run: skill-registry list"
+        )
     confirm_names(session, names, yes=yes)
     with waiting(session.console, "fetching"):
         found = [one for name in names for one in offered_at(session.registry.core, name)]
@@ -364,9 +384,10 @@ def _list_offered(session: Session, names: Sequence[str], *, yes: bool) -> None:
     if held and not session.as_json:
         are, have = ("is", "it has") if held == 1 else ("are", "they have")
         session.console.note(
-            f"{formatting.count(held, 'skill')} {are} quarantined, as {have} security errors; "
-            f"to see and trust them: skill-registry sync {quote(escape.line(names[0]))}, then "
-            "'skill-registry source trust' with its name."
+            f"{formatting.count(held, 'skill')} {are} quarantined, because {have} security "
+            "errors. To see and trust them, run: skill-registry sync "
+            f"{quote(escape.line(names[0]))}, then 'skill-registry source trust' with the "
+            "source's name."
         )
 
 
@@ -383,7 +404,7 @@ def _checked(
 
     core, names = session.registry.core, given["names"]
     if names and not given["tags"] and given["personality"] is None:
-        with suppress(NotPulled, LockMissing):  # else it is compared with what is to be had
+        with suppress(NotPulled, LockMissing):  # otherwise compare with the registered skills
             return pulling.check(core, None, target, pulling.folders_of(target, names))
     chosen = chosen_skills(session, target=target, dry_run=True, **given)
     if chosen is None:
@@ -453,9 +474,9 @@ AGENT_COLUMNS: Final[Sequence[Column[Agent]]] = (
 )
 @options.format_options
 def agents_(session: Session) -> None:
-    """List the agents that skills can be installed for, and their folders.
+    """List the supported agents and their skill folders.
 
-    "pull NAME --agent AGENT" writes into the folder shown; agents that are installed on this
+    "pull NAME --agent AGENT" installs into the folder shown. Agents that are installed on this
     machine come first. Some agents also read other folders: --json lists them under "reads".
     """
     found = {one.id for one in installed_agents(os.getcwd())}

@@ -59,9 +59,12 @@ def draw_placed(console: Console, placed: "Iterable[Placed]") -> Iterator[str]:
 
 def _standing(one: "Placed") -> str:
     if one.place is None:
-        return f"not found; {formatting.count(one.total, 'hit')} in all"
-    beside = "" if one.beside is None else f", as one that is alike {escape.line(one.beside)}"
-    return f"place {one.place:,} of {one.total:,}{beside}; its head says {one.confidence:.0%} of it"
+        return f"not found among {formatting.count(one.total, 'hit')}"
+    beside = "" if one.beside is None else f", as a near-duplicate of {escape.line(one.beside)}"
+    return (
+        f"rank {one.place:,} of {one.total:,}{beside}; its name, tags and description have "
+        f"{one.confidence:.0%} of the query"
+    )
 
 
 def _table(console: Console, columns: Sequence[Column[T]], rows: Sequence[T]) -> Iterator[str]:
@@ -76,25 +79,25 @@ def handle(one: "Placed | Explanation") -> str:
 
 
 def _why(one: "Ahead") -> str:
-    facts = ["its name is what was typed"] if one.named else []
+    facts = ["its name is the query"] if one.named else []
     if one.words:
-        facts.append(f"says {', '.join(one.words)}")
+        facts.append(f"has {', '.join(one.words)}")
     if one.stronger:
         facts.append(f"has {', '.join(one.stronger)} in its name or tags")
-    return "; ".join(facts) or "says the same words more often, or in fewer others"
+    return "; ".join(facts) or "uses the same words more often, or in a shorter text"
 
 
 WORDS: Final[Sequence[Column["AskedWord"]]] = (
     Column("WORD", lambda one: one.word, max_width=24),
     Column("TELLS", lambda one: f"{one.telling:.0%}", right=True),
-    Column("STANDS IN", lambda one: ", ".join(one.parts) or "no part of it"),
+    Column("FOUND IN", lambda one: ", ".join(one.parts) or "not in the skill"),
     Column("FOR", lambda one: one.said),
 )
 
 AHEAD: Final[Sequence[Column["Ahead"]]] = (
     Column("#", lambda one: one.place, right=True),
-    Column("BEFORE IT", lambda one: one.ref, style="bold", share=0.45, cut="middle"),
-    Column("SINCE IT", _why, prose=True, flexible=True),
+    Column("RANKED HIGHER", lambda one: one.ref, style="bold", share=0.45, cut="middle"),
+    Column("BECAUSE IT", _why, prose=True, flexible=True),
 )
 
 PLACED: Final[Sequence[Column["Placed"]]] = (
@@ -127,27 +130,31 @@ _SPACED: Final = re.compile(r"[\u0000-\u0dff\u1100-\u2fff\ua960-\uabff]+")
     "--limit",
     metavar="N",
     type=click.IntRange(min=0),
-    help="At most this many: by default 20, and no more than a terminal shows at once.",
+    help="Show at most N hits (default: 20, or fewer if the terminal is small).",
 )
 @click.option(
-    "--offset", metavar="N", type=click.IntRange(min=0), default=0, help="Leave out the best ones."
+    "--offset",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Skip the first N hits (default: 0).",
 )
 @options.format_options
 def search(session: Session, /, *, query: tuple[str, ...], limit: int | None, **given: Any) -> None:
     """Find skills by what they do.
 
-    Words in any language, best two to six that a skill's author would use; a skill that has more
-    of them, above all in its name, tags and description, comes first. Double quotes keep words
-    together. Several arguments that are quoted for the shell are queries of their own: their hits
-    are shown in turn. Copies and near copies take one place ("+3 alike"). Finding nothing is not
-    an error, and where the best hits lack the telling words, that is said.
+    Use two to six keywords that the author of a skill would use, in any language. Matches in the
+    name, tags and description count most. Double quotes keep words together. If you give several
+    arguments that are quoted for the shell, each is a query, and their hits are interleaved. Copies
+    and near-duplicates share one place ("+3 copies"). Finding nothing is not an error. If the best
+    hits lack the rarest words of the query, a note reports it.
 
-    Below a skill is the place that matched, unless its description says it already. In a pipe each
-    line is a ref, a tab and that place, or the description.
+    On a terminal the matching line is printed below a skill, unless the description already shows
+    it. In a pipe each line is a ref, a tab and the matching line or the description.
     """
     queries = _queries(query)
     if not queries:
-        raise click.UsageError("Say what to search for.")
+        raise click.UsageError("Give a QUERY to search for.")
     chosen = options.filters(session, given)
     if limit is None:
         height = session.console.height if session.style in {None, "table"} else None
@@ -167,8 +174,8 @@ def search(session: Session, /, *, query: tuple[str, ...], limit: int | None, **
     if is_table:
         session.console.note(f"{len(hits):,} of {formatting.count(hits.total, 'hit')}", "dim")
     if hits.confidence < FITS:
-        named = f": none of the best names {Fact(hits.missing):or}" if hits.missing else ""
-        session.console.note(f"Perhaps nothing fits{named}. Try other keywords, or English ones.")
+        named = f": no top result mentions {Fact(hits.missing):or}" if hits.missing else ""
+        session.console.note(f"No close match{named}. Try other keywords, or English ones.")
 
 
 def _queries(given: Sequence[str]) -> list[str]:
@@ -204,8 +211,9 @@ def draw_hits(
         about = fit(escape.prose(hit.description), room, ellipsis=console.ellipsis)
         head = console.style(ref, "bold")
         if hit.alike:
-            head += console.style(f"  +{len(hit.alike)} alike", "dim")
-            room -= len(f"  +{len(hit.alike)} alike")
+            more = f"  +{formatting.count(len(hit.alike), 'copy', 'copies')}"
+            head += console.style(more, "dim")
+            room -= len(more)
         # Where a narrow terminal leaves no room for the description, the match has to do.
         is_roomy = room > len(SNIPPET_INDENT) * 3
         yield f"{head}  {light(about, 'dim')}" if is_roomy else head
@@ -213,7 +221,7 @@ def draw_hits(
             match = escape.prose(_cut(_match(hit, wanted), wanted))
             is_unmarked = wanted is None or not wanted.search(match)
             if is_roomy and is_unmarked and _is_the_same(about, match):
-                continue  # what was found stands for what was typed: its meaning, or nearly so
+                continue  # a match of related words in the description itself: no second line
             yield SNIPPET_INDENT + light(
                 fit(match, console.width - len(SNIPPET_INDENT), ellipsis=console.ellipsis)
             )
@@ -243,7 +251,7 @@ def matcher(query: str) -> re.Pattern[str] | None:
     """Return a pattern that matches the words of a query, for highlighting."""
     from registry.catalog.search.query import parse, pattern
 
-    # Whole phrases before the words in them, and no words that say nothing.
+    # Whole phrases before their words, and without stop words.
     terms = sorted(parse(query), key=lambda term: len("".join(term)), reverse=True)
     patterns = [
         pattern(term) + (r"\w*" if _SPACED.fullmatch("".join(term)) else "") for term in terms
@@ -264,13 +272,15 @@ def matcher(query: str) -> re.Pattern[str] | None:
     "--personality",
     metavar="NAME",
     shell_complete=completion.personalities,
-    help="Also whether this personality of the settings sees it, and by which rule.",
+    help=("Also explain whether this personality from the settings sees it, and by which rule."),
 )
-@agent_option(help="Also whether this agent reads the skill from disk, and from which folder.")
+@agent_option(
+    help="Also explain whether this agent reads the skill from disk, and from which folder."
+)
 @click.option(
     "--query",
     metavar="TEXT",
-    help="Where it stands among what this query finds, and which words it lacks.",
+    help="Also explain the skill's rank for this query, and which words it lacks.",
 )
 @options.narrowing_options
 @options.format_options
@@ -285,24 +295,24 @@ def why(
 ) -> None:
     """Explain why a skill is, or isn't, listed.
 
-    Takes a name (each skill of that name is explained), a ref, or the path of a folder: one that
-    lies in no source, too deep, was not synced, is invalid, shadowed, hidden or changed.
+    NAME is a name (each skill of that name is explained) or a ref; PATH is a folder. The reasons
+    include: outside all sources, too deep, not synced yet, invalid, shadowed, hidden, changed.
 
-    With --query, what the author of a skill needs to be found by it: the place that the skill has,
-    which words of the query stand in its name, tags, description and body, how telling each is
-    (0%: every skill has it), what comes before it and why, and which words its description lacks.
-    Filters narrow such a search, as those of "search" do.
+    With --query, see what the skill needs to be found: its rank, which words of the query are in
+    its name, tags, description and body, how rare each word is (0%: every skill has it), which
+    skills rank higher and why, and which words the description lacks. Filters narrow this search as
+    in "search".
     """
     chosen = options.filters(session, {**given, "personality": None})
     if query is not None:
         if agent is not None:
             raise click.UsageError("--agent and --query can't be combined.")
-        session.style = session.style or "table"  # in a pipe, too: the findings are the answer
+        session.style = session.style or "table"  # also in a pipe: the findings are the answer
         placed = session.registry.why_found(subject, query, chosen, personality)
         emit(session, placed, PLACED, to_record=record, draw=draw_placed)
         return
     if chosen != Filters():
-        raise click.UsageError("Filters go with --query.")
+        raise click.UsageError("Filters require --query.")
     found = session.registry.why(subject, personality)
     if agent is not None:
         from registry.install.inventory import explained_for
@@ -351,18 +361,18 @@ class _Failed(NamedTuple):
 @session_command(
     "skill-registry eval",
     "skill-registry eval pdf-forms ./my-skill --failed",
-    "skill-registry eval --source mine --min 80   # in a build",
+    "skill-registry eval --source mine --min 80   # in a CI job",
     "skill-registry eval --json | jq '.skills[] | {ref, hits: .score.hit_at_5}'",
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.names_or_paths)
-@options.source_option(help="Only the prompts of this source's skills.")
-@click.option("--failed", is_flag=True, help="Show each prompt that failed, and what won.")
+@options.source_option(help="Only run the prompts of skills from this source.")
+@click.option("--failed", is_flag=True, help="Print each failed prompt and the skill that won.")
 @click.option(
     "--min",
     "least",
     metavar="PERCENT",
     type=click.FloatRange(0, EVERY),
-    help="Fail where fewer of all prompts find their skill among the first five.",
+    help=("Fail if fewer than this percentage of prompts find their skill among the first five."),
 )
 @options.json_option
 def eval_(
@@ -373,16 +383,16 @@ def eval_(
     failed: bool,
     least: float | None,
 ) -> None:
-    """Ask the prompts that skills ship, and say how often each skill is found.
+    """Run the search prompts that skills ship, and report how often each skill is found.
 
-    A skill's prompts are those in its evals folder, or in files like evals.json,
-    trigger-eval.json or tests/test-triggers.json (JSON, JSON lines, YAML or CSV). Each is asked
-    of the search as it is, among all that is listed: HIT@1 says how many found the skill first,
-    HIT@5 how many among the first five; one that is alike it counts as well. WON BY names what
-    came first instead. Prompts that are not meant for a skill fail where it comes first and
-    seems to fit (FALSE).
+    Prompts are read from a skill's evals folder, or from files such as evals.json,
+    trigger-eval.json or tests/test-triggers.json (JSON, JSON lines, YAML or CSV). Each prompt is
+    searched among all listed skills. HIT@1 is the share of prompts that find the skill first, HIT@5
+    among the first five; a near-duplicate counts as a hit. WON BY names the skills that came first
+    instead. A prompt that must not find the skill fails (FALSE) if the skill comes first and seems
+    to fit.
 
-    Exit status: 1 where fewer found their skill than --min says, or there are no prompts.
+    Exit status: 1 if fewer prompts than --min find their skill, or if no skill has prompts.
     """
     console = session.console
     with waiting(console, "asking"):
@@ -421,7 +431,10 @@ def _failures(found: "Evaluation") -> Iterator[_Failed]:
 def _summary(found: "Evaluation", *, named: bool) -> Iterator[str]:
     total = found.total
     if not found.skills:
-        yield "No skill here ships prompts; 'eval --help' says in which files they are looked for."
+        yield (
+            "No skill here has prompts. To see which files are read, run: skill-registry eval "
+            "--help"
+        )
     else:
         asked = formatting.count(total.prompts, "prompt")
         skills = formatting.count(len(found.skills), "skill")
@@ -430,7 +443,10 @@ def _summary(found: "Evaluation", *, named: bool) -> Iterator[str]:
         )
         message = f"{first} found their skill first, {five} among the first five"
         if total.negatives:
-            message += f"; of {total.negatives:,} for others {total.false_alarms:,} found it, too"
+            message += (
+                f"; of {total.negatives:,} prompts for other skills, {total.false_alarms:,} found "
+                "it by mistake"
+            )
         yield f"{asked} of {skills}: {message}"
     if total.competitors:
         won = ", ".join(f"{escape.line(one.ref)} ({one.wins:,})" for one in total.competitors)
@@ -441,7 +457,7 @@ def _summary(found: "Evaluation", *, named: bool) -> Iterator[str]:
             yield f"{escape.line(where)}: {escape.prose(one.reason)}"
     elif found.problems:
         files = formatting.count(len(found.problems), "file")
-        yield f"{files} of prompts could not be used whole; --failed says why."
+        yield f"{files} of prompts could not be read completely; to see why, add --failed."
 
 
 def _percent(number: int, of: int) -> float:
@@ -459,7 +475,7 @@ def _rivals(score: "Score") -> str:
 
 
 def _place(answer: "Answer") -> str:
-    return f"{answer.place or 'none'}" + ("" if answer.wanted else ", not meant")
+    return f"{answer.place or 'none'}" + ("" if answer.wanted else ", not intended")
 
 
 def _alarms(score: "Score") -> str | None:

@@ -26,12 +26,13 @@ _PUBLIC: Final = re.compile(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
 
 
 PUBLISHED: Final = (
-    "This machine needs no token. A proxy or tunnel to this port publishes the catalogue.\n"
+    "Requests from this machine need no token. A proxy or tunnel to this port "
+    "publishes the catalogue.\n"
 )
 REQUIRE: Final = "To require a token from everyone, run: skill-registry serve --public-url URL"
 LOOPBACK: Final = (
-    "--public-url changes nothing about that, as {url} is an address of this machine: give the URL "
-    "that others use."
+    "--public-url does not change that, because {url} is an address of this machine. "
+    "Give the URL that others use."
 )
 
 
@@ -40,7 +41,7 @@ def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
     try:
         return ipaddress.ip_network(text, strict=False)
     except ValueError:
-        raise ValueError(f"{text!r} is no address or range, such as 10.0.0.0/8.") from None
+        raise ValueError(f"{text!r} is not an address or a range, such as 10.0.0.0/8.") from None
 
 
 @session_command(
@@ -51,22 +52,33 @@ def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
     starts_new=True,
 )
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help="The address of this machine to serve."
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address of this machine to listen on.",
 )
 @click.option(
-    "--port", type=click.IntRange(1, 65535), default=8765, show_default=True, help="The port."
+    "--port",
+    type=click.IntRange(1, 65535),
+    default=8765,
+    show_default=True,
+    help="The port to listen on.",
 )
-@click.option("--open", "show", is_flag=True, help="Open it in a browser.")
+@click.option("--open", "show", is_flag=True, help="Open the catalogue in a browser.")
 @click.option(
     "--public-url",
     metavar="URL",
-    help="Name the URL that others use; then every request needs a token, unless the URL is one of "
-    "this machine (localhost).",
+    help=(
+        "The URL that others use. Every request then needs a token, unless this URL is an "
+        "address of this machine (localhost)."
+    ),
 )
-@click.option("--tls-cert", metavar="FILE", help="A certificate (PEM): serve HTTPS.")
-@click.option("--tls-key", metavar="FILE", help="Its key (PEM).")
+@click.option("--tls-cert", metavar="FILE", help="A certificate (PEM file), to serve HTTPS.")
+@click.option("--tls-key", metavar="FILE", help="The key of the certificate (PEM file).")
 @click.option(
-    "--trust-header", metavar="NAME", help="A header in which a proxy says who asks; with --from."
+    "--trust-header",
+    metavar="NAME",
+    help="The header in which a proxy names the user. Requires --from.",
 )
 @click.option(
     "--from",
@@ -74,10 +86,10 @@ def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
     metavar="CIDR",
     type=options.Parsed("cidr", _network),
     multiple=True,
-    help="The addresses from which the header is believed.",
+    help="Accept the header only from these addresses.",
 )
 @options.personality_option
-@click.option("--no-watch", is_flag=True, help="Don't follow the folders by file events.")
+@click.option("--no-watch", is_flag=True, help="Don't watch the folders for changes.")
 def serve(
     session: Session,
     *,
@@ -95,19 +107,21 @@ def serve(
     """Serve the web catalogue: pages, the same facts as JSON, and /mcp.
 
     A request from this machine needs no token, unless you give the --public-url that others use, or
-    it shows a sign of a proxy. Any other request needs a token (see "token create"), or a header of
-    a trusted proxy, whose users see what --personality sees. Pages only read.
-    ClawHub's clients find /api/v1, others /.well-known/agent-skills;
-    docs/reference/http.md has all of it.
+    the request shows signs of a proxy. Any other request needs a token (see "token create"), or a
+    header of a trusted proxy; its users then see what --personality sees. The pages can't change
+    anything. ClawHub clients use /api/v1, other clients /.well-known/agent-skills;
+    docs/reference/http.md lists all addresses.
     """
     if bool(trust_header) != bool(networks):
-        raise click.UsageError("--trust-header and --from go together.")
+        raise click.UsageError("--trust-header and --from require each other.")
     if personality is not None and not trust_header:
-        raise click.UsageError("--personality goes with --trust-header; a token has its own.")
+        raise click.UsageError(
+            "--personality requires --trust-header; each token has its own personality."
+        )
     if bool(tls_cert) != bool(tls_key):
-        raise click.UsageError("--tls-cert and --tls-key go together.")
+        raise click.UsageError("--tls-cert and --tls-key require each other.")
     if public_url is not None and not _PUBLIC.fullmatch(public_url):
-        message = "--public-url is a URL without a path, such as https://skills.example.org."
+        message = "--public-url must be a URL without a path, such as https://skills.example.org."
         raise click.UsageError(message)
     console = session.console
     try:
@@ -116,7 +130,10 @@ def serve(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in EXTRA:
             raise
-        message = "The web catalogue is an extra: pip install 'skill-registry[web]'"
+        message = (
+            "The web catalogue is not installed. To install it, run: pip install "
+            "'skill-registry[web]'"
+        )
         raise click.ClickException(message) from error
     tls = (tls_cert, tls_key) if tls_cert and tls_key else None
     address = Address(host, port, public_url and public_url.rstrip("/"), tls)
@@ -144,7 +161,7 @@ def _length(text: str) -> timedelta | None:
         return None
     found = _LENGTH.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text!r} is no length such as 12h, 90d or 8w, nor 'never'.")
+        raise ValueError(f"{text!r} is not a duration such as 12h, 90d or 8w, or 'never'.")
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
@@ -153,7 +170,7 @@ def _length(text: str) -> timedelta | None:
     examples=("skill-registry token create anna --read", "skill-registry token list"),
 )
 def token() -> None:
-    """Let others into the web catalogue, or no longer."""
+    """Manage the access tokens of the web catalogue and /mcp."""
 
 
 @session_command(
@@ -164,17 +181,17 @@ def token() -> None:
     starts_new=True,
 )
 @click.argument("name")
-@click.option("--read", "may_read", is_flag=True, help="It may read.")
-@click.option("--write", is_flag=True, help="It may change skills, too, over /mcp.")
+@click.option("--read", "may_read", is_flag=True, help="Allow reading.")
+@click.option("--write", is_flag=True, help="Allow reading, and changing skills over /mcp.")
 @options.personality_option
-@options.source_option(help="It shows this source alone.")
+@options.source_option(help="Limit the token to this source.")
 @click.option(
     "--expires",
     metavar="LENGTH",
     type=options.Parsed("length", _length),
     default="90d",
     show_default=True,
-    help="For how long it is valid: 12h, 90d, 8w, or never.",
+    help="How long the token is valid: 12h, 90d, 8w, or never.",
 )
 def create(
     session: Session,
@@ -186,33 +203,32 @@ def create(
     source: str | None,
     expires: timedelta | None,
 ) -> None:
-    """Make a token and print it, this once.
+    """Create a token and print it once.
 
-    It is sent as a bearer token, or pasted into the page that asks for it. The database keeps no
-    more than its hash.
+    Send it as a bearer token, or paste it into the sign-in page. The database stores only its hash.
     """
     if may_read == write:
-        raise click.UsageError("Give --read or --write.")
+        raise click.UsageError("Missing option: give --read or --write.")
     token, shown = session.registry.tokens().create(
         name, write=write, personality=personality, source=source, lasts=expires
     )
     session.console.write([shown])
     until = f"valid until {token.expires_at}" if token.expires_at else "valid until it is revoked"
-    session.console.note(f"It is shown this once; {until}.")
+    session.console.note(f"The token is shown only once; {until}.")
 
 
 @session_command("skill-registry token list", group=token)
 @options.format_options
 def list_(session: Session) -> None:
-    """List the tokens that were made, and when each was used last."""
+    """List the tokens, and when each was last used."""
     found = session.registry.tokens().list()
-    emit(session, found, COLUMNS, name=lambda one: one.name, nothing="There is no token.")
+    emit(session, found, COLUMNS, name=lambda one: one.name, nothing="No tokens.")
 
 
 @session_command("skill-registry token revoke anna", group=token)
 @click.argument("name", metavar="NAME|NUMBER")
 def revoke(session: Session, *, name: str) -> None:
-    """Take a token away; who shows it is turned away from now on."""
+    """Revoke a token; it stops working immediately."""
     token = session.registry.tokens().revoke(name)
     session.console.note(f"Revoked {escape.line(token.name)} ({token.number}).")
 

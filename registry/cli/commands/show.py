@@ -41,7 +41,7 @@ def draw_skill(
     yield ""
     for label, value in _facts(console, skill, source, links):
         if value:
-            # What may be copied is never broken.
+            # Values that users copy are never wrapped.
             lines = [value] if label in _WHOLE else list(wrap(value, width - LABEL))
             yield f"{console.style(f'{label:{LABEL - 1}}', 'dim')} {lines[0]}"
             for line in lines[1:]:
@@ -81,9 +81,9 @@ def _facts(
     if skill.quarantined:
         trust = f"skill-registry source trust {shlex.quote(escape.line(skill.source))}"
         state, style = "quarantined", formatting.STATUS_STYLES.get("quarantined")
-        state += f" (agents don't see it until you run: {trust})"
+        state += f" (hidden from agents; to trust it, run: {trust})"
     if skill.shadowed:
-        state += f", shadowed ('skill-registry why {escape.line(skill.ref)}' says by what)"
+        state += f", shadowed (to see by what, run: skill-registry why {escape.line(skill.ref)})"
     yield "Ref", escape.line(skill.ref)
     yield "Source", f"{escape.line(skill.source)} ({escape.line(skill.scope)})"
     is_copy = source is not None and source.remote is None
@@ -147,14 +147,19 @@ FILES: Final[Sequence[Column[SkillFile]]] = (
 @click.argument(
     "names", metavar="NAME...", nargs=-1, required=True, shell_complete=completion.names
 )
-@click.option("--raw", "part", flag_value="raw", help="Print the SKILL.md as it is, byte for byte.")
+@click.option(
+    "--raw",
+    "part",
+    flag_value="raw",
+    help="Print the SKILL.md unchanged, byte for byte.",
+)
 @click.option("--files", "part", flag_value="files", help="List the skill's files.")
 @click.option("--path", "part", flag_value="path", help="Print the path of the skill's folder.")
 @click.option(
     "--revision",
     metavar="R",
     type=click.IntRange(min=1),
-    help='Print the SKILL.md of an earlier revision, as "history" lists them.',
+    help='Print the SKILL.md of revision R; "history" lists the revisions.',
 )
 @options.personality_option
 @options.json_option
@@ -168,14 +173,14 @@ def show(
 ) -> None:
     """Show one skill, or several.
 
-    NAME is a skill's name or ref, as "list" prints it, or the path of its folder. What is shown is
-    what is on disk now. On a terminal the Markdown is rendered, with HTML as it is written, and
-    what is longer than the screen goes through $PAGER; characters that would steer the terminal
-    are shown as escapes, also by --raw and --path. JSON of several skills is an array.
+    NAME is a skill's name or ref, as printed by "list", or the path of its folder. The files are
+    read from disk now. On a terminal the Markdown is rendered, and long output goes through $PAGER.
+    Control characters are always printed as escapes, also with --raw and --path. With several
+    skills, --json prints an array.
     """
     console, registry = session.console, session.registry
     if revision is not None and len(names) > 1:
-        raise click.UsageError("--revision goes with a single NAME.")
+        raise click.UsageError("--revision requires a single NAME.")
     found = [options.named(registry, name) for name in names]
     if personality is not None:
         view = options.view_of(registry, personality)
@@ -235,63 +240,70 @@ def _write(console: Console, data: bytes) -> None:
     "skill-registry restore code-review --revision 1",
 )
 @click.argument("name", shell_complete=completion.names)
-@click.option("--who", is_flag=True, help="Say who brought each about.")
+@click.option("--who", is_flag=True, help="Also print who made each revision.")
 @options.format_options
 def history(session: Session, *, name: str, who: bool) -> None:
-    """List what a skill was like: each content that the registry has seen.
+    """List the revisions of a skill.
 
-    The newest comes first. A revision is kept until "db prune", also its supporting files, unless
-    the setting "store_files: false" says otherwise. Of a skill that is gone the name that it had
-    will do. With --who: the role (a server's word), and the host, tool and client as they said.
+    The newest comes first. Revisions and their files are kept until "db prune"; with the setting
+    "store_files: false" only SKILL.md is kept. A removed skill is found by its last name. With
+    --who the list has the role, as the server reports it, and the host, tool and client, as they
+    report themselves.
     """
     from registry.changes.history import History
 
     found = History.of(session.registry.core, name)
     emit(session, found.revisions, [*COLUMNS, *WHO] if who else COLUMNS)
     if not found.revisions:
-        session.console.note("No content of it was ever kept; 'skill-registry why' says why not.")
+        session.console.note(
+            "No revision of it was stored. To see why, run: skill-registry why NAME"
+        )
     if found.gone is not None:
         session.console.note(escape.text(_where(found.gone, name)))
 
 
 @session_command(
-    "skill-registry diff code-review        # what the last change did",
-    "skill-registry diff code-review 1      # between revision 1 and now",
+    "skill-registry diff code-review        # the last change",
+    "skill-registry diff code-review 1      # from revision 1 to now",
     "skill-registry diff code-review 1 2",
     "skill-registry diff code-review --upstream",
 )
 @click.argument("name", shell_complete=completion.names)
 @click.argument("old", metavar="[R1]", type=click.IntRange(min=1), required=False)
 @click.argument("new", metavar="[R2]", type=click.IntRange(min=1), required=False)
-@click.option("--upstream", is_flag=True, help="Compare it with what it comes from.")
+@click.option("--upstream", is_flag=True, help="Compare the skill with its remote source.")
 def diff(session: Session, *, name: str, old: int | None, new: int | None, upstream: bool) -> None:
-    """Show what is different between two revisions of a skill, in all its files.
+    """Compare two revisions of a skill, with all its files.
 
-    With --upstream: what "pull" would change in an installed skill (of this project, else of all
-    projects; or the one in the folder NAME); what the next sync would bring to another skill of a
-    remote source; of a skill of your own, what is different in the skill of its name in a remote
-    source. Lines with "-" are here, those with "+" are upstream.
+    With --upstream, a skill is compared with its remote source. For an installed skill (in this
+    project, else in your home folder; or in the folder NAME), this is what "pull" would change. For
+    a skill of a remote source, it is what the next sync would change. For a skill of your own, it
+    is the skill of the same name in a remote source. Lines with "-" are from here, lines with "+"
+    are from upstream.
     """
     from registry.cli.hints import trusting
     from registry.install.upstream import diff_upstream
 
-    console, quarantined = session.console, None
+    console, quarantined, fetch = session.console, None, None
     if upstream and old is not None:
-        raise click.UsageError("--upstream goes without revisions.")
+        raise click.UsageError("--upstream can't be combined with revisions.")
     if upstream:
         with waiting(console, "asking"):
-            text, quarantined = diff_upstream(session.registry.core, name)
+            text, quarantined, fetch = diff_upstream(session.registry.core, name)
     else:
         text = session.registry.diff(name, old, new)
     if quarantined is not None:
         text = escape.text(text)
-        console.note(f"What is upstream is quarantined. {trusting(quarantined)}", "yellow")
+        console.note(f"The upstream version is quarantined. {trusting(quarantined)}", "yellow")
     if not text:
-        console.note("Nothing is different.")
+        console.note("No differences.")
     elif console.is_terminal:
         console.write(console.paint_diff(line) for line in text.splitlines())
     else:
         console.write_bytes(text.encode("utf-8", "backslashreplace"))
+    if text and fetch is not None:
+        sync = f"skill-registry sync {quote(escape.line(fetch))}"
+        console.note(f"Upstream is newer than the last sync. To fetch it, run: {sync}")
 
 
 def _where(gone: "Tombstone", asked: str) -> str:
@@ -301,10 +313,10 @@ def _where(gone: "Tombstone", asked: str) -> str:
     if gone.trash is not None:
         message = f"{name} is in the trash (deleted {gone.since})."
     elif gone.since:
-        message = f"{name} is gone since {gone.since}.{place}"
+        message = f"{name} has been gone since {gone.since}.{place}"
     else:
-        message = f"{name} is not on disk any more.{place}"
-    return f"{message} 'skill-registry restore {quote(asked)}' brings it back."
+        message = f"{name} is no longer on disk.{place}"
+    return f"{message} To restore it, run: skill-registry restore {quote(asked)}"
 
 
 def _state(one: "Revision") -> str:

@@ -102,8 +102,8 @@ def of_others(sources: Sequence[Source]) -> str:
     names = [escape.line(one.name) for one in sources]
     owners = escape.line(formatting.listed(sorted({one.owner or "" for one in sources})))
     return (
-        f"Not synced: {formatting.listed(names)}, of the role {owners}. "
-        f"An admin takes over with: skill-registry source adopt {shlex.join(names)} --as-admin"
+        f"Not synced: {formatting.listed(names)}, owned by the role {owners}. An admin can "
+        f"take over with: skill-registry source adopt {shlex.join(names)} --as-admin"
     )
 
 
@@ -117,12 +117,12 @@ def of_others(sources: Sequence[Source]) -> str:
     ),
 )
 def command() -> None:
-    """Register, list and remove sources of skills.
+    """Register, list, change and remove sources of skills.
 
-    A source is a folder, or a checkout of what lies elsewhere. Of one name in two sources that of
-    the stronger scope wins: project, team, personal, community, bundled; within a scope that of the
-    higher priority. On a server this compares the sources of one owner. Between owners the name is
-    ambiguous, unless an admin has put one of them first.
+    A source is a registered folder or address. If two sources have a skill of the same name, the
+    stronger scope wins: project, team, personal, community, bundled; within a scope the higher
+    priority. On a server this rule covers the sources of one owner. Between owners the name is
+    ambiguous, unless an admin has ranked one of the sources first.
     """
 
 
@@ -132,14 +132,16 @@ def command() -> None:
     "skill-registry source list --remote         # and which are behind",
     group=command,
 )
-@click.option("--remote", is_flag=True, help="Ask the remote ones whether they have anything new.")
+@click.option(
+    "--remote", is_flag=True, help="Ask the remote sources whether they have a newer version."
+)
 @options.format_options
 def list_(session: Session, *, remote: bool) -> None:
     """List the sources, the strongest first.
 
-    In a pipe each line is a name, the scope, the number of skills and the path, with tabs between;
-    with --remote also the address, and whether the source is behind, newest, or its remote is away;
-    a hyphen for what is neither, and for both of a folder of your own.
+    In a pipe each line is the name, the scope, the number of skills and the path, with tabs
+    between. With --remote the address and the state (behind, newest, or away: not reachable)
+    follow; a hyphen means that there is none.
     """
     sources = session.registry.sources()
     columns = SOURCES
@@ -152,8 +154,11 @@ def list_(session: Session, *, remote: bool) -> None:
         session,
         sources,
         columns,
-        nothing="No sources are registered yet. 'skill-registry sync FOLDER' registers a folder "
-        "and reads its\nskills; 'skill-registry source discover' finds the folders of agents.",
+        nothing=(
+            "No sources are registered yet. To register a folder and read its skills, run: "
+            "skill-registry sync FOLDER\n"
+            "To find the skill folders of agents, run: skill-registry source discover"
+        ),
     )
 
 
@@ -169,28 +174,28 @@ def list_(session: Session, *, remote: bool) -> None:
 @click.option(
     "--scope",
     type=click.Choice(SCOPES),
-    help="Its scope: personal by default, community for what lies elsewhere.",
+    help="The scope (default: personal for a folder, community for an address).",
 )
-@click.option("--name", metavar="NAME", help="Its name; by default taken from the path.")
+@click.option("--name", metavar="NAME", help="The name (default: taken from the path or address).")
 @click.option(
     "--priority",
     metavar="N",
     type=int,
     default=0,
     show_default=True,
-    help="Within a scope the higher is the stronger.",
+    help="The priority within the scope; the higher number wins.",
 )
 @options.yes_fetch_option
 @options.json_option
 def add(session: Session, /, *, place: str, yes: bool, **given: Any) -> None:
-    """Register a folder, or what lies elsewhere, without reading its skills yet.
+    """Register a folder or an address, without reading its skills yet.
 
-    ADDRESS is owner/repo (on GitHub), owner/repo/folder, owner/repo@skill, the URL of a git
-    repository, of an archive (.zip, .tar.gz, .skill), of a site that offers skills or of a ClawHub
-    registry; #REF pins a repository to a branch, a tag or a commit. The short form owner/repo is
-    shown in full and has to be confirmed; github:owner/repo is not asked about. The address is
-    fetched into a read-only checkout below the data folder. The next sync reads its skills, and
-    each sync fetches new versions.
+    ADDRESS is owner/repo (on GitHub), owner/repo/folder, owner/repo@skill, or the URL of a git
+    repository, of an archive (.zip, .tar.gz, .skill), of a site that offers skills, or of a ClawHub
+    registry. #REF pins a repository to a branch, a tag or a commit. If you give the short form
+    owner/repo, the full address is shown for you to confirm; github:owner/repo needs no
+    confirmation. The address is fetched into a read-only checkout below the data folder. The next
+    sync reads its skills, and each sync fetches new versions.
     """
     confirm_addresses(session, [place], yes=yes)
     report_nesting(session, [place])
@@ -200,7 +205,7 @@ def add(session: Session, /, *, place: str, yes: bool, **given: Any) -> None:
     done = f"Registered the source {shown} ({source.scope}): {place_of(source)}"
     session.answer(source, [done])
     if not session.as_json:
-        session.console.note(f"Now read its skills: skill-registry sync {shlex.quote(shown)}")
+        session.console.note(f"To read its skills, run: skill-registry sync {shlex.quote(shown)}")
 
 
 @session_command(
@@ -215,13 +220,13 @@ def add(session: Session, /, *, place: str, yes: bool, **given: Any) -> None:
 @options.as_admin_option
 @options.json_option
 def adopt(session: Session, *, names: tuple[str, ...], yes: bool, as_admin: bool) -> None:
-    """Take sources of this host as yours.
+    """Accept sources of this host as yours, so that they are synced.
 
-    On a server everybody who may write there can register a folder under this host's name; the
-    next sync here would upload it. So a sync leaves out what you did not add on this machine
-    yourself, until you adopt it. That holds also if you added it when the server had another
-    address. A file as the database needs none of this. With --as-admin you become the owner of
-    another role's.
+    On a server, any user with write access can register a folder under this host's name, and your
+    next sync would upload it. Therefore sync skips sources that you did not add on this machine,
+    until you adopt them. This also holds for sources that you added when the server had another
+    address. A SQLite file never needs it. With --as-admin you become the owner of another role's
+    source.
     """
     from registry.sync.sources import find
 
@@ -245,29 +250,38 @@ def adopt(session: Session, *, names: tuple[str, ...], yes: bool, as_admin: bool
     group=command,
 )
 @click.argument("name", shell_complete=completion.sources)
-@click.option("--scope", type=click.Choice(SCOPES), help="Its new scope.")
+@click.option("--scope", type=click.Choice(SCOPES), help="The new scope.")
 @click.option(
     "--priority",
     metavar="N",
     type=int,
-    help="Its new priority; with --as-admin it also counts between owners.",
+    help="The new priority. With --as-admin it also counts between owners.",
 )
-@click.option("--name", "new_name", metavar="NEW", help="Its new name.")
+@click.option("--name", "new_name", metavar="NEW", help="The new name.")
 @click.option(
-    "--ref", metavar="REF", help="The branch, tag or commit to pin it to; empty: to none of them."
+    "--ref",
+    metavar="REF",
+    help="The branch, tag or commit to pin the source to; empty to unpin it.",
 )
-@click.option("--team", metavar="T", help="The team that sees it, on a server; empty: everybody.")
-@click.option("--owner", metavar="ROLE", help="Whose it becomes, on a server; an admin says so.")
+@click.option(
+    "--team", metavar="T", help="The team that sees the source, on a server; empty for all users."
+)
+@click.option(
+    "--owner",
+    metavar="ROLE",
+    help="The role that becomes the owner, on a server. Only an admin can set it.",
+)
 @options.as_admin_option
 @options.json_option
 def update(session: Session, /, *, name: str, as_admin: bool, **change: Any) -> None:
-    """Change what a source is called, how strong it is, what it is pinned to, or who sees it.
+    """Change a source's name, scope, priority, pinned version, team or owner.
 
-    The remote is asked whether it has the branch or tag of --ref; if not, nothing is changed.
+    If you give --ref, the remote source is asked whether it has that branch or tag; if not, nothing
+    changes.
     """
     if all(one is None for one in change.values()):
         raise click.UsageError(
-            "Say what to change: --scope, --priority, --name, --ref, --team or --owner."
+            "Nothing to change: give --scope, --priority, --name, --ref, --team or --owner."
         )
     with waiting(session.console, "asking"):
         source = session.registry.update_source(name, as_admin=as_admin, **change)
@@ -276,7 +290,7 @@ def update(session: Session, /, *, name: str, as_admin: bool, **change: Any) -> 
     done = f"Changed the source {shown} ({strong}): {place_of(source)}"
     session.answer(source, [done])
     if change["ref"] is not None and not session.as_json:
-        session.console.note(f"Now fetch it: skill-registry sync {shlex.quote(shown)}")
+        session.console.note(f"To fetch it, run: skill-registry sync {shlex.quote(shown)}")
 
 
 @session_command(
@@ -310,7 +324,7 @@ def trust(session: Session, *, name: str, revoke: bool, yes: bool, as_admin: boo
         report_security(session.console, one.ref, one)
     count = formatting.count(len({one.ref for one in found}), "skill")
     if found and not revoke:
-        confirm(session, f"Trust {count}, so that agents see what is above?", yes=yes)
+        confirm(session, f"Trust {count} with the errors above?", yes=yes)
     changed = session.registry.trust_source(
         name,
         revoke=revoke,
@@ -325,6 +339,11 @@ def trust(session: Session, *, name: str, revoke: bool, yes: bool, as_admin: boo
         done = "No skill has security errors." if revoke else "No skill was quarantined."
     key = "held" if revoke else "trusted"
     session.answer({key: changed}, [done])
+    if revoke and changed:
+        session.console.note(
+            "Copies that were installed before are not removed. To remove one, run: "
+            "skill-registry pull --remove NAME"
+        )
 
 
 @session_command("skill-registry source remove work", group=command)
@@ -332,22 +351,22 @@ def trust(session: Session, *, name: str, revoke: bool, yes: bool, as_admin: boo
 @options.as_admin_option
 @options.json_option
 def remove(session: Session, *, name: str, as_admin: bool) -> None:
-    """Forget a source and its skills.
+    """Remove a source and its skills from the registry.
 
-    The folder and the skills in it stay as they are, but for the checkout of what lies elsewhere.
-    NAME is the source's name or path. On a server only its owner does so, on its host.
+    The folder and its skills stay on disk; only the checkout of a remote source is deleted. NAME is
+    the source's name or path. On a server only the owner can do this, on the source's host.
     """
     source = session.registry.remove_source(name, as_admin=as_admin)
     name, path = escape.line(source.name), escape.line(source.path)
     held = formatting.count(source.skills, "skill")
-    rest = f"{path} stays as it is."
+    rest = f"{path} is not changed."
     if source.remote is not None and source.host != session.registry.core.host:
-        rest = f"its checkout stays on {escape.line(source.host)}."
+        rest = f"its checkout on {escape.line(source.host)} stays."
     elif source.remote is not None:
         rest = "its checkout is removed."
         if os.path.lexists(source.path):
-            rest = f"its checkout stays, since it could not be removed: {path}"
-    done = f"Forgot the source {name} and its {held}; {rest}"
+            rest = f"its checkout could not be removed: {path}"
+    done = f"Removed the source {name} and its {held}; {rest}"
     session.answer(source, [done])
 
 
@@ -359,13 +378,13 @@ def remove(session: Session, *, name: str, as_admin: bool) -> None:
     starts_new=True,
 )
 @click.argument("project", type=click.Path(), default=".", required=False)
-@click.option("--register", is_flag=True, help="Register those that are no sources yet.")
+@click.option("--register", is_flag=True, help="Register the folders that aren't sources yet.")
 @options.format_options
 def discover(session: Session, *, project: str, register: bool) -> None:
     """Find the well-known skill folders of agents on this machine.
 
-    Looks below your home folder and below PROJECT, by default the current folder. In a pipe each
-    line is a path, the scope, and the source or a hyphen.
+    The command looks below your home folder and below PROJECT (default: the current folder). In a
+    pipe each line is a path, the scope, and the source or a hyphen.
     """
     home = os.path.expanduser("~")
     found = session.registry.discover(home, os.path.expanduser(project))
@@ -377,16 +396,19 @@ def discover(session: Session, *, project: str, register: bool) -> None:
         new = sum(one.source is None for one in found)
         found = session.registry.discover(home, os.path.expanduser(project))
         if new:
-            message = f"Registered {formatting.count(new, 'source')}. Now read the skills:"
+            message = f"Registered {formatting.count(new, 'source')}. To read the skills, run:"
             session.console.note(f"{message} skill-registry sync")
     emit(session, found, DISCOVERED)
     left = [one for one in found if one.source is None]
     if not found:
         session.console.note(
-            "No well-known folder was found. 'skill-registry sync FOLDER' takes any folder."
+            "No well-known folder was found. To register any folder, run: skill-registry sync "
+            "FOLDER"
         )
     elif left and session.style in {None, "table"}:
-        session.console.note("Register what is new (all: --register), and read its skills:")
+        session.console.note(
+            "To register the new folders (all: --register) and read their skills, run:"
+        )
         for one in left:
             scope = "" if one.scope == "personal" else f" --scope {one.scope}"
             path = shlex.quote(one.path)

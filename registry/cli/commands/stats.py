@@ -28,14 +28,16 @@ if TYPE_CHECKING:
     "skill-registry stats --usage",
 )
 @click.option(
-    "--usage", is_flag=True, help="Which skills tools listed, found and read, and when last."
+    "--usage",
+    is_flag=True,
+    help="Print instead which skills tools listed, found and read, and when last.",
 )
 @options.json_option
 def stats(session: Session, *, usage: bool) -> None:
-    """Say what the registry holds, how big and how fresh it is.
+    """Print counts, sizes and the age of the last sync.
 
-    With --usage: each skill that tools came upon, the most read first. The counts are kept in the
-    database; the setting "usage: false" switches them off.
+    With --usage, print how often tools listed, found and read each skill, the most read first. The
+    counts are stored in the database; the setting "usage: false" switches them off.
     """
     if usage:
         counts = session.registry.usage_counts()
@@ -55,15 +57,15 @@ def _facts(session: Session, stats: "Stats") -> Iterator[tuple[str, str]]:
     yield "Listed", f"{stats.visible:,}"
     yield "Shadowed", f"{stats.shadowed:,}"
     if left := session.registry.left_out():
-        yield "Left out", f"{left:,} of projects elsewhere"
+        yield "Left out", f"{left:,} of other projects"
     if held := stats.by_status.get("quarantined"):
         yield "Quarantined", f"{held:,} (to see which: skill-registry list --all --format table)"
-    yield "Hidden", f"{stats.hidden:,} from models, by their own front matter"
+    yield "Hidden", f"{stats.hidden:,} from models, by the skills' front matter"
     yield "Status", _counts(stats.by_status)
     yield "Scopes", _counts(stats.by_scope)
     if stats.by_origin:
         listed = ", ".join(f"{number:,} {url}" for url, number in stats.by_origin.items())
-        yield "From elsewhere", listed
+        yield "Remote", listed
     yield "Names", f"{stats.names:,} different"
     yield "Tags", f"{stats.tags:,}"
     yield "Kinds", f"{stats.kinds:,}"
@@ -128,20 +130,20 @@ kinds = _counting(
     "kind",
     lambda registry: registry.kinds(),
     ("skill-registry kinds", "skill-registry list --kind workflow"),
-    "A skill says what kind it is in its front matter; many say nothing and are not counted here.",
+    "Skills state their kind in the front matter; skills without a kind are not counted.",
 )
 categories = _counting(
     "category",
     lambda registry: registry.categories(),
     ("skill-registry categories", "skill-registry list --category documents"),
-    "A skill says its category in its front matter; else it is the folder that groups it.",
+    "The category is taken from the front matter; without it, from the folder around the skill.",
 )
 
 
 SAYS: Final = {
     "identical": "the same files",
     "differing": "the files differ",
-    "alike": "nearly the same text under another name",
+    "alike": "near-duplicates under other names",
 }
 STYLES: Final[dict[str, Style]] = {"identical": "green", "differing": "yellow", "alike": "dim"}
 
@@ -154,16 +156,16 @@ STYLES: Final[dict[str, Style]] = {"identical": "green", "differing": "yellow", 
 @click.argument("name", required=False, shell_complete=completion.names)
 @options.format_options
 def copies(session: Session, *, name: str | None) -> None:
-    """List names in several places, what differs, and texts under several names.
+    """List copies: skills in several places, and near-duplicates under other names.
 
-    One name with the same files in several places is one skill: it is listed once, and a change
-    of it leaves the others as they are unless --copies is given. Of one name the newest comes
-    first. Texts are nearly the same where a few lines differ, or they are described in the same
-    words; those of a NAME alone are looked for among all.
+    Copies with the same name and files are listed once by "list"; a change to one leaves the
+    others, unless you give --copies. Skills with the same name but other files are listed newest
+    first. Two skills are near-duplicates if only a few lines differ or their descriptions use the
+    same words. With NAME, only copies of that skill are listed.
     """
     with waiting(session.console, "comparing"):
         found = session.registry.copies(name)
-    alone = "It lies in one place, and nothing is like it." if name else ""
+    alone = "No copies: the skill is in one place, and no other skill is similar." if name else ""
     emit(
         session,
         found,
@@ -171,7 +173,7 @@ def copies(session: Session, *, name: str | None) -> None:
         to_record=_record,
         draw=partial(_draw, elsewhere=_elsewhere(session)),
         name=lambda one: one.name,
-        nothing=alone or "Every name lies in one place, and no text is like another.",
+        nothing=alone or "No copies: every name is in one place, and no two skills are similar.",
     )
 
 
@@ -198,7 +200,7 @@ def _draw(console: Console, found: "Sequence[Copies]", elsewhere: Collection[str
             mark = _mark(one, skill)
             changed = skill.updated_at if now is None else formatting.ago(skill.updated_at, now)
             listed = "" if skill.shadowed else "listed"
-            where = "of a project elsewhere" if skill.source in elsewhere else listed
+            where = "of another project" if skill.source in elsewhere else listed
             facts = [changed, mark, where]
             message = ", ".join(fact for fact in facts if fact)
             yield f"  {escape.line(skill.ref)}  {console.style(message, 'dim')}"

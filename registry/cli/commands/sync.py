@@ -24,56 +24,60 @@ if TYPE_CHECKING:
 
 MAX_SHOWN: Final = 20
 """Lines of each kind of change shown without --verbose."""
+MAX_NAMED: Final = 5
+"""Quarantined skills that a message names."""
 
 
 @session_command(
     "skill-registry sync                        # all sources",
-    "skill-registry sync ~/.claude/skills       # a folder; it is registered if it is new",
+    "skill-registry sync ~/.claude/skills       # a folder; registered if it is new",
     "skill-registry sync ~/work/skills --scope team --name work",
     "skill-registry sync --dry-run --json | jq .removed",
-    "skill-registry sync github:owner/repo      # a repository is fetched first",
-    "skill-registry sync --watch                # and whenever something changes",
+    "skill-registry sync github:owner/repo      # a repository; fetched first",
+    "skill-registry sync --watch                # sync on every change until Ctrl-C",
     starts_new=True,
 )
 @click.argument(
     "targets", nargs=-1, metavar="[TARGET]...", shell_complete=completion.sources_or_folders
 )
 @click.option(
-    "--scope", type=click.Choice(SCOPES), help="The scope of a new source: personal by default."
+    "--scope",
+    type=click.Choice(SCOPES),
+    help="The scope of a new source (default: personal; community for an address).",
 )
 @click.option("--name", metavar="NAME", help="The name of a new source.")
-@click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the changes without making them.")
 @click.option(
     "--verify",
     is_flag=True,
-    help="Read all files again, whatever their times say; store again what is unlike its hash.",
+    help="Re-read all files; repair stored content whose hash differs.",
 )
 @click.option(
     "--allow-prune",
     is_flag=True,
-    help="Remove the skills of a source that is gone, empty, or lost more than half of them.",
+    help=(
+        "Remove the skills of a source that is gone, empty, or lost more than half of its skills."
+    ),
 )
 @options.yes_fetch_option
-@click.option("--wait", is_flag=True, help="Wait while another sync runs.")
-@click.option(
-    "--watch", is_flag=True, help="Stay, and sync whenever something changes in any source."
-)
+@click.option("--wait", is_flag=True, help="Wait if another sync is running.")
+@click.option("--watch", is_flag=True, help="Keep running, and sync on every change in a source.")
 @options.json_option
 def command(
     session: Session, /, *, targets: tuple[str, ...], watch: bool, yes: bool, **given: Any
 ) -> None:
-    """Bring the registry in line with its sources, on disk and elsewhere.
+    """Sync the registry with its sources: folders and remote addresses.
 
-    TARGET is a source, a folder or an address ("source add --help" lists the forms). A new folder
-    or address becomes a source; the short form owner/repo is shown in full and has to be confirmed.
-    Without a target all sources are synced. A skill that can't be read is kept and marked invalid.
-    A source that is gone, empty, or lost more than half of its skills keeps them, until
-    --allow-prune. A source that can't be fetched keeps them as well.
+    TARGET is a source, a folder or an address ("source add --help" lists the forms); without one,
+    all sources are synced. A new folder or address is registered as a source. If you give the short
+    form owner/repo, the full address is shown for you to confirm. A skill that can't be read is
+    kept and marked invalid. A source that can't be fetched keeps its skills. A source that is gone,
+    empty, or lost more than half of its skills also keeps them, unless you give --allow-prune.
 
-    Exit status: 1 where a source could not be brought in line.
+    Exit status: 1 if a source could not be synced.
     """
     if watch and given["dry_run"]:
-        raise click.UsageError("--watch and --dry-run exclude each other.")
+        raise click.UsageError("--watch and --dry-run can't be combined.")
     from registry.cli.progress import SyncProgress
 
     console, registry = session.console, session.registry
@@ -86,7 +90,7 @@ def command(
         with SyncProgress(console) as progress:
             report = registry.sync(*targets, progress=progress, **given)
     except KeyboardInterrupt:
-        console.note("Interrupted: nothing was published, the registry lists what it did before.")
+        console.note("Interrupted: nothing changed; the registry lists the same skills as before.")
         raise click.exceptions.Exit(Status.INTERRUPTED) from None
     limit = None if session.verbose else MAX_SHOWN
     session.answer(report.to_dict(), draw_report(console, report, limit))
@@ -109,12 +113,13 @@ def _fail_for_want_of_sources(session: Session) -> NoReturn:
     if unadopted := _report_unadopted(session):
         if any(one.own for one in unadopted):  # what to do was printed
             raise click.exceptions.Exit(Status.FAILED)
-        none = "No source here is yours."
+        none = "None of this machine's sources is yours."
     elif session.registry.sources(counted=False):
-        none = "All sources are on other machines, which sync them."
+        none = "All sources are on other machines and are synced there."
     raise click.ClickException(
-        f"{none} Name a folder: skill-registry sync FOLDER\n"
-        "'skill-registry source discover' finds the folders of agents on this machine."
+        f"{none} To register a folder, run: skill-registry sync FOLDER\n"
+        "To find the skill folders of agents on this machine, run: skill-registry source "
+        "discover"
     )
 
 
@@ -127,7 +132,7 @@ def _report_remotes(console: Console, report: "SyncReport", before: Collection[s
             console.note(f"{escape.line(name)}: a new source, fetched from {place}.")
     if report.dry_run and remotes:
         some = ", ".join(escape.line(name) for name, _, _ in remotes)
-        console.note(f"What lies elsewhere was not asked whether it has anything new: {some}.")
+        console.note(f"Not checked for updates (dry run): {some}.")
 
 
 def _report_empty(console: Console, report: "SyncReport", before: Collection[str]) -> None:
@@ -135,7 +140,7 @@ def _report_empty(console: Console, report: "SyncReport", before: Collection[str
     for part in () if report.dry_run else report.sources:
         if part.path not in before and part.outcome == "ok" and not part.skills:
             console.note(
-                f"No skills were found in {escape.line(part.path)}. If it is the wrong folder, "
+                f"No skills were found in {escape.line(part.path)}. If this is the wrong folder, "
                 f"run: skill-registry source remove {shlex.quote(escape.line(part.name))}"
             )
 
@@ -159,8 +164,11 @@ def _report_unadopted(session: Session) -> "Sequence[Source]":
             moved.setdefault(former[source.path], []).append(name)
         else:
             note(
-                f"{name}: added elsewhere under this host's name ({escape.line(source.path)}): not "
-                f"synced until 'skill-registry source adopt {shlex.quote(name)}'.",
+                (
+                    f"{name}: not synced, because another user or machine added it under "
+                    f"this host's name ({escape.line(source.path)}). To sync it, run: "
+                    f"skill-registry source adopt {shlex.quote(name)}"
+                ),
                 "yellow",
             )
     if others := [one for one in unadopted if not one.own]:
@@ -168,10 +176,13 @@ def _report_unadopted(session: Session) -> "Sequence[Source]":
     for address, names in moved.items():
         them = "them" if names[1:] else "it"
         note(
-            f"Not synced: {formatting.listed(names)}. You added {them} when the address of the "
-            f"registry was {escape.line(address)}; now it is "
-            f"{escape.line(address_of(backend.identity))}.\n"
-            f"If both are the same registry, run: skill-registry source adopt {shlex.join(names)}",
+            (
+                f"Not synced: {formatting.listed(names)}. You added {them} when the registry's "
+                f"address was {escape.line(address)}; now it is "
+                f"{escape.line(address_of(backend.identity))}.\n"
+                "If both are the same registry, run: skill-registry source adopt "
+                f"{shlex.join(names)}"
+            ),
             "yellow",
         )
     return unadopted
@@ -189,7 +200,7 @@ def _watch(session: Session) -> None:
             else:
                 console.write(draw_report(console, report, None if session.verbose else MAX_SHOWN))
             console.flush()
-        except OSError as error:  # nobody reads on
+        except OSError as error:  # the reader has closed the pipe
             unwritable.append(error)
             watching.stop()
 
@@ -224,7 +235,7 @@ def summary(report: "SyncReport") -> str:
     counts = {kind: len(getattr(report, kind)) for kind in ("added", "updated", "moved", "removed")}
     counts |= {"unchanged": report.unchanged, "invalid": report.invalid}
     numbers = ", ".join(f"{number:,} {what}" for what, number in counts.items())
-    dry = "Dry run, nothing was changed: " if report.dry_run else ""
+    dry = "Dry run, nothing changed: " if report.dry_run else ""
     return f"{dry}{numbers} ({report.seconds:.1f} s)"
 
 
@@ -234,7 +245,7 @@ def _report_sources(session: Session, report: "SyncReport", *, hints: bool) -> N
         if part.outcome != "ok":
             console.note(_held(part), "yellow")
             if (part.message or "").startswith("Internal error") and not session.verbose:
-                console.note("Please report it with what the same command with --verbose prints.")
+                console.note("Please report it with the output of the same command with --verbose.")
         for text in part.fetched:
             console.note(f"{escape.line(part.name)}: {escape.prose(text)}.")
     _report_suspicious(session, report)
@@ -252,11 +263,13 @@ def _report_sources(session: Session, report: "SyncReport", *, hints: bool) -> N
             console.note(line)
     elif notices:
         places = formatting.count(len(notices), "place")
-        console.note(f"{places} below the sources could not be read; --verbose says which and why")
+        console.note(
+            f"{places} below the sources could not be read; to see which and why, add --verbose"
+        )
     if report.invalid:
         console.note(
-            "See the invalid ones: 'skill-registry list --status invalid', and why: "
-            "'skill-registry check'"
+            "To list the invalid skills, run: skill-registry list --status invalid. To see the "
+            "reasons, run: skill-registry check"
         )
 
 
@@ -266,7 +279,7 @@ def _report_links(session: Session, report: "SyncReport") -> None:
     unread = Counter(one.fix for one in found if one.code == LINK_KNOWN and one.fix)
     for fix, count in sorted(unread.items()):
         links = formatting.count(count, "link")
-        session.console.note(f"{links} to skills outside of all sources. To read them, {fix}")
+        session.console.note(f"{links} to skills outside all sources. To read them, {fix}")
 
 
 def _report_suspicious(session: Session, report: "SyncReport") -> None:
@@ -284,16 +297,22 @@ def _report_suspicious(session: Session, report: "SyncReport") -> None:
         for one in shown[:limit]:
             report_security(console, one.ref, one)
         if limit is not None and len(shown) > limit:
-            console.note(f"and {len(shown) - limit:,} more: 'skill-registry check' lists them")
+            console.note(
+                f"and {len(shown) - limit:,} more; to list them, run: skill-registry check"
+            )
         held = sorted({one.ref for one in found if one.quarantined})
         if held:
             name = escape.line(part.name)
             are = "is" if len(held) == 1 else "are"
             console.note(
-                f"{formatting.count(len(held), 'skill')} of {name} with security errors {are} held "
-                f"back from agents ({', '.join(map(escape.line, held[:5]))}"
-                f"{', …' if len(held) > 5 else ''}). After a look at them: "  # noqa: PLR2004
-                f"skill-registry source trust {shlex.quote(name)}",
+                (
+                    f"{formatting.count(len(held), 'skill')} of {name} with security errors "
+                    f"{are} quarantined "
+                    f"({', '.join(map(escape.line, held[:MAX_NAMED]))}"
+                    f"{', …' if len(held) > MAX_NAMED else ''}). "
+                    "To see the errors and trust the skills, run: skill-registry source "
+                    f"trust {shlex.quote(name)}"
+                ),
                 "yellow",
             )
 
@@ -302,7 +321,7 @@ def _held(part: "SourceReport") -> str:
     name = escape.line(part.name)
     why = escape.prose(part.message or part.outcome)
     if part.outcome in {"offline", "refused"}:
-        return f"{name} was not fetched, and stays as it was: {why}"
+        return f"{name} was not fetched and keeps its skills: {why}"
     kept = (
         f"its {formatting.count(part.kept, 'skill')} {'stays' if part.kept == 1 else 'stay'} listed"
         if part.kept
@@ -310,6 +329,6 @@ def _held(part: "SourceReport") -> str:
     )
     text = f"{name}: {why} ({escape.line(part.path)}); {kept}."
     if part.outcome == "unreadable":
-        return f"{text} Make it readable and sync again."
+        return f"{text} Make it readable, then sync again."
     again = f"skill-registry sync {shlex.quote(name)} --allow-prune"
-    return f"{text} If that is right: {again}"
+    return f"{text} If this is intended, run: {again}"

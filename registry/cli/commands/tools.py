@@ -20,19 +20,27 @@ if TYPE_CHECKING:
 
 
 read_only_option: Final = click.option(
-    "--read-only", is_flag=True, help="Leave out all tools that change something."
+    "--read-only", is_flag=True, help="Leave out all tools that change anything."
 )
 binding_options: Final = options.stack(
     options.source_option(
-        help="Only skills of this source, and write to it. The toolset basic needs one."
+        help=(
+            "Only skills from this source; changes are written to it. Required by the toolset "
+            "basic."
+        )
     ),
-    click.option("--scope", type=click.Choice(SCOPES), help="Only skills of this scope."),
+    click.option(
+        "--scope", type=click.Choice(SCOPES), help="Only skills from sources of this scope."
+    ),
     options.personality_option,
     click.option(
         "--workdir",
         metavar="DIR",
         type=click.Path(exists=True, file_okay=False),
-        help="Of projects the skills of that which holds this folder: by default the current one.",
+        help=(
+            "Include the skills of the project that contains this folder (default: the current "
+            "folder)."
+        ),
     ),
     read_only_option,
 )
@@ -41,7 +49,7 @@ toolset_option: Final = click.option(
     type=click.Choice(TOOLSETS),
     default="native",
     show_default=True,
-    help="Whose tools.",
+    help="The toolset to use.",
 )
 
 
@@ -55,10 +63,10 @@ toolset_option: Final = click.option(
     ),
 )
 def tools() -> None:
-    """List, describe and call the tools that agents are given.
+    """List, describe and call the tools for agents.
 
-    A toolset is a named set of tools that honours one contract: "native" is the registry's own,
-    the others are those of agent systems. The same tools are served by "mcp" and in Python by
+    A toolset is a named set of tools that follows one contract: "native" is the registry's own, the
+    others are those of agent systems. "mcp" serves the same tools, and Python has them as
     SkillRegistry.toolset.
     """
 
@@ -85,16 +93,18 @@ def list_(session: Session, *, toolset: str | None, read_only: bool) -> None:
     type=click.Choice(STYLES),
     default="openai",
     show_default=True,
-    help="Whose way of describing a tool.",
+    help="The format of the descriptions.",
 )
-@click.option("--strict", is_flag=True, help="For the strict mode of OpenAI or Anthropic.")
+@click.option(
+    "--strict", is_flag=True, help="Write schemas for the strict mode of OpenAI or Anthropic."
+)
 @binding_options
 def schema(
     session: Session, /, *, toolset: str, style: Style, strict: bool, **binding: Any
 ) -> None:
-    """Print the JSON Schemas of a toolset, as a framework takes them.
+    """Print the JSON Schemas of a toolset for a framework.
 
-    Descriptions are those of this moment: that of the toolset wave lists the skills there are.
+    The descriptions are current: the toolset wave lists the available skills in its description.
     """
     chosen = session.registry.toolset(toolset, **binding)
     session.console.json(chosen.schemas(style, strict=strict))
@@ -113,8 +123,8 @@ def schema(
 def call(session: Session, /, *, toolset: str, name: str, arguments: str, **binding: Any) -> None:
     """Call one tool and print its answer.
 
-    The arguments are a JSON object, or - to read one from standard input. The exit status is 1
-    where the answer is an error.
+    The arguments are a JSON object; - reads it from standard input. The exit status is 1 if the
+    answer is an error.
     """
     import json
 
@@ -157,18 +167,18 @@ COLUMNS: Final[Sequence[Column[Listed]]] = (
     "skill-registry prompt --personality coder",
     "skill-registry prompt --personality coder --explain",
 )
-@click.option("--markdown", is_flag=True, help="A Markdown list instead of XML.")
+@click.option("--markdown", is_flag=True, help="Print a Markdown list instead of XML.")
 @click.option(
     "--max-chars",
     metavar="N",
     type=click.IntRange(min=0),
-    help="At most so many characters: descriptions are shortened, then skills left out.",
+    help=("Limit the length, in characters: first shorten descriptions, then leave skills out."),
 )
 @options.personality_option
 @click.option(
     "--explain",
     is_flag=True,
-    help="Instead of the catalogue: which skills are in it or not, and by which rule.",
+    help="Print instead which skills are in the list or not, and by which rule.",
 )
 @options.format_options
 def prompt(
@@ -179,10 +189,11 @@ def prompt(
     personality: str | None,
     explain: bool,
 ) -> None:
-    """Print the catalogue for a system prompt.
+    """Print the list of skills for a system prompt.
 
-    The XML is that of the Agent Skills reference library: name, description and location of each
-    skill that models may see. What a budget cost is said in the catalogue itself and on stderr.
+    The XML format is that of the Agent Skills reference library: name, description and location of
+    each skill that models may see. If --max-chars shortens the list, the list and a note on stderr
+    report it.
     """
     registry, console = session.registry, session.console
     if explain:
@@ -203,14 +214,14 @@ def prompt(
         console.write_bytes(text.encode("utf-8", "backslashreplace"))
         console.write_bytes(b"\n")
     if made.shortened:
-        console.note(f"{len(made.shortened):,} descriptions were shortened.")
+        console.note(f"{len(made.shortened):,} descriptions were shortened to fit --max-chars.")
     if made.left_out:
-        console.note(f"{len(made.left_out):,} skills were left out: --max-chars is too small.")
+        console.note(f"{len(made.left_out):,} skills were left out to fit --max-chars.")
     for skill, choice in made.decisions:
         if choice.warning:
             console.note(escape.line(f"{skill.ref}: {choice.warning}"))
     if not made.shown and not made.left_out:
-        console.note("There are no skills to show; --explain says why.")
+        console.note("No skills to print. To see why, add --explain.")
 
 
 Decided = tuple["Skill", "Decision"]
@@ -223,7 +234,7 @@ def _prompt_record(decided: Decided) -> dict[str, Any]:
 
 DECISIONS: Final[Sequence[Column[Decided]]] = (
     Column("SKILL", lambda one: one[0].ref, cut="middle"),
-    Column("SEEN", lambda one: "seen" if one[1].visible else "not seen"),
+    Column("SEEN", lambda one: "seen" if one[1].visible else "not visible"),
     Column("RULE", lambda one: one[1].rule, drop=1),
     Column("REASON", lambda one: one[1].reason, flexible=True),
 )

@@ -36,18 +36,19 @@ def delete(
 ) -> None:
     """Move skills to the trash.
 
-    The whole folder goes, and "restore" brings it back. A skill that was edited by hand since the
-    last sync is left alone. Of several none is touched unless all names are known. Copies of a
-    skill stay, and are named, unless --copies is given; links to it are left, and named, too.
+    The whole folder is moved; "restore" brings it back. A skill that was edited by hand since the
+    last sync is not deleted without --force. If you name several skills, none is deleted unless all
+    names are found. Copies of a skill stay without --copies; they are listed. Links to the skill
+    also stay and are listed.
     """
     from registry.changes.trash import warn_of_successor
     from registry.cli.hints import removal
     from registry.sync.installed import lock_of
 
     if copies and force:
-        raise click.UsageError("--copies and --force exclude each other.")
+        raise click.UsageError("--copies and --force can't be combined.")
     if if_hash and names[1:]:
-        raise click.UsageError("--if-hash goes with a single NAME.")
+        raise click.UsageError("--if-hash requires a single NAME.")
     registry = session.registry
     visible: set[str] = set()
 
@@ -61,7 +62,8 @@ def delete(
         if lock is not None:
             way = removal(os.path.basename(known.path), lock)
             message = (
-                f"{escape.line(known.ref)} was pulled: the next pull brings it back, unless you run"
+                f"{escape.line(known.ref)} was installed by 'pull'; the next 'pull' installs it "
+                "again, unless you run"
             )
             session.console.note(f"{message}: {way}")
         return trashed
@@ -70,7 +72,7 @@ def delete(
     for name in sorted(visible):
         warn_of_successor(registry.core, name)
     lines = (
-        f"Deleted {escape.line(one.name)}; 'skill-registry restore {one.id}' brings it back."
+        (f"Deleted {escape.line(one.name)}. To restore it, run: skill-registry restore {one.id}")
         for one in gone
     )
     session.answer(gone if names[1:] else gone[0], lines)
@@ -86,13 +88,15 @@ def delete(
 )
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @options.source_option(
-    help="Only from this source; of what is in no trash, the source to write it into."
+    help=(
+        "Only skills from this source. For a skill that isn't in the trash: the source to write to."
+    )
 )
 @click.option(
     "--revision",
     metavar="R",
     type=click.IntRange(min=1),
-    help="Instead: make a skill that is there, or is gone, what it was in this revision.",
+    help="Change a skill, current or removed, back to revision R.",
 )
 @copies_option
 @options.json_option
@@ -104,17 +108,19 @@ def restore(
     revision: int | None,
     copies: bool,
 ) -> None:
-    """Bring deleted skills back.
+    """Restore deleted skills, or an earlier revision of a skill.
 
-    NAME is the skill's name, its source/folder, or the id that "trash list" shows; of several the
-    one that was deleted last comes back, byte for byte and as old as it was. A skill that was
-    removed by hand, or with its source, is written back as the database kept it. With --revision
-    NAME is a skill that is there, or was, and "history" lists what it was. Copies stay as they are,
-    and are named, unless --copies is given: of a skill in the trash, those that were deleted
-    together with it come back, too. Of several names none is touched unless all can come back.
+    NAME is the skill's name, its source/folder, or the id from "trash list". If several match, the
+    one deleted last is restored, with the same bytes and times. A skill that was removed by hand or
+    with its source is restored from the database. With --revision, a current or removed skill gets
+    the files of that revision, as "history" lists them. Copies don't change without --copies; they
+    are listed. For a skill in the trash, --copies restores the copies that were deleted with it. If
+    you name several skills, none is restored unless all can be.
     """
     if revision is not None and (source is not None or names[1:]):
-        raise click.UsageError("--revision goes with a single NAME, and without --source.")
+        raise click.UsageError(
+            "--revision requires a single NAME and can't be combined with --source."
+        )
     registry = session.registry
     done = "Restored"
     if revision is not None:
@@ -164,7 +170,7 @@ def _restored(
 
 @click.group(cls=Group, examples=("skill-registry trash list", "skill-registry trash empty --yes"))
 def trash() -> None:
-    """List what was deleted, or end it for good."""
+    """List the deleted skills, or remove them permanently."""
 
 
 @session_command("skill-registry trash list", group=trash)
@@ -183,8 +189,9 @@ def _report_foreign(session: Session) -> None:
     if left := foreign_trash(session.registry.core):
         held = formatting.count(len(left), "folder")
         session.console.note(
-            f"{held} in the trash can't be restored by this registry: you did not delete it, "
-            "or\nwith a version that did not sign yet. Look at it yourself:"
+            f"{held} in the trash can't be restored by this registry: another user deleted it, "
+            "or\n"
+            "a version that did not sign yet. Look at the folder yourself:"
         )
         for place in sorted({os.path.dirname(path) for path in left}):
             session.console.note(f"  {escape.line(place)}")
@@ -193,16 +200,15 @@ def _report_foreign(session: Session) -> None:
 @session_command("skill-registry trash empty --yes", group=trash)
 @options.yes_option
 def empty(session: Session, *, yes: bool) -> None:
-    """Remove all deleted skills for good.
+    """Remove all deleted skills permanently.
 
-    They can't be restored any more, and are found by no name; the next "db prune" frees what was
-    stored of them.
+    They can't be restored, and no name finds them. The next "db prune" frees their stored files.
     """
     found = session.registry.trash()
     held = formatting.count(len(found), "deleted skill")
-    confirm(session, f"Remove {held} for good?", yes=yes or not found)
+    confirm(session, f"Remove {held} permanently?", yes=yes or not found)
     session.registry.empty_trash(found)
-    session.console.write([f"Removed {held} for good."])
+    session.console.write([f"Removed {held} permanently."])
 
 
 COLUMNS: Final[Sequence[Column["Trashed"]]] = (

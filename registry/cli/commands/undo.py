@@ -25,10 +25,10 @@ SHOWN = ("kind", "name", "source", "folder", "made_at")
 
 _UNDONE = {
     "create": "Undo create: {name} moves to the trash ({place}, {when}){more}",
-    "restore": "Undo restore: {name} moves to the trash again ({place}, {when}){more}",
+    "restore": "Undo restore: {name} moves back to the trash ({place}, {when}){more}",
     "delete": "Undo delete: {name} comes back from the trash ({place}, {when}){more}",
-    "update": "Undo update: {name} gets its former content ({place}, {when}){more}",
-    "rename": "Undo rename: {name} gets its former name ({place}, {when}){more}",
+    "update": "Undo update: {name} gets its earlier version ({place}, {when}){more}",
+    "rename": "Undo rename: {name} gets its earlier name ({place}, {when}){more}",
     "pull": "Undo {typed}: {name} ({place}, {when}){more}",
 }
 _TYPED = {
@@ -41,7 +41,7 @@ _TYPED = {
 
 _FATES = {
     "removed": "is removed from",
-    "replaced": "gets its former content in",
+    "replaced": "gets its earlier version in",
     "returned": "comes back in",
 }
 
@@ -53,23 +53,25 @@ _FATES = {
     "skill-registry undo --skip",
 )
 @options.yes_option
-@click.option("--list", "lists", is_flag=True, help="List what can be undone; change nothing.")
+@click.option(
+    "--list", "lists", is_flag=True, help="List the commands that can be undone; change nothing."
+)
 @click.option(
     "--skip",
     is_flag=True,
-    help="Take the last command off the list instead, and leave its changes in place.",
+    help="Drop the last command from the list and keep its changes.",
 )
 @options.json_option
 def command(session: Session, *, yes: bool, lists: bool, skip: bool) -> None:
     """Undo the last command that changed skills.
 
     These commands can be undone: create, import, update, edit, delete, restore, rename, check --fix
-    and pull. All skills that the command changed are shown, and then go back together. If one of
-    them was changed since, nothing happens; --skip leaves such a command out. Call undo again to
-    take back the command before that, up to 100.
+    and pull. The skills that the command changed are shown, and are restored together. If one of
+    them has changed since, nothing is undone; --skip drops such a command from the list. Run undo
+    again to undo the command before it, up to 100 commands.
 
     Syncs, edits by hand, "pull --frozen" and "pull --adopt" can't be undone. After an edit by hand,
-    "restore NAME --revision N" brings earlier content back.
+    restore an earlier revision with "restore NAME --revision N".
     """
     from registry.install.undo import last_change
 
@@ -86,7 +88,7 @@ def command(session: Session, *, yes: bool, lists: bool, skip: bool) -> None:
         raise
     if skip:
         undo.forget()
-        _answer(session, undo, "Taken off the list")
+        _answer(session, undo, "Skipped")
         _show_next(session)
         return
     difference = undo.diff()
@@ -97,7 +99,7 @@ def command(session: Session, *, yes: bool, lists: bool, skip: bool) -> None:
     report_pulled(session, undo.change.made_at)
     for line in difference.splitlines():
         console.note(console.paint_diff(line))
-    confirm(session, "Do it?", yes=yes)
+    confirm(session, "Undo this?", yes=yes)
     undo.carry_out()
     _answer(session, undo, "Undone")
 
@@ -109,7 +111,7 @@ def _list(session: Session) -> None:
     found = all_changes(session.registry.core)
     rows = [_facts(one) for one in found]
     if not found:
-        session.console.note("There is nothing to undo.")
+        session.console.note("Nothing to undo.")
     now = time() if session.console.is_terminal else None
 
     def when(one: "Undo | PullUndo") -> str:
@@ -184,7 +186,7 @@ def _pulled(undo: "Undo | PullUndo") -> "Iterator[str]":
     if not isinstance(undo, PullUndo):
         return
     if not (taken := undo.taken):
-        yield "All skills already have their former content."
+        yield "All skills already have their earlier version."
     for one in taken:
         places = formatting.count(one.places, "place")
         yield f"{escape.line(one.name)} {_FATES[one.fate]} {places}."
