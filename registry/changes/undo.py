@@ -40,7 +40,7 @@ MAX_NAMED: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """The changes of one command, the latest first, to be shown and then taken back.
+    """The changes of one command, the latest first, to show and then undo.
 
     A created or restored skill goes to the trash. A deleted skill comes back from the trash. An
     updated skill gets all its former files.
@@ -54,7 +54,7 @@ class Undo:
     def of(cls, core: Core, *, after: int = 0) -> Self:
         """Return the last command of this user that changed skills. Raises `NothingToUndo`.
 
-        Changes that can never be taken back are forgotten, with a warning. ``after``: only look at
+        Changes that can never be undone are forgotten, with a warning. ``after``: only look at
         changes with a higher ``id``.
         """
         while (found := next(iter(cls.all_of(core, after=after)), None)) is not None:
@@ -99,7 +99,7 @@ class Undo:
         return list(found.values())
 
     def lost(self) -> dict[RecordedChange, str]:
-        """Return the changes that can never be taken back, each with the reason."""
+        """Return the changes that can never be undone, each with the reason."""
         held = _held(self.core)
         return {one: why for one in self.changes if (why := self._never(one, held))}
 
@@ -126,11 +126,11 @@ class Undo:
         return "".join(found)
 
     def carry_out(self) -> None:
-        """Take all changes back, the latest first, and forget them.
+        """Undo all changes, the latest first, and remove their records.
 
         Nothing happens if one of the skills is not as the command left it. Skills that were changed
-        together with their copies go back together. Raises `ChangeNotUndone`, and as changes do.
-        If a change fails after others were taken back, the others stay so, with a warning.
+        together with their copies are undone together. Raises `ChangeNotUndone`, and as changes do.
+        If one undo fails, those before it stay undone, with a warning.
         """
         self._check()
         done: list[RecordedChange] = []

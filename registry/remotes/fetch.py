@@ -122,7 +122,7 @@ def home_of(tree: str, name: str) -> str:
     above, own = os.path.split(home)
     is_ours = last == TREE and above == str(checkouts()) and _NAME.fullmatch(own) is not None
     if not is_ours or os.path.islink(home) or not os.path.isdir(home):
-        reason = f"its checkout was not made here; remove the source {name}, and add it anew"
+        reason = f"its checkout was not made here; remove the source {name}, and add it again"
         raise SourceInvalid(path=tree, reason=reason)
     return home
 
@@ -227,10 +227,10 @@ class Checkout:
         return version if isinstance(version, str) else None
 
     def known(self, *, verify: bool) -> str | None:
-        """Return the version that the checkout surely holds; None: it has to be looked at.
+        """Return the version that the checkout certainly has; None: compare its files.
 
-        It was not finished, or may not have reached the disk before the machine was started anew.
-        ``verify``: trust nothing.
+        None if the last write was not finished, may not have reached the disk before a restart of
+        the machine, or ``verify`` is set.
         """
         boot = self._was.get("boot")
         is_sure = (boot is None or boot == this_boot()) and not verify
@@ -248,7 +248,7 @@ class Checkout:
         other = [path for path, one in now.items() if before.get(path) != one]
         room = bounds.bytes
         reading = tree.read(other)
-        first = next(reading, None)  # all that is new is here by now: before, nothing is touched
+        first = next(reading, None)  # all new data has arrived; nothing changes before that
         gone = [path for path in before or self._found() if path not in now]
         if gone or other:
             self._forget(MANIFEST)

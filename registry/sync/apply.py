@@ -405,10 +405,13 @@ def read_version(
         )
     read = partial(read_folder, *what, with_contents=with_contents, recent=recent)
     trusted: KnownHashes = {}
-    told: Sequence[Diagnostic] = ()
+    earlier: Sequence[Diagnostic] = ()
     if _were_looked_through(before):
-        trusted, told = stored_file_hashes(core.reader, before.id), findings(core.reader, before.id)
-    reading = read(trusted, told=told)
+        trusted, earlier = (
+            stored_file_hashes(core.reader, before.id),
+            findings(core.reader, before.id),
+        )
+    reading = read(trusted, earlier=earlier)
     if trusted and _is_other_topic(reading, before):
         # The topic of the skill decides how its supporting files are judged.
         reading = read({})
@@ -433,8 +436,8 @@ def _were_looked_through(before: StoredSkill) -> bool:
 def _is_held(core: Core, version: NewVersion, before: StoredSkill) -> bool:
     """Tell whether to quarantine a new version of a remote skill.
 
-    Trust covers exactly the files that the user was shown. One changed line elsewhere can turn an
-    accepted finding into another: a different host, a different secret. So different files with
+    Trust covers exactly the files that the user was shown. One changed line can turn an accepted
+    finding into another: a different host, a different secret. So different files with
     security errors are quarantined again, and so are errors that only newer rules find.
     """
     grave = security_errors(version.findings)
