@@ -79,20 +79,21 @@ def _plan(
     progress: Progress,
     fetched: Mapping[str, Fetched],
 ) -> Plan:
-    roots = sorted({source.path for source in [*own_sources(core), *chosen]})
+    own = own_sources(core)
+    roots = sorted({source.path for source in [*own, *chosen]})
     plan = make_plan(core.reader, chosen, roots, core.settings.limits, options, progress)
     for part in plan.sources:
         if part.source.path in fetched:
             part.take(fetched[part.source.path])
     if any(source.last_sync_at is None for source in chosen):
-        _settle_links(core, plan, roots)
+        _settle_links(core, plan, own, roots)
     return plan
 
 
-def _settle_links(core: Core, plan: Plan, roots: Sequence[str]) -> None:
+def _settle_links(core: Core, plan: Plan, own: Sequence[Source], roots: Sequence[str]) -> None:
     """Count links of other sources no more that led out of every source, and no longer do."""
     synced = {part.source.id for part in plan.sources}
-    homes = {one.id: one.path for one in own_sources(core) if one.id not in synced}
+    homes = {one.id: one.path for one in own if one.id not in synced}
     for version, source_id, folder in links_outside(core.reader):
         if source_id in homes and is_safe_relative(folder):
             link = follow(join(homes[source_id], folder), None, roots)
