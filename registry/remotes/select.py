@@ -26,6 +26,8 @@ def is_address(core: Core, name: str) -> bool:
     with suppress(RegistryError):
         if read_address(core.settings, name) is None:
             return False
+        if "://" in name:
+            return True
     try:
         resolve(core.reader, name)
     except SkillNotFound:
