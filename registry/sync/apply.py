@@ -263,12 +263,14 @@ def apply_plan(
         add_notices(connection, plan.notices)
         drop_old_changes(connection, core.host)
         drop_old_days(connection, now)
-    if removed or plan.settled or any(one.replaces is not None for one in staged.values()):
+    published = [staged[new] for new in (*store.live, *live)]
+    are_new = len(published) == len(staged) and all(one.replaces is None for one in published)
+    if removed or plan.settled or not are_new:
         with suppress(DatabaseProblem):  # all is published; the next sync deletes the rest
             clear(core, lock)
     if len(live) >= STATISTICS_AFTER:
         writer.update_statistics()
-    return [staged[new] for new in (*store.live, *live)]
+    return published
 
 
 class _Job(NamedTuple):
