@@ -133,7 +133,7 @@ def _check_targets(
 ) -> None:
     """Raise what `sync` raises for a target that can't be a source, before any becomes one."""
     if local := [one for one in targets if isinstance(one, str)]:
-        folders.choose(core, local, scope=scope, name=name, register=False)
+        folders.choose(core, known, local, scope=scope, name=name, register=False)
     for one in targets:
         if isinstance(one, Address) and _same(known, one) is None:
             check_exists(one)
