@@ -122,7 +122,6 @@ def apply(core: Core, fix: Fix) -> None:
 
 
 def _stored(core: Core, fix: Fix) -> StoredSkill | None:
-    """Return the skill as the innermost source that holds it knows it; None: no source does."""
     place = join(fix.root, fix.folder)
     holding = [one for one in own_sources(core) if is_below(place, one.path)]
     if not holding:

@@ -42,7 +42,7 @@ class FileLock:
         self._descriptor: int | None = None
 
     def acquire(self, wait: float) -> bool:
-        """Take the lock, trying for ``wait`` seconds (0: once); False: it is held already.
+        """Take the lock, trying for ``wait`` seconds; False: it is held.
 
         Raises `NotALock`, OSError.
         """
@@ -84,9 +84,9 @@ class FileLock:
             self._descriptor = None
 
     def sign(self, doing: str) -> None:
-        """Write the holder into the locked file, for `owner`; its new mtime is the disk's clock.
+        """Write the holder into the locked file, for `owner`.
 
-        Raises `NotALock` if the file contains anything except such a note.
+        Raises `NotALock` if the file contains anything else.
         """
         assert self._descriptor is not None  # noqa: S101  # a programming error
         if not _may_be_note(os.pread(self._descriptor, NOTE_BYTES, 0)):

@@ -9,12 +9,12 @@ from registry.db.interface import Reader
 from registry.db.read.corruption import mismatched_texts
 from registry.db.read.findings import notice_digest
 from registry.db.read.skills import (
+    KnownFiles,
     RemovedSkill,
     StoredFingerprint,
-    findings,
+    files_and_findings,
     fingerprints,
     removed_skills,
-    stored_file_hashes,
 )
 from registry.disk.links import LINK_KNOWN
 from registry.disk.paths import ROOT, position
@@ -33,6 +33,9 @@ from registry.sync.report import Fetched, Outcome, Progress, SourceReport
 
 PROGRESS_EVERY = 200
 MAX_REMEMBERED = 20_000
+
+BATCH: Final = 400
+"""Number of skills whose stored files and findings are read at once."""
 
 
 class Difference(NamedTuple):
@@ -165,9 +168,9 @@ def plan_source(
         plan.outcome, plan.message = "unreadable", f"the folder can't be read: {error}"
     if plan.outcome != "ok":
         gone = list(fingerprints(reader, source.id))
-    for number, (found, row) in enumerate(suspects):
+    for number, one in enumerate(_with_stored(reader, suspects)):
         progress(f"reading {source.name}", number, len(suspects))
-        _examine(plan, reader, found, row, verify=verify)
+        _examine(plan, *one, verify=verify)
     lost = [notice.folder for notice in plan.walk.notices if notice.lost]
     for row in gone:
         if any(place in (row.folder, ROOT) or row.folder.startswith(f"{place}/") for place in lost):
@@ -176,8 +179,8 @@ def plan_source(
             (plan.gone_placeholders if row.status == "no_document" else plan.gone).append(row.id)
     plan.notices += ((notice.folder, notice.diagnostic) for notice in plan.walk.notices)
     plan.notices.sort(key=lambda entry: (entry[0], entry[1].code))
-    stored = notice_digest(reader, source.id)
-    plan.notices_changed = [(folder, d.code) for folder, d in plan.notices] != stored
+    noticed = notice_digest(reader, source.id)
+    plan.notices_changed = [(folder, d.code) for folder, d in plan.notices] != noticed
     return plan
 
 
@@ -230,8 +233,24 @@ def compare(
         row = next(rows, None)
 
 
+def _with_stored(
+    reader: Reader, suspects: Sequence[tuple[ScannedFolder, StoredFingerprint]]
+) -> Iterator[tuple[ScannedFolder, StoredFingerprint, KnownFiles, Sequence[Diagnostic]]]:
+    """Yield folders and their versions, each with the version's files and findings."""
+    for start in range(0, len(suspects), BATCH):
+        some = suspects[start : start + BATCH]
+        stored = files_and_findings(reader, [row.id for _, row in some])
+        yield from ((found, row, *stored[row.id]) for found, row in some)
+
+
 def _examine(
-    plan: SourcePlan, reader: Reader, found: ScannedFolder, row: StoredFingerprint, *, verify: bool
+    plan: SourcePlan,
+    found: ScannedFolder,
+    row: StoredFingerprint,
+    before: KnownFiles,
+    stored: Sequence[Diagnostic],
+    *,
+    verify: bool,
 ) -> None:
     """Find out whether a folder whose stat facts moved really has another content."""
     if not found.is_skill or row.status == "no_document":
@@ -243,11 +262,9 @@ def _examine(
         plan.updates[found.folder] = row.id
         plan.rechecked.add(found.folder)
         return
-    before = stored_file_hashes(reader, row.id)
     # Equal stat facts stand for an equal file only where they were old when they were taken.
     trusted = {} if verify or row.racy else before
     hashed = hash_files(plan.source.path, found, trusted, plan.walk.limits)
-    stored = findings(reader, row.id)
     unread = [*found.unread, *hashed.unread]
     if unread:
         # An unreadable folder proves nothing about the skill: keep its rows.
