@@ -214,7 +214,7 @@ class Checkout:
         return version if isinstance(version, str) else None
 
     def known(self, *, verify: bool) -> str | None:
-        """Return the version certainly on disk; None: compare its files (``verify``: always None)."""
+        """Return the version certainly on disk; None: compare its files, as ``verify`` demands."""
         boot = self._was.get("boot")
         is_sure = (boot is None or boot == this_boot()) and not verify
         return self.version if is_sure else None
