@@ -128,7 +128,7 @@ def explained(core: Core, stored: StoredSkill) -> Explanation:
 def _judged(core: Core, explanation: Explanation, personality: Personality) -> Explanation:
     """Add the decision of the personality's policy.
 
-    A skill that a hidden team's skill shadows becomes visible.
+    If the personality hides a skill of a team source, the skills that it shadows become visible.
     """
     skill = explanation.skill
     if skill is None:
@@ -225,7 +225,7 @@ def _shadowed(core: Core, stored: StoredSkill) -> Diagnostic:
     if listed := sorted(set(visible) & set(skill.copies)):
         message = f"it is a copy: its files are the same as those of {listed[0]}, which is listed"
         return Diagnostic("copy", "info", message)
-    message = f"a skill of the same name in a stronger source hides it: {', '.join(visible)}"
+    message = f"a skill of the same name in a stronger source shadows it: {', '.join(visible)}"
     fix = "rename one of them, or change the sources' scope or priority"
     return Diagnostic("shadowed", "warning", message, fix=fix)
 

@@ -12,9 +12,9 @@ ALIASES: Final[Mapping[str, Sequence[Sequence[str]]]] = {
 }
 """Other names of commands: each works in the groups that have one of the commands named here."""
 
-_DELETE: Final = "'delete' NAME? It moves a skill to the trash; 'restore' brings it back"
+_DELETE: Final = "'delete' NAME? It moves a skill to the trash; 'restore' undoes that"
 _TAKE: Final = "'pull' NAME --agent X, 'import' FILE for an archive, or 'sync FOLDER' for a folder"
-_SYNC: Final = "'sync', which brings every skill up to date with its folder"
+_SYNC: Final = "'sync', which updates the catalogue from the folders"
 _SHOW: Final = "'show' NAME for a skill, or 'db info' for the database"
 
 SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {

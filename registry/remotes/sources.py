@@ -217,7 +217,9 @@ def trust(
     source = folders.find(core, name)
     check_ours(core, source, as_admin=as_admin)
     if revoke and source.remote is None:
-        raise UsageProblem(message=f"{source.name} is your own: nothing of it is held back")
+        raise UsageProblem(
+            message=f"{source.name} is a local source: none of its skills is quarantined"
+        )
     with core.writer.transaction() as connection:
         if revoke:
             return distrust_source(connection, source.id)

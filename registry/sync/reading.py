@@ -435,7 +435,7 @@ def read_new(
     from_remote: bool,
     recent: Recent | None = None,
 ) -> NewVersion:
-    """Read a folder of which nothing is stored. From a remote source it is held back for errors."""
+    """Read a new skill folder. With errors, a skill of a remote source is quarantined."""
     reading = read_folder(root, found, limits, {}, with_contents=with_contents, recent=recent)
     version = make_version(reading, source_id, scan_ns, now, None)
     version.columns["held"] = int(from_remote and bool(security_errors(version.findings)))
