@@ -250,8 +250,8 @@ WORKERS: Final = 3
 """Threads that answer: each keeps a connection to the database, and more only wait for another."""
 
 INSTRUCTIONS: Final = (
-    "Skills are instructions for particular tasks. Before a task, look for a matching "
-    "skill{search}. If there is one, read all of it{read} and follow it. Read its "
+    "This server offers skills: instructions for particular tasks. Before a task, look for a "
+    "matching skill{search}. If there is one, read all of it{read} and follow it. Read its "
     "supporting files one at a time, by the paths that it names."
 )
 

@@ -226,7 +226,7 @@ TOOLS: Final = (
         (
             "Find skills for a task, best match first. Give 2 to 6 keywords: the task, and the "
             'tool, file type or field ("redact scanned pdf", "kubernetes cost report"). Use the '
-            "technical terms of a skill's author, not the user's sentence. If the task has several "
+            "technical terms of a skill author, not the user's sentence. If the task has several "
             "names, give several queries. Skills are described in many languages, mostly English: "
             "search in English and also in the user's language."
         ),
