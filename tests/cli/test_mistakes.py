@@ -339,7 +339,7 @@ def test_a_revision_that_is_the_current_one_is_not_said_to_be_restored(library, 
         ("list --source=mine --scope personal --source mine", "--source can't be repeated."),
         ("search forms --source mine --source other", "--source can't be repeated."),
         ("source update mine --scope project --scope shared", "--scope can't be repeated."),
-        ("--config one --config two list", "--config can't be repeated."),
+        ("list --config one --config two", "--config can't be repeated."),
         ("show haiku --raw --path", "--raw and --path can't be combined."),
         ("pull haiku -a codex --link --copy", "--link and --copy can't be combined."),
     ],
@@ -348,6 +348,12 @@ def test_an_option_of_which_one_would_be_lost_is_refused(library, cli, typed, to
     ran = cli(*typed.split())
     assert (ran.exit_code, ran.stdout) == (2, "")
     assert ran.stderr.endswith(f"Error: {told}\n")
+
+
+@pytest.mark.reads
+def test_a_global_option_replaces_the_one_of_an_alias(library, cli, tmp_path):
+    ran = cli("--db", str(tmp_path / "typo.db"), "list")
+    assert ran.exit_code == 3
 
 
 @pytest.mark.reads
