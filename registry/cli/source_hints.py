@@ -34,11 +34,11 @@ def report_nesting(session: Session, targets: Iterable[str]) -> None:
             session.console.note(note)
 
 
-def report_project(session: Session, targets: Iterable[str], before: Collection[str]) -> None:
+def report_project(session: Session, targets: Collection[str], before: Collection[str]) -> None:
     """Print on stderr which new sources, not in ``before``, look like those of a project."""
     from registry.sync.sources import project_of, resolved
 
-    known = {one.path: one.name for one in session.registry.own_sources()}
+    known = {one.path: one.name for one in session.registry.own_sources()} if targets else {}
     for target in targets:
         path, shown = resolved(target), escape.line(target)
         folder = project_of("project", path) or ""

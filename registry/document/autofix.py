@@ -34,7 +34,7 @@ MENDABLE: Final = frozenset(
     "yaml-brackets yaml-colon yaml-escape yaml-indentation yaml-list yaml-quotes "
     "yaml-special-character yaml-stray-line yaml-surrogates".split()
 ) | set(TIDY_RULES)
-"""The codes of which some findings, not always all, can be mended."""
+"""The codes with findings that `--fix` can repair, though not always all of them."""
 
 _LONE_LF: Final = re.compile(r"(?<!\r)\n")
 _BLANK: Final = " \t\u00a0\u3000"
@@ -54,7 +54,7 @@ Wanted = Callable[[str], bool]
 
 
 class Mended(NamedTuple):
-    """The bytes of a skill file after it was mended, and the codes of what was."""
+    """The bytes of a fixed skill file, and the codes of the fixed findings."""
 
     data: bytes
     codes: tuple[str, ...]
@@ -77,10 +77,12 @@ def untidy(data: bytes, document: Document) -> Iterator[Diagnostic]:
     if b"\r\n" in data and (fewer := _fewer_ends(document.text)):
         line = 1 + document.text[: fewer[0]].count("\n")
         message = f"{fewer[1]} of the lines end in another way than the others"
-        yield _tidy("line-ends-mixed", message, line, "save the file with line ends of one kind")
+        yield _tidy(
+            "line-ends-mixed", message, line, "save the file with the same line ends throughout"
+        )
     parts = split(document.text)
     if parts.fenced and (spaces := _delimiters(document.text, parts)):
-        message = "spaces stand behind `---`, where some readers don't know it"
+        message = "spaces follow `---`, so some parsers don't recognize it"
         line = 1 + document.text.count("\n", 0, spaces[0].start())
         yield _tidy("front-matter-spaces", message, line, "delete the spaces")
     yield from untidy_tags(document.front_matter, document.tags)

@@ -104,7 +104,7 @@ def _with_body(text: str, document: Document, body: str) -> str:
     if body == document.body:
         return text
     if not text.endswith(document.body):
-        raise EditImpossible("the body can't be told from the front matter around it")
+        raise EditImpossible("the body can't be separated from the front matter")
     newline = newline_of(text)
     front = text[: len(text) - len(document.body)]
     old = document.body
@@ -198,7 +198,7 @@ def _with_parameters(text: str, document: Document, parameters: Sequence[Paramet
                 front = Front(text, document)
                 return _front_parameters(front, place.path, place.value, parameters)
     if not text.endswith(document.body):
-        raise EditImpossible("the body can't be told from the front matter around it")
+        raise EditImpossible("the body can't be separated from the front matter")
     try:
         body = with_parameters(document.body or newline, parameters, newline)
     except ValueError as error:

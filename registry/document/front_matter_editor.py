@@ -160,12 +160,12 @@ class Front:
             parts = split_loosely(text)
         same = (parts.body, parts.body_line) == (document.body, document.body_line)
         if parts.front is None or not same:
-            raise EditImpossible("the front matter can't be told from the text around it")
+            raise EditImpossible("the front matter can't be separated from the body")
         self.newline = newline_of(text)
         self.start = sum(map(len, LINE.findall(text)[: parts.front_line - 1]))
         self.front = parts.front
         if not text.startswith(self.front, self.start):
-            raise EditImpossible("the front matter stands on one line with the `---`")
+            raise EditImpossible("the front matter is on the same line as the `---`")
         self.text = text
         self.values = document.front_matter
         try:
@@ -278,7 +278,9 @@ class Front:
         if self._root is not None:
             pair = follow(self._root, path)
             if pair is None:
-                raise EditImpossible(f"`{'.'.join(path)}` stands inside a text; change it by hand")
+                raise EditImpossible(
+                    f"`{'.'.join(path)}` is inside a text value; change it by hand"
+                )
             return 0, pair[1], pair[0]
         entry = self._entry(path)
         try:

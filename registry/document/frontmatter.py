@@ -224,7 +224,7 @@ def _on_opening_line(lines: Sequence[str], index: int) -> Split | None:
     else:
         found = _until_no_key(lines, rest)
         found = replace(found, front=front + (found.front or ""), front_line=index + 1)
-    message, fix = "keys stand on the line of the opening `---`", "give each key a line of its own"
+    message, fix = "keys are on the line of the opening `---`", "give each key a line of its own"
     return _noted(found, "front-matter-not-opened", message, index + 1, fix)
 
 
@@ -247,7 +247,7 @@ def _further_down(lines: Sequence[str], first: int) -> Split | None:
             continue
         if not fence:
             return _late(found, start + 1)
-        message = "the front matter stands inside a code fence"
+        message = "the front matter is inside a code fence"
         fix = "remove the lines of the fence, and begin the file with `---`"
         return _noted(_open_fence(found), "front-matter-fenced", message, index + 1, fix)
     return None

@@ -95,12 +95,12 @@ def plain_text(head: str, rest: Sequence[str]) -> Text:
         if head[0] == "{" and ":" in head:
             fix = f"correct its brackets and quotes, or {fix}"
     elif ": " in value or head.endswith(":"):
-        code, message = "yaml-colon", "a colon and a space stand in a value without quotes"
+        code, message = "yaml-colon", "a value without quotes contains a colon and a space"
     elif head and not (head[0].isalnum() or ord(head[0]) > 127):  # noqa: PLR2004 - not ASCII
         code = "yaml-special-character"
         message = f"the value begins with `{head[0]}`, which has a meaning in YAML"
     else:
-        code, message = "yaml-stray-line", "lines of the value are not YAML where they stand"
+        code, message = "yaml-stray-line", "lines of the value are not valid YAML in their place"
         fix = "indent them by two spaces below `|`"
     return Text(value, code, message, fix)
 
@@ -113,7 +113,7 @@ def _block_text(first: str, mark: str, rest: Sequence[str]) -> Text:
         message = f"the text below `{mark}` is not indented"
         return Text(value, "yaml-indentation", message, "indent it by two spaces")
     fix = f"move the text to the next line, indented, or remove the `{mark}`"
-    return Text(value, "yaml-block-text", f"text stands on the line of `{mark}`", fix)
+    return Text(value, "yaml-block-text", f"text is on the line of `{mark}`", fix)
 
 
 def fold(lines: Sequence[str]) -> str:

@@ -177,7 +177,7 @@ def _judge(
     for target, offset in targets.items():
         shown = printable(target)
         if target.startswith("../"):
-            code, message = "reference-outside", f"`{shown}` lies outside the skill's folder"
+            code, message = "reference-outside", f"`{shown}` is outside the skill's folder"
             fix = "copy the file into the skill, where every client can read it, and name the copy"
         elif target not in known:
             code, message = "reference-missing", f"`{shown}` is not among the skill's files"

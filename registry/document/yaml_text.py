@@ -210,7 +210,7 @@ class _Reader:
             elif kind is e.AliasEvent:
                 if event.anchor in self.anchors:
                     raise Refused(self._refusal("yaml-alias", event))
-                raise Broken("an unquoted `*` stands before the text")
+                raise Broken("an unquoted `*` precedes the text")
             else:
                 documents += kind is e.DocumentStartEvent
                 if documents > 1:
@@ -260,12 +260,12 @@ class _Reader:
         tag = event.tag
         if tag and tag not in _CORE_TAGS:
             if tag.startswith(("![", "!(")):
-                raise Broken("an unquoted `!` stands before the text")
+                raise Broken("an unquoted `!` precedes the text")
             raise Refused(self._refusal("yaml-tag", event))
         if event.anchor:
             self.anchors.add(event.anchor)
             if getattr(event, "style", True) in (None, ""):
-                raise Broken("an unquoted `&` stands before the text")
+                raise Broken("an unquoted `&` precedes the text")
 
     def _line(self, event: Any) -> int:
         return self.first + int(event.start_mark.line)

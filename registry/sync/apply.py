@@ -13,11 +13,12 @@ from sqlalchemy import Connection
 
 from registry.core import Core
 from registry.db.interface import SyncLock, Writer
-from registry.db.read.skills import StoredSkill, by_id, findings, has_retired, stored_file_hashes
+from registry.db.read.skills import StoredSkill, by_ids, files_and_findings, findings, has_retired
 from registry.db.versions import NewVersion
 from registry.db.write.history import drop_old_changes, record_revisions, store_documents
 from registry.db.write.names import refresh_names
 from registry.db.write.skills import (
+    RETIRED_AT_ONCE,
     add_notices,
     delete_retired,
     publish,
@@ -188,10 +189,11 @@ def clear(core: Core, lock: SyncLock) -> None:
 
     Raises `DatabaseProblem`, before anything is deleted, if the lock was lost.
     """
-    while has_retired(core.reader, core.host):
+    deleted = RETIRED_AT_ONCE
+    while deleted == RETIRED_AT_ONCE:
         with core.writer.transaction() as connection:
             lock.assert_held(connection)
-            delete_retired(connection, host=core.host)
+            deleted = delete_retired(connection, host=core.host)
 
 
 BATCH: Final = 400
@@ -222,7 +224,8 @@ def apply_plan(
     `DatabaseProblem`, before anything is published, where the lock of this sync was lost.
     """
     writer, scan_ns, now = core.writer, lock.now_ns(), utc_now()
-    clear(core, lock)  # what a killed sync left
+    if has_retired(core.reader, core.host):  # what a killed sync left
+        clear(core, lock)
     total = sum(len(p.new) + len(p.updates) + len(p.placeholders) for p in plan.sources)
     staged: dict[int, PublishedVersion] = {}
     store = Store(core, lock, plan)
@@ -258,13 +261,14 @@ def apply_plan(
         add_notices(connection, plan.notices)
         drop_old_changes(connection, core.host)
         drop_old_days(connection, now)
-    with suppress(
-        DatabaseProblem
-    ):  # the versions are already published; the next sync deletes the rest
-        clear(core, lock)
+    published = [staged[new] for new in (*store.live, *live)]
+    are_new = len(published) == len(staged) and all(one.replaces is None for one in published)
+    if removed or plan.settled or not are_new:
+        with suppress(DatabaseProblem):  # all is published; the next sync deletes the rest
+            clear(core, lock)
     if len(live) >= STATISTICS_AFTER:
         writer.update_statistics()
-    return [staged[new] for new in (*store.live, *live)]
+    return published
 
 
 class _Job(NamedTuple):
@@ -287,13 +291,16 @@ def _folders(plan: Plan) -> Iterator[tuple[SourcePlan, str, int | None]]:
 
 
 def _jobs(core: Core, plan: Plan) -> Iterator[_Job]:
-    for part, folder, replaces in _folders(plan):
-        before = by_id(core.reader, replaces) if replaces is not None else None
-        if replaces is not None and before is None:
-            continue  # another client changed it since the plan was made
-        found = part.look_last(folder)
-        if found is not None:  # else it vanished since the scan: the next sync sees to it
-            yield _Job(part, found, before)
+    folders = _folders(plan)
+    while some := list(islice(folders, BATCH)):
+        stored = by_ids(core.reader, [known for *_, known in some if known is not None])
+        for part, folder, replaces in some:
+            before = None if replaces is None else stored.get(replaces)
+            if replaces is not None and before is None:
+                continue  # another client changed it since the plan was made
+            found = part.look_last(folder)
+            if found is not None:  # else it vanished since the scan: the next sync sees to it
+                yield _Job(part, found, before)
 
 
 def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Generator[NewVersion]:
@@ -390,10 +397,10 @@ def read_version(
     what = (walk.root, found, walk.limits)
     read = partial(read_folder, *what, with_contents=with_contents, recent=recent)
     trusted: KnownHashes = {}
-    told: Sequence[Diagnostic] = ()
+    earlier: Sequence[Diagnostic] = ()
     if _were_looked_through(before):
-        trusted, told = stored_file_hashes(core.reader, before.id), findings(core.reader, before.id)
-    reading = read(trusted, told=told)
+        trusted, earlier = files_and_findings(core.reader, [before.id])[before.id]
+    reading = read(trusted, earlier=earlier)
     if trusted and _is_other_topic(reading, before):
         # The topic of the skill decides how its supporting files are judged.
         reading = read({})
@@ -418,8 +425,8 @@ def _were_looked_through(before: StoredSkill) -> bool:
 def _is_held(core: Core, version: NewVersion, before: StoredSkill) -> bool:
     """Tell whether to quarantine a new version of a remote skill.
 
-    Trust covers exactly the files that the user was shown. One changed line elsewhere can turn an
-    accepted finding into another: a different host, a different secret. So different files with
+    Trust covers exactly the files that the user was shown. One changed line can turn an accepted
+    finding into another: a different host, a different secret. So different files with
     security errors are quarantined again, and so are errors that only newer rules find.
     """
     grave = security_errors(version.findings)

@@ -9,12 +9,12 @@ from registry.db.interface import Reader
 from registry.db.read.corruption import mismatched_texts
 from registry.db.read.findings import notice_digest
 from registry.db.read.skills import (
+    KnownFiles,
     RemovedSkill,
     StoredFingerprint,
-    findings,
+    files_and_findings,
     fingerprints,
     removed_skills,
-    stored_file_hashes,
 )
 from registry.disk.links import LINK_KNOWN
 from registry.disk.paths import ROOT, position
@@ -33,6 +33,9 @@ from registry.sync.report import Fetched, Outcome, Progress, SourceReport
 
 PROGRESS_EVERY = 200
 MAX_REMEMBERED = 20_000
+
+BATCH: Final = 400
+"""Number of skills whose stored files and findings are read at once."""
 
 
 class Difference(NamedTuple):
@@ -79,7 +82,7 @@ class SourcePlan:
 
     @property
     def links(self) -> set[str]:
-        """Return the folders that are links to what is counted elsewhere; the walk has ended."""
+        """Return the folders that are links to skills counted in another place."""
         return {one.folder for one in self.walk.notices if one.diagnostic.code == LINK_KNOWN}
 
     def remember(self, found: ScannedFolder) -> None:
@@ -160,14 +163,14 @@ def plan_source(
             if plan.seen % PROGRESS_EVERY == 0:
                 progress(f"scanning {source.name}", plan.seen, None)
     except RootMissing:
-        plan.outcome, plan.message = "missing", "the folder is not there"
+        plan.outcome, plan.message = "missing", "the folder does not exist"
     except RootUnreadable as error:
         plan.outcome, plan.message = "unreadable", f"the folder can't be read: {error}"
     if plan.outcome != "ok":
         gone = list(fingerprints(reader, source.id))
-    for number, (found, row) in enumerate(suspects):
+    for number, one in enumerate(_with_stored(reader, suspects)):
         progress(f"reading {source.name}", number, len(suspects))
-        _examine(plan, reader, found, row, verify=verify)
+        _examine(plan, *one, verify=verify)
     lost = [notice.folder for notice in plan.walk.notices if notice.lost]
     for row in gone:
         if any(place in (row.folder, ROOT) or row.folder.startswith(f"{place}/") for place in lost):
@@ -176,8 +179,8 @@ def plan_source(
             (plan.gone_placeholders if row.status == "no_document" else plan.gone).append(row.id)
     plan.notices += ((notice.folder, notice.diagnostic) for notice in plan.walk.notices)
     plan.notices.sort(key=lambda entry: (entry[0], entry[1].code))
-    stored = notice_digest(reader, source.id)
-    plan.notices_changed = [(folder, d.code) for folder, d in plan.notices] != stored
+    noticed = notice_digest(reader, source.id)
+    plan.notices_changed = [(folder, d.code) for folder, d in plan.notices] != noticed
     return plan
 
 
@@ -230,8 +233,24 @@ def compare(
         row = next(rows, None)
 
 
+def _with_stored(
+    reader: Reader, suspects: Sequence[tuple[ScannedFolder, StoredFingerprint]]
+) -> Iterator[tuple[ScannedFolder, StoredFingerprint, KnownFiles, Sequence[Diagnostic]]]:
+    """Yield folders and their versions, each with the version's files and findings."""
+    for start in range(0, len(suspects), BATCH):
+        some = suspects[start : start + BATCH]
+        stored = files_and_findings(reader, [row.id for _, row in some])
+        yield from ((found, row, *stored[row.id]) for found, row in some)
+
+
 def _examine(
-    plan: SourcePlan, reader: Reader, found: ScannedFolder, row: StoredFingerprint, *, verify: bool
+    plan: SourcePlan,
+    found: ScannedFolder,
+    row: StoredFingerprint,
+    before: KnownFiles,
+    stored: Sequence[Diagnostic],
+    *,
+    verify: bool,
 ) -> None:
     """Find out whether a folder whose stat facts moved really has another content."""
     if not found.is_skill or row.status == "no_document":
@@ -243,11 +262,9 @@ def _examine(
         plan.updates[found.folder] = row.id
         plan.rechecked.add(found.folder)
         return
-    before = stored_file_hashes(reader, row.id)
     # Equal stat facts stand for an equal file only where they were old when they were taken.
     trusted = {} if verify or row.racy else before
     hashed = hash_files(plan.source.path, found, trusted, plan.walk.limits)
-    stored = findings(reader, row.id)
     unread = [*found.unread, *hashed.unread]
     if unread:
         # An unreadable folder proves nothing about the skill: keep its rows.
@@ -293,7 +310,7 @@ class Plan:
     moves: Moves
     removed: list[RemovedSkill]
     settled: list[int]
-    """Versions that stood for links out of every source, which lead into one by now."""
+    """Stored versions of links that led out of every source, and now lead into one."""
     notices: list[tuple[int, str, Diagnostic]] = field(default_factory=list)
     """New notices of sources outside this sync (source id, folder, notice)."""
 

@@ -28,7 +28,7 @@ from registry.model import Diagnostic, Document, Severity, SkillFile, record
 from registry.settings import Limits
 from registry.text import name_key, utc_text
 
-RULES: Final = "8"
+RULES: Final = "9"
 """Version of the rules that read a folder; raise it with every change of a rule.
 
 The next sync then reads all skills again. Until then `check` uses nothing that is stored.
@@ -281,18 +281,18 @@ def read_folder(
     known: KnownHashes,
     *,
     with_contents: bool = False,
-    told: Sequence[Diagnostic] = (),
+    earlier: Sequence[Diagnostic] = (),
     recent: Recent | None = None,
 ) -> Reading:
     """Read a whole skill folder: hash its files, parse and check SKILL.md, check the other files.
 
     ``with_contents``: keep the bytes that were read, except those that were stored recently.
-    ``told``: earlier findings; they still hold for files in ``known``, which are not read again.
+    ``earlier``: findings of the last sync; they hold for ``known`` files, which are not read again.
     """
     recent = recent or Recent()
     files = _read_files(root, found, limits, known, recent, with_contents=with_contents)
     document = _parse(files, with_contents=with_contents)
-    return _check(files, document, told, recent)
+    return _check(files, document, earlier, recent)
 
 
 def _read_files(
@@ -329,7 +329,7 @@ def _parse(files: _Files, *, with_contents: bool) -> Document | None:
 
 
 def _check(
-    files: _Files, document: Document | None, told: Sequence[Diagnostic], recent: Recent
+    files: _Files, document: Document | None, earlier: Sequence[Diagnostic], recent: Recent
 ) -> Reading:
     found, may_run, (hashes, unhashed, unread, data), texts, packed = files
     findings = [*found.problems, *unhashed]
@@ -357,7 +357,9 @@ def _check(
         findings.extend(texts.unchecked())
         unseen = {file.path for file in found.files} - texts.seen - {found.document}
         findings.extend(
-            finding for finding in told if finding.path in unseen and finding.code in CONTENT_CODES
+            finding
+            for finding in earlier
+            if finding.path in unseen and finding.code in CONTENT_CODES
         )
     findings.sort(key=lambda finding: finding.sort_key)
     facts = found, data, document, hashes, tuple(findings), (*found.unread, *unread), tuple(packed)

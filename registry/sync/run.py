@@ -9,6 +9,7 @@ from registry.core import Core
 from registry.db.interface import NO_UPDATES, SyncLock
 from registry.db.read.findings import links_outside
 from registry.db.read.skills import RemovedSkill, refs_of
+from registry.db.read.sources import list_sources
 from registry.disk.links import Leads, follow, known
 from registry.disk.paths import is_safe_relative, join, storable
 from registry.errors import SyncRunning
@@ -48,16 +49,18 @@ def sync(
     started = time.monotonic()
     progress = progress or (lambda _doing, _done, _total: None)
     if options.dry_run:
-        chosen = choose(core, targets, scope=scope, name=name, register=False)
-        report = _foretell(core, _plan(core, chosen, options, progress, fetched))
+        every = list_sources(core.reader, counted=False)
+        chosen = choose(core, every, targets, scope=scope, name=name, register=False)
+        report = _foretell(core, _plan(core, every, chosen, options, progress, fetched))
     else:
         if core.reader.empty:
             core.create_database()
         with core.backend.sync_lock() as lock:
             if not lock.acquire(WAIT_SECONDS if wait else PATIENCE_SECONDS):
                 raise SyncRunning(owner=lock.owner())
-            chosen = choose(core, targets, scope=scope, name=name, register=True)
-            plan = _plan(core, chosen, options, progress, fetched)
+            every = list_sources(core.reader, counted=False)
+            chosen = choose(core, every, targets, scope=scope, name=name, register=True)
+            plan = _plan(core, every, chosen, options, progress, fetched)
             report = _carry_out(core, plan, lock, progress)
             record_installed(core, chosen)
             if options.verify:
@@ -74,25 +77,27 @@ def sync(
 
 def _plan(
     core: Core,
+    every: Sequence[Source],
     chosen: Sequence[Source],
     options: SyncOptions,
     progress: Progress,
     fetched: Mapping[str, Fetched],
 ) -> Plan:
-    roots = sorted({source.path for source in [*own_sources(core), *chosen]})
+    own = own_sources(core, every)
+    roots = sorted({source.path for source in [*own, *chosen]})
     plan = make_plan(core.reader, chosen, roots, core.settings.limits, options, progress)
     for part in plan.sources:
         if part.source.path in fetched:
             part.take(fetched[part.source.path])
     if any(source.last_sync_at is None for source in chosen):
-        _settle_links(core, plan, roots)
+        _settle_links(core, plan, own, roots)
     return plan
 
 
-def _settle_links(core: Core, plan: Plan, roots: Sequence[str]) -> None:
+def _settle_links(core: Core, plan: Plan, own: Sequence[Source], roots: Sequence[str]) -> None:
     """Count links of other sources no more that led out of every source, and no longer do."""
     synced = {part.source.id for part in plan.sources}
-    homes = {one.id: one.path for one in own_sources(core) if one.id not in synced}
+    homes = {one.id: one.path for one in own if one.id not in synced}
     for version, source_id, folder in links_outside(core.reader):
         if source_id in homes and is_safe_relative(folder):
             link = follow(join(homes[source_id], folder), None, roots)

@@ -197,27 +197,27 @@ class Nesting(NamedTuple):
 
 def choose(
     core: Core,
+    known: Sequence[Source],
     targets: Sequence[str],
     *,
     scope: Scope | None,
     name: str | None,
     register: bool,
 ) -> list[Source]:
-    """Return the sources that the targets mean, registering folders that are none yet.
+    """Return the ``known`` sources that the targets mean; register folders that are none yet.
 
     Without ``register`` a new folder is returned as a source that is not stored. Raises
     `SourceNotFound`, `SourceInvalid`, `SourceExists` (of another name), `UsageProblem`.
     """
-    known = list_sources(core.reader, counted=False)
     host = core.host
     if not targets:
         if name or scope:
             raise UsageProblem(message="--name and --scope go with a folder to sync")
-        return [one for one in known if one.enabled and is_ours(core, one)]
+        return [one for one in own_sources(core, known) if one.enabled]
     if name and len(targets) > 1:
         raise UsageProblem(message="--name goes with a single folder")
     if register and targets[1:]:  # nothing is registered if one of them can't be
-        choose(core, targets, scope=scope, name=name, register=False)
+        choose(core, known, targets, scope=scope, name=name, register=False)
     chosen: dict[str, Source] = {}
     for target in targets:
         source = _existing(known, target, host)
@@ -252,15 +252,17 @@ def nesting(core: Core, target: str) -> list[Nesting]:
     return found
 
 
-def own_sources(core: Core) -> list[Source]:
-    """Return the sources whose folders are on this machine, the strongest first, not counted."""
-    known = list_sources(core.reader, counted=False)
+def own_sources(core: Core, known: Sequence[Source] | None = None) -> list[Source]:
+    """Return the sources whose folders are on this machine, the strongest first.
+
+    ``known``: all sources; by default they are read, without counts.
+    """
+    known = list_sources(core.reader, counted=False) if known is None else known
     return [one for one in known if is_ours(core, one)]
 
 
-def unadopted_sources(core: Core) -> list[Source]:
-    """Return the sources under this host's name that this user did not add, not counted."""
-    known = list_sources(core.reader, counted=False)
+def unadopted_sources(core: Core, known: Sequence[Source]) -> list[Source]:
+    """Return the ``known`` sources under this host's name that this user did not add."""
     return [one for one in known if one.host == core.host and not is_here(core, one.host, one.path)]
 
 

@@ -329,7 +329,7 @@ TABLE = [
     Advice(
         "line-ends-mixed",
         FRONT.replace("tea\n", "tea\r\n"),
-        "save the file with line ends of one kind",
+        "save the file with the same line ends throughout",
         FRONT,
     ),
     Advice("front-matter-spaces", FRONT.replace("---\n", "---  \n", 1), "delete the spaces", FRONT),

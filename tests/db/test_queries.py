@@ -197,7 +197,7 @@ def test_what_a_sync_compares_with_is_in_the_order_of_the_walk(library, reader):
     stored = list(skills.fingerprints(reader, mine))
     assert [one.position for one in stored] == sorted(one.position for one in stored)
     assert {one.folder for one in stored} == set(skills.folders(reader, mine))
-    facts = skills.stored_file_hashes(reader, stored[0].id)
+    facts = skills.files_and_findings(reader, [stored[0].id])[stored[0].id][0]
     assert all(len(stat) == 5 and digest for stat, digest in facts.values())
     (gone,) = skills.removed_skills(reader, [stored[0].id])
     assert (gone.id, gone.folder) == (stored[0].id, stored[0].folder)

@@ -7,7 +7,7 @@ import pytest
 
 from registry.api import SkillRegistry
 from registry.db.read.findings import notice_digest
-from registry.db.read.skills import fingerprints, stored_file_hashes
+from registry.db.read.skills import files_and_findings, fingerprints
 from registry.settings import Settings
 from tests.conftest import OLD, write_skill
 
@@ -115,8 +115,8 @@ def test_files_that_were_only_touched_are_known_by_their_new_times(filled, root)
     assert filled.sync().unchanged == 2
     (now,) = (one for one in fingerprints(reader, filled.sources()[0].id) if "alpha" in one)
     assert (now.id, now.fingerprint != known.fingerprint) == (known.id, True)
-    facts, _ = stored_file_hashes(reader, now.id)["SKILL.md"]
+    facts, _ = files_and_findings(reader, [now.id])[now.id][0]["SKILL.md"]
     stat = document.stat()
     assert facts == (stat.st_mode, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
     beta = next(one for one in fingerprints(reader, filled.sources()[0].id) if "beta" in one)
-    assert stored_file_hashes(reader, beta.id)["SKILL.md"][0][2] == OLD * 10**9
+    assert files_and_findings(reader, [beta.id])[beta.id][0]["SKILL.md"][0][2] == OLD * 10**9

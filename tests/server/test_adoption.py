@@ -114,7 +114,7 @@ def test_a_new_source_of_ones_own_is_ones_own_at_once(machine, private):
     own.close()
     again = machine("laptop", "ann")
     assert [one.name for one in again.own_sources()] == ["mine"]
-    assert unadopted_sources(again.core) == []
+    assert unadopted_sources(again.core, again.sources()) == []
     again.update("diary", description="New.")
     assert [one.name for one in machine("desk", "ann").own_sources()] == []
     assert [one.name for one in machine("laptop", "bob").own_sources()] == []

@@ -56,7 +56,8 @@ choosing_options: Final = options.stack(
 
 def confirm_names(session: Session, names: Sequence[str], *, yes: bool) -> None:
     """Confirm each new ``owner/repo`` among the names; see `confirm_addresses`."""
-    confirm_addresses(session, filter(session.registry.is_address, names), yes=yes)
+    short = (one for one in names if "://" not in one and session.registry.is_address(one))
+    confirm_addresses(session, short, yes=yes)
 
 
 def chosen_skills(

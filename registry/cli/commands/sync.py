@@ -79,13 +79,16 @@ def command(
     if watch and given["dry_run"]:
         raise click.UsageError("--watch and --dry-run can't be combined.")
     from registry.cli.progress import SyncProgress
+    from registry.sync.sources import own_sources
 
     console, registry = session.console, session.registry
-    if not targets and not (given["scope"] or given["name"]) and not registry.own_sources():
-        _fail_for_want_of_sources(session)
+    known = registry.sources(counted=False)
+    is_for_all = not targets and not (given["scope"] or given["name"])
+    if is_for_all and not own_sources(registry.core, known):
+        _fail_for_want_of_sources(session, known)
     confirm_addresses(session, targets, yes=yes or given["dry_run"])
     report_nesting(session, targets)
-    before = {one.path for one in registry.sources(counted=False)}
+    before = {one.path for one in known}
     try:
         with SyncProgress(console) as progress:
             report = registry.sync(*targets, progress=progress, **given)
@@ -100,7 +103,7 @@ def command(
     _report_empty(console, report, before)
     _report_sources(session, report, hints=not session.as_json)
     if not targets:
-        _report_unadopted(session)
+        _report_unadopted(session, known)
     if watch:
         _watch(session)
         return
@@ -108,13 +111,13 @@ def command(
         raise click.exceptions.Exit(Status.FAILED)
 
 
-def _fail_for_want_of_sources(session: Session) -> NoReturn:
+def _fail_for_want_of_sources(session: Session, known: "Sequence[Source]") -> NoReturn:
     none = "No sources are registered yet."
-    if unadopted := _report_unadopted(session):
+    if unadopted := _report_unadopted(session, known):
         if any(one.own for one in unadopted):  # what to do was printed
             raise click.exceptions.Exit(Status.FAILED)
         none = "None of this machine's sources is yours."
-    elif session.registry.sources(counted=False):
+    elif known:
         none = "All sources are on other machines and are synced there."
     raise click.ClickException(
         f"{none} To register a folder, run: skill-registry sync FOLDER\n"
@@ -145,11 +148,11 @@ def _report_empty(console: Console, report: "SyncReport", before: Collection[str
             )
 
 
-def _report_unadopted(session: Session) -> "Sequence[Source]":
+def _report_unadopted(session: Session, known: "Sequence[Source]") -> "Sequence[Source]":
     """Print which sources claim to be of this host and are left out, and return them."""
     from registry.sync.sources import unadopted_sources
 
-    unadopted = unadopted_sources(session.registry.core)
+    unadopted = unadopted_sources(session.registry.core, known)
     if not unadopted:
         return unadopted
     from registry.db.adopted import address_of, former_addresses

@@ -272,6 +272,16 @@ def by_id(reader: Reader, skill_id: int) -> StoredSkill | None:
     return next(iter(select(reader, "s.id = ?", skill_id)), None)
 
 
+def by_ids(reader: Reader, ids: Iterable[int]) -> dict[int, StoredSkill]:
+    """Return the versions that are still live, in the order of ``ids``."""
+    wanted = list(ids)
+    if not wanted:
+        return {}
+    found = select(reader, f"s.id {reader.in_json_array}", json.dumps(wanted))
+    known = {one.id: one for one in found}
+    return {one: known[one] for one in wanted if one in known}
+
+
 def by_place(reader: Reader, source_id: int, folder: str) -> StoredSkill | None:
     """Return the skill in a folder of a source; None: there is none."""
     return stored(reader.query_visible(lambda visibility: at_place(visibility, source_id, folder)))
@@ -353,9 +363,11 @@ _DOCUMENT: Final = "SELECT text, body_start, front_matter FROM documents WHERE s
 
 _FILES: Final = "SELECT path, size, hash, mode FROM skill_files WHERE skill_id = ? ORDER BY path"
 
-_FINDINGS: Final = (
-    "SELECT code, severity, message, line, fix, path FROM diagnostics WHERE skill_id = ?"
-)
+_STAT: Final = "mode, size, mtime_ns, ctime_ns, inode"
+
+_FINDING: Final = "code, severity, message, line, fix, path"
+
+_FINDINGS: Final = f"SELECT {_FINDING} FROM diagnostics WHERE skill_id = ?"
 
 Document: TypeAlias = tuple[str, int, Mapping[str, JsonValue]]
 """The text of a SKILL.md, where its body starts, and its front matter."""
@@ -481,18 +493,28 @@ def fingerprints(reader: Reader, source_id: int) -> Iterator[StoredFingerprint]:
     return map(StoredFingerprint._make, reader.stream(sql, (source_id,)))
 
 
-def stored_file_hashes(
-    reader: Reader, skill_id: int
-) -> dict[str, tuple[tuple[int, ...], str | None]]:
-    """Return for each file of a version its stat (mode, size, mtime, ctime, inode) and its hash."""
-    return {
-        path: (tuple(facts), content)
-        for path, content, *facts in reader.rows(
-            "SELECT path, hash, mode, size, mtime_ns, ctime_ns, inode FROM skill_files "
-            "WHERE skill_id = ?",
-            (skill_id,),
-        )
-    }
+KnownFiles: TypeAlias = dict[str, tuple[tuple[int, ...], str | None]]
+"""For each path of a version's files, its stat (mode, size, mtime, ctime, inode) and its hash."""
+
+
+def files_and_findings(
+    reader: Reader, ids: Sequence[int]
+) -> dict[int, tuple[KnownFiles, tuple[Diagnostic, ...]]]:
+    """Return the files and the findings of each version."""
+    those, some = f"WHERE skill_id {reader.in_json_array}", (json.dumps(ids),)
+    files, findings = reader.many(
+        [
+            (f"SELECT skill_id, path, hash, {_STAT} FROM skill_files {those}", some),
+            (f"SELECT skill_id, {_FINDING} FROM diagnostics {those}", some),
+        ]
+    )
+    known: dict[int, KnownFiles] = {one: {} for one in ids}
+    told: dict[int, list[tuple[Any, ...]]] = {one: [] for one in ids}
+    for version, path, content, *stat in files:
+        known[version][path] = tuple(stat), content
+    for version, *finding in findings:
+        told[version].append(tuple(finding))
+    return {one: (known[one], _findings(told[one])) for one in ids}
 
 
 _FOLDERS: Final = 500

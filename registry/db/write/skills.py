@@ -34,7 +34,8 @@ from registry.db.write.names import refresh_names
 from registry.db.write.statements import dialect_of, execute, execute_many, insert_rows
 from registry.model import Diagnostic
 
-_RETIRED_AT_ONCE = 500
+RETIRED_AT_ONCE: Final = 500
+"""Number of versions that one call of `delete_retired` deletes."""
 
 _USABLE: Final = "({0}.status IN ('ok', 'warning') AND {0}.held = 0)"
 
@@ -201,7 +202,7 @@ def delete_retired(connection: Connection, *, host: str = "", source_id: int | N
         ours = select(sources.c.id).where(sources.c.host == host)
         # A literal: SQLite doesn't use a partial index for a bound value.
         which = and_(skills.c.live == literal_column("0"), skills.c.source_id.in_(ours))
-    chosen = list(connection.scalars(select(skills.c.id).where(which).limit(_RETIRED_AT_ONCE)))
+    chosen = list(connection.scalars(select(skills.c.id).where(which).limit(RETIRED_AT_ONCE)))
     if chosen:
         dialect_of(connection).remove_from_index(connection, chosen)
         execute(connection, "DELETE FROM skills WHERE id {in_array}", chosen)

@@ -1,4 +1,4 @@
-"""Prose that gives away secrets and talk, or takes orders from elsewhere."""
+"""Prose that sends away secrets or conversations, or follows orders from another place."""
 
 import re
 from typing import Final
@@ -51,7 +51,7 @@ BEHAVIOURS: Final = (
             r"|recent )?messages|session (?:history|log)|open files)\b[^\n]{0,120}?",
             r"(?:https?://|\bwebhook)",
         ),
-        "sends what was said",
+        "sends the conversation",
         where="prose",
         accept=_not_honest,
     ),
@@ -61,7 +61,7 @@ BEHAVIOURS: Final = (
             r"!\[[^\]\n]{0,60}\]\(https?://[^)\s]{3,120}[?&=/][^)\n]{0,60}?[{<\[$%](?:[\w.' "
             r"-]{0,30})(?:conversation|messages?|history|prompt|context|secrets?|chat|memory)",
         ),
-        "is a picture whose address carries what was said",
+        "is a picture whose address contains the conversation",
         where="prose",
     ),
     Behaviour(
@@ -86,7 +86,7 @@ BEHAVIOURS: Final = (
             r"|replace this (?:file|skill)|treat (?:it|them|the) [^\n]{0,30}as (?:your"
             r"|instructions|part))",
         ),
-        "has instructions that are to be followed",
+        "has instructions that the agent must follow",
         where="prose",
     ),
     Behaviour(

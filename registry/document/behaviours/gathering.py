@@ -165,7 +165,7 @@ BEHAVIOURS: Final = (
             r"|message history|chat history)\b[^.\n]{0,80}?\b(?:argument|parameter|field|every|all"
             r"|context|contents?|standard input|stdin)\b",
         ),
-        "gives away what was said",
+        "passes on the conversation",
         where="prose",
         accept=_asked,
     ),
@@ -176,7 +176,7 @@ BEHAVIOURS: Final = (
             r"[^.]{0,120}?"
             r"\b(?:post|send|upload|forward|submit)\b[^.]{0,60}?https?://",
         ),
-        "gives away what was said",
+        "passes on the conversation",
         where="prose",
         accept=_asked,
     ),
@@ -237,7 +237,7 @@ BEHAVIOURS: Final = (
             r" (?:it|they) (?:were|was|came|had been)(?: written)? (?:in|from|by)) (?:this file"
             r"|the user|the system|me)\b",
         ),
-        "follows instructions from elsewhere",
+        "follows instructions from another place",
         where="prose",
         accept=_asked,
     ),

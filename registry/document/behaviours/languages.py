@@ -15,7 +15,7 @@ FOREIGN: Final = (
             r"https?://(?!github|gitlab|docs|(?:www\.)?(?:npmjs|pypi|python|nodejs|docker|ffmpeg"
             r"|git-scm|google|microsoft|apple))[\w.-]{4,60}/?(?![\w/.-])"
         ),
-        "is to be downloaded and installed first",
+        "must be downloaded and installed first",
     ),
     Foreign(
         "archive-with-password",
@@ -36,7 +36,7 @@ FOREIGN: Final = (
             r"|скачайте[^\n]{0,200}?запустите)",
             re.IGNORECASE,
         ),
-        "is to be downloaded and run first",
+        "must be downloaded and run first",
     ),
     Foreign(
         "pasted-command",

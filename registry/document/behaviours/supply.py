@@ -120,7 +120,7 @@ BEHAVIOURS: Final = (
     Behaviour(
         "required-program",
         pattern(_OBTAIN),
-        "is to be downloaded and run first",
+        "must be downloaded and run first",
         where="prose",
         accept=_demanded,
     ),
@@ -134,7 +134,7 @@ BEHAVIOURS: Final = (
             r"[\s\S]{0,160}?(?:download|\binstall|quick (?:setup|install)"
             r"|get it)[^\n]{0,80}?https?://[\w.-]{4,60}(?:/[\w.-]{0,24})?/?(?![\w/.-])",
         ),
-        "is to be downloaded and installed first",
+        "must be downloaded and installed first",
         where="prose",
         accept=lambda match: (
             _WELL_KNOWN.search(match[0]) is None and _SOURCES.search(match[0]) is None
@@ -148,7 +148,7 @@ BEHAVIOURS: Final = (
             r"[:\-][ *_`]{0,4}(?:\[[^\]\n]{0,60}\]\()?https?://[\w.-]{4,60}(?:/[\w.-]{0,24})?/?"
             r"(?![\w/.-])",
         ),
-        "is all that is said of what is to be installed",
+        "is the only description of a program to install",
         where="prose",
         accept=lambda match: (
             _WELL_KNOWN.search(match[0]) is None and _SOURCES.search(match[0]) is None
@@ -181,7 +181,7 @@ BEHAVIOURS: Final = (
             r"\b(?:execute|run)[ ](?:the|its|that|this"
             r"|whatever)[ ](?:[\w-]{1,20}[ ]){0,3}?(?:command|script|one-liner|snippet|code)",
         ),
-        "has a command that is to be run",
+        "has a command that the user must run",
         where="prose",
     ),
     Behaviour(
@@ -191,7 +191,7 @@ BEHAVIOURS: Final = (
             r"|(?:\w{0,10}paste\w{0,10}"
             r"|\w{0,10}bin|\w{0,10}snippet\w{0,4})\.[a-z]{2,6}/(?:raw|r))/[\w-]{3,40}"
         ),
-        "is an anonymous paste, and is to be run",
+        "is an anonymous paste to run",
         accept=lambda match: (
             re.search(
                 rb"\b(?:run|execute|paste|copy|terminal|install|bash|zsh|sh|python|eval"
