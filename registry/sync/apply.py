@@ -3,11 +3,11 @@
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from contextvars import copy_context
 from functools import partial
 from itertools import compress, islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -40,12 +40,14 @@ from registry.disk.walk import UNREADABLE, ScannedFolder, Walk
 from registry.document.security import is_about_defence
 from registry.errors import DatabaseProblem
 from registry.model import Diagnostic
+from registry.sync.helper import Piece, helping, share
 from registry.sync.plan import Plan, SourcePlan
 from registry.sync.reading import (
     KnownHashes,
     Previous,
     Reading,
     Recent,
+    Task,
     is_current,
     make_version,
     read_folder,
@@ -55,10 +57,6 @@ from registry.sync.reading import (
 )
 from registry.sync.report import Progress
 from registry.text import utc_now
-
-if TYPE_CHECKING:
-    from registry.sync.helper import Task
-
 
 PART: Final = 100
 """Versions that a first import publishes in one transaction while other clients wait."""
@@ -307,21 +305,18 @@ def _jobs(core: Core, plan: Plan) -> Iterator[_Job]:
 
 def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Generator[NewVersion]:
     """Yield what is read, in the order of the plan."""
-    read = partial(_read, core, Recent(), scan_ns, now)
-    count = sum(len(part.new) for part in plan.sources)
-    if count >= HELPED_FROM:
-        from registry.sync.helper import Piece, helping, share
-
-        for_helper = partial(_task, core, scan_ns, now)
-        pieces = (
-            Piece(for_helper(jobs), sum(map(_bytes, jobs)), partial(read, jobs))
-            for jobs in _pieces(_jobs(core, plan))
+    recent = Recent()
+    pieces = (
+        Piece(
+            None if jobs[0].before else _task(core, scan_ns, now, jobs),
+            sum(map(_bytes, jobs)),
+            partial(_read, core, recent, scan_ns, now, jobs),
         )
-        with helping() as helper:
-            yield from share(pieces, helper)
-    else:
-        for job in _jobs(core, plan):
-            yield from read([job])
+        for jobs in _pieces(_jobs(core, plan))
+    )
+    count = sum(len(part.new) for part in plan.sources)
+    with helping() if count >= HELPED_FROM else nullcontext() as helper:
+        yield from share(pieces, helper)
 
 
 def _pieces(jobs: Iterable[_Job]) -> Iterator[list[_Job]]:
@@ -344,13 +339,8 @@ def _bytes(job: _Job) -> int:
     return sum(file.size for file in job.found.files)
 
 
-def _task(core: Core, scan_ns: int, now: str, jobs: Sequence[_Job]) -> "Task | None":
-    """Return what another process needs to know to read folders; None: it can't."""
-    part, _, before = jobs[0]
-    if before is not None:
-        return None
-    from registry.sync.helper import Task
-
+def _task(core: Core, scan_ns: int, now: str, jobs: Sequence[_Job]) -> Task:
+    part = jobs[0].part
     return Task(
         part.walk.root,
         part.walk.limits,
@@ -364,10 +354,12 @@ def _task(core: Core, scan_ns: int, now: str, jobs: Sequence[_Job]) -> "Task | N
 
 
 def _read(
-    core: Core, recent: Recent, scan_ns: int, now: str, jobs: Iterable[_Job]
+    core: Core, recent: Recent, scan_ns: int, now: str, jobs: Sequence[_Job]
 ) -> list[NewVersion]:
     versions = []
     for part, found, before in jobs:
+        if before is None:
+            return read_new(_task(core, scan_ns, now, jobs), recent)  # they are alike
         what = (part.walk, found, before, part.source.id)
         new = read_version(
             core,
@@ -388,7 +380,7 @@ def read_version(
     core: Core,
     walk: Walk,
     found: ScannedFolder,
-    before: StoredSkill | None,
+    before: StoredSkill,
     source_id: int,
     scan_ns: int,
     now: str,
@@ -403,19 +395,12 @@ def read_version(
     if it has security errors, unless ``before`` has the same files and is trusted.
     """
     what = (walk.root, found, walk.limits)
-    if before is None:
-        return read_new(
-            *(*what, source_id, scan_ns, now),
-            with_contents=with_contents,
-            from_remote=from_remote,
-            recent=recent,
-        )
     read = partial(read_folder, *what, with_contents=with_contents, recent=recent)
     trusted: KnownHashes = {}
-    told: Sequence[Diagnostic] = ()
+    earlier: Sequence[Diagnostic] = ()
     if _were_looked_through(before):
-        trusted, told = files_and_findings(core.reader, [before.id])[before.id]
-    reading = read(trusted, told=told)
+        trusted, earlier = files_and_findings(core.reader, [before.id])[before.id]
+    reading = read(trusted, earlier=earlier)
     if trusted and _is_other_topic(reading, before):
         # The topic of the skill decides how its supporting files are judged.
         reading = read({})
@@ -440,8 +425,8 @@ def _were_looked_through(before: StoredSkill) -> bool:
 def _is_held(core: Core, version: NewVersion, before: StoredSkill) -> bool:
     """Tell whether to quarantine a new version of a remote skill.
 
-    Trust covers exactly the files that the user was shown. One changed line elsewhere can turn an
-    accepted finding into another: a different host, a different secret. So different files with
+    Trust covers exactly the files that the user was shown. One changed line can turn an accepted
+    finding into another: a different host, a different secret. So different files with
     security errors are quarantined again, and so are errors that only newer rules find.
     """
     grave = security_errors(version.findings)
