@@ -22,12 +22,11 @@ from registry.install import history, lockfile
 from registry.install.content import Entry, content_as_locked, is_known
 from registry.install.history import remember
 from registry.install.lockfile import Locked
-from registry.install.plan import InstallPlan
+from registry.install.plan import InstallPlan, InstallTransaction
 from registry.install.provenance import Provenance, folders, original, owner
 from registry.install.restore import LockedOrigins
 from registry.install.staging import LOCK_SECONDS, open_exclusively, where
 from registry.install.targets import PLAIN, InstallOptions, InstallResult, Target
-from registry.install.transaction import InstallTransaction
 from registry.model import Skill
 from registry.remotes.git import COMMIT
 
