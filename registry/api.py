@@ -291,9 +291,9 @@ class SkillRegistry:
 
         Raises `SkillNotFound`, `PersonalityNotFound`.
         """
-        from registry.catalog.why import explain
+        from registry.catalog.why import explain, judged
 
-        return explain(self.core, subject, personality)
+        return judged(self.core, explain(self.core, subject), personality)
 
     def why_found(
         self,
@@ -681,9 +681,10 @@ class SkillRegistry:
 
         Raises `PersonalityNotFound`.
         """
-        from registry.catalog.visibility.decisions import decided
+        from registry.catalog.visibility import decisions as of
 
-        return decided(self.core, personality)
+        named = None if personality is None else of.personality(self.core.settings, personality)
+        return [(skill, choice) for _, skill, choice in of.decisions(self.core.reader, named)]
 
     def seen_by(self, personality: str, filters: Filters | None = None) -> Filters:
         """Return filters for `list` and `search`, limited to what a personality sees now.
