@@ -762,7 +762,7 @@ class SkillRegistry:
         return asked(self.core, sources)
 
     def adopt_source(self, name: str, *, as_admin: bool = False) -> Source:
-        """Adopt a source that was added elsewhere under this host's name, to sync it here.
+        """Adopt a source that another machine added under this host's name, to sync it here.
 
         Only needed on a server. ``as_admin``: also take the source of another role. Raises
         `SourceNotFound`, `SourceElsewhere`, `SourceNotYours`, `AdminNeeded`.

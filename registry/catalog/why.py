@@ -188,7 +188,7 @@ def _listed(core: Core, skill: Skill) -> Diagnostic:
 
 def _unseen(core: Core, stored: StoredSkill) -> Diagnostic:
     if stored.quarantined:
-        message = "it comes from elsewhere and has security errors: agents don't see it"
+        message = "it comes from a remote source and has security errors: agents don't see it"
         fix = f"look at them, then run: skill-registry source trust {stored.skill.source}"
         return Diagnostic("held", "warning", message, fix=fix)
     return _shadowed(core, stored) if stored.within else _of_project(core, stored)
@@ -272,7 +272,7 @@ def _unstored(core: Core, source: Source, folder: str) -> Diagnostic:
     ignored = [part for part in folder.split(os.sep) if is_ignored(part)]
     if ignored:
         message = f"folders named {ignored[0]} are passed over"
-        return Diagnostic("ignored", "error", message, fix="move the skill elsewhere")
+        return Diagnostic("ignored", "error", message, fix="move the skill to another folder")
     if not has_document:
         return _without_document(core, source, folder)
     if folder.count(os.sep) + 1 > DEPTH_SEEN:

@@ -57,7 +57,7 @@ PAUSES: Final = (0.1, 0.5, 2.0)
 """Seconds between attempts to reach a server that ended the connection."""
 
 
-class CrossDevice(Exception):  # told apart and answered, never shown
+class CrossDevice(Exception):  # caught by callers, never shown
     """The state folder is on another file system than the source."""
 
 
@@ -65,10 +65,7 @@ class CrossDevice(Exception):  # told apart and answered, never shown
 def new_operation(
     context: ChangeContext, number: str | None = None
 ) -> "Iterator[tuple[str, Folder]]":
-    """Make and sign a folder in ops for staging a change; yields its number and the folder.
-
-    ``number``: from `signer.new_numbers`, if the change is part of a group.
-    """
+    """Make and sign a folder in ops for staging a change; yields its number and the folder."""
     number = number or new_numbers()[0]
     with make_folder(Place(context.state.ops, number), 0o700) as operation:
         context.signer.write(Place(operation, OWNER), "staging", number, {})
@@ -111,11 +108,11 @@ def new_entry(
 
 
 def commit(context: ChangeContext, entry: JournalEntry, name: str) -> StoredSkill | None:
-    """Journal, publish, verify and record a staged change. The state lock is held.
+    """Journal, publish, verify and record a staged change; return the skill as stored now, if any.
 
-    Returns the skill as stored now, or None if there is no skill. Raises `SkillChangedOnDisk` or
-    `SkillExists` if another process was faster, `ChangeRefused` if the disk refuses (nothing
-    happened then), `ChangePending` if the database can't be updated, and `CrossDevice`.
+    The state lock is held. Raises `SkillChangedOnDisk` or `SkillExists` if another process was
+    faster, `ChangeRefused` (nothing happened), `ChangePending` if the database can't be updated,
+    `CrossDevice`.
     """
     if entry.kind == "create":
         make_folders(context.root, entry.target.rpartition("/")[0]).close()
@@ -138,11 +135,10 @@ def commit(context: ChangeContext, entry: JournalEntry, name: str) -> StoredSkil
 
 
 def commit_together(changes: Sequence[Change], names: Sequence[str]) -> list[StoredSkill | None]:
-    """Journal, publish, verify and record staged changes: all of them, or none.
+    """Commit staged changes as `commit` does: all of them, or none.
 
-    Only some kinds of change can be in a group. If this process dies after the journal's commit,
-    recovery finishes the group; if one change fails here, all are rolled back. The state locks are
-    held. Returns the skills as stored now, and raises as `commit`.
+    If this process dies after the journal's commit, recovery finishes the group; if one fails here,
+    all are rolled back.
     """
     for context, entry in changes:
         _sign(context, entry)
@@ -184,7 +180,7 @@ def _refused(context: ChangeContext, entry: JournalEntry, error: OSError) -> Exc
 
 
 def _is_done(context: ChangeContext, entry: JournalEntry) -> bool:
-    """Tell whether the disk shows the change made, after its end was recorded."""
+    """Tell whether the disk shows the change made."""
     try:
         with open_swap(context, entry) as swap:
             return swap.is_done()
@@ -214,10 +210,7 @@ def publish(entry: JournalEntry, swap: Swap, name: str) -> None:
 def roll_forward_or_back(
     changes: Sequence[Change], *, back: bool = False, is_done: bool = False
 ) -> list[StoredSkill | None]:
-    """Roll changes forward or back, on disk and in the database, and say when that must wait.
-
-    ``back`` and ``is_done``: as `recovery.finish_all` takes them.
-    """
+    """Finish changes as `recovery.finish_all`, or raise `ChangePending` if that must wait."""
     try:
         for pause in PAUSES:
             try:
@@ -239,10 +232,7 @@ Result = TypeVar("Result")
 
 
 def under_lock(core: Core, source_id: int, change: Callable[[ChangeContext], Result]) -> Result:
-    """Run a change with the source's lock held and everything unfinished brought to an end.
-
-    Raises as `ChangeContext.locked`, and what the change raises.
-    """
+    """Run a change with the source's lock held and everything unfinished brought to an end."""
     return under_locks(core, {source_id: ""}, lambda contexts: change(contexts[source_id]))
 
 
@@ -251,11 +241,7 @@ def under_locks(
     roots: Mapping[int, str],
     change: Callable[[Mapping[int, ChangeContext]], Result],
 ) -> Result:
-    """Run a change of several sources (id: root); it is given their contexts by id.
-
-    The locks are taken in the order of the roots, which is the same to all who want some of them.
-    Raises as `under_lock`.
-    """
+    """Run a change of several sources (id: root); their locks are taken in the roots' order."""
     order = sorted(roots, key=lambda source_id: roots[source_id])
     inside: set[str] = set()
     while True:
@@ -316,8 +302,7 @@ def with_copies(
 ) -> list[StoredSkill]:
     """Return the copies of a skill on this machine to change with it, and last the skill itself.
 
-    Raises `UsageProblem` with ``force``: a copy that was edited by hand is no longer a copy. Raises
-    `ChangeRefused` if one copy is inside another.
+    Raises `UsageProblem` with ``force``, `ChangeRefused` if one copy is inside another.
     """
     if which is None:
         return [stored]
@@ -350,10 +335,7 @@ def change_together(
     group: Sequence[StoredSkill],
     stage: Callable[[ChangeContext, StoredSkill, str], JournalEntry],
 ) -> list[StoredSkill | None]:
-    """Stage a change of each skill and carry all out; raises as `commit_together`.
-
-    ``stage`` is given the number of the change; that of the last skill is the last one.
-    """
+    """Stage a change of each skill, by its number, and carry all out; the named skill is last."""
 
     def change(contexts: Mapping[int, ChangeContext]) -> list[StoredSkill | None]:
         numbered = zip(group, new_numbers(len(group)), strict=True)

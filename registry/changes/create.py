@@ -68,11 +68,9 @@ def create_files(
 ) -> StoredSkill:
     """Make a skill of these files (relative path: content) in ``folder`` of a source.
 
-    ``executable`` are the paths of those that can be executed; ``uid`` and ``created_at`` are those
-    of a skill that comes back; ``is_free``: the source was asked, and has none of this name. Raises
-    `SkillExists` where the folder is taken or, of a new skill,
-    the source has one of that name, `OutsideSkill`, `ChangeRefused`, and
-    what `commit.commit` raises.
+    ``executable``: paths; ``uid``, ``created_at``: of a skill that comes back; ``is_free``: the
+    source has none of this name. Raises `SkillExists`, `OutsideSkill`, `ChangeRefused`, and as
+    `commit.commit`.
     """
     for path in (folder, *files):
         check_path(path)
@@ -102,10 +100,7 @@ def stored_after(stored: StoredSkill | None, folder: str) -> StoredSkill:
 
 
 def detail_after(core: Core, stored: StoredSkill) -> SkillDetail:
-    """Return all details of a changed skill, or the known part if it can't be read again.
-
-    The change is committed, even if another process removes the skill right now.
-    """
+    """Return all details of a changed skill, or the known part if it can't be read again."""
     try:
         return detail(core, stored)
     except (RegistryError, OSError) as error:

@@ -53,10 +53,7 @@ class History:
 
     @classmethod
     def of(cls, core: Core, handle: str) -> Self:
-        """Return the history of a skill, gone ones included.
-
-        Raises as `CurrentSkill.of`, but for `SkillMissing`.
-        """
+        """Return the history of a skill, gone ones included; raises as `CurrentSkill.of`."""
         try:
             stored = CurrentSkill.of(core, handle).stored
         except (SkillMissing, SkillNotFound):
@@ -78,8 +75,8 @@ class History:
     ) -> Self | None:
         """Return the history of a skill whose folder is gone; None: there is no such skill.
 
-        ``source``: prefer skills that were in this source. ``among``: only skills that were in one
-        of these sources. ``without``: uids of skills to skip.
+        ``source``: prefer skills of this source; ``among``: only of these; ``without``: uids to
+        skip.
         """
         gone = _missing(core, handle)
         if gone is not None and gone.uid in without:
@@ -125,9 +122,9 @@ class History:
         return next((one for one in self.revisions if one.number != now.number), None)
 
     def read(self, number: int, path: str | None = None) -> bytes:
-        """Return the bytes of one file of a revision, the skill file by default.
+        """Return a revision's file, SKILL.md by default.
 
-        Raises `RevisionNotFound`, `ContentMissing`, `ContentDamaged`.
+        Raises `RevisionNotFound`, `ContentMissing`.
         """
         chosen = self.revision(number)
         path = path or chosen.document
@@ -139,9 +136,7 @@ class History:
     def diff(self, old: int | None = None, new: int | None = None) -> str:
         """Return a unified diff of all files for the last change, or between two revisions.
 
-        If only ``old`` is given, it is compared with the current revision. The diff is empty if
-        nothing differs, or if only one revision exists. Raises as `read`, and `SkillInvalid` if no
-        revision is current.
+        Without ``new``, ``old`` is compared with the current revision. One revision: an empty diff.
         """
         after = self.revision(new) if new is not None else self.current
         if old is not None:
@@ -161,12 +156,9 @@ class History:
     ) -> StoredSkill:
         """Restore a revision of a skill as one change; files that it did not have are removed.
 
-        ``copies``: selects the copies that change with the skill. A skill that is gone is written
-        back into ``source`` (by default, its former source) with its former creation time; without
-        a ``number``, its last revision is written. Raises `RevisionNotFound`, `ContentMissing`,
-        `ContentDamaged`, as `update.update_files`, `SkillHeld` for an imported revision with
-        security errors, `SourceReadOnly`, and for a skill that is gone `NotAllKept`,
-        `SourceUnclear`, and as `create.create_files`.
+        A skill that is gone is written back into ``source`` (by default, its former source). Raises
+        `RevisionNotFound`, `ContentMissing`, `ContentDamaged`, `SkillHeld`, `SourceReadOnly`,
+        `NotAllKept`, `SourceUnclear`, and as `update.update_files` and `create.create_files`.
         """
         wanted = self.current if number is None else self.revision(number)
         if self.stored is None:
@@ -191,11 +183,7 @@ class History:
         return update_files(self.core, self.stored, edits, executable=executable, copies=copies)
 
     def _there(self, wanted: Revision) -> Sequence[SkillFile]:
-        """Return the files that the skill has now.
-
-        If the folder lost its SKILL.md, its files are not recorded. Then ``wanted`` files on disk
-        count as present, so that only the missing ones are written.
-        """
+        """Return the files that the skill has now; without SKILL.md, the ``wanted`` on disk."""
         assert self.stored is not None  # noqa: S101  # `restore` saw to it
         if self.stored.skill.status != "no_document":
             return self.current.files
@@ -203,7 +191,7 @@ class History:
         return [file for file in wanted.files if os.path.lexists(join(home, file.path))]
 
     def check_back(self, source: str | None) -> str:
-        """Return to which path a skill that is gone would be written back, as `restore` raises."""
+        """Return where a skill that is gone would be written back; raises as `restore`."""
         home, folder, _ = self._whole(self.current, source)
         return join(home.path, folder)
 
@@ -260,10 +248,7 @@ class History:
         check_untrusted(self.core, wanted.name, files, runs, url=url)
 
     def _kept(self, of: Revision, file: SkillFile, limit: int) -> bytes | None:
-        """Return a file's bytes, ``limit`` at most; None: they are not stored.
-
-        Raises `ContentDamaged`, `FileTooLarge`.
-        """
+        """Return a file's bytes; None: not stored. Raises `ContentDamaged`, `FileTooLarge`."""
         if file.hash is None:
             return None
         return stored_content(self.core.reader, of.uid, file, limit)
@@ -307,11 +292,10 @@ def _missing(core: Core, handle: str) -> Tombstone | None:
 def prune(
     core: Core, *, keep: int = 20, before: str | None = None, as_admin: bool = False
 ) -> tuple[int, int]:
-    """Forget revisions beyond the newest ``keep`` of each skill, seen before a time.
+    """Forget all but the current and the newest ``keep`` revisions, seen before a time.
 
-    The current one stays. On a server only those of this role's sources on this host are forgotten,
-    and contents, which all share, by an admin only; ``as_admin``: those of all. Returns how many
-    revisions, and contents that only they had, went. Raises `AdminNeeded`.
+    On a server, only those of this role's sources on this host; of all with ``as_admin``
+    (`AdminNeeded`). Returns how many revisions, and contents that only they had, went.
     """
     from registry.db.write.history import prune
 

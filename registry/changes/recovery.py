@@ -52,10 +52,7 @@ Change: TypeAlias = tuple[ChangeContext, JournalEntry]
 
 
 def recover(context: ChangeContext) -> int:
-    """Finish or undo this user's unfinished changes in a source; return their number.
-
-    The caller holds the state lock, so the process that began them is dead.
-    """
+    """Finish or undo this user's unfinished changes in a source (locked); return their number."""
     found = []
     for number in context.state.operations():
         # Nearly always there is nothing, and that is seen without waiting for other writers.
@@ -74,10 +71,8 @@ def finish_all(
 ) -> list[StoredSkill | None]:
     """Finish or undo changes on disk, record the result in the database, then clear up.
 
-    ``back``: roll back changes of a group instead of finishing them. ``is_done``: the disk is known
-    to show them as made; otherwise it is checked. Returns the skills as stored now, None for a
-    skill that is gone. Clearing up comes last: a partly removed tree would look like an edit made
-    by hand.
+    ``back``: roll a group back. ``is_done``: the disk surely shows them made. Clearing up comes
+    last: a partly removed tree would look like an edit made by hand.
     """
     with ExitStack() as stack:
         swaps: list[Swap] = []
@@ -111,7 +106,6 @@ def settle(context: ChangeContext, swap: Swap) -> None:
 
 
 def _shows(swap: Swap) -> bool:
-    """Tell whether the disk shows a change made."""
     with suppress(OSError):
         return swap.is_done()
     return False
@@ -137,10 +131,8 @@ def _clear(context: ChangeContext, number: str) -> None:
 def record(changes: Sequence[Change], done: Sequence[bool]) -> list[StoredSkill | None]:
     """Update the database from the entries' folders on disk, and delete the entries.
 
-    A change that ``is_done`` is recorded for `undo`; any other state is someone else's edit.
-    Returns the stored skills, read within the transaction: nothing can fail after it. Raises
-    `SkillInaccessible` if the disk does not answer. An unreadable folder proves neither that it is
-    gone nor which files it has, so the entries stay.
+    If the disk does not answer (`SkillInaccessible`), the entries stay: an unreadable folder proves
+    nothing.
     """
     readings = [_read(context, entry) for context, entry in changes]
     moment = time.time_ns()
@@ -169,10 +161,7 @@ def _record(
     is_done: bool,
     renamed: LiveVersion | None,
 ) -> LiveVersion | None:
-    """Make the database say what the disk says of one folder; return what was live there.
-
-    ``renamed``: the version in the old folder of a skill that was renamed to this one.
-    """
+    """Make the database say what the disk says of one folder; return what was live there."""
     standing = load_current(connection, entry.source_id, entry.folder, entry.uid)
     live = standing.live
     if reading is not None and reading.unread and (live is None or live.content_hash):
@@ -252,11 +241,7 @@ def sweep(context: ChangeContext) -> None:
 
 
 def _is_over(context: ChangeContext, entry: JournalEntry) -> bool:
-    """Return True if the journal has no row of a change; its leftovers may then be cleared.
-
-    Another process may have deleted the row. So files that are neither a copy of the live files nor
-    part of the change go to ``conflict``.
-    """
+    """Tell whether the journal has no row of a change; what may be an edit in it is set aside."""
     with context.core.writer.transaction() as connection:
         if has_entry(connection, entry.id):
             return False

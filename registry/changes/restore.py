@@ -29,9 +29,9 @@ def find_deleted(
     source: str | None = None,
     among: Collection[str] | None = None,
 ) -> Deleted:
-    """Return the skill that `restore_named` would restore. Raises `NotInTrash`, `SkillNotDeleted`.
+    """Return what `restore_named` would restore, first the trash's.
 
-    The trash comes first: its records are signed, the database's are not.
+    Raises `NotInTrash`, `SkillNotDeleted`.
     """
     return _find_deleted(core, list_trash(core), name, source=source, among=among)
 
@@ -70,10 +70,9 @@ def _is_there(core: Core, name: str) -> bool:
 def find_all_deleted(
     core: Core, names: Iterable[str], *, source: str | None = None
 ) -> list[Deleted]:
-    """Return what comes back of several names, each skill once.
+    """Return what comes back of several names, each skill once, ids and places before names.
 
-    Trash ids and places are looked up first, then bare names among the rest. Raises as
-    `find_deleted`, and where one can't come back: `SkillExists`, and as `History.restore`.
+    Raises as `find_deleted`, `SkillExists`, and as `History.restore`.
     """
     held = list_trash(core)
     chosen = list(dict.fromkeys(names))
@@ -98,10 +97,7 @@ def find_all_deleted(
 
 
 def with_copies(core: Core, found: Sequence[Deleted]) -> list[Deleted]:
-    """Return these, and before each the copies that were deleted together with it.
-
-    Raises `SkillExists`.
-    """
+    """Return these, and before each the copies deleted together with it. Raises `SkillExists`."""
     held = list_trash(core)
     chosen: list[Deleted] = []
     for one in found:
@@ -140,10 +136,7 @@ def _are_together(one: Trashed, other: Trashed) -> bool:
 def restore_one(
     core: Core, found: Deleted, *, source: str | None = None, number: str | None = None
 ) -> StoredSkill:
-    """Restore the deleted skill; ``number``: the change's number, if it is part of a group.
-
-    Raises as `trash.restore` and `History.restore`.
-    """
+    """Restore a deleted skill; ``number``: the change's, in a group."""
     if isinstance(found, History):
         return found.restore(source=source)
     return trash.restore(core, found, number)
@@ -152,7 +145,7 @@ def restore_one(
 def restore_all(
     core: Core, found: Sequence[Deleted], *, source: str | None = None
 ) -> list[StoredSkill]:
-    """Bring back all of these, which `undo` then takes back together. Raises as `restore_one`."""
+    """Restore several deletions; one `undo` reverts them all. Raises as `restore_one`."""
     numbered = zip(found, new_numbers(len(found)), strict=True)
     return [restore_one(core, one, source=source, number=number) for one, number in numbered]
 
@@ -162,10 +155,9 @@ def restore_named(
 ) -> StoredSkill:
     """Restore the latest deleted skill of this name (or trash id, or source/folder).
 
-    If the trash has none, a skill that disappeared otherwise is restored from the database.
-    ``source``: for the trash, the only source to look in; for a skill from the database, the source
-    to write into. ``among``: the sources whose skills may be restored; None: all. Raises
-    `NotInTrash` if nothing is found, and as `trash.restore` and `History.restore`.
+    First from the trash (of ``source``), else from the database (into ``source``). ``among``: the
+    sources whose skills may be restored. Raises `NotInTrash`, and as `trash.restore` and
+    `History.restore`.
     """
     found = find_deleted(core, name, source=source, among=among)
     back = restore_one(core, found, source=source)

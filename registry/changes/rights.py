@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 
 
 def granting(core: Core, role: str, may: "Right", team: str | None = None) -> list[str]:
-    """Return the SQL that lets a role read, write or do all; see `db.postgres.rights.granting`.
-
-    Raises `RoleNotFound`, and `UsageProblem` where the database is a file.
-    """
+    """Return SQL that lets a role read, write or do all. Raises `RoleNotFound`, `UsageProblem`."""
     from registry.db.postgres import rights
 
     _check_role(core, role)
@@ -45,10 +42,7 @@ def listed(core: Core) -> "list[RoleRights]":
 def carry_out(
     core: Core, statements: Sequence[str], *, rehearse: bool = False
 ) -> "tuple[dict[str, RoleRights], dict[str, RoleRights]]":
-    """Run the statements, all or none; return the rights of all roles before and after.
-
-    ``rehearse``: take all of it back again. Raises `AdminNeeded`, `RightMissing`.
-    """
+    """Run the statements (``rehearse``: and take them back); return all rights before and after."""
     from registry.db.postgres.rights import in_force
     from registry.db.write.statements import InTransaction
 

@@ -42,10 +42,7 @@ class Signer:
 
     @classmethod
     def of(cls, core: Core, root: str = "") -> Self:
-        """Return the signer for the source at ``root``, or what belongs to none; the key is made.
-
-        Raises `OwnFileUnusable`.
-        """
+        """Return the signer for the source at ``root``, or for none. Raises `OwnFileUnusable`."""
         key = _key(make=True)
         assert key is not None  # noqa: S101  # it was made
         return cls(key, core.backend.identity, root)
@@ -123,10 +120,7 @@ def _read_key(place: Place, *, make: bool) -> bytes | None:
 
 
 def new_numbers(count: int = 1) -> list[str]:
-    """Return numbers for a group of changes, in their order; see `is_together`.
-
-    The number is signed, so no other user can add changes to a group.
-    """
+    """Return numbers for a group of changes, in their order; they are signed, as is the group."""
     group = secrets.token_hex(GROUP_DIGITS // 2)
     if count == 1:
         return [group + secrets.token_hex(2)]

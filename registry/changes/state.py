@@ -61,18 +61,15 @@ class StateFolder:
 
     @classmethod
     def open(cls, root: str) -> Self | None:
-        """Open the state folder of the source at ``root``; None: no change was ever made here.
+        """Open a source's state folder; None: there is none.
 
-        Raises `ChangeRefused` for what is not this user's own, `SkillInaccessible`.
+        Raises `ChangeRefused`, `SkillInaccessible`.
         """
         return cls._open(root, inside=None, make=False)
 
     @classmethod
     def make(cls, root: str, *, inside: bool | None = None) -> Self:
-        """Open it, and make what is missing; ``inside``: in the root, where beside can't be.
-
-        Raises as `open`.
-        """
+        """Open it, and make what is missing; ``inside``: in the root, where beside can't be."""
         made = cls._open(root, inside=inside, make=True)
         assert made is not None  # noqa: S101  # it was made
         return made
@@ -184,10 +181,7 @@ LOCK_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ChangeContext:
-    """The source that is changed, its root and its state folder, open, and what signs for it.
-
-    ``roots``: those of all sources of this host.
-    """
+    """The source that is changed, its folders, open, its signer, and the roots of all sources."""
 
     core: Core
     source: Source
@@ -204,8 +198,7 @@ class ChangeContext:
         """Open a source to change it, with the lock of its state folder held.
 
         ``inside``: the roots that have their state folder in them. Raises `SourceElsewhere`,
-        `SourceNotYours`, `OwnFileUnusable`, `SkillInaccessible`, and `ChangeRefused` when the lock
-        stays taken, or something can't be had or is not ours.
+        `SourceNotYours`, `OwnFileUnusable`, `SkillInaccessible`, `ChangeRefused`.
         """
         known = list_sources(core.reader, counted=False)
         source = next(one for one in known if one.id == source_id)
@@ -275,7 +268,6 @@ def signed_entry(
 
 
 def _is_whole(entry: JournalEntry, source: Source, host: str, number: str) -> bool:
-    """Return True if an entry has the form of our changes in this source."""
     area, _, rest = entry.staged.partition("/")
     kept, _, tree = rest.partition("/")
     return (

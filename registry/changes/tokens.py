@@ -33,10 +33,7 @@ USED_WITHIN: Final = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class Token(Value):
-    """A token that this user made; ``number`` tells it from others and is not secret.
-
-    ``personality`` and ``source`` narrow what it shows; ``expires_at``: None is never.
-    """
+    """A token that this user made; ``number`` is not secret, ``expires_at`` None is never."""
 
     number: str
     name: str
@@ -105,10 +102,7 @@ class Tokens:
         return [_token(row) for row in all_tokens(self._core.reader) if self._is_ours(row)]
 
     def revoke(self, name: str) -> Token:
-        """Revoke a token by its number, or by its name if only one token has it.
-
-        Raises `TokenNotFound`, `UsageProblem`.
-        """
+        """Revoke a token by its number or only name. Raises `TokenNotFound`, `UsageProblem`."""
         from registry.db.write.access import remove_token
 
         known = self.list()

@@ -37,11 +37,10 @@ def delete(
     force: bool = False,
     copies: Which | None = None,
 ) -> Trashed:
-    """Move a skill's folder to the trash.
+    """Move a skill's folder to the trash, and with it all these ``copies`` or none.
 
-    ``copies``: which of its copies go with it, all or none. Raises `SkillChangedOnDisk` unless
-    ``force``, `ChangeRefused` for the root of a source and for a folder that holds other skills,
-    `UsageProblem`, and what `commit.commit` raises.
+    Raises `SkillChangedOnDisk` unless ``force``, `ChangeRefused` for the root of a source and for a
+    folder that holds other skills, `UsageProblem`, and as `commit.commit`.
     """
     base = base_of(core, stored, if_hash, force=force)
     group = with_copies(core, base, copies, force=force)
@@ -89,11 +88,7 @@ def _stage(
     check: StoredSkill | None,
     together: str | None = None,
 ) -> tuple[JournalEntry, Trashed]:
-    """Prepare the trash for a skill and record the deletion there.
-
-    ``check``: the skill to compare the folder with; None: accept any state. ``together``: the
-    number of the change, if it is part of a group.
-    """
+    """Prepare the trash for a skill, compared with ``check``, and record the deletion there."""
     if base.folder == ROOT:
         reason = "the skill is the root of its source; remove the source to forget it"
         raise ChangeRefused(path=base.path, reason=reason)
@@ -125,8 +120,7 @@ def _stage(
 def restore(core: Core, trashed: Trashed, number: str | None = None) -> StoredSkill:
     """Restore a deleted skill, byte for byte, with its former ``created_at``.
 
-    ``number``: the change's number, if it is part of a group. Raises `SkillExists` if its folder is
-    taken, `ChangeRefused` if it is no longer in the trash, and as `commit.commit`.
+    Raises `SkillExists`, `ChangeRefused` if it is no longer in the trash, and as `commit.commit`.
     """
 
     def change(context: ChangeContext) -> StoredSkill | None:

@@ -51,10 +51,9 @@ def find_trashed(
     among: Collection[str] | None = None,
     without: Collection[str] = (),
 ) -> Trashed:
-    """Return what was deleted last, of what is ``held``, of this name (or id, or source/folder).
+    """Return the latest ``held`` deletion of this name (or id, or source/folder).
 
-    ``among``: the sources whose skills may come back; None: all. ``without``: uids of skills that
-    are not meant. Raises `NotInTrash`.
+    Raises `NotInTrash`.
     """
     for one in held:
         if (
@@ -68,10 +67,7 @@ def find_trashed(
 
 
 def list_trash(core: Core) -> list[Trashed]:
-    """Return the skills that this user deleted, with any database, the latest first.
-
-    Of copies that were deleted together, the skill that the user named comes first.
-    """
+    """Return the skills that this user deleted, the latest first, each before its copies."""
     found = [one for source in own_sources(core) for one in _kept(core, source)[0]]
     # The time that is signed has whole seconds.
     found.sort(key=lambda one: (one[1].deleted_at, one[0], one[1].id), reverse=True)
@@ -84,10 +80,7 @@ def foreign_trash(core: Core) -> list[str]:
 
 
 def _kept(core: Core, source: Source) -> tuple[list[tuple[int, Trashed]], list[str]]:
-    """Return the restorable skills in a source's trash, and the paths of all other entries.
-
-    Each skill comes with the time when it was moved there, in nanoseconds.
-    """
+    """Return a trash's restorable skills with their times (ns), and all other entries' paths."""
     ours: list[tuple[int, Trashed]] = []
     foreign: list[str] = []
     with suppress(RegistryError, OSError):

@@ -40,11 +40,7 @@ MAX_NAMED: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """The changes of one command, the latest first, to be shown and then taken back.
-
-    A created or restored skill goes to the trash. A deleted skill comes back from the trash. An
-    updated skill gets all its former files.
-    """
+    """The changes of one command, the latest first, to show and then undo."""
 
     core: Core
     changes: Sequence[RecordedChange]
@@ -52,10 +48,9 @@ class Undo:
 
     @classmethod
     def of(cls, core: Core, *, after: int = 0) -> Self:
-        """Return the last command of this user that changed skills. Raises `NothingToUndo`.
+        """Return this user's last command that changed skills. Raises `NothingToUndo`.
 
-        Changes that can never be taken back are forgotten, with a warning. ``after``: only look at
-        changes with a higher ``id``.
+        Forgets changes that can never be undone, with a warning. ``after``: only higher ``id``.
         """
         while (found := next(iter(cls.all_of(core, after=after)), None)) is not None:
             lost = found.lost()
@@ -71,10 +66,7 @@ class Undo:
 
     @classmethod
     def all_of(cls, core: Core, *, after: int = 0) -> list[Self]:
-        """Return the commands of this user that changed skills here, the latest first.
-
-        ``after``: as for `of`. Nothing is looked up on disk.
-        """
+        """Return this user's commands after an ``id``, the latest first; the disk is not asked."""
         known = {source.name: source for source in own_sources(core)}
         commands: dict[str, list[RecordedChange]] = {}
         for one in _signed(core, known):
@@ -89,17 +81,14 @@ class Undo:
 
     @property
     def steps(self) -> list[list[RecordedChange]]:
-        """The changes by what was changed at once, the latest first.
-
-        A step is a skill, and its copies if they were changed together with it.
-        """
+        """The changes of a skill, and of copies changed together with it, the latest step first."""
         found: dict[str, list[RecordedChange]] = {}
         for one in self.changes:
             found.setdefault(one.number[:GROUP_DIGITS], []).append(one)
         return list(found.values())
 
     def lost(self) -> dict[RecordedChange, str]:
-        """Return the changes that can never be taken back, each with the reason."""
+        """Return the changes that can never be undone, each with the reason."""
         held = _held(self.core)
         return {one: why for one in self.changes if (why := self._never(one, held))}
 
@@ -110,9 +99,9 @@ class Undo:
                 drop_change(connection, one)
 
     def diff(self) -> str:
-        """Return a unified diff of the updated skills; empty if no skill was updated.
+        """Return a unified diff of the updated skills; empty if there are none.
 
-        Raises as `carry_out`, if the error is known beforehand.
+        Raises as `carry_out`.
         """
         self._check()
         seen: set[str] = set()
@@ -126,11 +115,10 @@ class Undo:
         return "".join(found)
 
     def carry_out(self) -> None:
-        """Take all changes back, the latest first, and forget them.
+        """Undo all changes, the latest first, and forget them. Raises `ChangeNotUndone`.
 
-        Nothing happens if one of the skills is not as the command left it. Skills that were changed
-        together with their copies go back together. Raises `ChangeNotUndone`, and as changes do.
-        If a change fails after others were taken back, the others stay so, with a warning.
+        Nothing happens if a skill has changed since the command. If one undo fails, those before it
+        stay undone, with a warning.
         """
         self._check()
         done: list[RecordedChange] = []
@@ -259,12 +247,7 @@ class Undo:
         return None
 
     def _never(self, change: RecordedChange, held: Mapping[str, Trashed]) -> str | None:
-        """Return why a change can never be undone; None: it can, now or later.
-
-        ``held``: the skills in the trash, by uid.
-
-        If there is no state folder, the source's disk may only be unmounted.
-        """
+        """Return why a change can never be undone; None: it can, or its disk may be unmounted."""
         path = self.sources[change.source].path
         if not _has_state(path):
             return None
@@ -281,7 +264,6 @@ class Undo:
         return None if may_come else "it no longer exists"
 
     def _is_stored(self, change: RecordedChange) -> bool:
-        """Tell whether the skill counts as live, since no sync saw yet that it is gone."""
         stored = by_place(self.core.reader, self.sources[change.source].id, change.folder)
         return stored is not None and stored.uid == change.uid
 
@@ -296,14 +278,12 @@ class Undo:
 
 
 def _remove_empty(root: str, folder: str) -> None:
-    """Remove the folders between a source and a skill that is gone, if they are empty now."""
     with suppress(OSError):
         while folder := os.path.dirname(folder):
             os.rmdir(join(root, folder))
 
 
 def _has_state(path: str) -> bool:
-    """Tell whether a source has a state folder that can be used."""
     with suppress(RegistryError):
         state = StateFolder.open(path)
         if state is not None:

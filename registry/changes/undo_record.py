@@ -21,11 +21,10 @@ def made_change(
     version: NewVersion | None,
     renamed: LiveVersion | None,
 ) -> RecordedChange | None:
-    """Return the record of a change from ``live`` to ``version`` (None: no skill).
+    """Return the record of a change from ``live`` to ``version`` (None: no skill); None: nothing.
 
-    A restored skill counts as not there before, whatever the database still knew. Returns None if
-    nothing is different. ``renamed``: the version in the folder that the skill had before; a rename
-    is recorded with its new folder.
+    A restored skill counts as not there before. ``renamed``: the version in a renamed skill's old
+    folder.
     """
     if entry.is_rename and renamed is None:
         return None
@@ -59,10 +58,9 @@ def made_change(
 
 
 def record_edit(core: Core, before: StoredSkill, after: StoredSkill) -> None:
-    """Record an edit that the user made to a skill on disk, so that `undo` can revert it.
+    """Record a user's edit of a skill on disk for `undo`.
 
-    Both are the same skill, stored before and after the edit. Raises `DatabaseProblem`,
-    `OwnFileUnusable`.
+    Raises `DatabaseProblem`, `OwnFileUnusable`.
     """
     if before.skill.tree_hash == after.skill.tree_hash:
         return

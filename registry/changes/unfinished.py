@@ -28,10 +28,7 @@ def unfinished_sources(core: Core) -> list[Source]:
 
 
 def unfinished(core: Core, source: Source) -> list[JournalEntry]:
-    """Return a source's unfinished changes on which the journal and our signed records agree.
-
-    The next change reports a state folder or a key that can't be used.
-    """
+    """Return a source's unfinished changes on which the journal and our signed records agree."""
     with suppress(RegistryError, OSError):
         state = StateFolder.open(source.path)
         if state is None:

@@ -22,10 +22,9 @@ def check_untrusted(
     *,
     url: str | None = None,
 ) -> None:
-    """Raise `SkillHeld` for a skill of these files, by their safe paths, with security errors.
+    """Raise `SkillHeld` for files with security errors, `SkillInvalid` if they can't be scanned.
 
-    An invalid skill can't be scanned, and is `SkillInvalid`. ``url``: the address to get it from
-    again; None: it is being fetched.
+    ``url``: the address to get them from again; None: they are being fetched.
     """
     found = _read(core, files, executable).findings
     broken = [one for one in found if (one.category, one.severity) == ("format", "error")]
@@ -39,10 +38,7 @@ def check_untrusted(
 def security_status(
     core: Core, name: str, files: Mapping[str, bytes], executable: Collection[str]
 ) -> tuple[bool, bool]:
-    """Tell whether a sync would quarantine a skill of these files, and whether it would warn.
-
-    It is not quarantined if these files are trusted here.
-    """
+    """Tell whether a sync would quarantine a skill of untrusted files, and whether warn."""
     reading = _read(core, files, executable)
     has_warning = any(
         one.category == "security" and one.severity != "info" for one in reading.findings

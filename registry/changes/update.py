@@ -121,12 +121,11 @@ def update_files(
 ) -> StoredSkill:
     """Write or remove files of a skill; every other byte stays.
 
-    ``if_hash``: the content hash that the caller has seen; any other hash is refused with
-    `SkillChangedOnDisk`, as is an edit made by hand since the last sync unless ``force``.
-    ``executable``: sets or clears the executable bit by path; other files keep theirs. ``copies``:
-    selects the copies of the skill that also change, all or none. One file is swapped by itself;
-    several files are changed in one step, with a copy of the whole folder. Raises `OutsideSkill`,
-    `ChangeRefused`, `UsageProblem`, and as `commit.commit`.
+    ``if_hash``: the content hash that the caller has seen; another one is refused, as is an edit
+    made by hand since the last sync unless ``force`` (`SkillChangedOnDisk`). ``executable``: sets
+    or clears the bit by path. ``copies``: which also change, all or none. One file is swapped by
+    itself, several with a copy of the whole folder. Raises `OutsideSkill`, `ChangeRefused`,
+    `UsageProblem`, and as `commit.commit`.
     """
     for path in edits:
         check_path(path)
@@ -153,11 +152,10 @@ def update_files(
 
 
 def base_of(core: Core, stored: StoredSkill, if_hash: str | None, *, force: bool) -> StoredSkill:
-    """Return the stored version that a change is based on.
+    """Return the stored version a change is based on; with ``if_hash`` or ``force``, as on disk.
 
-    Without a hash to compare, the change is based on what the database knew: an edit made by hand
-    since then is refused later, under the lock. With one, what is on disk now counts. Raises
-    `SkillChangedOnDisk`, `SkillInaccessible` where a part of it can't be read.
+    Else an edit made by hand is refused later, under the lock. Raises `SkillChangedOnDisk`,
+    `SkillInaccessible`.
     """
     if if_hash is None and not force:
         return stored
@@ -170,11 +168,7 @@ def base_of(core: Core, stored: StoredSkill, if_hash: str | None, *, force: bool
 
 
 def compare(context: ChangeContext, stored: StoredSkill | None) -> None:
-    """Raise `SkillChangedOnDisk` unless the folder is the same as the stored version.
-
-    None: nothing is compared, the change is forced. Raises `SkillMissing` if the folder is gone,
-    and `SkillInaccessible` if a part of it can't be read.
-    """
+    """Raise `SkillChangedOnDisk` or `SkillMissing` unless the folder is as stored; None: forced."""
     if stored is None:
         return
     limits = context.core.settings.limits
@@ -260,7 +254,6 @@ def stage_folder(
 
 
 def _edit(tree: Folder, edits: Edits, executable: Mapping[str, bool]) -> None:
-    """Write and remove files of a copy that is not published yet."""
     modes = dict.fromkeys(edits, USUAL)
     for path in edits:
         if exists(tree, path):
@@ -274,9 +267,9 @@ def _edit(tree: Folder, edits: Edits, executable: Mapping[str, bool]) -> None:
 
 
 def _mode(context: ChangeContext, base: StoredSkill, target: str) -> int:
-    """Return the mode of an existing file, or else the usual one.
+    """Return the mode of a file, or the usual one.
 
-    Raises `ChangeRefused` for a path through a link, and for a path that is not a regular file.
+    Raises `ChangeRefused` if it is not a regular file.
     """
     path = join(base.root, target)
     try:
@@ -359,9 +352,8 @@ def _refuse_pulled(base: StoredSkill, name: str) -> None:
 def move(core: Core, base: StoredSkill, folder: str, edits: Edits) -> StoredSkill:
     """Move a skill to another folder of its source and write some of its files, all or nothing.
 
-    The skill keeps its history and its ``created_at``. Raises `SkillExists` if something is at
-    ``folder``, `SkillChangedOnDisk`, `ChangeRefused` for a folder that holds other skills, and as
-    `commit_together`.
+    It keeps its history. Raises `SkillExists`, `SkillChangedOnDisk`, and `ChangeRefused` for a
+    folder that holds other skills.
     """
     check_path(folder)
 

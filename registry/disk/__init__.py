@@ -1,4 +1,1 @@
-"""Skill folders on disk: walk and read them, and replace folders safely.
-
-Internal, see `registry`: anything here may change with any version.
-"""
+"""Skill folders on disk: walk and read them, and replace folders safely (internal)."""

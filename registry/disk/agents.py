@@ -126,11 +126,7 @@ def expand(place: str) -> str | None:
 
 @cache
 def project_folders() -> tuple[str, ...]:
-    """Return the folders below a project that hold skills for agents.
-
-    It returns only folders that begin with a dot: others, such as ``skills``, may have another
-    purpose.
-    """
+    """Return the folders below a project that hold skills for agents and begin with a dot."""
     known = {place for one in agents().values() for place in one.project_places}
     known |= {*OTHER_FOLDERS, ".github/skills"}
     return tuple(sorted(one for one in known if one.startswith(".")))
@@ -151,11 +147,7 @@ def personal_folders(home: str) -> list[str]:
 
 
 def shared_folder(root: str) -> str | None:
-    """Return the folder that the links in an agent's folder ``root`` lead to.
-
-    It is ``.agents/skills`` of the same project, or of the home folder. None: ``root`` belongs to
-    no agent.
-    """
+    """Return the folder that the links in an agent's folder ``root`` lead to, if it is one's."""
     for below in project_folders():
         if root.endswith(f"{os.sep}{below}"):
             return os.path.join(root[: -len(below) - 1], SHARED)

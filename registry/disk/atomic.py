@@ -131,10 +131,7 @@ def make_folder(place: Place, mode: int = 0o777) -> Folder:
 
 
 def make_folders(folder: Folder, path: str) -> Folder:
-    """Open the folder at ``path`` below another folder; missing folders are created durably.
-
-    No link is followed. An empty path is the folder itself.
-    """
+    """Open the folder at ``path`` below another, without links; missing ones are made durably."""
     at = folder.folder(".")
     for part in filter(None, path.split("/")):
         with at:
@@ -183,10 +180,7 @@ def sync_tree(place: Place) -> None:
 
 
 def copy_tree(source: Place, target: Place) -> None:
-    """Copy a folder with all contents and times durably; ``target`` must not exist.
-
-    Raises OSError, for example for special files, which can't be copied.
-    """
+    """Copy a folder with all contents and times durably. Raises OSError, also for special files."""
     with source.folder.folder(source.name) as tree:
         _copy(tree, target, 0)
 
@@ -250,8 +244,7 @@ def exists(folder: Folder, path: str) -> bool:
 def digest_of(place: Place) -> str | None:
     """Return a digest of a file, or of a folder with all contents; None if it doesn't exist.
 
-    It covers names, kinds, permission to execute, contents and link targets, and skips nothing,
-    because callers may remove a folder whose digest they know.
+    It skips nothing: callers remove folders whose digest they know.
     """
     try:
         mode = place.folder.lstat(place.name).st_mode
@@ -263,7 +256,6 @@ def digest_of(place: Place) -> str | None:
 
 
 def _digest(place: Place, shown: str, mode: int, total: "hashlib._Hash", depth: int) -> None:
-    """Add the place, whose mode was ``mode`` before, to the digest; the opened file decides."""
     if depth > MAX_DEPTH:
         raise _too_deep(place.path)
     label, name = os.fsencode(shown), place.name
@@ -298,4 +290,4 @@ def _link_line(label: bytes, target: str) -> bytes:
 
 
 def _too_deep(path: str) -> OSError:
-    return OSError(errno.ENAMETOOLONG, "folders lie inside each other too deeply", path)
+    return OSError(errno.ENAMETOOLONG, "the folders are nested too deeply", path)

@@ -36,11 +36,7 @@ GONE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
 
 @cache
 def _openat2() -> Callable[[int, bytes, int, int, int], int] | None:
-    """Return the system call, if this system has it and allows it.
-
-    It takes a folder, a path, flags, mode and resolve flags, and returns a descriptor or a negative
-    error number.
-    """
+    """Return the system call, if this system has it: a descriptor or a negative error number."""
     if not sys.platform.startswith("linux"):
         return None
     import ctypes  # imported late: readers of the database don't need it
@@ -97,7 +93,7 @@ def reason_of(error: OSError) -> str:
         case errno.ELOOP:
             return "it, or a folder on its path, is a link"
         case errno.EXDEV:
-            return "its path leads out of the folder that it is to be in"
+            return "its path leads out of the folder that must contain it"
         case _:
             return error.strerror or str(error)
 
@@ -136,11 +132,7 @@ def _open_part(folder: int | None, name: str, flags: int, mode: int = 0) -> int:
 
 
 class Folder:
-    """An open folder; files in it are named by paths relative to it, and opened by its handle.
-
-    ``path`` is used only for messages. Other programs don't inherit the handle. Close it, or use it
-    in ``with``.
-    """
+    """An open folder; files in it are opened by its handle, and ``path`` is for messages."""
 
     __slots__ = ("fd", "path")
 
@@ -150,10 +142,7 @@ class Folder:
 
     @classmethod
     def open(cls, path: str) -> Self:
-        """Open the folder at ``path``, which must not be a link. Raises OSError.
-
-        Use it for roots that a user named; `folder` opens folders below them.
-        """
+        """Open a root that a user named, which must not be a link. Raises OSError."""
         return cls(_open_part(None, path, FOLDER), path)
 
     @classmethod
@@ -162,7 +151,7 @@ class Folder:
         return cls(_open_part(None, path, PASS), path)
 
     def folder(self, path: str, flags: int = FOLDER) -> "Folder":
-        """Open a folder below this one (``.``: this one anew). Raises as `open_beneath`."""
+        """Open a folder below this one (``.``: this one again). Raises as `open_beneath`."""
         return Folder(open_beneath(self.fd, path, flags), self.path_of(path))
 
     def parent(self, path: str) -> "tuple[Folder, str]":

@@ -34,11 +34,9 @@ class IsLink(SkillInaccessible):
 
 
 def open_home(root: str, folder: str) -> Folder:
-    """Open the folder of a skill below the source at ``root``, to read files below it.
+    """Open a skill's folder, from which all its files are read.
 
-    All files read by one handle are from the same folder, even if another replaces it meanwhile.
-    Raises `SkillInaccessible` (`IsLink`: a part of its path below the root is a link) and
-    FileNotFoundError.
+    Raises `SkillInaccessible`, `IsLink`.
     """
     try:
         source = Folder.passing(root)
@@ -80,8 +78,7 @@ def read_below(folder: Folder, path: str, limit: int) -> Content:
 def read_inside(home: Folder, path: str, limit: int, root: str | None = None) -> Content:
     """Read as `read_below`, but follow links that lead to a place in ``home`` or in ``root``.
 
-    A resolved link is only a hint: the target is opened again by handles. A broken link raises
-    FileNotFoundError.
+    Their target is opened again by handles. A broken link raises FileNotFoundError.
     """
     try:
         return read_below(home, path, limit)

@@ -1,8 +1,4 @@
-"""Symbolic links: where they lead, decided without trusting them.
-
-The resolved name of a target is only a hint. Its facts are read by handles, from the root of the
-source that contains it, without following links.
-"""
+"""Symbolic links: where they lead, decided by handles from the source's root, not by names."""
 
 import errno
 import os
@@ -28,10 +24,7 @@ class Leads(Enum):
 
 
 class Link(NamedTuple):
-    """A followed link; ``target`` is its real path ('' if unknown).
-
-    ``facts`` are None for targets outside all sources.
-    """
+    """A followed link; ``target``: its real path or ''; ``facts``: None outside all sources."""
 
     leads: Leads
     target: str
@@ -46,10 +39,7 @@ class Link(NamedTuple):
 
 
 def follow(path: str, home: str | None, roots: Iterable[str]) -> Link:
-    """Return where the link at ``path`` leads, for a skill in ``home`` and sources at ``roots``.
-
-    The roots are resolved, and a home is below one of them.
-    """
+    """Return where a link leads, for a skill in ``home`` and sources at the resolved ``roots``."""
     try:
         target = os.path.realpath(path, strict=True)
     except OSError as error:
@@ -97,10 +87,7 @@ LINK_KNOWN: Final = "link-known"
 
 
 def known(target: str, unread: str | None = None) -> Diagnostic:
-    """Return the notice of a link to ``target`` (storable), which is counted there.
-
-    ``unread``: the folder that has to be synced first; None: the target is below a source.
-    """
+    """Return the notice of a link to ``target`` (storable); ``unread``: a folder to sync first."""
     message = f"a link to {target}; what it holds is counted there"
     fix = None if unread is None else f"run: skill-registry sync {unread}"
     return Diagnostic(LINK_KNOWN, "info", message, fix=fix)

@@ -10,10 +10,7 @@ _REMOTE: Final = frozenset(
 
 
 def is_remote(path: str) -> bool:
-    """Tell whether ``path`` is on a file system that other machines can also change.
-
-    Their changes cause no events here, and shared memory doesn't work across machines.
-    """
+    """Tell whether other machines can change the file system of ``path`` without events here."""
     return file_system(path) in _REMOTE
 
 

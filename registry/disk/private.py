@@ -32,10 +32,7 @@ class NotOurs(OSError):
 
 
 def open_own_folder(place: Place, *, make: bool = False) -> Folder:
-    """Open a folder of ours (mode 0700); if it is missing and ``make``, create it first.
-
-    Raises `NotOurs`, FileNotFoundError, OSError.
-    """
+    """Open a folder of ours (0700), created if ``make``. Raises `NotOurs`, FileNotFoundError."""
     folder, name = place
     if make:
         with suppress(FileExistsError):
@@ -56,10 +53,7 @@ def open_own_folder(place: Place, *, make: bool = False) -> Folder:
 
 
 def read_own_file(place: Place, limit: int) -> bytes:
-    """Return the content of a file of ours (mode 0600, one name), at most ``limit`` bytes.
-
-    Raises `NotOurs`, FileNotFoundError, OSError.
-    """
+    """Return ``limit`` bytes of a file of ours (0600). Raises `NotOurs`, FileNotFoundError."""
     try:
         descriptor = os.open(place.name, READ, dir_fd=place.folder.fd)
     except OSError as error:
@@ -87,10 +81,7 @@ def write_own_file(place: Place, data: bytes) -> None:
 
 
 def is_ours_alone(path: str) -> bool:
-    """Tell whether only this user can have written the SQLite file at ``path``.
-
-    This includes all files that SQLite reads with it.
-    """
+    """Tell whether only this user can have written the SQLite file and what belongs to it."""
     real = os.path.realpath(path)
     for name in (real, *(real + ending for ending in ("-wal", "-shm", "-journal"))):
         try:
@@ -118,9 +109,7 @@ def open_to_others(paths: Iterable[str]) -> list[str]:
 def _check_ours(facts: os.stat_result, path: str) -> None:
     """Raise `NotOurs` if another user owns the file, or other users may access it.
 
-    A file of this user may have become accessible by a command over a whole home folder, and may
-    hold a trash that must not be moved away; or a clone brought it. The message lets the user
-    decide.
+    The message lets the user decide: a command may have opened this user's own trash to others.
     """
     if facts.st_uid != os.geteuid():
         raise NotOurs(path)

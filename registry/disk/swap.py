@@ -74,19 +74,15 @@ class Swap:
 
     @property
     def in_order(self) -> list[Place]:
-        """Both places, in the order in which their names must become durable.
-
-        The new name of moved content must be on the disk before its old name is removed.
-        """
+        """Both places, that of the new name first: it must be durable before the old name goes."""
         places = (self.staged, self.live) if self.deletes else (self.live, self.staged)
         return [one for one in places if one is not None]
 
     def publish(self) -> Place | None:
-        """Do the rename that is the commit point.
+        """Do the rename that is the commit point; return the displaced content's place, if any.
 
-        Returns the place of the displaced content, which the caller verifies; None if there is
-        none. Raises FileExistsError or FileNotFoundError if another process was faster, and
-        OSError.
+        The caller verifies it. Raises FileExistsError or FileNotFoundError if another process was
+        faster, and OSError.
         """
         live, staged = self._ends()
         if self.creates:
@@ -102,10 +98,7 @@ class Swap:
         return (None if self.live is None else digest_of(self.live)) == self.new
 
     def settle(self, set_aside: Callable[[Place], None]) -> None:
-        """Bring the disk to the old or the new state, so that no edit made by hand is lost.
-
-        ``set_aside`` is called with a place that holds such an edit and can't be live again.
-        """
+        """Bring the disk to the old or new state; ``set_aside`` gets edits that can't be live."""
         if self.staged is None or self.creates:
             return
         if self.deletes:
@@ -212,10 +205,7 @@ def is_exchanged(staged: Place) -> bool:
 
 
 def put_in_place(new: Place, live: Place) -> Place:
-    """Exchange new and live content, and return the place of the displaced content.
-
-    It is ``new``, or that name with `OLD` if the system can't exchange names.
-    """
+    """Exchange new and live content, and return the place of the displaced content."""
     try:
         exchange(new, live)
     except ExchangeUnsupported:

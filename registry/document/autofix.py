@@ -34,7 +34,7 @@ MENDABLE: Final = frozenset(
     "yaml-brackets yaml-colon yaml-escape yaml-indentation yaml-list yaml-quotes "
     "yaml-special-character yaml-stray-line yaml-surrogates".split()
 ) | set(TIDY_RULES)
-"""The codes of which some findings, not always all, can be mended."""
+"""The codes with findings that `--fix` can repair, though not always all of them."""
 
 _LONE_LF: Final = re.compile(r"(?<!\r)\n")
 _BLANK: Final = " \t\u00a0\u3000"
@@ -54,7 +54,7 @@ Wanted = Callable[[str], bool]
 
 
 class Mended(NamedTuple):
-    """The bytes of a skill file after it was mended, and the codes of what was."""
+    """The bytes of a fixed skill file, and the codes of the fixed findings."""
 
     data: bytes
     codes: tuple[str, ...]

@@ -69,7 +69,7 @@ def _parse(text: str, folder_name: str) -> Document:
     fields, unread = normalise(reading)
     findings += unread
     if parts.front is None:
-        message = "the file has no front matter; name and description are taken from elsewhere"
+        message = "the file has no front matter; the folder and the text give name and description"
         fix = "begin the file with `---`, `name:`, `description:` and `---`"
         findings.append(finding("front-matter-missing", message, 1, fix))
     elif not reading.values and all(found.severity != "error" for found in findings):

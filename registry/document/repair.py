@@ -95,7 +95,7 @@ def plain_text(head: str, rest: Sequence[str]) -> Text:
         if head[0] == "{" and ":" in head:
             fix = f"correct its brackets and quotes, or {fix}"
     elif ": " in value or head.endswith(":"):
-        code, message = "yaml-colon", "a colon and a space stand in a value without quotes"
+        code, message = "yaml-colon", "a value without quotes contains a colon and a space"
     elif head and not (head[0].isalnum() or ord(head[0]) > 127):  # noqa: PLR2004 - not ASCII
         code = "yaml-special-character"
         message = f"the value begins with `{head[0]}`, which has a meaning in YAML"

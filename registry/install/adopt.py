@@ -34,10 +34,7 @@ _SHARING: Final = "codex"
 
 
 def adopt(core: Core, target: Target, how: InstallOptions = PLAIN) -> list[InstallResult]:
-    """Add the other program's locked skills that are on disk to our lock; no folder is changed.
-
-    Raises `LockMissing` if that program has no readable lock, and as `pull.pull`.
-    """
+    """Add the `skills` program's locked skills that are here to our lock. Raises `LockMissing`."""
     theirs = _client_lock(core, target)
     if theirs is None:
         raise LockMissing(path=client_lock_path(target))
@@ -142,7 +139,6 @@ def _agents_with(target: Target, folder: str) -> dict[str, str]:
 
 
 def _sharing(target: Target) -> str:
-    """Return an agent that reads the shared folder; in a project, all agents read it."""
     if not target.is_global:
         return "universal"
     installed = [one.id for one in installed_agents(target.path) if one.is_universal]
@@ -150,7 +146,6 @@ def _sharing(target: Target) -> str:
 
 
 def _owned(core: Core, entry: Locked) -> Locked:
-    """Set the skill of the registry that an entry comes from, if the registry has it."""
     skill = owner(core, entry)
     if skill is None and entry.origin is None:
         known = same_files(core.reader, entry.name, entry.tree_hash)

@@ -47,10 +47,9 @@ class Entry:
 def content_of(core: Core, skill: Skill, *, quarantined: bool = False) -> list[Entry]:
     """Return a skill's current files by path; they never mix the states before and after a change.
 
-    ``quarantined``: also return the files of a quarantined skill, to be shown. Raises
-    `SkillInvalid` if the skill can't be used, `SkillInaccessible` if neither the database nor the
-    disk has the bytes of a file, `ContentDamaged`, `FileTooLarge`, `FileChanging`, `PathRefused`,
-    and as `SkillRegistry.get`.
+    ``quarantined``: also those of a quarantined skill, to be shown. Raises `SkillInvalid`,
+    `SkillInaccessible`, `ContentDamaged`, `FileTooLarge`, `FileChanging`, `PathRefused`, and as
+    `SkillRegistry.get`.
     """
     problem: RegistryError = FileChanging(path=skill.path)
     for _ in range(ATTEMPTS):
@@ -86,10 +85,7 @@ def same_files(entries: Sequence[Entry], place: Place) -> bool:
 
 
 def local_files(place: Place) -> dict[str, tuple[str, bool]]:
-    """Return hash and executable bit of each file in a folder, by path.
-
-    An entry that is not a regular file has an empty hash. Raises OSError.
-    """
+    """Return hash ('' if it is not a regular file) and executable bit of each file, by path."""
     found: dict[str, tuple[str, bool]] = {}
     with place.folder.folder(place.name) as folder:
         for entry in folder.entries():
@@ -140,11 +136,9 @@ def _check_whole(core: Core, current: CurrentSkill) -> None:
 def content_as_locked(
     core: Core, name: str, tree: str, *, foreign: bool = True
 ) -> list[Entry] | None:
-    """Return the files with this tree hash, from a skill of that name or else any revision.
+    """Return the files with this tree hash, from a skill of that name or any revision; else None.
 
-    Quarantined skills are skipped. A revision may contain files that were quarantined once: without
-    ``foreign``, revisions from a remote source are also skipped. Returns None if the database has
-    no such files, or not all their bytes.
+    Quarantined skills are skipped, and without ``foreign`` also the revisions of remote sources.
     """
     for stored in skills.same_files(core.reader, name, tree):
         with suppress(RegistryError):
@@ -182,12 +176,12 @@ def _kept(core: Core, revision: Revision) -> list[Entry] | None:
 
 
 def _check_files(core: Core, files: Sequence[SkillFile], path: str) -> None:
-    """Raise for more files than a sync takes in, and for paths that lead elsewhere."""
+    """Raise if there are more files than a sync reads, or a path leads out of the folder."""
     limits = core.settings.limits
     if len(files) > limits.files:
         reason = f"it has {len(files)} files, {limits.files} are allowed"
         raise SkillInaccessible(path=path, reason=reason)
-    bad = check_paths(file.path for file in files)  # a database may have come from elsewhere
+    bad = check_paths(file.path for file in files)  # the database may be another user's
     if bad is not None:
         raise PathRefused(path=bad[0], reason=bad[1])
 
@@ -246,10 +240,7 @@ MAX_DIFF_BYTES: Final = 1 << 18
 
 
 def edit_summary(core: Core, place: Place, pulled: Locked) -> str:
-    """Say what was edited since a skill was pulled, file by file. Raises OSError.
-
-    With the numbers of lines where the registry still has what was pulled.
-    """
+    """Say what was edited since a skill was pulled, file by file. Raises OSError."""
     entries = content_as_locked(core, pulled.name, pulled.tree_hash)
     if entries is not None:
         return diff_summary(place, entries)

@@ -1,7 +1,4 @@
-"""Publish skills for discovery: an index and its artifacts (discovery RFC 0.2.0).
-
-The same skills give the same bytes: members are sorted, and have no times and no owners.
-"""
+"""Publish skills for discovery (RFC 0.2.0): an index, and artifacts without times and owners."""
 
 import gzip
 import io
@@ -44,9 +41,9 @@ class Exported(Value):
 
 @dataclass(frozen=True, slots=True)
 class Export(Value):
-    """The written index (``path``) and skills, and the skipped skills as (ref, reason).
+    """The written index (``path``) and skills, and the skipped ones as (ref, reason).
 
-    ``failed`` lists the refs of skipped skills whose files can't be read completely at the moment.
+    ``failed``: refs of skipped skills whose files can't be read completely at the moment.
     """
 
     KEYS: ClassVar = ("path", "skills", "left_out")
@@ -60,9 +57,7 @@ class Export(Value):
 def export(core: Core, skills: Sequence[Skill], to: str) -> Export:
     """Write the index and the artifacts of these skills below ``to``, replacing existing files.
 
-    A skill is skipped if the specification does not allow its name, another skill has the same
-    name, or it can't be read. Files of the previous index that are no longer listed are removed.
-    Raises `ExportRefused` if the folder can't be written.
+    Files that only the previous index lists are removed. Raises `ExportRefused`.
     """
     to = os.path.abspath(os.path.expanduser(to))
     path = os.path.join(to, FOLDER)

@@ -89,11 +89,7 @@ def state_of(entry: Locked | None) -> list[Any] | None:
 
 
 def remember(core: Core, target: Target, made: Mapping[str, InstallRecord]) -> None:
-    """Write a pull down, by the folders of its skills; nothing, where it changed none of these.
-
-    Where there is no database, or it can't be written, the pull is made all the same: `undo` then
-    names what takes it back.
-    """
+    """Write a pull down for `undo`, by the folders of its skills; nothing where it changed none."""
     names = [one.name for one in made.values() if one.is_changed]
     if not names or core.reader.empty or not is_encodable(target.path):
         return
@@ -124,10 +120,7 @@ def remember(core: Core, target: Target, made: Mapping[str, InstallRecord]) -> N
 
 
 def remembered_pulls(core: Core) -> list[RecordedChange]:
-    """Return the pulls that this user made and that are written down, the latest first.
-
-    Raises `OwnFileUnusable`.
-    """
+    """Return this user's recorded pulls, the latest first. Raises `OwnFileUnusable`."""
     found = [one for one in last_changes(core.reader, core.host) if one.kind == KIND]
     signer = Signer.known(core) if found else None
     if signer is None:
@@ -153,10 +146,7 @@ EDIT_DAYS: Final = 90
 
 
 def keep_edit(place: Place, digest: str) -> bool:
-    """Copy a folder that a pull is about to replace into this user's data folder; False: it can't.
-
-    Only folders of plain files are kept, as only those can be put back.
-    """
+    """Copy a folder of plain files that a pull is about to replace; False: it can't be put back."""
     with suppress(OSError, RegistryError):
         if not all(hashed for hashed, _ in local_files(place).values()):
             return False

@@ -1,7 +1,4 @@
-"""Import skills from an archive or an address into a source of one's own, as copies that stay.
-
-Nothing that an archive says of itself is trusted.
-"""
+"""Import skills from an archive or an address, which is not trusted, into a source of one's own."""
 
 import io
 import os
@@ -62,9 +59,8 @@ def import_archive(
 ) -> SkillDetail:
     """Create the skill in an archive (.skill, .zip, .tar.gz), and return it.
 
-    ``name``: the folder's name, by default the skill's own. ``trust``: also accept a skill with
-    security errors. Raises `ArchiveRefused` with the reason, `SkillInvalid`, `InvalidName`,
-    `SkillHeld`, and as `SkillRegistry.create`.
+    Raises `ArchiveRefused`, `SkillInvalid`, `InvalidName`, `SkillHeld` (unless ``trust``), and as
+    `SkillRegistry.create`.
     """
     from registry.document.parse import parse_document
 
@@ -85,10 +81,7 @@ def import_archive(
 
 
 def read_archive(path: str, limits: Limits) -> Unpacked:
-    """Return the files of the single skill in an archive, by their paths in its folder.
-
-    The SKILL.md is at the archive's root, or in its only folder. Raises `ArchiveRefused`.
-    """
+    """Return the files of the single skill in an archive. Raises `ArchiveRefused`."""
     try:
         data = read_file(os.path.realpath(os.path.expanduser(path)), MAX_PACKED).data
     except FileNotFoundError:
@@ -149,12 +142,10 @@ def import_skills(
     name: str | None = None,
     trust: bool = False,
 ) -> list[SkillDetail]:
-    """Create the skills of an archive, a repository, a site or a hub, and return them.
+    """Create the skills of an archive, a repository, a site or a hub, or none, and return them.
 
-    ``skills``: the names to create; otherwise ``every`` skill, or the only one. ``name``: the
-    folder's name, for a single skill. ``trust``: also accept skills with security errors. Nothing
-    is created unless all can be. Raises `SkillHeld` for a skill with security errors,
-    `SeveralSkills`, `ArchiveRefused`, `AddressInvalid`, `RemoteProblem`, and as
+    ``skills``: the names to create; otherwise ``every`` skill, or the only one. Raises `SkillHeld`
+    (unless ``trust``), `SeveralSkills`, `ArchiveRefused`, `AddressInvalid`, `RemoteProblem`, and as
     `SkillRegistry.create`.
     """
     address = address_of(core, list_sources(core.reader, counted=False), target)
@@ -213,10 +204,7 @@ class OfferedSkill(Value):
 
 
 def offered_at(core: Core, target: str) -> list[OfferedSkill]:
-    """Return the skills that an address offers, by name; nothing of them is kept.
-
-    Raises `UsageProblem` for what is not an address, `AddressInvalid`, `RemoteProblem`.
-    """
+    """Return the skills that an address offers, by name. Raises `UsageProblem`, `RemoteProblem`."""
     address = address_of(core, list_sources(core.reader, counted=False), target)
     if address is None:
         raise UsageProblem(message=f"{target} is not an address")

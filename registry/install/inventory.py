@@ -56,10 +56,7 @@ class Seen(Value):
 
 
 def seen_by(core: Core, agent: Agent, project: Target | None) -> list[Seen]:
-    """Return what an agent sees in a project (None: in all), and what is missing there.
-
-    Raises `PullRefused`, `LockFileInvalid`.
-    """
+    """Return what an agent sees in a project (None: in all), and what is missing there."""
     found: list[Seen] = []
     if project is not None:
         found += _Look(core, project, "project").at(agent.project_places, agent)
@@ -68,10 +65,7 @@ def seen_by(core: Core, agent: Agent, project: Target | None) -> list[Seen]:
 
 
 def _once(found: Sequence[Seen]) -> list[Seen]:
-    """Leave out what is seen twice at one place: the home folder is a project as well.
-
-    If neither lock lists it there, it is seen in all projects.
-    """
+    """Leave out what is seen twice at one place; what no lock lists is seen in all projects."""
     kept: dict[tuple[str, str], Seen] = {}
     for one in found:
         folder, name = os.path.split(one.place)
@@ -84,10 +78,7 @@ def _once(found: Sequence[Seen]) -> list[Seen]:
 def explained_for(
     core: Core, explanations: Sequence[Explanation], agent: Agent, project: Target
 ) -> list[Explanation]:
-    """Return explanations with whether an agent reads each skill from disk, and where.
-
-    Raises as `seen_by`.
-    """
+    """Return explanations with whether an agent reads each skill from disk, and where."""
     seen = [one for one in seen_by(core, agent, project) if one.state != "missing"]
     return [
         replace(one, reasons=(*one.reasons, *_read_by(one, agent, seen))) for one in explanations
@@ -141,8 +132,6 @@ _PULLED: Final[dict[str, Known]] = {
 
 
 class _Look:
-    """A look at the folders of an agent."""
-
     def __init__(self, core: Core, target: Target, where: Where) -> None:
         self._core = core
         self._target = target

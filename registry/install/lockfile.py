@@ -77,10 +77,7 @@ def read_lock(to: str) -> dict[str, Locked]:
 
 
 def pulled_at(to: str) -> str | None:
-    """Return when skills were pulled last, as UTC text; None: no pulled skill is known.
-
-    This is the modification time of the lock, and only a hint: a checkout changes it.
-    """
+    """Return when skills were pulled last, as UTC text: a hint, the lock's modification time."""
     with suppress(OSError, LockFileInvalid):
         if read_lock(to):
             return utc_text(os.stat(os.path.join(to, NAME)).st_mtime_ns)
@@ -120,10 +117,7 @@ def locked_from(record: Any) -> Locked:
 
 
 def origin_from(record: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return where a skill came from, with the keys `ORIGIN`, without a password or token.
-
-    Raises TypeError.
-    """
+    """Return where a skill came from, by `ORIGIN`, without a password. Raises TypeError."""
     origin = {key: record.get(key) for key in ORIGIN}
     if not all(one is None or isinstance(one, str) for one in origin.values()):
         raise TypeError("an origin holds texts")

@@ -1,7 +1,4 @@
-"""Compare installed skills below a lock's folder with the lock, and plan the changes of a pull.
-
-Nothing is written here; `transaction` carries the plan out.
-"""
+"""Compare installed skills with their lock, and plan and make the changes of a pull."""
 
 import errno
 import os
@@ -80,11 +77,7 @@ class Edited(Exception):
 
 
 class InstallPlan:
-    """The installed skills below the folder of a lock, and the planned changes of a pull.
-
-    ``anchor`` is that folder, open; None: it does not exist yet. ``force``: also replace folders
-    that no pull made; ``theirs``: also replace edits of pulled skills.
-    """
+    """The installed skills below a lock's folder (``anchor``, if it exists), and a pull's plan."""
 
     def __init__(
         self,
@@ -111,7 +104,6 @@ class InstallPlan:
         return self._known_paths(self.locked[folder], folder)[0].path_of(folder)
 
     def _known_paths(self, entry: Locked | None, folder: str) -> list[InstallPath]:
-        """Return where a skill was put; as yet unlocked ones are in the folder of the lock."""
         if entry is None:
             return self._paths((), "copy", folder)
         return self._paths(entry.agents, entry.mode, folder)
@@ -159,9 +151,9 @@ class InstallPlan:
         mode: Mode | None = None,
         entries: Sequence[Entry] | None = None,
     ) -> InstallResult:
-        """Install a skill for these agents and those that have it, or return why it can't be.
+        """Install a skill for these agents and those that have it.
 
-        ``entries``: its files, by default the current ones. Raises `DatabaseProblem`, OSError.
+        Raises `DatabaseProblem`, OSError.
         """
         known = self.locked.get(folder)
         path = os.path.join(self._target.path, folder)
@@ -202,10 +194,7 @@ class InstallPlan:
         entries: Sequence[Entry] | None,
         reason: str | None = None,
     ) -> InstallResult:
-        """Restore the exact files of a lock entry into its folder; raises as `pull`.
-
-        ``entries`` None: the files are not available, for this ``reason``.
-        """
+        """Restore a lock entry's files; ``entries`` None: not available (``reason``)."""
         laid = self._known_paths(entry, folder)
         if entries is None:
             return InstallResult(entry.ref, laid[0].path_of(folder), "failed", reason or _NOT_SO)
@@ -229,10 +218,7 @@ class InstallPlan:
         return True
 
     def check(self, folder: str, skill: Skill | None) -> InstallResult:
-        """Compare a skill of the registry with the installed one, by their recorded hashes.
-
-        None: the registry's version is unknown, so only the lock is compared.
-        """
+        """Compare a skill (None: only the lock) with the installed one by recorded hashes."""
         entry = self.locked.get(folder)
         laid = self._known_paths(entry, folder)
         ref = skill.ref if skill is not None else self.locked[folder].ref
@@ -261,7 +247,6 @@ class InstallPlan:
 
     @cached_property
     def _quarantined(self) -> set[tuple[str, str]]:
-        """The source and folder of each quarantined skill."""
         return quarantined(self._core.reader)
 
     def remove(self, folder: str) -> InstallResult:
@@ -317,10 +302,7 @@ class InstallPlan:
         *,
         is_edit: bool = False,
     ) -> bool:
-        """Change all places of a skill, or none; False: another process was faster.
-
-        ``is_edit``: the new files differ from the lock's entry.
-        """
+        """Change all places of a skill, or none; False: another process was faster."""
         del parts, entries, is_edit
         self.note(folder, entry)
         return True
@@ -362,10 +344,7 @@ class InstallPlan:
         return reason and f"{os.path.join(self._target.path, lockfile.NAME)}: {reason}"
 
     def _mode(self, known: Locked | None, ids: Sequence[str]) -> Mode:
-        """Return the default mode: the installed one, but never a second copy.
-
-        If the skill is only in the shared folder, further agents get links to it.
-        """
+        """Return the default mode: the installed one, but never a second copy."""
         if known is None or self._target.labels(known.agents) == [self._target.shared]:
             return self._target.usual_mode(ids)
         return known.mode
@@ -422,7 +401,6 @@ class InstallPlan:
         return "added" if is_new else "updated", "; ".join(lost) or None
 
     def _was_installed(self, known: Locked | None, folder: str, one: InstallPath) -> bool:
-        """Tell whether the lock lists a skill in this place."""
         return known is not None and any(
             one.path == it.path for it in self._known_paths(known, folder)
         )
@@ -435,7 +413,6 @@ class InstallPlan:
         entry: Locked,
         entries: Sequence[Entry],
     ) -> bool:
-        """Return True if a place already has the wanted files of a skill."""
         known = self.locked.get(folder)
         if found is None:
             return False
@@ -457,10 +434,7 @@ class InstallPlan:
 
 
 def _named_as(known: Locked | None, entry: Locked) -> Locked:
-    """Return an entry with the ref of the known one, if only the ref differs.
-
-    The ref depends on the other sources of this machine, and people commit locks.
-    """
+    """Return an entry with the known one's ref, if only that differs: people commit locks."""
     if known is None or (known.source, known.folder) != (entry.source, entry.folder):
         return entry
     is_same = (known.tree_hash, known.origin) == (entry.tree_hash, entry.origin)

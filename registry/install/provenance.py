@@ -46,8 +46,7 @@ def folders(
 ) -> tuple[dict[str, Skill], list[InstallResult]]:
     """Return each skill by its target folder (its name or else its folder's), and the refusals.
 
-    If several skills would get the same folder, all are refused: only the user can choose. Raises
-    `PullClash` if every skill is refused.
+    Skills that would share a folder are all refused. Raises `PullClash` if every skill is.
     """
     refused: list[InstallResult] = []
     wanted: dict[str, dict[tuple[str, str], tuple[str, Skill]]] = {}
@@ -80,12 +79,11 @@ def _is_safe(folder: str) -> bool:
 
 
 def owner(core: Core, entry: Locked) -> Skill | None:
-    """Return the registry's skill that a folder was pulled from; None: there is no such skill.
+    """Return the registry's skill that a folder was pulled from; None: there is none.
 
-    This is the skill at the lock entry's source and folder. If its origin differs from the entry's
-    origin, it is the skill with that origin, wherever it is. If no skill is at that place, it is
-    the skill of the same origin that had the locked files: it moved. An installed copy never
-    counts; its original does.
+    It is the skill at the entry's source and folder, if it has the entry's origin; else the skill
+    with that origin; else one of that origin that had the locked files: it moved. An installed copy
+    never counts.
     """
     found = None
     with suppress(SkillNotFound, SkillAmbiguous):
@@ -103,10 +101,7 @@ def owner(core: Core, entry: Locked) -> Skill | None:
 
 
 def original(core: Core, skill: Skill) -> Skill:
-    """Return the skill of a remote source that an installed copy came from, else the skill.
-
-    A copy that was edited since is not one any more.
-    """
+    """Return the remote source's skill that an unedited installed copy came from, else itself."""
     if skill.origin is None:
         return skill
     with suppress(RegistryError):  # if this fails, the next reader of the skill reports the error
@@ -167,7 +162,7 @@ def origin_of(skill: Skill) -> dict[str, str | None] | None:
 
 
 def is_of(skill: Skill, origin: Mapping[str, str | None]) -> bool:
-    """Tell whether a skill comes from an origin, whatever its commit is by now."""
+    """Tell whether a skill comes from an origin, at any commit."""
     found = origin_of(skill)
     return found is not None and _place(found) == _place(origin)
 
@@ -199,10 +194,7 @@ def is_taken(core: Core, entry: Locked | None, skill: Skill) -> str | None:
 
 
 def installed_owners(core: Core, target: Target, skills: Sequence[Skill]) -> list[Skill]:
-    """Return each skill, replaced by the skill that its folder was pulled from, if known.
-
-    So a later or stronger skill of the same name changes nothing. Raises `LockFileInvalid`.
-    """
+    """Return each skill, or the one its folder was pulled from. Raises `LockFileInvalid`."""
     locked = lockfile.read_lock(target.path)
     by_name = {entry.name: entry for entry in locked.values()}
     owners = [owner(core, by_name[one.name]) if one.name in by_name else None for one in skills]
@@ -210,10 +202,7 @@ def installed_owners(core: Core, target: Target, skills: Sequence[Skill]) -> lis
 
 
 def overlap_reason(skill: Skill, folders: Sequence[str]) -> str | None:
-    """Return why a local skill can't be put into folders (real paths); None: it can.
-
-    Its own folder is one of these, or in one, or around one.
-    """
+    """Return why a local skill can't be put into folders (real paths) in or around its own."""
     real = real_path(skill.path)
     if any(is_below(real, one) for one in folders):
         return f"It is already there, in {real}: the skill must come from another folder."
@@ -257,7 +246,6 @@ class Provenance:
 
     @cached_property
     def _remotes(self) -> dict[str, list[tuple[str, Remote]]]:
-        """The remote sources by their addresses."""
         found: dict[str, list[tuple[str, Remote]]] = {}
         for one in list_sources(self._core.reader, counted=False):
             if one.remote is not None:
@@ -266,10 +254,7 @@ class Provenance:
 
 
 def strange_addresses(core: Core, target: Target) -> list[str]:
-    """Return the addresses in a lock that are not sources here, in the form that `sync` takes.
-
-    Invalid addresses are skipped: a stranger may have written the lock. Raises `LockFileInvalid`.
-    """
+    """Return the valid addresses in a lock that are not sources here. Raises `LockFileInvalid`."""
     provenance, found = Provenance(core), set()
     for entry in read_lock(target.path).values():
         if entry.origin and provenance.is_strange(entry):

@@ -37,12 +37,9 @@ def pull(
 ) -> list[InstallResult]:
     """Write skills into folders of their names; folders with equal files are left unchanged.
 
-    Without the matching option, a folder is also left unchanged if it was edited since the pull, if
-    no pull made it, or if it was pulled from another source. An installed copy is replaced by its
-    original if a remote source here has that. If one skill is not available or has no folder of its
-    own, the others are still installed. Raises `PullClash` if all of them would have the same
-    folder, `PullRefused` if a folder can't be written, `LockFileInvalid`, `AgentNotFound`, and
-    `UsageProblem` for an agent that has no skills there.
+    So are, without the matching option, folders that were edited, that no pull made, or that came
+    from another source. Where a remote source has the original of an installed copy, that is
+    pulled. Raises `PullClash`, `PullRefused`, `LockFileInvalid`, `AgentNotFound`, `UsageProblem`.
     """
     target.labels(how.agents)
     skills = [original(core, one) for one in skills]
@@ -60,8 +57,7 @@ def update(
 ) -> list[InstallResult]:
     """Update pulled skills: all that the lock lists, or those in these folders.
 
-    Skills that the registry no longer has are reported as gone and left unchanged. If a skill's
-    address is not a source here, its missing files are restored from the lock. Raises
+    Missing files of a skill whose address is not a source here are restored from the lock. Raises
     `LockMissing`, and as `pull`.
     """
     check_folder(target)
@@ -98,10 +94,7 @@ def _updated(
 def remove(
     core: Core, target: Target, names: Sequence[str], how: InstallOptions = PLAIN
 ) -> list[InstallResult]:
-    """Remove what was pulled into these folders, links included, unless it was edited there.
-
-    Raises as `pull`.
-    """
+    """Remove what was pulled into these folders, links included, unless it was edited there."""
     with open_transaction(core, target, how) as work:
         return [work.remove(folder) for folder in names]
 
@@ -111,9 +104,8 @@ def restore_from_lock(
 ) -> list[InstallResult]:
     """Restore everything to the lock's state, byte for byte, or change nothing at all.
 
-    The files come from the registry's current skills and revisions, or else from the address in the
-    lock. Files of a remote source are scanned unless their skill is listed. Raises `LockNotMet` if
-    files are not available, have security errors, or would replace an edit; and as `pull`.
+    Files of a remote source are scanned unless their skill is listed. Raises `LockNotMet`, and as
+    `pull`.
     """
     check_locked(target)
     missing: dict[str, list[str]] = {}
@@ -135,7 +127,6 @@ def restore_from_lock(
 
 
 def _unknown(core: Core, entries: Iterable[Locked]) -> list[Locked]:
-    """Return the entries of a lock whose files must be fetched from their origin."""
     return [one for one in entries if not is_known(core, one.name, one.tree_hash)]
 
 
@@ -168,10 +159,7 @@ def _check_foreign(core: Core, entry: Locked, entries: Sequence[Entry]) -> None:
 
 
 def _why_held(core: Core, entry: Locked, held: SkillHeld) -> str:
-    """Return the first security error of a lock's entry, and the command that accepts it.
-
-    Trust belongs to a source. If no source has these files, one pinned to their commit gets them.
-    """
+    """Return the first security error of a lock's entry, and the command that accepts it."""
     found = next(one for one in held.facts["problems"] if one.severity == "error")
     waiting = same_files(core.reader, entry.name, entry.tree_hash)
     source = next((one.skill.source for one in waiting if one.quarantined), None)
@@ -201,9 +189,9 @@ def check_folder(target: Target) -> None:
 
 
 def folders_of(target: Target, names: Sequence[str]) -> list[str]:
-    """Return the folders that were pulled under these names. Raises `NotPulled`, `LockMissing`.
+    """Return the folders pulled under names of folders, skills or places.
 
-    A name is the folder's, the skill's, or the place that it came from.
+    Raises `NotPulled`, `LockMissing`.
     """
     check_locked(target)
     locked = lockfile.read_lock(target.path)
@@ -223,7 +211,6 @@ def folders_of(target: Target, names: Sequence[str]) -> list[str]:
 def _without_skill(
     work: InstallPlan, provenance: Provenance, folder: str, entry: Locked
 ) -> InstallResult:
-    """Tell of a skill that the registry no longer has, or has no source of."""
     if not provenance.is_strange(entry):
         place = f"{entry.source}/{entry.folder}" if entry.source else entry.name
         return InstallResult(place, work.path(folder), "gone", provenance.reason(entry))
@@ -237,11 +224,7 @@ def check(
     target: Target,
     names: Sequence[str] | None = None,
 ) -> list[InstallResult]:
-    """Say how what is there differs from the registry, for these skills or (None) all of the lock.
-
-    ``names``: only these folders of the lock. Raises `PullClash`, `PullRefused` and
-    `LockFileInvalid` as `pull`.
-    """
+    """Say how skills, or those of the lock (in the folders ``names``), differ from the registry."""
     with as_pull_refused(target.path), ExitStack() as stack:
         standing = InstallPlan(core, stack, target)
         standing.begin()
@@ -272,9 +255,9 @@ def open_transaction(
     remembers: bool = True,
     wait: float = LOCK_SECONDS,
 ) -> Iterator[InstallPlan]:
-    """Open the install transaction of a target; for a dry run, only its plan.
+    """Open the install transaction of a target (of a dry run, its plan).
 
-    ``remembers``: record the changes for `undo`. ``wait``: seconds to wait for another pull to end.
+    ``remembers``: record it for `undo`. ``wait``: seconds to wait for another pull to end.
     """
     with as_pull_refused(target.path), ExitStack() as stack:
         if how.dry_run:
@@ -297,7 +280,7 @@ def open_transaction(
 
 
 def clear_up(core: Core) -> None:
-    """Finish, or take back, what killed pulls left; a pull that still runs is left alone."""
+    """Finish or undo interrupted pulls; a pull that still runs is left alone."""
     for target in history.interrupted_targets():
         if not os.path.isdir(target.path):
             history.note_ended(target)

@@ -32,10 +32,7 @@ _WEB_KINDS: Final = frozenset({"git", "web", "archive", "site", "hub"})
 
 
 class LockedOrigins:
-    """The remote origins of a lock, each opened once; valid until the stack ends.
-
-    ``offline``: use only files that were fetched before.
-    """
+    """The remote origins of a lock, each opened once; ``offline``: use only earlier fetches."""
 
     def __init__(self, core: Core, stack: ExitStack, *, offline: bool) -> None:
         self._core = core
@@ -53,9 +50,9 @@ class LockedOrigins:
                 folders.add(one.origin["path"] or ROOT)
 
     def files(self, entry: Locked) -> list[Entry] | None:
-        """Return the files of a locked skill from its origin; None: the origin has no such files.
+        """Return the files of a locked skill from its origin, or None.
 
-        Raises `AddressInvalid`, and `RemoteProblem` if the files are not available or differ.
+        Raises `AddressInvalid`, `RemoteProblem`.
         """
         origin = entry.origin
         url = None if origin is None else origin["url"]
@@ -78,7 +75,6 @@ class LockedOrigins:
         return _once(self._trees, (url, ref), lambda: opened(ref, expected))
 
     def _opened(self, address: Address, url: str) -> "Opened":
-        """Open an address; only a repository has what it held before as well."""
         bounds = self._bounds(address, url)
         state = self._stack.enter_context(_cache(url))
         if self._is_offline or has_commits(state) or (kind := kind_of(address, bounds)) == "git":
@@ -108,7 +104,6 @@ class LockedOrigins:
 
     @cached_property
     def _own(self) -> set[str]:
-        """The addresses of the remote sources that this user registered on this machine."""
         return {
             normalize_url(one.remote.url)
             for one in own_sources(self._core)
@@ -153,10 +148,7 @@ def _address(core: Core, url: str) -> Address:
 
 @contextmanager
 def _cache(url: str) -> Iterator[str]:
-    """Yield the folder with the fetched files of an address, locked.
-
-    If that folder can't be used, yield a temporary folder.
-    """
+    """Yield the locked folder with the fetched files of an address, or else a temporary folder."""
     above = str(cache_folder() / "origins")
     try:
         make_path(above, OWN)
@@ -174,7 +166,6 @@ def _cache(url: str) -> Iterator[str]:
 
 
 def _below(tree: Snapshot, folder: str, url: str, most: int) -> list[Entry]:
-    """Return the files of a folder of a tree, sorted by their paths."""
     wanted = below(tree.files, folder)
     if len(wanted) > most:
         raise RemoteTooLarge(url=url, reason=f"{folder} has more than {most} files")

@@ -64,10 +64,7 @@ UNREADABLE: Final = (
 
 @contextmanager
 def open_exclusively(path: str, wait: float = LOCK_SECONDS) -> Iterator[Folder]:
-    """Open a folder, created if missing, and block other pulls and exports meanwhile.
-
-    Raises OSError with a message.
-    """
+    """Open a folder, created if missing, and keep other pulls and exports out. Raises OSError."""
     make_path(path)
     with open_named(path) as folder, exclusive_lock(folder, wait):
         yield folder
@@ -121,10 +118,9 @@ def where(folder: str, error: OSError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SwapRecord:
-    """The record of a staging directory: the digests of a place's old and new state.
+    """The purpose of a staging directory: the skill's folder, the digests before and after.
 
-    ``folder`` is the name of the skill's folder. ``entry`` is the new entry of the lock if the
-    change has only this place.
+    ``entry``: the new entry of the lock if the change has only this place.
     """
 
     folder: str
@@ -181,10 +177,7 @@ def put(to: Folder, name: str) -> bool:
 
 
 def repair(to: Folder, name: str) -> SwapRecord | None:
-    """Verify a swap, or finish an interrupted one: an edit that it displaced is put back.
-
-    Returns the record if what was staged is in place. Does the same again when it was killed.
-    """
+    """Verify or finish a swap, give back an edit it displaced; return its record if it is made."""
     with _opened(to, name) as (record, swap):
         if record is None:
             return None  # nothing was moved yet
@@ -240,7 +233,6 @@ def read_record(home: Folder) -> SwapRecord | None:
 
 @contextmanager
 def _opened(to: Folder, name: str) -> Iterator[tuple[SwapRecord | None, Swap]]:
-    """Open a staging directory; yields its record and the swap that this describes."""
     with open_own_folder(Place(to, name)) as home:
         record = read_record(home)
         if record is None:

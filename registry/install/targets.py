@@ -26,8 +26,7 @@ _ALONE: Final = "eve"
 class InstallPath(NamedTuple):
     """The place of a skill: the label of a folder, its path without links, and its link target.
 
-    ``link`` is the target for a link in it, empty for the folder that links lead to; ``is_link`` is
-    True if the place is a link.
+    ``link`` is empty for the folder that links lead to; ``is_link``: the place is a link.
     """
 
     label: str
@@ -66,8 +65,7 @@ class Target:
     def project(cls, folder: str) -> Self:
         """Return the project around ``folder``: its git checkout, or else the folder itself.
 
-        A checkout counts only if its folder belongs to this user: another user could create one
-        around any folder. The home folder is a project only if it is ``folder`` itself.
+        Another user's checkout does not count, nor the home folder unless it is ``folder`` itself.
         """
         here = real_path(folder)
         home, above = real_path(os.path.expanduser("~")), here
@@ -81,8 +79,7 @@ class Target:
     def install_paths(self, ids: Iterable[str], mode: Mode, name: str) -> list[InstallPath]:
         """Return the places of a skill's folder ``name`` for agents; the link target comes first.
 
-        Without agents, the place is the target's own folder. Labels that lead to the same folder
-        count once. Raises `UsageProblem` for an agent that has no folder there, and `PullRefused`.
+        Labels that lead to the same folder count once. Raises `UsageProblem`, `PullRefused`.
         """
         labels = self.labels(ids) or [LOCK_DIR]
         copied = set(labels)
@@ -119,9 +116,9 @@ class Target:
         return "link" if len(self.labels(ids)) > 1 else "copy"
 
     def path_of(self, label: str) -> str:
-        """Return the path of a folder by its label. Raises `PullRefused` for an unknown label.
+        """Return the path of a folder by its label, which a stranger may have written.
 
-        Labels are read from files that strangers may have written.
+        Raises `PullRefused`.
         """
         if label == LOCK_DIR:
             return self.path
@@ -135,8 +132,9 @@ class Target:
     def open(self, label: str, anchor: Folder | None, *, make: bool) -> Folder:
         """Open the folder of a label; if missing and ``make``, create it.
 
-        In a project, links on the way must not lead out of it: strangers may have written them.
         Raises `PullRefused`, OSError.
+
+        In a project, links on the way must not lead out of it: strangers may have written them.
         """
         path = self.path_of(label)
         if self.is_global or label == LOCK_DIR or anchor is None:

@@ -45,7 +45,7 @@ class InstallTransaction(InstallPlan):
         self._removed: list[str] = []
 
     def begin(self) -> None:
-        """Finish, or take back, what killed pulls left."""
+        """Finish or undo interrupted pulls."""
         self._recover()
         for address in lockfile.has_secrets(self._target.path):
             self._written = {}  # so that the lock is written again without it

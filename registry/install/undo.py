@@ -50,10 +50,7 @@ def all_changes(core: Core) -> "list[Undo | PullUndo]":
 
 
 def last_change(core: Core) -> "Undo | PullUndo":
-    """Return the last command of this user that can be undone, a pull or another.
-
-    Raises `NothingToUndo`.
-    """
+    """Return this user's last command that can be undone. Raises `NothingToUndo`."""
     pull = next(iter(remembered_pulls(core)), None)
     if pull is None:
         return Undo.of(core)
@@ -65,10 +62,7 @@ def last_change(core: Core) -> "Undo | PullUndo":
 
 @dataclass(frozen=True, slots=True)
 class PullUndo:
-    """One of the `remembered_pulls`, which can be shown and then undone.
-
-    Undo removes new skills and restores the replaced and removed ones, and the former lock entries.
-    """
+    """One of the `remembered_pulls`, which can be shown and then undone."""
 
     core: Core
     change: RecordedChange
@@ -94,10 +88,7 @@ class PullUndo:
 
     @property
     def taken(self) -> list[Taken]:
-        """The results for the skills that are not in their former state already.
-
-        Raises `LockFileInvalid`, and as `Target.install_paths`.
-        """
+        """The results for the skills that are not back in their former state already."""
         found, locked = [], read_lock(self.target.path)
         for folder, one in self.brought.items():
             state = one.left or one.state
@@ -121,11 +112,10 @@ class PullUndo:
         return ""
 
     def carry_out(self) -> None:
-        """Undo the pull, and delete its record.
+        """Undo the pull, and delete its record. Raises `ChangeNotUndone`, and as `pull.pull`.
 
-        Raises `ChangeNotUndone` if a skill is not in the state that the pull left, or the replaced
-        files are not available. Then nothing has happened, except if another process edits at that
-        very moment: skills already restored are skipped the next time. Also raises as `pull.pull`.
+        Nothing happens then, except if another process edits at that moment: what is restored
+        already is skipped the next time.
         """
         self._check_lock()  # no folder is made for it
         with open_transaction(self.core, self.target, remembers=False) as work:
@@ -138,10 +128,7 @@ class PullUndo:
             raise self._refused(f"there is no lock in {self.target.path} any more")
 
     def _planned(self) -> list[str]:
-        """Return the folders in which the pull must be undone.
-
-        Folders that a killed undo already restored are skipped.
-        """
+        """Return the folders in which the pull must be undone; a killed undo may have done some."""
         self._check_lock()
         found = []
         with open_transaction(self.core, self.target, _DRY) as plan:
@@ -159,7 +146,6 @@ class PullUndo:
         return found
 
     def _is_back(self, plan: InstallPlan, folder: str) -> bool:
-        """Return True if a folder is in its state before the pull, edits included."""
         one = self.brought[folder]
         return state_of(plan.locked.get(folder)) == one.state and all(
             os.path.lexists(os.path.join(self.target.path_of(label), folder))
@@ -206,10 +192,7 @@ class PullUndo:
         self._check(work.restore(folder, replace(entry, files=files), entries))
 
     def _content(self, entry: Locked) -> list[Entry] | None:
-        """Return the files of a lock's entry without network access; None: not available.
-
-        The files of a quarantined skill are not available.
-        """
+        """Return the files of a lock's entry without network access; None: held, or not kept."""
         entries = content_as_locked(self.core, entry.name, entry.tree_hash)
         if entries is None:
             with ExitStack() as stack, suppress(RegistryError):

@@ -48,11 +48,10 @@ class UpstreamDiff(NamedTuple):
 def diff_upstream(core: Core, name: str) -> UpstreamDiff:
     """Return a unified diff from a skill to its upstream.
 
-    For a skill in a lock (the project's, or else the global one), the diff is from the installed
-    copy to the version that `pull` would install; if that is installed, to the remote's current
-    version. For a skill of a remote source, it shows the changes of the next sync; for any other
-    skill, the differences to the skill of its name in the strongest remote source. Raises
-    `SkillNotFound`, `NoUpstream`, `RemoteProblem`.
+    For a skill in a lock, it leads from the installed copy to the version that `pull` would
+    install, or if that is installed, to the remote's current version. For a skill of a remote
+    source, it shows the changes of the next sync; for any other, the skill of its name in the
+    strongest remote source. Raises `SkillNotFound`, `NoUpstream`, `RemoteProblem`.
     """
     installed = _installed(name)
     if installed is not None and (found := _diff_installed(core, *installed)) is not None:
@@ -79,11 +78,7 @@ def _installed(name: str) -> tuple[Target, str] | None:
 
 
 def _diff_installed(core: Core, target: Target, folder: str) -> UpstreamDiff | None:
-    """Return the diff from an installed copy to the version that `pull` would install.
-
-    None: the copy is missing, the registry doesn't have its skill, or the skill is the user's own
-    and equal.
-    """
+    """Return the diff from an installed copy to what `pull` would install; None: there is none."""
     entry = read_lock(target.path)[folder]
     skill = owner(core, entry)
     there = target.install_paths(entry.agents, entry.mode, folder)[0].path

@@ -1,8 +1,4 @@
-"""Parse the addresses that people type for remote sources.
-
-If the ``skills`` client also supports a form, its rules apply, so that familiar addresses keep
-working.
-"""
+"""Parse the addresses that people type for remote sources, as the ``skills`` client does."""
 
 import ipaddress
 import os
@@ -89,10 +85,9 @@ class Address:
 def parse_address(
     text: str, hosts: Mapping[str, str] | None = None, kinds: Collection[str] = ()
 ) -> Address | None:
-    """Parse a typed address; None: it is not an address, but a folder or a name.
+    """Parse a typed address; None: it is a folder or a name. Raises `AddressInvalid`.
 
-    ``hosts``: like `HOSTS`, in addition to them; ``kinds``: added by packages. Raises
-    `AddressInvalid`.
+    ``hosts``: like `HOSTS`, in addition to them; ``kinds``: added by packages.
     """
     if len(text) > MAX_ADDRESS or not text.isprintable() or text != text.strip():
         return None
@@ -348,10 +343,9 @@ def redacted(url: str) -> str:
 
 
 def resolved(base: str, url: str = "") -> str:
-    """Return the address that ``url`` means, relative to ``base``.
+    """Return the address that ``url`` means, relative to ``base``, without user and fragment.
 
-    User, password and fragment are dropped: a stranger's are never sent. Raises `RemoteInvalid` if
-    the address leads from https to http, or to any other scheme.
+    Raises `RemoteInvalid` if it leads from https to http, or to any other scheme.
     """
     before = split(base)
     try:
@@ -392,10 +386,7 @@ def port_of(parts: SplitResult) -> int:
 
 
 def origin_of(parts: SplitResult) -> tuple[str, int | None]:
-    """Return what has to be equal for two addresses to get the same password.
-
-    From http to https it may go, both at their usual ports; never back.
-    """
+    """Return what two addresses must share to get one password; http may lead to https."""
     port = port_of(parts)
     return host_of(parts), None if port == PORTS[parts.scheme] else port
 
@@ -407,10 +398,7 @@ def stranger_reason(reason: str, url: str) -> str:
 
 
 def place_of(address: IPAddress) -> str:
-    """Return how far away an address is: public, private, loopback or link-local.
-
-    An IPv6 address that carries an IPv4 address is as far away as that address, or farther.
-    """
+    """Return how far away an address, or an IPv4 address in it, is: public, private or nearer."""
     if isinstance(address, ipaddress.IPv6Address):
         if address == IPV6_LOOPBACK:
             return "loopback"
@@ -426,7 +414,6 @@ def place_of(address: IPAddress) -> str:
 
 
 def _carried(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """Return the IPv4 address embedded at the end of an IPv6 address, if any."""
     value = int(address)
     is_carrying = value >> 32 & 0xFFFFFFFF in ISATAP or any(address in net for net in CARRYING)
     return ipaddress.IPv4Address(value & 0xFFFFFFFF) if is_carrying else None

@@ -27,10 +27,7 @@ from registry.remotes.unpacking import BadArchive, Room, TooMuch
 def open_archive(
     url_or_file: str, state: str, known: str | None, bounds: Bounds
 ) -> Iterator[Snapshot | None]:
-    """Open the files of a zip or tar archive; yields None if it is the ``known`` version.
-
-    The version is the SHA-256 of the archive. Raises `RemoteProblem` and its subclasses, OSError.
-    """
+    """Open the files of a zip or tar archive; yields None if its SHA-256 is still ``known``."""
     if "://" not in url_or_file:
         data, changed = _local(url_or_file, bounds.bytes)
         version = digest(data)
@@ -49,7 +46,7 @@ def open_archive(
         else:
             opened = partial(cache.open, found)
             yield _tree(redacted(client.url), version, made_at(answer), opened, bounds)
-        if found is not None:  # the checkout has the files by now
+        if found is not None:  # the checkout has the files already
             seen = {"etag": answer.get("ETag"), "modified": answer.get("Last-Modified")}
             cache.note({"version": version, **seen})
             cache.keep_only(())
@@ -65,7 +62,6 @@ def _asking(cache: ArtifactCache, known: str | None) -> dict[str, str]:
 
 
 def _local(path: str, most: int) -> tuple[bytes, int]:
-    """Return the bytes of a file that the user named, and when it was changed last."""
     try:
         content = read_file(os.path.realpath(os.path.expanduser(path)), most)
     except FileNotFoundError:

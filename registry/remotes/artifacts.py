@@ -59,10 +59,7 @@ class ArtifactCache:
     def renewed(
         self, client: Client, url: str, most: int, headers: Mapping[str, str]
     ) -> tuple[str | None, HTTPMessage]:
-        """Download an address into the cache; return its digest and the headers of the answer.
-
-        None: by the conditional ``headers``, the server reports that it is unchanged.
-        """
+        """Download an address; return its digest (None: unchanged) and the headers."""
         draft = Place(self._folder, f"draft-{secrets.token_hex(8)}")
         descriptor = os.open(draft.name, WRITE_NEW, 0o600, dir_fd=self._folder.fd)
         try:
@@ -109,9 +106,9 @@ class ArtifactCache:
 
 @contextmanager
 def open_cache(state: str) -> Iterator[ArtifactCache]:
-    """Open the folder of ours (0700) for the cache of a kind, created if missing.
+    """Open the cache of a kind, a folder of ours (0700), created if missing.
 
-    Raises OSError, and `NotOurs` if another user made it.
+    Raises OSError, `NotOurs`.
     """
     above, name = os.path.split(os.path.abspath(state))
     make_path(above, OWN)
@@ -150,10 +147,7 @@ class Part(Protocol):
 
 
 class Packed:
-    """The files of an archive, without the single folder around them, if there is such a folder.
-
-    ``opened`` opens the archive, the same each time. Raises `BadArchive`, `TooMuch`.
-    """
+    """The files of an archive (``opened`` each time), without a single folder around them."""
 
     def __init__(
         self, opened: Callable[[], IO[bytes]], room: Room, refuse: Refuse = strictly
@@ -245,10 +239,7 @@ class Held:
 
 
 def part_of(cache: ArtifactCache, stored: Stored, bounds: Bounds) -> Part:
-    """Return the files of a skill from its stored form.
-
-    Raises `BadArchive`, `TooMuch`, and FileNotFoundError if it is no longer cached.
-    """
+    """Return a stored skill's files. Raises `BadArchive`, `TooMuch`, FileNotFoundError."""
     part: Part
     if isinstance(stored, str):
         room = Room(bounds.artifact_files, bounds.artifact_bytes, bounds.artifact_bytes)
@@ -261,7 +252,6 @@ def part_of(cache: ArtifactCache, stored: Stored, bounds: Bounds) -> Part:
 
 
 def _pass_over(name: str, reason: str) -> None:
-    """Ignore a skipped entry: it was reported when the archive was read first."""
     del name, reason
 
 
@@ -276,10 +266,7 @@ class Removed(Exception):  # as all that is raised here: after what is the case
 
 
 class Wanted(NamedTuple):
-    """A skill that an index names: its folder in the tree, and what brings it.
-
-    ``bring`` raises `RemoteProblem`, `BadArchive` or `Removed`.
-    """
+    """A skill that an index names, and what brings it; raises `RemoteProblem` or `Removed`."""
 
     folder: str
     bring: Callable[[], Stored]
@@ -336,10 +323,10 @@ def fetch_skills(
     *,
     url: str,
 ) -> FetchResult:
-    """Fetch skills, in their order, and open them unless together they are the ``known`` version.
+    """Fetch and open skills in their order, unless together they are the ``known`` version.
 
-    A skill that can't be fetched adds a notice and keeps its version from ``before``. Raises
-    `RemoteProblem` if no skill remains.
+    A skill that can't be fetched keeps its version from ``before``. Raises `RemoteProblem` if none
+    is left.
     """
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
@@ -392,7 +379,6 @@ def _part(
     bounds: Bounds,
     notices: Notices,
 ) -> tuple[Part, Stored] | None:
-    """Return the fetched skill, or else its former version, or else None with a notice."""
     if isinstance(brought, Removed):
         notices.leave_out(folder, str(brought))
         return None

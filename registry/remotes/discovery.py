@@ -1,9 +1,4 @@
-"""Find the skill folders of a remote, and the files that belong to them.
-
-A repository is searched in the same places as by the ``skills`` client; the marketplace files of
-agents are read by its rules. A name in a repository's file is only used as a path inside the
-repository.
-"""
+"""Find the skill folders of a remote, and their files, by the rules of the ``skills`` client."""
 
 import json
 import os
@@ -74,10 +69,7 @@ def manifests(paths: Iterable[str], part: str | None) -> list[str]:
 def skill_folders(
     paths: Iterable[str], part: str | None, read: Callable[[str], bytes] | None = None
 ) -> Found:
-    """Return the folders of skills among the files of a repository, below ``part``.
-
-    ``read`` gives the bytes of the files that `manifests` names; None: they are not looked at.
-    """
+    """Return the folders of skills among the files of a repository, below ``part``."""
     begin = f"{part}/" if part else ""
     documents = sorted(_documents(paths, begin))
     if "" in documents:
@@ -94,18 +86,16 @@ def skill_folders(
 
 
 def _elsewhere(documents: Iterable[str], found: set[str]) -> Iterator[str]:
-    """Yield a notice for the SKILL.md files outside the usual places."""
     others = [one for one in documents if found.isdisjoint(_and_above(one))]
     if others:
         named = ", ".join(one[:MAX_FOLDER] for one in others[:MAX_NAMED])
         more = ", \u2026" if len(others) > MAX_NAMED else ""
-        lie = "lies" if len(others) == 1 else "lie"
-        count = f"{len(others)} more SKILL.md {lie} elsewhere"
+        are = "is" if len(others) == 1 else "are"
+        count = f"{len(others)} more SKILL.md {are} in other folders"
         yield f"{count}: {named}{more}; sync ADDRESS/FOLDER takes them"
 
 
 def _and_above(folder: str) -> Iterator[str]:
-    """Yield a folder and the folders above it."""
     while folder:
         yield folder
         folder = folder.rpartition("/")[0]
@@ -117,7 +107,6 @@ def _shortened(notices: list[str]) -> list[str]:
 
 
 def _documents(paths: Iterable[str], begin: str) -> Iterator[str]:
-    """Yield the folders that hold a skill file, relative to ``begin``."""
     for path in paths:
         if path.startswith(begin):
             folder, _, name = path[len(begin) :].rpartition("/")
@@ -191,10 +180,7 @@ def _name_skills(plugin: dict[str, Any], home: str, named: _Named) -> None:
 
 
 def _path_inside(path: object, home: str) -> str | None:
-    """Return a path that a file names, relative to the repository; None: it is none inside.
-
-    It ought to begin with ``./``, and in the wild does not always.
-    """
+    """Return a path that a file names, relative to the repository; None: it is none inside."""
     if not isinstance(path, str) or path.startswith(("/", "~")) or len(path) > PATH_BYTES:
         return None
     parts = [part for part in path.split("/") if part not in {"", "."}]
@@ -205,10 +191,7 @@ def _path_inside(path: object, home: str) -> str | None:
 def wanted_files(
     tree: Snapshot, remote: Remote, bounds: Bounds, *, may_be_none: bool = False
 ) -> tuple[dict[str, Blob], list[str]]:
-    """Return the files of the wanted skills in a tree, and notices.
-
-    Raises `RemoteInvalid` if there is no such skill, unless ``may_be_none``; `RemoteTooLarge`.
-    """
+    """Return the wanted skills' files, and notices. Raises `RemoteInvalid`, `RemoteTooLarge`."""
     notices: list[str] = []
     if remote.kind in REPOSITORIES:
         manifest = dict(tree.read(manifests(tree.files, remote.part)))

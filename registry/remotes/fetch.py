@@ -81,10 +81,9 @@ def checkouts() -> Path:
 
 @contextmanager
 def new_place(telling: str) -> Iterator[tuple[str, str]]:
-    """Yield the folder in which a new checkout is created, and its final path.
+    """Yield the folder in which a checkout is made, and its final path, named after ``telling``.
 
-    The final path is named after the last part of ``telling``; both are removed if the block
-    raises.
+    Both are removed if the block raises.
     """
     _sweep()
     name = "".join(c if c.isascii() and c.isalnum() else "-" for c in os.path.basename(telling))
@@ -99,7 +98,6 @@ def new_place(telling: str) -> Iterator[tuple[str, str]]:
 
 
 def _sweep() -> None:
-    """Remove what was begun and never ended, by processes that are long gone."""
     with suppress(OSError):
         for one in list(os.scandir(checkouts())):
             if one.name.startswith(_DRAFT) and one.stat(follow_symlinks=False).st_mtime < (
@@ -114,24 +112,18 @@ def tree_of(home: str) -> str:
 
 
 def home_of(tree: str, name: str) -> str:
-    """Return the checkout with the files at ``tree``, the path in the row of the source ``name``.
-
-    Raises `SourceInvalid` if this user made no checkout there.
-    """
+    """Return the checkout of a source by the path in its row. Raises `SourceInvalid`: not ours."""
     home, last = os.path.split(tree)
     above, own = os.path.split(home)
     is_ours = last == TREE and above == str(checkouts()) and _NAME.fullmatch(own) is not None
     if not is_ours or os.path.islink(home) or not os.path.isdir(home):
-        reason = f"its checkout was not made here; remove the source {name}, and add it anew"
+        reason = f"its checkout was not made here; remove the source {name}, and add it again"
         raise SourceInvalid(path=tree, reason=reason)
     return home
 
 
 def remove_checkout(tree: str, remote: Remote, name: str) -> None:
-    """Remove the checkout of the source ``name``; ``tree``: the path in its row.
-
-    Raises `SourceInvalid` if it is not a checkout, or another source's; `SyncRunning`, OSError.
-    """
+    """Remove a source's checkout. Raises `SourceInvalid`: not its own; `SyncRunning`."""
     home = home_of(tree, name)
     with Checkout.locked(home) as checkout:
         checkout.check_asked(remote, name)
@@ -177,10 +169,8 @@ class Checkout:
     def check_asked(self, remote: Remote, name: str, *others: Remote) -> None:
         """Record the remote of a checkout; ``others``: remotes that it may also be a checkout of.
 
-        Raises `SourceInvalid` if it is a checkout of another remote.
-
-        A row written by a stranger may name any checkout of ours, and pin it to a stranger's
-        commit: a server also gives out commits that are not in its own branches.
+        Raises `SourceInvalid` for another remote: a stranger's row may name any checkout of ours,
+        and pin it to a stranger's commit, which servers give out without a branch.
         """
         noted = self._noted(ASKED)
         if not noted:
@@ -213,10 +203,7 @@ class Checkout:
         return self._noted(ASKED).get("pin", "") is None
 
     def note_pin(self, kind: str, commit: str) -> None:
-        """Note what the pin is, unless that is noted: the commit counts for a tag, which is fixed.
-
-        Before anything is fetched: a fetch that is cut off leaves no pin open.
-        """
+        """Note what the pin is, unless that is noted; before a fetch, which may be cut off."""
         if self.pin is None:
             self._note(ASKED, {**self._noted(ASKED), "pin": [kind, commit]})
 
@@ -227,11 +214,7 @@ class Checkout:
         return version if isinstance(version, str) else None
 
     def known(self, *, verify: bool) -> str | None:
-        """Return the version that the checkout surely holds; None: it has to be looked at.
-
-        It was not finished, or may not have reached the disk before the machine was started anew.
-        ``verify``: trust nothing.
-        """
+        """Return the version certainly on disk; None: compare its files, as ``verify`` demands."""
         boot = self._was.get("boot")
         is_sure = (boot is None or boot == this_boot()) and not verify
         return self.version if is_sure else None
@@ -239,16 +222,13 @@ class Checkout:
     def take(
         self, tree: Snapshot, known: str | None, wanted: Mapping[str, Blob], bounds: Bounds
     ) -> None:
-        """Make the checkout hold the wanted files of a tree.
-
-        Raises `RemoteProblem`, OSError.
-        """
+        """Make the checkout hold the wanted files of a tree. Raises `RemoteProblem`, OSError."""
         now = {path: blob.id + ("+x" if blob.executable else "") for path, blob in wanted.items()}
         before = self._noted(FILES) if known is not None else {}
         other = [path for path, one in now.items() if before.get(path) != one]
         room = bounds.bytes
         reading = tree.read(other)
-        first = next(reading, None)  # all that is new is here by now: before, nothing is touched
+        first = next(reading, None)  # all new data has arrived; nothing changes before that
         gone = [path for path in before or self._found() if path not in now]
         if gone or other:
             self._forget(MANIFEST)
@@ -268,10 +248,7 @@ class Checkout:
         self._note(MANIFEST, {"version": tree.version, "boot": self._sure_from(changed=changed)})
 
     def _sure_from(self, *, changed: bool) -> str | None:
-        """Return the only boot in which the files are certainly there; None: they are on disk.
-
-        Files have reached the disk if they are read in a later boot than the writer's.
-        """
+        """Return the only boot that surely has the files; None: a later boot read them."""
         now = this_boot()
         if changed or now is None or not self._was:
             return now
@@ -318,7 +295,6 @@ class Checkout:
         draft.replace(target)
 
     def _remove(self, path: str) -> None:
-        """Remove a file, and the folders that are empty by that."""
         target = Path(self.tree, path)
         target.unlink(missing_ok=True)
         with suppress(OSError):  # one of them is not empty
@@ -353,7 +329,7 @@ class Pin(NamedTuple):
 
 
 def pin_now(checkout: Checkout, remote: Remote, name: str, bounds: Bounds) -> Pin | None:
-    """Ask the remote what the pin of the source ``name`` means now; None: it follows no name.
+    """Ask what the pin of the source ``name`` means now; None: no name.
 
     Raises `PinMoved`, `RemoteProblem`.
     """
@@ -375,10 +351,7 @@ def pin_now(checkout: Checkout, remote: Remote, name: str, bounds: Bounds) -> Pi
 
 
 def commit_now(source: Source, bounds: Bounds) -> str | None:
-    """Return the current commit of a source's pin, even if it moved; None: no record of the pin.
-
-    Raises `RemoteProblem`.
-    """
+    """Return the current commit of a source's pin, moved or not; None: no record of the pin."""
     if source.remote is not None:
         with suppress(SourceInvalid):
             checkout = Checkout(home_of(source.path, source.name))
@@ -424,9 +397,8 @@ def fetch_sources(
 ) -> Generator[Mapping[str, Fetched]]:
     """Fetch remote sources, and yield the results by the source's path as they come.
 
-    The first result comes within `TOGETHER` seconds, and may be empty, so a slow server holds up
-    only its own source. A source that can't be fetched keeps its files and says why. Any error
-    marks its own source only.
+    The first result comes within `TOGETHER` seconds, perhaps empty: a slow server holds up only its
+    own source. A source that can't be fetched keeps its files and says why.
     """
     with ThreadPoolExecutor(min(AT_ONCE, len(sources)) or 1, "registry-fetch") as pool:
         jobs = {pool.submit(_fetched, core, one, options): one for one in sources}
@@ -473,10 +445,7 @@ def internal(error: Exception) -> str:
 def fetch(
     core: Core, remote: Remote, home: str, name: str, options: SyncOptions = PLAIN
 ) -> Fetched:
-    """Bring one checkout up to date; see `fetch_sources`.
-
-    Raises `RemoteProblem`, `SourceInvalid`, OSError.
-    """
+    """Bring one checkout up to date. Raises `RemoteProblem`, `SourceInvalid`, OSError."""
     bounds = Bounds()
     with Checkout.locked(home) as checkout:
         checkout.check_asked(remote, name)

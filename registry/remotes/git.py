@@ -103,10 +103,7 @@ class GitProgram:
             self.keep_to_public_hosts()
 
     def keep_to_public_hosts(self) -> None:
-        """Reach the remote only at its host's public addresses, found now.
-
-        Raises `RemoteInvalid`, `RemoteUnreachable`.
-        """
+        """Reach the remote only at its public addresses. Raises `RemoteProblem`."""
         from registry.remotes.http import Client
 
         parts = urlsplit(self.url)
@@ -126,11 +123,7 @@ class GitProgram:
         at_home: bool = True,
         errors: bool = False,
     ) -> bytes:
-        """Run git to its end and return its output (``errors``: its error output).
-
-        The remote is called ``origin``. Raises `RemoteUnreachable`, `RemoteInvalid`,
-        `RemoteTooLarge`.
-        """
+        """Run git to its end and return its output, or its ``errors``. Raises `RemoteProblem`."""
         code, out, said = self._ended(*arguments, given=given, at_home=at_home)
         text = said.decode(errors="replace")
         if code != 0 and _MOVED.search(text) and self._follow():
@@ -151,7 +144,6 @@ class GitProgram:
     def _ended(
         self, *arguments: str, given: bytes | None = None, at_home: bool = True
     ) -> tuple[int, bytes, bytes]:
-        """Run git to its end and return its exit status, what it printed and complained of."""
         complaint: list[bytes] = []
         with self.running(*arguments, at_home=at_home) as process:
             assert process.stdin and process.stdout and process.stderr  # noqa: PT018, S101
@@ -174,8 +166,8 @@ class GitProgram:
     def _follow(self) -> bool:
         """Switch to the address that the server redirects to, once; False: there is none to follow.
 
-        Git itself follows no redirect: it would send the user's credentials to any host. A redirect
-        on the same host, as after a repository was renamed, is followed for this run.
+        Git would send the user's credentials to any host, so only a redirect on the same host is
+        followed.
         """
         if self._is_led:
             return False
@@ -356,7 +348,7 @@ LOOKED_BACK: Final = 50
 """Commits among which the one before is looked for where times don't tell: clocks go wrong."""
 
 MAX_PACKS: Final = 50
-"""So many fetches, two packs each, and then all is fetched anew."""
+"""Number of fetches, of two packs each, after which everything is fetched again."""
 
 _DAY: Final = 86_400
 
@@ -398,8 +390,8 @@ def open_git(
 ) -> Iterator[GitTree | None]:
     """Open a repository at a ref (None: its default branch); yields None if it is ``known``.
 
-    ``commit``: the ref's current commit; None: ask the remote. ``part``: read only this folder.
-    ``state``: a folder of ours for the bare repository. Raises `RemoteProblem`, `AddressInvalid`.
+    ``commit``: the ref's current commit; None: ask. ``part``: read only this folder. Raises
+    `RemoteProblem`.
     """
     git = Git(url, os.path.join(state, "busy"), bounds)
     commit = commit or git.find(ref)
@@ -422,10 +414,7 @@ def open_git(
 
 
 def is_changed(url: str, part: str, before: str, now: str, bounds: Bounds) -> bool:
-    """Return True if a folder of a repository differs between two commits.
-
-    If this is unknown, it counts as changed: a server need not give out commits without a branch.
-    """
+    """Return True if a folder of a repository differs between two commits, or this is unknown."""
     if not COMMIT.fullmatch(before) or not COMMIT.fullmatch(now):
         return True
     with tempfile.TemporaryDirectory(prefix="skill-registry-") as state, suppress(RemoteProblem):
@@ -459,9 +448,9 @@ class Git(GitProgram):
         return ref if COMMIT.fullmatch(ref) else next(iter(self.refs(ref).values()))
 
     def refs(self, ref: str) -> dict[str, str]:
-        """Return the commits of the tag and the branch of a name, by kind; the tag comes first.
+        """Return the commits of the tag and the branch of a name, by kind, in this order.
 
-        Raises `RemoteInvalid` if the remote has neither.
+        Raises `RemoteInvalid`.
         """
         names = {f"refs/tags/{ref}^{{}}": TAG, f"refs/tags/{ref}": TAG, f"refs/heads/{ref}": BRANCH}
         names[ref] = TAG if ref.startswith("refs/tags/") else BRANCH
@@ -490,8 +479,7 @@ class Git(GitProgram):
     def begin(self, rest: str | None, commit: str) -> None:
         """Reuse the kept bare repository, or create a new one; ``commit``: sets its hash format.
 
-        While in use, it has another path. If a process was killed, its repository is not reused: it
-        may be locked, or contain half of a pack.
+        In use it has another path: a killed process may leave locks, or half of a pack.
         """
         shutil.rmtree(self.home, ignore_errors=True)
         if rest is not None:
@@ -503,7 +491,7 @@ class Git(GitProgram):
         self.run("init", "--quiet", "--bare", "--template=", *names, self.home, at_home=False)
 
     def end(self, rest: str) -> None:
-        """Put the bare repository to rest, unless it is better made anew."""
+        """Put the bare repository away for later; delete it if a new clone is better."""
         shutil.rmtree(rest, ignore_errors=True)
         if self._is_sound():
             os.rename(self.home, rest)
@@ -564,10 +552,7 @@ class Git(GitProgram):
     def listed(
         self, commit: str, notices: list[str], part: str | None = None
     ) -> tuple[dict[str, Blob], int | None]:
-        """Return the plain files of a commit, and its time; skipped entries go to ``notices``.
-
-        ``part``: only files below this folder.
-        """
+        """Return the plain files of a commit (below ``part``), and its time; note the others."""
         files: dict[str, Blob] = {}
         paths = Paths()
         left = SkippedFiles()
@@ -657,11 +642,10 @@ def _ask(stream: IO[bytes], ids: Sequence[str]) -> None:
 def open_commits(
     url: str, state: str, bounds: Bounds, *, offline: bool
 ) -> Iterator[Callable[[str | None, Collection[str]], GitTree]]:
-    """Yield a function that returns the tree at a commit or a ref's current commit (None: default).
+    """Yield a function that returns the tree at a commit or ref (None: default branch).
 
-    The function's second argument names folders whose blobs are fetched together, for reading soon.
-    The trees can be read in parallel. ``state``: a folder of ours for the bare repository.
-    ``offline``: don't ask the remote. Both the function and the trees raise `RemoteProblem`.
+    Its second argument names folders whose blobs are fetched together. The trees can be read in
+    parallel. ``offline``: don't ask the remote.
     """
     kept = _Kept(url, state, bounds, is_offline=offline)
     try:
@@ -680,10 +664,7 @@ def _at_rest(state: str) -> str:
 
 
 class _Kept(Git):
-    """A bare repository that is read where it rests until something has to be fetched into it.
-
-    So a process that is killed costs nothing of what is here, unless it was fetching.
-    """
+    """A bare repository that is read where it rests until something has to be fetched into it."""
 
     def __init__(self, url: str, state: str, bounds: Bounds, *, is_offline: bool) -> None:
         self._at_rest = _at_rest(state)

@@ -73,11 +73,10 @@ def login_of(parts: SplitResult) -> str | None:
 
 
 def login_at(parts: SplitResult) -> str | None:
-    """Return the value of the header for an address: by its own user, else by ``~/.netrc``.
+    """Return the login header for an address: by its own user, else by ``~/.netrc`` (or `NETRC`).
 
-    ``NETRC`` names another file, as for curl. A file that can't be read is as if it were not there:
-    public addresses need none. Raises `RemoteInvalid` if it has a password for this host, and other
-    users can read or change the file.
+    An unreadable file counts as missing. Raises `RemoteInvalid` if it has a password for this host,
+    and other users can read or change the file.
     """
     own = login_of(parts)
     if own is not None or parts.hostname is None:
@@ -156,10 +155,7 @@ class Answer(NamedTuple):
 
 
 class Client:
-    """Asks for what belongs to one remote, within its bounds all together; for several threads.
-
-    Raises `RemoteUnreachable`, `RemoteRefused`, `RemoteInvalid`, `RemoteTooLarge`.
-    """
+    """Asks for what belongs to one remote, within its bounds all together; for several threads."""
 
     def __init__(self, url: str, bounds: Bounds) -> None:
         self._bounds = bounds
@@ -197,10 +193,7 @@ class Client:
         *,
         cut: bool = False,
     ) -> Answer:
-        """Write the response of an address, at most ``most`` bytes, to ``into``.
-
-        ``cut``: write as much as is allowed before raising `RemoteTooLarge`.
-        """
+        """Write a response to ``into``; ``cut``: also the first ``most`` bytes of a larger one."""
         redirects = busy = 0
         while True:
             with self._asked(url, headers) as response:
@@ -299,10 +292,7 @@ class Client:
         return max(min(TIMEOUT, self._left()), 0.001)
 
     def _proxy(self, parts: SplitResult) -> SplitResult | None:
-        """Return the proxy of the environment for an https address, if any.
-
-        The proxy resolves names itself, so only numeric addresses can be checked here.
-        """
+        """Return the proxy of the environment for an https address, which resolves names itself."""
         said = getproxies().get("https")
         if parts.scheme != "https" or not said or proxy_bypass(parts.netloc):
             return None
@@ -315,7 +305,7 @@ class Client:
     def addresses(self) -> list[str]:
         """Return those addresses of the host that may be asked; none if a proxy is asked.
 
-        Raises `RemoteInvalid`, `RemoteUnreachable`.
+        Raises `RemoteProblem`.
         """
         parts = split(self.url)
         with self._network(self.url):
@@ -424,10 +414,7 @@ class Client:
 
 
 def _json(text: str) -> Any:
-    """Parse JSON. Half of a surrogate pair, which no file or URL can hold, becomes a "?".
-
-    Raises ValueError, RecursionError.
-    """
+    """Parse JSON; half of a surrogate pair becomes a "?". Raises ValueError, RecursionError."""
     found = json.loads(text)
     if "\\ud" not in text.lower():
         return found
@@ -435,7 +422,6 @@ def _json(text: str) -> Any:
 
 
 def _cut_off_after(seconds: float, held: list[socket.socket], late: Event) -> Timer:
-    """End a connection after some seconds, unless the timer is canceled."""
 
     def end() -> None:
         late.set()

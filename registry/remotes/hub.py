@@ -57,9 +57,8 @@ class _Item(NamedTuple):
 def open_hub(url: str, state: str, known: str | None, bounds: Bounds) -> Iterator[Snapshot | None]:
     """Open the newest version of each skill of a hub, in folders ``slug`` or ``owner/slug``.
 
-    Yields None if they are the ``known`` version. The version covers the folders and their
-    downloads; a version that was downloaded once is assumed to stay unchanged. Raises
-    `RemoteProblem` and its subclasses, OSError.
+    Yields None if they are the ``known`` version. A downloaded version is assumed to stay
+    unchanged.
     """
     client = Client(url, bounds)
     base = find_base(client)
@@ -110,7 +109,6 @@ def page_of(client: Client, base: str, limit: int, cursor: str | None = None) ->
 
 
 def _items(client: Client, base: str, bounds: Bounds, notices: Notices) -> list[_Item]:
-    """Return the skills that a hub lists, page by page, and say what is left out."""
     found: dict[str, _Item] = {}
     paths = Paths()
     cursor: str | None = None
@@ -139,7 +137,6 @@ def _items(client: Client, base: str, bounds: Bounds, notices: Notices) -> list[
 
 
 def _item(given: Any, notices: Notices) -> _Item | None:
-    """Return a skill of the list, or None if the entry is invalid."""
     if not isinstance(given, dict) or not isinstance(given.get("slug"), str):
         notices.leave_out("a skill without a name", "it is not a valid entry of a list of skills")
         return None

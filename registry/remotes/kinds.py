@@ -54,9 +54,9 @@ def open_remote(
 ) -> AbstractContextManager[Snapshot | None]:
     """Give what a remote holds now, or None: it is still ``known``.
 
-    ``state``: a folder of ours for what its kind keeps. ``kinds``: those that the settings name.
-    ``commit``: the commit of a git repository's pin, if that was asked before. Raises
-    `RemoteProblem`, `AddressInvalid`, `SourceKindUnusable`.
+    ``state``: a folder of ours for its kind. ``kinds``: those in the settings. ``commit``: the
+    commit of a git pin, if it was asked. Raises `RemoteProblem`, `AddressInvalid`,
+    `SourceKindUnusable`.
     """
     match remote.kind:
         case "git":
@@ -175,10 +175,9 @@ TAR_MAGIC: Final = 257
 
 
 def detect_kind(url: str, bounds: Bounds) -> Kind:
-    """Return what an http or https address is: an archive, a site with an index, or a hub.
+    """Return whether an http or https address is an archive, a site or a hub.
 
-    Raises `RemoteInvalid`, which says what was tried; `RemoteRefused` where a server wants to
-    know who asks; `RemoteUnreachable`.
+    Raises `RemoteProblem`.
     """
     from registry.remotes.http import NOT_FOUND, Client
     from registry.remotes.hub import SKILLS, find_base, page_of

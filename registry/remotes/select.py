@@ -48,13 +48,10 @@ def skills_at(
 ) -> list[Skill]:
     """Fetch an address as a source (added if new), and return the selected skills.
 
-    ``skills``: the names to select; otherwise ``every`` skill, or the only one. If there are
-    several, ``choose`` selects among them. If a source already has the whole repository, that
-    source is fetched. A source that was added for this call is removed again if the selection
-    fails. ``dry_run``: nothing is fetched, and an address that is not a source yet is refused.
-    Skills that are quarantined until the source is trusted are skipped, with a warning
-    (`Core.warn`). Raises `SeveralSkills`, `SkillNotFound`, `SkillHeld`, `UsageProblem`,
-    `AddressInvalid`, `RemoteProblem`.
+    ``skills``: the names to select; otherwise ``every`` skill, or the only one, or ``choose`` among
+    several. A source added for this call is removed if that fails. ``dry_run``: nothing is fetched
+    or added. Quarantined skills are skipped, with a warning. Raises `SeveralSkills`,
+    `SkillNotFound`, `SkillHeld`, `UsageProblem`, `AddressInvalid`, `RemoteProblem`.
     """
     known = {one.name: one for one in list_sources(core.reader, counted=False)}
     asked = address_of(core, list(known.values()), address)
@@ -133,10 +130,7 @@ def _chosen(
 
 
 def _offered(core: Core, source: str, part: str) -> tuple[list[Skill], list[Skill]]:
-    """Return what a source offers below a folder, shadowed or not, and what is held back of it.
-
-    Of copies, as in the folders of several agents, one is offered.
-    """
+    """Return what a source offers below a folder, each copy once, and what is held back."""
     offered, held = [], []
     for stored in skills_of_source(core.reader, source):
         if part != ROOT and not f"{stored.folder}/".startswith(f"{part}/"):

@@ -56,11 +56,7 @@ class _Entry(NamedTuple):
 
 @contextmanager
 def open_site(url: str, state: str, known: str | None, bounds: Bounds) -> Iterator[Snapshot | None]:
-    """Open the skills that a site offers, each in a folder of its name; None: as ``known``.
-
-    The version covers the names and the digests. Raises `RemoteProblem` and its subclasses,
-    OSError.
-    """
+    """Open the skills that a site offers, each in a folder of its name; None: as ``known``."""
     client = Client(url, bounds)
     index = find_index(client)
     if len(index.skills) > bounds.files:
@@ -90,10 +86,7 @@ def open_site(url: str, state: str, known: str | None, bounds: Bounds) -> Iterat
 
 
 def find_index(client: Client) -> Index:
-    """Return the first index of a site, below the address or at the host's root.
-
-    Raises `RemoteProblem`: the first error other than "not found", if there is such an error.
-    """
+    """Return a site's first index. Raises the first `RemoteProblem` other than "not found"."""
     problems: list[RemoteProblem] = []
     for url in _places(client.url):
         try:
@@ -156,7 +149,7 @@ def _entry(entry: Any, base: str) -> _Entry:
         raise BadArchive(f"its description has not 1 to {DESCRIPTION} characters")
     known = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
     if known is None:
-        raise BadArchive("its digest is no SHA-256")
+        raise BadArchive("its digest is not a SHA-256")
     if not isinstance(url, str) or not url:
         raise BadArchive("it has no address")
     if kind not in ("archive", "skill-md"):
@@ -192,7 +185,6 @@ def _loose(
 
 
 def _why_not(files: Any, bounds: Bounds) -> str | None:
-    """Return why these can't be the files of a skill, or None."""
     if not isinstance(files, list) or not all(isinstance(path, str) for path in files):
         return "it lists no files"
     if len(files) > bounds.artifact_files:

@@ -54,8 +54,7 @@ def sync(  # noqa: C901  # targets that are addresses, then batches
 ) -> SyncReport:
     """Fetch the remote sources among the targets (none: all sources), then sync.
 
-    See `SkillRegistry`. An address that is not a source yet is added as a source. A source that
-    can't be fetched stays unchanged.
+    A new address is added as a source. A source that can't be fetched stays unchanged.
     """
     known = list_sources(core.reader, counted=False)
     chosen: list[str] = []
@@ -143,16 +142,12 @@ def _check_targets(
 def _without(
     core: Core, known: Sequence[Source], chosen: Sequence[str], late: Mapping[str, str]
 ) -> list[str]:
-    """Return the targets of the sync, without the sources that are still being fetched."""
     targets = chosen or [one.path for one in known if one.enabled and is_ours(core, one)]
     return [one for one in targets if one not in late and one not in late.values()]
 
 
 def add(core: Core, target: str, *, name: str | None, scope: Scope | None, priority: int) -> Source:
-    """Register a folder, or fetch a remote and register its checkout.
-
-    See `SkillRegistry.add_source`.
-    """
+    """Register a folder, or fetch a remote and register its checkout."""
     known = list_sources(core.reader, counted=False)
     address = address_of(core, known, target)
     if address is None:
@@ -172,10 +167,7 @@ class SourceChange(folders.Change, total=False):
 def update(
     core: Core, name: str, ref: str | None = None, **change: Unpack[folders.Change]
 ) -> Source:
-    """Change a source; see `SkillRegistry.update_source`.
-
-    ``ref``: its pin, which the remote is asked for; empty: none.
-    """
+    """Change a source; ``ref``: its pin, which the remote is asked for; empty: none."""
     if unknown := change.keys() - folders.Change.__annotations__.keys():
         told = ", ".join(["ref", *folders.Change.__annotations__])
         raise UsageProblem(message=f"a source has no {min(unknown)} to change; there are: {told}")
@@ -217,8 +209,8 @@ def trust(
 ) -> int:
     """Trust the quarantined skills of a source; return how many there were.
 
-    ``shown``: trust only if these are their tree hashes. ``revoke``: instead quarantine the skills
-    with security errors. Raises `TrustOutdated`, and `UsageProblem` for a local folder.
+    ``shown``: only if these are their tree hashes (`TrustOutdated`). ``revoke``: instead quarantine
+    the skills with security errors (`UsageProblem` for a local folder).
     """
     from registry.db.write.sources import distrust_source, trust_source
 
@@ -235,7 +227,7 @@ def trust(
 def remove(
     core: Core, name: str, *, as_admin: bool = False, with_tombstones: bool = True
 ) -> Source:
-    """Forget a source, and remove the checkout of a remote one.
+    """Forget a source and its checkout.
 
     ``with_tombstones``: its skills count as gone from now on; else as never seen.
     """
@@ -262,10 +254,7 @@ def asked(core: Core, sources: Sequence[Source]) -> list[Source]:
 
 
 def _behind(core: Core, source: Source) -> bool | None:
-    """Return True if the remote of a source has a newer version; None: unknown, or no remote.
-
-    A pin that moved counts as newer, with a warning. An unexpected error also adds a warning.
-    """
+    """Return True if a source's remote is newer, or its pin moved; None: unknown, or no remote."""
     if source.remote is None or not is_here(core, source.host, source.path):
         return None
     try:
@@ -284,7 +273,6 @@ def _behind(core: Core, source: Source) -> bool | None:
 
 
 def _is_behind(core: Core, source: Source, remote: Remote) -> bool:
-    """Tell whether the remote of a source has something newer. Raises `RegistryError`, OSError."""
     from registry.remotes.fetch import Checkout, home_of
     from registry.remotes.kinds import open_remote
 
@@ -319,10 +307,7 @@ def check_exists(address: Address) -> None:
 
 
 def kind_of(address: Address, bounds: Bounds = Bounds()) -> str:  # noqa: B008  # a frozen value
-    """Return the kind of an address; for an http address the server is asked.
-
-    Raises `RemoteProblem`.
-    """
+    """Return the kind of an address; for http the server is asked. Raises `RemoteProblem`."""
     if address.kind != "web":
         return address.kind
     from registry.remotes.git import Git
@@ -343,10 +328,10 @@ def kind_of(address: Address, bounds: Bounds = Bounds()) -> str:  # noqa: B008  
 def address_of(core: Core, known: Sequence[Source], target: str) -> Address | None:
     """Return the address that a target means; None if it is a source or a folder of this machine.
 
-    ``owner/repo`` looks like ``source/skill``, so a typing error could install the skill of a
-    stranger. Unless one of the ``known`` sources has the repository, the shorthand is refused if it
-    names a skill, a deleted skill, or begins like the name of a source. Raises `SkillNotFound`,
-    `SkillAmbiguous`, `UsageProblem`, `AddressInvalid`.
+    ``owner/repo`` looks like ``source/skill``, so a typing error could install a stranger's skill.
+    Unless one of the ``known`` sources has the repository, it is refused if it names a skill, a
+    deleted skill, or begins like the name of a source. Raises `SkillNotFound`, `SkillAmbiguous`,
+    `UsageProblem`, `AddressInvalid`.
     """
     if any(target in {one.name, one.path} for one in known):
         return None
@@ -360,10 +345,7 @@ def address_of(core: Core, known: Sequence[Source], target: str) -> Address | No
 
 
 def new_shorthand(core: Core, target: str) -> Address | None:
-    """Return the address of a shorthand that no source has yet; a user has to confirm it.
-
-    Raises as `address_of`.
-    """
+    """Return the address of a shorthand that no source has yet: a user must confirm it."""
     known = list_sources(core.reader, counted=False)
     address = address_of(core, known, target)
     is_new = address is not None and address.is_short and not _has_repository(known, address)

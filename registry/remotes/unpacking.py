@@ -103,10 +103,7 @@ def unpack(file: IO[bytes], room: Room, refuse: Refuse = strictly) -> Iterator[M
 
 
 def wrapping(paths: Iterable[str]) -> str:
-    """Return the single folder that contains all files, with a slash.
-
-    Empty if there is no such folder, or if a SKILL.md is beside it.
-    """
+    """Return the single folder with all files, and a slash; empty if there is none."""
     tops = set()
     for path in paths:
         if path in DOCUMENT_NAMES:
@@ -141,7 +138,6 @@ def _unpacked(file: IO[bytes], room: Room, refuse: Refuse) -> Iterator[Member]:
 
 
 def _most(file: IO[bytes], room: Room) -> int:
-    """Return how many bytes an archive of this size may unpack to."""
     packed = file.seek(0, os.SEEK_END)
     file.seek(0)
     return min(room.size, max(RATIO_FREE, RATIO * packed))
@@ -173,7 +169,6 @@ def _zip_entries(file: IO[bytes], room: Room) -> Iterator[_Entry]:
 
 
 def _problem(info: zipfile.ZipInfo) -> str | None:
-    """Return why a member of a zip is not taken, or None."""
     mode = info.external_attr >> 16
     if "\0" in info.orig_filename:  # the library cuts the name off there
         return "is not the name of a file"
@@ -233,10 +228,7 @@ class _Sips(io.BufferedReader):
 
 
 class _Tape(io.BufferedReader):
-    """A file that is read forwards only, up to a limit.
-
-    Forwards: a header with a size below zero would otherwise be read for ever.
-    """
+    """A file that is read forwards only, up to a limit: a header's size may be below zero."""
 
     def __init__(self, file: IO[bytes], most: int) -> None:
         super().__init__(file)  # type: ignore[arg-type]

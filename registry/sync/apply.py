@@ -387,12 +387,12 @@ def read_version(
         return read_new(*new, with_contents=keep, from_remote=from_remote, recent=recent)
     read = partial(read_folder, *what, with_contents=keep, recent=recent)
     trusted: KnownHashes = {}
-    told: Sequence[Diagnostic] = ()
+    earlier: Sequence[Diagnostic] = ()
     # Files of an unusable skill are only hashed.
     is_usable = before.skill.status in {"ok", "warning"}
     if is_usable and not before.racy and is_current(before.fingerprint):
-        trusted, told = files_and_findings(core.reader, [before.id])[before.id]
-    reading = read(trusted, told=told)
+        trusted, earlier = files_and_findings(core.reader, [before.id])[before.id]
+    reading = read(trusted, earlier=earlier)
     if trusted and _is_other_topic(reading, before):
         # The topic of the skill decides how its supporting files are judged.
         reading = read({})
@@ -408,8 +408,8 @@ def read_version(
 def _is_held(core: Core, version: NewVersion, before: StoredSkill) -> bool:
     """Tell whether to quarantine a new version of a remote skill.
 
-    Trust covers exactly the files that the user was shown. One changed line elsewhere can turn an
-    accepted finding into another: a different host, a different secret. So different files with
+    Trust covers exactly the files that the user was shown. One changed line can turn an accepted
+    finding into another: a different host, a different secret. So different files with
     security errors are quarantined again, and so are errors that only newer rules find.
     """
     grave = security_errors(version.findings)

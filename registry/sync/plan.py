@@ -82,7 +82,7 @@ class SourcePlan:
 
     @property
     def links(self) -> set[str]:
-        """Return the folders that are links to what is counted elsewhere; the walk has ended."""
+        """Return the folders that are links to skills counted in another place."""
         return {one.folder for one in self.walk.notices if one.diagnostic.code == LINK_KNOWN}
 
     def remember(self, found: ScannedFolder) -> None:
@@ -157,7 +157,7 @@ def plan_source(
             if plan.seen % PROGRESS_EVERY == 0:
                 progress(f"scanning {source.name}", plan.seen, None)
     except RootMissing:
-        plan.outcome, plan.message = "missing", "the folder is not there"
+        plan.outcome, plan.message = "missing", "the folder does not exist"
     except RootUnreadable as error:
         plan.outcome, plan.message = "unreadable", f"the folder can't be read: {error}"
     if plan.outcome != "ok":
@@ -304,7 +304,7 @@ class Plan:
     moves: Moves
     removed: list[RemovedSkill]
     settled: list[int]
-    """Versions that stood for links out of every source, which lead into one by now."""
+    """Stored versions of links that led out of every source, and now lead into one."""
     notices: list[tuple[int, str, Diagnostic]] = field(default_factory=list)
     """New notices of sources outside this sync (source id, folder, notice)."""
 

@@ -271,13 +271,13 @@ def read_folder(
     known: KnownHashes,
     *,
     with_contents: bool = False,
-    told: Sequence[Diagnostic] = (),
+    earlier: Sequence[Diagnostic] = (),
     recent: Recent | None = None,
 ) -> Reading:
     """Read a whole skill folder: hash its files, parse and check SKILL.md, check the other files.
 
     ``with_contents``: keep the bytes that were read, except those that were stored recently.
-    ``told``: earlier findings; they still hold for files in ``known``, which are not read again.
+    ``earlier``: findings of the last sync; they hold for ``known`` files, which are not read again.
     """
     packed: list[Packed] = []
     texts = Texts()
@@ -323,7 +323,7 @@ def read_folder(
             unseen = {file.path for file in found.files} - texts.seen - {found.document}
             findings.extend(
                 finding
-                for finding in told
+                for finding in earlier
                 if finding.path in unseen and finding.code in CONTENT_CODES
             )
     findings.sort(key=lambda finding: finding.sort_key)

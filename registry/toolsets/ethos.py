@@ -37,7 +37,7 @@ TOOLS: Final = (
     ),
     Tool(
         "skill_view",
-        "Read a skill: the full Markdown of its instructions. skills_list says which there are.",
+        "Read a skill: the full Markdown of its instructions. skills_list names them all.",
         schema({"name": text(NAME)}, ["name"]),
         meta={"toolset": "skills", "maxResultChars": VIEW_CHARS, "capabilities": {}},
     ),

@@ -19,8 +19,6 @@ from tests.conftest import OLD, write_skill
 
 pytestmark = pytest.mark.file
 
-"""So many parts of an index of one size become one, by default."""
-
 
 @pytest.fixture
 def backend(filled):

@@ -465,7 +465,7 @@ def shown_now(
     personality: Personality | None,
     environ: Mapping[str, str],
 ) -> CurrentSkill:
-    """Return a skill that is visible as stored, if it is visible as it is on disk too.
+    """Return a skill that is visible as stored, if it is visible on disk too.
 
     Raises `SkillInvalid`, `SkillNotVisible`, and the errors of reading the file.
     """

@@ -115,7 +115,7 @@ class ServerLock:
         """
         if not writing.exec_driver_sql(_RENEW, (self._host, self._holder)).first():
             reason = (
-                "the lock of this sync was lost, since it stood still for too long, or its "
+                "the lock of this sync was lost, since it stopped for too long, or its "
                 "database was replaced; sync again"
             )
             raise DatabaseUnreachable(path=self.path, reason=reason)

@@ -1,4 +1,4 @@
-"""Prose that gives away secrets and talk, or takes orders from elsewhere."""
+"""Prose that sends away secrets or conversations, or follows orders from another place."""
 
 import re
 from typing import Final

@@ -237,7 +237,7 @@ BEHAVIOURS: Final = (
             r" (?:it|they) (?:were|was|came|had been)(?: written)? (?:in|from|by)) (?:this file"
             r"|the user|the system|me)\b",
         ),
-        "follows instructions from elsewhere",
+        "follows instructions from another place",
         where="prose",
         accept=_asked,
     ),

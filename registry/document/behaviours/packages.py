@@ -55,7 +55,7 @@ BEHAVIOURS: Final = (
         ),
         "is a package from an unknown address",
     ),
-    # Packages and requests led elsewhere.
+    # Redirections of packages and requests to another server.
     Behaviour(
         "redirected-endpoint",
         pattern(
