@@ -3,11 +3,11 @@
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from contextvars import copy_context
 from functools import partial
 from itertools import compress, islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from registry.core import Core
 from registry.db.interface import SyncLock, Writer
@@ -38,12 +38,14 @@ from registry.disk.walk import UNREADABLE, ScannedFolder, Walk
 from registry.document.security import is_about_defence
 from registry.errors import DatabaseProblem
 from registry.model import Diagnostic
+from registry.sync.helper import Piece, helping, share
 from registry.sync.plan import Plan, SourcePlan
 from registry.sync.reading import (
     KnownHashes,
     Previous,
     Reading,
     Recent,
+    Task,
     is_current,
     make_version,
     read_folder,
@@ -53,10 +55,6 @@ from registry.sync.reading import (
 )
 from registry.sync.report import Progress
 from registry.text import utc_now
-
-if TYPE_CHECKING:
-    from registry.sync.helper import Task
-
 
 PART: Final = 100
 """Versions that a first import publishes in one transaction while other clients wait."""
@@ -294,21 +292,18 @@ def _jobs(core: Core, plan: Plan) -> Iterator[_Job]:
 
 def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Generator[NewVersion]:
     """Yield what is read, in the order of the plan."""
-    read = partial(_read, core, Recent(), scan_ns, now)
-    count = sum(len(part.new) for part in plan.sources)
-    if count >= HELPED_FROM:
-        from registry.sync.helper import Piece, helping, share
-
-        for_helper = partial(_task, core, scan_ns, now)
-        pieces = (
-            Piece(for_helper(jobs), sum(map(_bytes, jobs)), partial(read, jobs))
-            for jobs in _pieces(_jobs(core, plan))
+    recent = Recent()
+    pieces = (
+        Piece(
+            None if jobs[0].before else _task(core, scan_ns, now, jobs),
+            sum(map(_bytes, jobs)),
+            partial(_read, core, recent, scan_ns, now, jobs),
         )
-        with helping() as helper:
-            yield from share(pieces, helper)
-    else:
-        for job in _jobs(core, plan):
-            yield from read([job])
+        for jobs in _pieces(_jobs(core, plan))
+    )
+    count = sum(len(part.new) for part in plan.sources)
+    with helping() if count >= HELPED_FROM else nullcontext() as helper:
+        yield from share(pieces, helper)
 
 
 def _pieces(jobs: Iterable[_Job]) -> Iterator[list[_Job]]:
@@ -331,13 +326,8 @@ def _bytes(job: _Job) -> int:
     return sum(file.size for file in job.found.files)
 
 
-def _task(core: Core, scan_ns: int, now: str, jobs: Sequence[_Job]) -> "Task | None":
-    """Return what another process needs to know to read folders; None: it can't."""
-    part, _, before = jobs[0]
-    if before is not None:
-        return None
-    from registry.sync.helper import Task
-
+def _task(core: Core, scan_ns: int, now: str, jobs: Sequence[_Job]) -> Task:
+    part = jobs[0].part
     return Task(
         part.walk.root,
         part.walk.limits,
@@ -351,10 +341,12 @@ def _task(core: Core, scan_ns: int, now: str, jobs: Sequence[_Job]) -> "Task | N
 
 
 def _read(
-    core: Core, recent: Recent, scan_ns: int, now: str, jobs: Iterable[_Job]
+    core: Core, recent: Recent, scan_ns: int, now: str, jobs: Sequence[_Job]
 ) -> list[NewVersion]:
     versions = []
     for part, found, before in jobs:
+        if before is None:
+            return read_new(_task(core, scan_ns, now, jobs), recent)  # they are alike
         what = (part.walk, found, before, part.source.id, scan_ns, now)
         is_remote = part.source.remote is not None
         new = read_version(core, *what, from_remote=is_remote, recent=recent)
@@ -368,7 +360,7 @@ def read_version(
     core: Core,
     walk: Walk,
     found: ScannedFolder,
-    before: StoredSkill | None,
+    before: StoredSkill,
     source_id: int,
     scan_ns: int,
     now: str,
@@ -382,9 +374,6 @@ def read_version(
     files and is trusted.
     """
     what, keep = (walk.root, found, walk.limits), core.settings.store_files
-    if before is None:
-        new = (*what, source_id, scan_ns, now)
-        return read_new(*new, with_contents=keep, from_remote=from_remote, recent=recent)
     read = partial(read_folder, *what, with_contents=keep, recent=recent)
     trusted: KnownHashes = {}
     earlier: Sequence[Diagnostic] = ()
