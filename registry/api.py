@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from registry.changes.tokens import Tokens
     from registry.changes.trashed import Trashed
     from registry.db.interface import DatabaseInfo
-    from registry.db.read.history import Revision
+    from registry.db.read.history import RecordedChange, Revision
     from registry.db.read.skills import StoredSkill
     from registry.db.read.usage import UsageCount
     from registry.install.export import Export
@@ -492,6 +492,18 @@ class SkillRegistry:
         from registry.changes.trash import empty_trash
 
         return empty_trash(self.core, chosen)
+
+    def undo(self) -> "Sequence[RecordedChange]":
+        """Undo the last command or call that changed skills; return its changes, the latest first.
+
+        Each change has the ``kind`` and ``name`` of what was undone. Raises `NothingToUndo`, and
+        `ChangeNotUndone` if a skill has changed since.
+        """
+        from registry.install.undo import last_change
+
+        last = last_change(self.core)
+        last.carry_out()
+        return last.changes
 
     def finish_changes(self) -> int:
         """Finish or undo changes of dead processes, as `open` does; return their number."""

@@ -12,6 +12,7 @@ from registry.core import Core
 from registry.db.read import skills
 from registry.db.read.findings import links_known
 from registry.db.read.skills import StoredSkill
+from registry.db.read.sources import list_sources
 from registry.disk.beneath import GONE, PASS, Folder, reason_of
 from registry.disk.links import LINK_KNOWN, Leads, finding, follow, is_dangling, known, real_path
 from registry.disk.paths import is_below, is_ignored, is_safe_relative, join, storable
@@ -20,6 +21,7 @@ from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Source
 from registry.settings import Personality
 from registry.sync.reading import is_same
 from registry.sync.sources import find, is_here, own_sources, walk_of
+from registry.text import is_path
 
 MAX_LINKS: Final = 50
 """Links that are looked at for one skill."""
@@ -97,9 +99,17 @@ def explain(core: Core, subject: str) -> list[Explanation]:
     named = skills.same_name(core.reader, subject)
     if named:
         return [explained(core, one) for one in named]
-    if os.sep in subject or subject in {".", ".."} or os.path.lexists(path):
-        return [_path(core, path)]
-    raise not_found(core.reader, subject)
+    if os.sep not in subject and subject not in {".", ".."} and not os.path.lexists(path):
+        raise not_found(core.reader, subject)
+    found = _path(core, path)
+    if found.ref is None and not is_path(subject) and not os.path.lexists(path):
+        error = not_found(core.reader, subject)  # a ref that was mistyped?
+        source, _, _ = subject.partition(os.sep)
+        if error.facts.get("similar") or any(
+            source == one.name for one in list_sources(core.reader, counted=False)
+        ):
+            raise error
+    return [found]
 
 
 def explained(core: Core, stored: StoredSkill) -> Explanation:
