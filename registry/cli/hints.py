@@ -16,6 +16,7 @@ from registry.text import quoted
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
+    from registry.model import Skill
 
 
 def _source_unclear(error: errors.RegistryError) -> str:
@@ -90,6 +91,23 @@ def removal(folder: str, lock: str) -> str:
     if real_path(lock) == real_path(str(data_folder())):
         where = "--global"
     return f"skill-registry pull --remove {quote(escape.line(folder))} {where}"
+
+
+def installed_copies(skill: "Skill") -> Iterator[tuple[str, str]]:
+    """Yield where a skill is installed, here or for all projects, and what removes it there."""
+    from registry.install.lockfile import read_lock
+    from registry.install.provenance import is_of
+    from registry.install.targets import Target
+
+    with suppress(OSError):  # the current folder is gone, and with it any project
+        for target in (Target.project(os.getcwd()), Target.everywhere()):
+            with suppress(errors.RegistryError):
+                for folder, entry in read_lock(target.path).items():
+                    if entry.origin is None or not is_of(skill, entry.origin):
+                        continue
+                    for one in target.install_paths(entry.agents, entry.mode, folder):
+                        if os.path.lexists(path := one.path_of(folder)):
+                            yield path, removal(folder, target.path)
 
 
 def _installed_copy(arguments: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
 """Everything that can go wrong: an error owns one sentence, and its facts as attributes.
 
-The sentence says what happened, to what. What to do next is added by the face that shows it, in
+The sentence says what happened, to what. The face that shows the error adds the next step in
 its own words (`cli/hints.py`, `toolsets/native.py`): a command for people, a tool for models.
 """
 

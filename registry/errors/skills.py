@@ -136,7 +136,7 @@ class SkillHeld(SkillNotVisible):
     ``problems`` are the findings, and ``url`` is its remote source, if it can be pulled from there.
     """
 
-    sentence = "{name:q} comes from elsewhere and has security errors: {reason}."
+    sentence = "{name:q} comes from a remote source and has security errors: {reason}."
 
     source: str | None
     address: str | None

@@ -9,8 +9,8 @@ from registry.text import MAX_CHOICES, escaped
 class SourceUnclear(RegistryError):
     """No source was named, and there is not exactly one: ``known``.
 
-    ``foreign`` are remote sources, if there are no others; ``elsewhere``: all sources are on other
-    machines. ``to_read``: the request only reads.
+    ``foreign`` are remote sources, if there are no others; ``elsewhere``: all sources belong to
+    other machines. ``to_read``: the request only reads.
     """
 
     sentence = ""

@@ -178,7 +178,7 @@ class InstallPlan:
             if reason := self._refusal(known, skill, laid):
                 return InstallResult(skill.ref, path, "failed", reason)
             entries = content_of(self._core, skill) if entries is None else entries
-            entry = _named_as(known, locked(skill, entries, tuple(ids), mode))
+            entry = self._named_as(known, locked(skill, entries, tuple(ids), mode))
             state, lost = self._put(folder, entry, entries, laid)
         except (DatabaseProblem, PullRefused):
             raise
@@ -438,13 +438,19 @@ class InstallPlan:
                 found.append(TargetChange(one.label, there, None))
         return found
 
+    def _named_as(self, known: Locked | None, entry: Locked) -> Locked:
+        """Return an entry with what the known one says of its skill, if the files are the same.
 
-def _named_as(known: Locked | None, entry: Locked) -> Locked:
-    """Return an entry with the known one's ref, if only that differs: people commit locks."""
-    if known is None or (known.source, known.folder) != (entry.source, entry.folder):
-        return entry
-    is_same = (known.tree_hash, known.origin) == (entry.tree_hash, entry.origin)
-    return replace(entry, ref=known.ref) if is_same else entry
+        An origin stays, also if its address is not a source here. A ref depends on the other
+        sources of this machine, and people commit locks.
+        """
+        if known is None or known.tree_hash != entry.tree_hash:
+            return entry
+        if known.origin is not None and entry.origin is None and not self._how.force:
+            return replace(known, agents=entry.agents, mode=entry.mode)
+        before = known.source, known.folder, known.origin
+        is_same = before == (entry.source, entry.folder, entry.origin)
+        return replace(entry, ref=known.ref) if is_same else entry
 
 
 BATCH: Final = 100
@@ -466,7 +472,7 @@ class InstallTransaction(InstallPlan):
         self._removed: list[str] = []
 
     def begin(self) -> None:
-        """Finish, or take back, what killed pulls left."""
+        """Finish or undo interrupted pulls."""
         self._recover()
         for address in lockfile.has_secrets(self._target.path):
             self._written = {}  # so that the lock is written again without it

@@ -261,7 +261,7 @@ def open_transaction(
 
 
 def clear_up(core: Core) -> None:
-    """Finish, or take back, what killed pulls left; a pull that still runs is left alone."""
+    """Finish or undo interrupted pulls; a pull that still runs is left alone."""
     for target in history.interrupted_targets():
         if not os.path.isdir(target.path):
             history.note_ended(target)

@@ -118,7 +118,7 @@ def where(folder: str, error: OSError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SwapRecord:
-    """What a staging directory is for: the skill's folder, the digests before and after."""
+    """The purpose of a staging directory: the skill's folder, the digests before and after."""
 
     folder: str
     base: str | None

@@ -24,7 +24,7 @@ async def _stdio(server: "SkillServer") -> None:
     from mcp.server.stdio import stdio_server
 
     built = server.build()
-    answers = os.dup(sys.stdout.fileno())  # the SDK points stdout elsewhere while it serves
+    answers = os.dup(sys.stdout.fileno())  # the SDK redirects stdout while it serves
 
     def leave() -> None:
         server.close()

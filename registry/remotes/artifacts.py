@@ -447,7 +447,7 @@ def open_archive(
         else:
             opened = partial(cache.open, found)
             yield _tree(redacted(client.url), version, made_at(answer), opened, bounds)
-        if found is not None:  # the checkout has the files by now
+        if found is not None:  # the checkout has the files already
             seen = {"etag": answer.get("ETag"), "modified": answer.get("Last-Modified")}
             cache.note({"version": version, **seen})
             cache.keep_only(())

@@ -219,7 +219,7 @@ def folders_in(root: str) -> dict[str, str]:
 
 
 def linked(root: str, name: str) -> str | None:
-    """Return the folder of a source that a link in it leads to; None if it leads elsewhere."""
+    """Return the folder of a source that a link in it leads to; None if it leads out."""
     link = follow(os.path.join(root, name), root, (root,))
     return os.path.relpath(link.target, root) if link.leads is Leads.INSIDE else None
 

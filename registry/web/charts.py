@@ -66,7 +66,7 @@ def growth(counts: Sequence[Facet]) -> Line | None:
 
 
 def _is_month(text: str) -> bool:
-    """Tell whether a text is a month; a database from elsewhere may have anything."""
+    """Tell whether a text is a month; a database of another user may have any text."""
     year, _, month = text.partition("-")
     return len(text) == 7 and year.isdecimal() and month.isdecimal() and 1 <= int(month) <= 12  # noqa: PLR2004
 

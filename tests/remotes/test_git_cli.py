@@ -1,6 +1,7 @@
 """What the command line says of repositories as sources."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -77,8 +78,29 @@ def test_show_reports_that_a_skill_is_quarantined(cli, synced):
     assert f"Status      {told}" in cli("show", "evil").stdout
     assert "quarantined" not in cli("show", "alpha").stdout
     cli("source", "trust", "team", "--yes")
-    assert "quarantined" not in cli("show", "evil").stdout
+    trusted = cli("show", "evil").stdout
+    assert "quarantined" not in trusted
+    assert re.search(r"^Status      warning, trusted 20\d\d-", trusted, re.MULTILINE)
+    assert "trusted" not in cli("show", "alpha").stdout
     assert json.loads(cli("show", "evil", "--json").stdout)["quarantined"] is False
+
+
+def test_show_names_the_installed_copy_of_a_skill_whose_trust_was_taken_back(
+    cli, synced, tmp_path, monkeypatch
+):
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    cli("source", "trust", "team", "--yes")
+    assert cli("pull", "evil", "-a", "claude-code").exit_code == 0
+    assert "Installed" not in cli("show", "evil").stdout
+    cli("source", "trust", "team", "--revoke")
+    place = tmp_path / "project/.claude/skills/evil"
+    way = f"skill-registry pull --remove evil --to {tmp_path / 'project'}"
+    told = f"\nInstalled   {place} (agents still see this copy; to remove it, run: {way})\n"
+    assert told in cli("show", "evil").stdout
+    assert cli(*way.split()[1:]).exit_code == 0
+    assert not place.exists()
+    assert "Installed" not in cli("show", "evil").stdout
 
 
 def test_a_server_that_is_away_is_exit_status_1_and_all_stays_readable(cli, synced, upstream):

@@ -140,19 +140,21 @@ def test_skills_outside_of_the_usual_places_are_named_once(cli, upstream):
     upstream.skill("skills/alpha/parts/inner")
     upstream.commit()
     done = cli("sync", upstream.url)
-    (line,) = [one for one in done.stderr.splitlines() if "elsewhere" in one]
-    assert line.startswith("team: 4 more SKILL.md lie elsewhere: packages/web/a, packages/web/b, ")
+    (line,) = [one for one in done.stderr.splitlines() if "other folders" in one]
+    assert line.startswith(
+        "team: 4 more SKILL.md are in other folders: packages/web/a, packages/web/b, "
+    )
     assert "packages/web/d" not in line
     assert "sync ADDRESS/FOLDER takes them" in line
-    assert "elsewhere" not in cli("sync").stderr
+    assert "other folders" not in cli("sync").stderr
 
 
-def test_where_only_other_places_hold_skills_nothing_is_said_to_be_elsewhere(cli, upstream):
+def test_where_only_other_places_hold_skills_no_notice_names_other_folders(cli, upstream):
     empty(upstream)
     upstream.skill("packages/web/tools")
     upstream.commit()
     done = cli("sync", upstream.url)
-    assert "elsewhere" not in done.stderr
+    assert "other folders" not in done.stderr
     assert cli("list", "--format", "names").stdout == "tools\n"
 
 

@@ -13,6 +13,7 @@ from registry.cli import completion, escape, formatting, options
 from registry.cli.findings import draw_findings
 from registry.cli.formatting import wrap
 from registry.cli.group import session_command
+from registry.cli.hints import installed_copies, trusting
 from registry.cli.listing import Column, emit
 from registry.cli.progress import waiting
 from registry.cli.session import Console, Session
@@ -26,20 +27,21 @@ if TYPE_CHECKING:
 
 MAX_FILES: Final = 12
 LABEL: Final = 12
-_WHOLE: Final = frozenset({"Ref", "Status", "Folder", "Linked at", "Origin"})
+_WHOLE: Final = frozenset({"Ref", "Status", "Folder", "Linked at", "Installed", "Origin"})
 MAX_TEXT_WIDTH: Final = 100
 """Longer lines are hard to read, however wide the terminal is."""
 
 
 def draw_skill(
-    console: Console, skill: SkillDetail, source: Source | None, links: "Sequence[LinkTo]"
+    session: Session, skill: SkillDetail, source: Source | None, links: "Sequence[LinkTo]"
 ) -> Iterator[str]:
     """Yield the lines of the view; ``source`` is the source of the skill."""
+    console = session.console
     width = min(console.width, MAX_TEXT_WIDTH)
     yield console.style(escape.line(skill.name), "bold")
     yield from wrap(escape.prose(skill.description), width)
     yield ""
-    for label, value in _facts(console, skill, source, links):
+    for label, value in _facts(session, skill, source, links):
         if value:
             # Values that users copy are never wrapped.
             lines = [value] if label in _WHOLE else list(wrap(value, width - LABEL))
@@ -74,14 +76,17 @@ def _body(console: Console, body: str, width: int) -> Iterator[str]:
 
 
 def _facts(
-    console: Console, skill: SkillDetail, source: Source | None, links: "Sequence[LinkTo]"
+    session: Session, skill: SkillDetail, source: Source | None, links: "Sequence[LinkTo]"
 ) -> Iterator[tuple[str, str | None]]:
+    console = session.console
     state = formatting.state(skill.status)
     style = formatting.STATUS_STYLES.get(state)
     if skill.quarantined:
         trust = f"skill-registry source trust {shlex.quote(escape.line(skill.source))}"
         state, style = "quarantined", formatting.STATUS_STYLES.get("quarantined")
         state += f" (hidden from agents; to trust it, run: {trust})"
+    elif source is not None and source.remote is not None:
+        state += _trusted(session, skill)
     if skill.shadowed:
         state += f", shadowed (to see by what, run: skill-registry why {escape.line(skill.ref)})"
     yield "Ref", escape.line(skill.ref)
@@ -92,6 +97,9 @@ def _facts(
     yield "Also in", ", ".join(map(escape.line, skill.copies))
     for link in links:
         yield "Linked at", escape.line(link.path)
+    for path, way in installed_copies(skill) if skill.quarantined else ():
+        removed = f"agents still see this copy; to remove it, run: {way}"
+        yield "Installed", f"{escape.line(path)} ({removed})"
     yield "Kind", _one(skill.kind)
     yield "Category", _one(skill.category)
     yield "Tags", ", ".join(map(escape.line, skill.tags))
@@ -104,6 +112,17 @@ def _facts(
     yield "Updated", _when(console, skill.updated_at)
     yield "Works with", _one(skill.compatibility)
     yield "Needs tools", ", ".join(map(escape.line, skill.required_tools))
+
+
+def _trusted(session: Session, skill: SkillDetail) -> str:
+    """Tell that a skill with security errors was trusted, and when, if that is recorded."""
+    from registry.db.read.access import trusted_at
+    from registry.sync.reading import security_errors
+
+    if not security_errors(skill.diagnostics):
+        return ""
+    when = trusted_at(session.registry.core.reader, f"{skill.source}/{skill.folder}")
+    return ", trusted" + (f" {_when(session.console, when)}" if when else "")
 
 
 def _origin(origin: Origin | None, *, is_copy: bool) -> str | None:
@@ -215,7 +234,7 @@ def _pages(session: Session, skills: Sequence[SkillDetail]) -> Iterator[str]:
     for index, (skill, links) in enumerate(_linked(session, skills)):
         if index:
             yield ""
-        yield from draw_skill(session.console, skill, sources.get(skill.source), links)
+        yield from draw_skill(session, skill, sources.get(skill.source), links)
 
 
 def _linked(
@@ -281,7 +300,6 @@ def diff(session: Session, *, name: str, old: int | None, new: int | None, upstr
     is the skill of the same name in a remote source. Lines with "-" are from here, lines with "+"
     are from upstream.
     """
-    from registry.cli.hints import trusting
     from registry.install.upstream import diff_upstream
 
     console, quarantined, fetch = session.console, None, None

@@ -69,6 +69,16 @@ def audit_records(reader: Reader, limit: int) -> list[AuditRecord]:
     return [AuditRecord(*(*facts, _read(detail))) for *facts, detail in rows]
 
 
+def trusted_at(reader: Reader, place: str) -> str | None:
+    """Return when the skill at ``source/folder`` was last trusted; None if no row says it."""
+    rows = reader.rows(
+        "SELECT at FROM audit WHERE what = 'skill trusted' AND subject = ? "
+        "ORDER BY id DESC LIMIT 1",
+        (place,),
+    )
+    return next((at for (at,) in rows), None)
+
+
 def _read(detail: str | None) -> Any:
     try:
         return None if detail is None else json.loads(detail)
