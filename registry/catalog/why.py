@@ -91,24 +91,8 @@ class Explanation:
     skill: Skill | None = None
 
 
-def explain(core: Core, subject: str, personality: str | None = None) -> list[Explanation]:
+def explain(core: Core, subject: str) -> list[Explanation]:
     """Explain a name, ref or path; see `SkillRegistry.why`."""
-    found = _explain(core, subject)
-    if personality is None:
-        return found
-    return judged(core, found, personality)
-
-
-def judged(core: Core, found: Sequence[Explanation], personality: str) -> list[Explanation]:
-    """Return explanations with what a personality's policy decides.
-
-    Raises `PersonalityNotFound`.
-    """
-    chosen = personality_of(core.settings, personality)
-    return [_judged(core, one, chosen) for one in found]
-
-
-def _explain(core: Core, subject: str) -> list[Explanation]:
     path = os.path.abspath(os.path.expanduser(subject.replace("\0", "\ufffd")))
     if not os.path.lexists(path):
         subject = subject.rstrip(os.sep) or subject
@@ -129,21 +113,30 @@ def _explain(core: Core, subject: str) -> list[Explanation]:
 
 
 def explained(core: Core, stored: StoredSkill) -> Explanation:
-    """Explain a skill that was found already."""
+    """Explain a stored skill."""
     skill = stored.skill
     reasons = list(_state(core, stored))
     return Explanation(skill.ref, skill.path, stored.is_visible, tuple(reasons), skill)
 
 
-def _judged(core: Core, explanation: Explanation, personality: Personality) -> Explanation:
-    """Add the decision of the personality's policy.
+def judged(
+    core: Core, found: Sequence[Explanation], personality: str | None
+) -> Sequence[Explanation]:
+    """Return explanations with the decisions of a personality. Raises `PersonalityNotFound`.
 
     A skill that a hidden team's skill shadows becomes visible.
     """
+    if personality is None:
+        return found
+    chosen = personality_of(core.settings, personality)
+    return [_judged(core, one, chosen) for one in found]
+
+
+def _judged(core: Core, explanation: Explanation, personality: Personality) -> Explanation:
     skill = explanation.skill
     if skill is None:
         return explanation
-    for _, one, choice in decisions(core.reader, personality, os.environ, skill.name):
+    for _, one, choice in decisions(core.reader, personality, name=skill.name):
         if (one.source, one.folder) == (skill.source, skill.folder):
             said = f"{choice.reason} (rule {choice.rule})"
             reason = Diagnostic("personality", "info", f"{personality.name} sees it: {said}")
