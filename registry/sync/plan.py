@@ -99,11 +99,11 @@ class SourcePlan:
         return self.seen_folders.get(folder) or self.walk.one(folder)
 
     def look_last(self, folder: str) -> ScannedFolder | None:
-        """Return what `look` does, for the last time: it is forgotten."""
+        """Return and forget what `look` returns."""
         return self.seen_folders.pop(folder, None) or self.walk.one(folder)
 
     def count_unchanged(self, row: StoredFingerprint) -> None:
-        """Count a stored skill that stays as it is."""
+        """Count an unchanged skill."""
         if row.status != "no_document":
             self.unchanged += 1
             self.invalid_unchanged += row.status == "invalid"
@@ -132,14 +132,8 @@ class SourcePlan:
     @property
     def is_idle(self) -> bool:
         """Whether there is nothing to write but times, and skills that went."""
-        work = (
-            self.new,
-            self.placeholders,
-            self.updates,
-            self.unread,
-            self.gone_placeholders,
-        )
-        return not any(work) and not self.notices_changed and not self.moved_on
+        work = self.new, self.placeholders, self.updates, self.unread, self.gone_placeholders
+        return not any((*work, self.notices_changed, self.moved_on))
 
 
 def plan_source(

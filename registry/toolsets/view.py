@@ -12,7 +12,6 @@ from registry.catalog.resolve import near as similar
 from registry.catalog.visibility.decisions import (
     Limits,
     Seen,
-    decide_all,
     decide_document,
     decisions,
     seen,
@@ -102,8 +101,8 @@ class View:
         if self._is_unlimited and name is None:
             return list(list_skills(self.core.reader, Filters(offered=True)))
         if self._is_unlimited:
-            decided = decide_all(self.core.reader, None, self._environ, name=name)
-            return [skill for skill, choice in decided if choice.visible]
+            decided = decisions(self.core.reader, None, self._environ, name=name)
+            return [skill for _, skill, choice in decided if choice.visible]
         seen = self._seen
         ids = seen.listed if name is None else seen.of_name(name)
         return list(seen.localized_all(list_skills(self.core.reader, Filters(ids=ids))))

@@ -287,6 +287,30 @@ def test_before_the_next_sync_a_change_of_the_copy_names_the_command_for_it(
     assert cli(*change).stderr.endswith(f"skill-registry {way}\n")
 
 
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+def test_an_adopted_skill_keeps_its_origin_although_an_own_skill_has_its_files(
+    cli, in_project, tmp_path, agent
+):
+    write_skill(tmp_path / "mine" / "alpha", description="One.")
+    assert cli("sync", str(tmp_path / "mine")).exit_code == 0
+    project = in_project("project")
+    shutil.copytree(tmp_path / "mine" / "alpha", project / ".claude/skills/alpha")
+    theirs = {"sourceType": "git", "sourceUrl": "https://example.org/team.git"}
+    (project / "skills-lock.json").write_text(
+        json.dumps({"version": 1, "skills": {"alpha": theirs}})
+    )
+    assert states(cli("pull", "--adopt", "--json")) == {"alpha": "added"}
+    before = locked(project)
+    assert before["origin"]["url"] == "https://example.org/team.git"
+    assert cli("pull", "alpha", "-a", agent).exit_code == 0
+    after = locked(project)
+    assert [after[key] for key in ("source", "origin")] == [before["source"], before["origin"]]
+    assert agent in after["agents"]
+    assert (project / ".agents/skills/alpha").exists() == (agent == "codex")
+    assert cli("pull", "mine/alpha", "-a", agent, "--force").exit_code == 0
+    assert (locked(project)["source"], locked(project)["origin"]) == ("mine", None)
+
+
 class TestProjectLock:
     @pytest.fixture
     def project(self, cli, upstream, in_project):

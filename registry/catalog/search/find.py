@@ -191,7 +191,6 @@ def search(
 
 
 def _skills(found: Sequence[Match]) -> int:
-    """Return how many skills were found; fewer than were asked for of each list: that is all."""
     return sum(1 + len(one.alike) for one in found)
 
 

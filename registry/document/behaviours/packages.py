@@ -55,7 +55,7 @@ BEHAVIOURS: Final = (
         ),
         "is a package from an unknown address",
     ),
-    # Redirections of packages and requests to another server.
+    # Redirected packages and requests.
     Behaviour(
         "redirected-endpoint",
         pattern(
