@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from registry.install.lockfile import Mode
     from registry.install.targets import InstallOptions, InstallResult, Target
     from registry.model import Skill
-    from registry.remotes.select import Choose
+    from registry.remotes.sources import Choose
 
 
 CHOOSE: Final = "No skills chosen. Give their names, --tag TAG or --all."
