@@ -631,8 +631,8 @@ class NativeToolset(Toolset):
     def _home(self, source: str | None) -> str | None:
         """Return the source to write to: the named one, or the only one in this view.
 
-        None if the view is not limited and no source is named. Raises `SourceNotFound` and `SourceUnclear`, which list only
-        sources in this view.
+        None if the view is not limited and no source is named. Raises `SourceNotFound` and
+        `SourceUnclear`, which list only sources in this view.
         """
         if source is not None:
             return self._named(source)
