@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 PAGE: Final = 20
 MAX_PAGE: Final = 200
 PIECE: Final = 50_000
-"""Characters (or, of a binary file, bytes) of one answer, where a text is longer."""
+"""Maximum length of a text in one answer, in characters (of a binary file, in bytes)."""
 MAX_PIECE: Final = 1 << 20
 
 STRING: Final[Json] = {"type": "string"}
@@ -76,7 +76,7 @@ def flag(about: str) -> Json:
 
 
 def arguments(properties: Json, *required: str) -> Json:
-    """Return the schema of a tool's arguments: these and no others."""
+    """Return the schema of a tool's arguments; no other arguments are allowed."""
     return {**schema(properties, required), "additionalProperties": False}
 
 
@@ -118,12 +118,12 @@ SKILL_KEYS: Final = tuple(SKILL_FIELDS)
 
 
 def object_with(properties: Json) -> Json:
-    """Return the schema of an object that has all of these properties."""
+    """Return the schema of an object in which all of these properties are required."""
     return schema(properties, tuple(properties))
 
 
 def answer(properties: Json) -> Json:
-    """Return the schema of an answer: these properties, or only an error."""
+    """Return the schema of an answer: an object with these properties, or only an error."""
     return {
         "type": "object",
         "properties": {**properties, "error": object_with({"code": STRING, "message": STRING})},
@@ -152,7 +152,7 @@ CHANGED: Final = answer({"skill": CHANGED_SKILL})
 
 COPIES: Final = flag("Include its copies (same name and files in other places); all or none")
 FATE: Final[Json] = object_with({"changed": STRINGS, "left": STRINGS})
-"""The copies that a change also changed, and those it left, by ref."""
+"""The refs of the copies that the change included, and of those that it left."""
 
 FILES: Final[Json] = {
     "type": "array",
@@ -449,7 +449,7 @@ class NativeToolset(Toolset):
         problem = _CHECKS[tool].problem(arguments)
         if problem is not None:
             return _error("invalid_arguments", problem)
-        # A whole number may come with a point: 20.0 is one to JSON Schema.
+        # Whole numbers may have a decimal point: JSON Schema accepts 20.0.
         given = {key: int(one) if isinstance(one, float) else one for key, one in arguments.items()}
         try:
             with self._core.explained():
@@ -494,7 +494,7 @@ class NativeToolset(Toolset):
         return {**page, "confidence": found.confidence, "note": note}
 
     def _nothing(self) -> str:
-        """Return why a search found nothing."""
+        """Explain why a search found nothing."""
         if not registered(self._core.reader)[1]:
             return "The registry is empty. The user has to register a folder."
         if not list_skills(self._core.reader, self._filters({}), limit=1).total:
@@ -576,7 +576,7 @@ class NativeToolset(Toolset):
     def _copies(
         self, stored: StoredSkill, *, chosen: bool
     ) -> tuple[list[StoredSkill], "Which | None"]:
-        """Return the copies of a skill in this view, and which to change if ``chosen``."""
+        """Return the copies of a skill in this view, and the ones to change if ``chosen``."""
         found = self._view.admitted(copies_of(self._core.reader, stored))
         places = {one.place for one in found}
         return found, (lambda one: one.place in places) if chosen else None
@@ -625,9 +625,10 @@ class NativeToolset(Toolset):
         return self._view.filters(Filters(**chosen))
 
     def _home(self, source: str | None) -> str | None:
-        """Return the source to write to: the named one, or the only one in this view, if any.
+        """Return the source to write to: the named one, or the only one in this view.
 
-        Raises `SourceNotFound` and `SourceUnclear`, which list only sources in this view.
+        None if the view is not limited and no source is named. Raises `SourceNotFound` and
+        `SourceUnclear`, which list only sources in this view.
         """
         if source is not None:
             return self._named(source)
