@@ -134,14 +134,14 @@ def test_a_folder_that_vanishes_while_it_is_read_disturbs_nothing(
 
     skill("alpha")
     skill("beta")
-    real = apply.read_version
+    real = apply.read_new
 
-    def vanish(reader, walk, found, *rest, **named):
-        if found.folder == "alpha":
-            shutil.rmtree(root / "alpha")
-        return real(reader, walk, found, *rest, **named)
+    def vanish(task, recent):
+        assert "alpha" in {found.folder for found in task.folders}
+        shutil.rmtree(root / "alpha")
+        return real(task, recent)
 
-    monkeypatch.setattr(apply, "read_version", vanish)
+    monkeypatch.setattr(apply, "read_new", vanish)
     report = registry.sync(str(root))
     assert "beta" in report.added
     monkeypatch.undo()

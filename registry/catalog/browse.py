@@ -204,7 +204,7 @@ class Browse:
         found = [self.why(one) for one in same_name(reader, handle)]
         if not found:
             raise not_found(reader, handle)
-        return found if personality is None else judged(self.core, found, personality)
+        return judged(self.core, found, personality)
 
     def why(self, stored: StoredSkill) -> Explanation:
         """Explain why a skill is, or isn't, listed; a narrowed view gets no reasons."""

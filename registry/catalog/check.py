@@ -153,7 +153,7 @@ class Examiner:
         told = [one for one in known.findings if one.code in WALK_CODES]
         if sorted(told, key=_KEY) != sorted(found.problems, key=_KEY):
             return None
-        # Of more than is looked through, a sync that read a part of it anew looked at other parts.
+        # Above this size only a part of a skill is searched; a partial sync searched other parts.
         return known if sum(file.size for file in found.files) <= MAX_SKILL_BYTES else None
 
     def _again(self, found: ScannedFolder, known: StoredFindings) -> Examined | None:
@@ -275,12 +275,12 @@ def _once(results: Iterable[Checked]) -> Iterator[Checked]:
 
 
 def _source(core: Core, name: str) -> Iterator[Checked]:
-    """Check a source among all; that it can't be read is a finding, and the others come."""
+    """Check one of several sources; if it can't be read, yield a finding."""
     try:
         yield from _target(core, name)
     except SourceInvalid as error:
         message = f"the source can't be read: {error.facts['reason']}"
-        fix = "bring the folder back, or forget the source: source remove"
+        fix = "restore the folder, or run: skill-registry source remove NAME"
         finding = Diagnostic("source-unreadable", "error", message, fix=fix)
         yield Checked(name, str(error.facts["path"]), [finding])
 
@@ -357,9 +357,9 @@ def _target(core: Core, target: str) -> Iterator[Checked]:
 
 
 def check_folder(core: Core, path: str, *, alone: bool = False) -> Iterator[Checked]:
-    """Check all skills below ``path``; ``alone``: only the skill in this folder."""
+    """Check all skills below ``path``; ``alone``: check only the skill in this folder."""
     real = real_path(path)
-    # Below a source it is reached from there by handles, whatever its name stands for by then.
+    # A folder below a source is opened from there by handles, so renamed parents don't matter.
     sources = own_sources(core)
     if is_dangling(path):
         link = follow(path, None, [one.path for one in sources])

@@ -16,7 +16,7 @@ from registry.catalog.search.find import Match, answers
 from registry.catalog.search.rank import FITS, confidence
 from registry.core import Core
 from registry.db.read.listing import FilterArguments, Filters, skills_with_files, where
-from registry.db.read.skills import StoredSkill, by_id, files, refs_of
+from registry.db.read.skills import StoredSkill, by_ids, files, refs_of
 from registry.document.yaml_text import Broken, Refused, read_value
 from registry.errors import DatabaseProblem, RegistryError
 from registry.model import JsonValue, Value
@@ -241,13 +241,6 @@ class Evaluation(Value):
     problems: tuple[Problem, ...]
 
 
-class _Shipped(NamedTuple):
-    """A skill with its prompts."""
-
-    stored: StoredSkill
-    prompts: Sequence[Prompt]
-
-
 def evaluate(
     core: Core, names: Sequence[str], filters: Filters | None, wanted: FilterArguments
 ) -> Evaluation:
@@ -260,16 +253,16 @@ def evaluate(
         condition = where(reader, Filters(), reader.visibility)
         asked = {
             text: answers(reader, [text], condition)
-            for text in dict.fromkeys(one.text for some in shipped for one in some.prompts)
+            for text in dict.fromkeys(one.text for _, prompts in shipped for one in prompts)
         }
         winners = {found[0].id for found, _ in asked.values() if found}
         refs = refs_of(reader, list(winners))
         scores = []
-        for one in shipped:
-            ids = {one.stored.id, *(copy.id for copy in copies_of(reader, one.stored))}
-            skill = one.stored.skill
+        for stored, prompts in shipped:
+            ids = {stored.id, *(copy.id for copy in copies_of(reader, stored))}
+            skill = stored.skill
             told = []
-            for prompt in one.prompts:
+            for prompt in prompts:
                 found, (understood,) = asked[prompt.text]
                 first = refs[found[0].id] if found else None
                 fits = confidence(understood, skill)
@@ -283,13 +276,13 @@ def _subjects(core: Core, names: Sequence[str], filters: Filters) -> list[Stored
     """Return the skills that are meant and have files that may hold prompts, by name."""
     if names:  # what their authors just wrote counts
         filters = replace(filters, ids=[CurrentSkill.of(core, one).stored.id for one in names])
-    ids = skills_with_files(core.reader, filters, _LIKELY)
-    return [stored for one in ids if (stored := by_id(core.reader, one)) is not None]
+    return list(by_ids(core.reader, skills_with_files(core.reader, filters, _LIKELY)).values())
 
 
 def _shipped(
     core: Core, subjects: Iterable[StoredSkill], problems: list[Problem]
-) -> Iterator[_Shipped]:
+) -> Iterator[tuple[StoredSkill, Sequence[Prompt]]]:
+    """Yield skills with their prompts."""
     for stored in subjects:
         ref = stored.skill.ref
         try:
@@ -313,7 +306,7 @@ def _shipped(
             reason = f"of {len(unique)} prompts the first {MAX_PROMPTS} are asked"
             problems.append(Problem(ref, unique[MAX_PROMPTS].path, reason))
         if unique:
-            yield _Shipped(current.stored, unique[:MAX_PROMPTS])
+            yield current.stored, unique[:MAX_PROMPTS]
 
 
 def _place(found: Sequence[Match], ids: set[int]) -> int | None:

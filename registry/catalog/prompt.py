@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
-from registry.catalog.visibility.decisions import decide_all
+from registry.catalog.visibility.decisions import decisions
 from registry.catalog.visibility.decisions import personality as personality_of
 from registry.catalog.visibility.rules import Decision
 from registry.core import Core
@@ -61,7 +61,7 @@ def prompt(
         return render_prompt(entries(reader), style, max_chars)
     named = personality_of(core.settings, personality)
     with reader.snapshot():
-        decided = decide_all(reader, named, environ)
+        decided = [(skill, choice) for _, skill, choice in decisions(reader, named, environ)]
         unusual = unusual_documents(reader)
     seen = [_seen(skill, unusual) for skill, decision in decided if decision.visible]
     return replace(render_prompt(seen, style, max_chars), decisions=tuple(decided))

@@ -12,6 +12,7 @@ from registry.core import Core
 from registry.db.read import skills
 from registry.db.read.findings import links_known
 from registry.db.read.skills import StoredSkill
+from registry.db.read.sources import list_sources
 from registry.disk.beneath import GONE, PASS, Folder, reason_of
 from registry.disk.links import LINK_KNOWN, Leads, finding, follow, is_dangling, known, real_path
 from registry.disk.paths import is_below, is_ignored, is_safe_relative, join, storable
@@ -20,6 +21,7 @@ from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Source
 from registry.settings import Personality
 from registry.sync.reading import is_same
 from registry.sync.sources import find, is_here, own_sources, walk_of
+from registry.text import is_path
 
 MAX_LINKS: Final = 50
 """Links that are looked at for one skill."""
@@ -89,51 +91,52 @@ class Explanation:
     skill: Skill | None = None
 
 
-def explain(core: Core, subject: str, personality: str | None = None) -> list[Explanation]:
+def explain(core: Core, subject: str) -> list[Explanation]:
     """Explain a name, ref or path; see `SkillRegistry.why`."""
-    found = _explain(core, subject)
-    if personality is None:
-        return found
-    return judged(core, found, personality)
-
-
-def judged(core: Core, found: Sequence[Explanation], personality: str) -> list[Explanation]:
-    """Return explanations with what a personality's policy decides.
-
-    Raises `PersonalityNotFound`.
-    """
-    chosen = personality_of(core.settings, personality)
-    return [_judged(core, one, chosen) for one in found]
-
-
-def _explain(core: Core, subject: str) -> list[Explanation]:
     path = os.path.abspath(os.path.expanduser(subject.replace("\0", "\ufffd")))
     if not os.path.lexists(path):
         subject = subject.rstrip(os.sep) or subject
     named = skills.same_name(core.reader, subject)
     if named:
         return [explained(core, one) for one in named]
-    if os.sep in subject or subject in {".", ".."} or os.path.lexists(path):
-        return [_path(core, path)]
-    raise not_found(core.reader, subject)
+    if os.sep not in subject and subject not in {".", ".."} and not os.path.lexists(path):
+        raise not_found(core.reader, subject)
+    found = _path(core, path)
+    if found.ref is None and not is_path(subject) and not os.path.lexists(path):
+        error = not_found(core.reader, subject)  # a ref that was mistyped?
+        source, _, _ = subject.partition(os.sep)
+        if error.facts.get("similar") or any(
+            source == one.name for one in list_sources(core.reader, counted=False)
+        ):
+            raise error
+    return [found]
 
 
 def explained(core: Core, stored: StoredSkill) -> Explanation:
-    """Explain a skill that was found already."""
+    """Explain a stored skill."""
     skill = stored.skill
     reasons = list(_state(core, stored))
     return Explanation(skill.ref, skill.path, stored.is_visible, tuple(reasons), skill)
 
 
-def _judged(core: Core, explanation: Explanation, personality: Personality) -> Explanation:
-    """Add the decision of the personality's policy.
+def judged(
+    core: Core, found: Sequence[Explanation], personality: str | None
+) -> Sequence[Explanation]:
+    """Return explanations with the decisions of a personality. Raises `PersonalityNotFound`.
 
-    A skill that a hidden team's skill shadows becomes visible.
+    If the personality hides a skill of a team source, the skills that it shadows become visible.
     """
+    if personality is None:
+        return found
+    chosen = personality_of(core.settings, personality)
+    return [_judged(core, one, chosen) for one in found]
+
+
+def _judged(core: Core, explanation: Explanation, personality: Personality) -> Explanation:
     skill = explanation.skill
     if skill is None:
         return explanation
-    for _, one, choice in decisions(core.reader, personality, os.environ, skill.name):
+    for _, one, choice in decisions(core.reader, personality, name=skill.name):
         if (one.source, one.folder) == (skill.source, skill.folder):
             said = f"{choice.reason} (rule {choice.rule})"
             reason = Diagnostic("personality", "info", f"{personality.name} sees it: {said}")
@@ -195,7 +198,7 @@ def _listed(core: Core, skill: Skill) -> Diagnostic:
 
 def _unseen(core: Core, stored: StoredSkill) -> Diagnostic:
     if stored.quarantined:
-        message = "it comes from elsewhere and has security errors: agents don't see it"
+        message = "it comes from a remote source and has security errors: agents don't see it"
         fix = f"look at them, then run: skill-registry source trust {stored.skill.source}"
         return Diagnostic("held", "warning", message, fix=fix)
     return _shadowed(core, stored) if stored.within else _of_project(core, stored)
@@ -225,7 +228,7 @@ def _shadowed(core: Core, stored: StoredSkill) -> Diagnostic:
     if listed := sorted(set(visible) & set(skill.copies)):
         message = f"it is a copy: its files are the same as those of {listed[0]}, which is listed"
         return Diagnostic("copy", "info", message)
-    message = f"a skill of the same name in a stronger source hides it: {', '.join(visible)}"
+    message = f"a skill of the same name in a stronger source shadows it: {', '.join(visible)}"
     fix = "rename one of them, or change the sources' scope or priority"
     return Diagnostic("shadowed", "warning", message, fix=fix)
 
@@ -279,7 +282,7 @@ def _unstored(core: Core, source: Source, folder: str) -> Diagnostic:
     ignored = [part for part in folder.split(os.sep) if is_ignored(part)]
     if ignored:
         message = f"folders named {ignored[0]} are passed over"
-        return Diagnostic("ignored", "error", message, fix="move the skill elsewhere")
+        return Diagnostic("ignored", "error", message, fix="move the skill to another folder")
     if not has_document:
         return _without_document(core, source, folder)
     if folder.count(os.sep) + 1 > DEPTH_SEEN:

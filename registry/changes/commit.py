@@ -57,7 +57,7 @@ PAUSES: Final = (0.1, 0.5, 2.0)
 """Seconds between attempts to reach a server that ended the connection."""
 
 
-class CrossDevice(Exception):  # told apart and answered, never shown
+class CrossDevice(Exception):  # caught by callers, never shown
     """The state folder is on another file system than the source."""
 
 

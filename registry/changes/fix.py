@@ -29,7 +29,7 @@ from registry.text import escaped
 
 @dataclass(frozen=True, slots=True)
 class Fix(Value):
-    """A SKILL.md that can be mended: ``codes`` of the findings, ``diff`` of the file at ``path``.
+    """A SKILL.md that can be fixed: ``codes`` of the findings, ``diff`` of the file at ``path``.
 
     ``data`` are the bytes that take the place of those with the hash ``base``. The file is
     ``document`` in ``folder``, which is relative to ``root``.
@@ -71,7 +71,7 @@ def fixes(
 
 
 def _fix(core: Core, checked: Checked, wanted: Wanted) -> Fix | None:
-    """Return what can be mended of one skill; None: nothing, or it can't be read any more."""
+    """Return the possible fixes of one skill; None: nothing to fix, or it can't be read."""
     root, limits = checked.root, core.settings.limits
     folder = os.path.relpath(checked.path, root)
     roots = [source.path for source in own_sources(core)]

@@ -136,7 +136,7 @@ class History:
     def diff(self, old: int | None = None, new: int | None = None) -> str:
         """Return a unified diff of all files for the last change, or between two revisions.
 
-        ``old`` alone is compared with the current revision; a single revision has an empty diff.
+        Without ``new``, ``old`` is compared with the current revision. One revision: an empty diff.
         """
         after = self.revision(new) if new is not None else self.current
         if old is not None:

@@ -145,7 +145,7 @@ def restore_one(
 def restore_all(
     core: Core, found: Sequence[Deleted], *, source: str | None = None
 ) -> list[StoredSkill]:
-    """Bring back all of these, which `undo` then takes back together. Raises as `restore_one`."""
+    """Restore several deletions; one `undo` reverts them all. Raises as `restore_one`."""
     numbered = zip(found, new_numbers(len(found)), strict=True)
     return [restore_one(core, one, source=source, number=number) for one, number in numbered]
 

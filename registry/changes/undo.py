@@ -40,7 +40,7 @@ MAX_NAMED: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """The changes of one command, the latest first, to be shown and then taken back."""
+    """The changes of one command, the latest first, to show and then undo."""
 
     core: Core
     changes: Sequence[RecordedChange]
@@ -50,7 +50,7 @@ class Undo:
     def of(cls, core: Core, *, after: int = 0) -> Self:
         """Return this user's last command that changed skills. Raises `NothingToUndo`.
 
-        Changes that can never be taken back are forgotten, with a warning. ``after``: an ``id``.
+        Forgets changes that can never be undone, with a warning. ``after``: only higher ``id``.
         """
         while (found := next(iter(cls.all_of(core, after=after)), None)) is not None:
             lost = found.lost()
@@ -88,7 +88,7 @@ class Undo:
         return list(found.values())
 
     def lost(self) -> dict[RecordedChange, str]:
-        """Return the changes that can never be taken back, each with the reason."""
+        """Return the changes that can never be undone, each with the reason."""
         held = _held(self.core)
         return {one: why for one in self.changes if (why := self._never(one, held))}
 
@@ -115,10 +115,10 @@ class Undo:
         return "".join(found)
 
     def carry_out(self) -> None:
-        """Take all changes back, the latest first, and forget them. Raises `ChangeNotUndone`.
+        """Undo all changes, the latest first, and forget them. Raises `ChangeNotUndone`.
 
-        Nothing happens if one of the skills is not as the command left it. If a change fails after
-        others were taken back, those stay so, with a warning.
+        Nothing happens if a skill has changed since the command. If one undo fails, those before it
+        stay undone, with a warning.
         """
         self._check()
         done: list[RecordedChange] = []

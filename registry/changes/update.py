@@ -269,7 +269,7 @@ def _edit(tree: Folder, edits: Edits, executable: Mapping[str, bool]) -> None:
 def _mode(context: ChangeContext, base: StoredSkill, target: str) -> int:
     """Return the mode of a file, or the usual one.
 
-    Raises `ChangeRefused` for what is no regular file.
+    Raises `ChangeRefused` if it is not a regular file.
     """
     path = join(base.root, target)
     try:

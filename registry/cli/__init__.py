@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except SystemExit as end:
         status = end.code
     if _is_own_process() and isinstance(status, int):
-        # Everything is closed and flushed by now; taking the interpreter apart would cost a tenth
+        # Everything is closed and flushed; an orderly end of the interpreter would cost a tenth
         # of a short run.
         os._exit(status)
     sys.exit(status if isinstance(status, int) else 1)

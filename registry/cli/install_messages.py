@@ -202,8 +202,8 @@ def report_pulled(session: Session, since: str) -> None:
 def report_fetched(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:
     """Print for each remote source of checked skills which version they were compared with.
 
-    Its remote may have a newer one by now, as a check fetches nothing. To fetch it comes after what
-    is behind already.
+    The remote may have a newer version, since a check fetches nothing. The hint to fetch follows
+    the skills that are outdated already.
     """
     from registry.install.lockfile import read_lock
     from registry.remotes.address import normalize_url

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from registry.api import SkillRegistry
+    from registry.disk.agents import Agent
     from registry.install.targets import Target
     from registry.toolsets.view import View
 
@@ -288,6 +289,17 @@ def report_project(session: Session, target: "Target", to: str | None = None) ->
     """Print the project of a command, unless it is about all projects or the folder ``to``."""
     if to is None and not target.is_global:
         session.console.note(f"Project: {escape.line(target.path)}", "dim")
+
+
+def agent_of(name: str) -> "Agent":
+    """Return the agent of an option that takes one agent. Raises `AgentNotFound`."""
+    from registry.disk.agents import find_agent
+
+    if name in ALL_AGENTS:
+        raise click.UsageError(
+            "--agent requires one agent. To list them, run: skill-registry agents"
+        )
+    return find_agent(name)
 
 
 def agents_of(names: Sequence[str]) -> list[str]:

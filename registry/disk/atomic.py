@@ -290,4 +290,4 @@ def _link_line(label: bytes, target: str) -> bytes:
 
 
 def _too_deep(path: str) -> OSError:
-    return OSError(errno.ENAMETOOLONG, "folders lie inside each other too deeply", path)
+    return OSError(errno.ENAMETOOLONG, "the folders are nested too deeply", path)

@@ -93,7 +93,7 @@ def reason_of(error: OSError) -> str:
         case errno.ELOOP:
             return "it, or a folder on its path, is a link"
         case errno.EXDEV:
-            return "its path leads out of the folder that it is to be in"
+            return "its path leads out of the folder that must contain it"
         case _:
             return error.strerror or str(error)
 
@@ -151,7 +151,7 @@ class Folder:
         return cls(_open_part(None, path, PASS), path)
 
     def folder(self, path: str, flags: int = FOLDER) -> "Folder":
-        """Open a folder below this one (``.``: this one anew). Raises as `open_beneath`."""
+        """Open a folder below this one (``.``: this one again). Raises as `open_beneath`."""
         return Folder(open_beneath(self.fd, path, flags), self.path_of(path))
 
     def parent(self, path: str) -> "tuple[Folder, str]":

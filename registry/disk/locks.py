@@ -86,11 +86,11 @@ class FileLock:
     def sign(self, doing: str) -> None:
         """Write the holder into the locked file, for `owner`.
 
-        Raises `NotALock` for another content.
+        Raises `NotALock` if the file contains anything else.
         """
         assert self._descriptor is not None  # noqa: S101  # a programming error
         if not _may_be_note(os.pread(self._descriptor, NOTE_BYTES, 0)):
-            raise self._refusal("it holds something else than who has the lock; move it away")
+            raise self._refusal("it is not a lock file of skill-registry; move it away")
         note = json.dumps({"pid": os.getpid(), "doing": doing}).encode()
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, note, 0)
@@ -117,13 +117,13 @@ class FileLock:
             return os.open(self._name, flags, 0o644, dir_fd=folder)
         except OSError as error:
             if error.errno == errno.ELOOP:
-                raise self._refusal("it is a link, no lock file; move it away") from error
+                raise self._refusal("it is a link, not a lock file; move it away") from error
             raise
 
     def _check(self, facts: os.stat_result) -> None:
         """Raise OSError if the file can't be a lock file of this registry."""
         if not S_ISREG(facts.st_mode) or facts.st_nlink != 1:
-            raise self._refusal("it is no lock file; move it away")
+            raise self._refusal("it is not a lock file; move it away")
         if facts.st_uid != os.geteuid() and not self._shared:
             raise self._refusal("the lock file is another user's; move it away")
 

@@ -168,11 +168,11 @@ class Collector:
         most = self._limits
         if self._count > most.files:
             message = f"the folder holds {self._count} files, {most.files} are allowed"
-            fix = "move what is not a part of the skill elsewhere, or raise limits.files"
+            fix = "move files that the skill does not need to another folder, or raise limits.files"
             self.note("too-many-files", message, fix)
         if self._bytes > most.skill_bytes:
             message = f"the files add up to {self._bytes} bytes, {most.skill_bytes} are allowed"
-            fix = "move large files elsewhere, or raise limits.skill_bytes"
+            fix = "move large files to another folder, or raise limits.skill_bytes"
             self.note("skill-too-large", message, fix)
 
     def _check_names(self) -> None:
@@ -192,7 +192,7 @@ class Collector:
         if not is_encodable(called_on_disk(path)):
             self.note("path-not-utf8", "the file's name is not UTF-8 text", _RENAME, path)
         elif not is_safe_relative(path):
-            message = "a backslash or drive in a file's name means another place elsewhere"
+            message = "on Windows, a backslash or drive in a file's name means another place"
             self.note("path-unsafe", message, _RENAME, path)
         else:
             message = f"the skill can't be pulled or exported: of this path, {reason}"
@@ -377,7 +377,7 @@ class Walk:
                 document = None
                 break
         if level > self.limits.depth:
-            message = f"it lies {level} folders below its source, {self.limits.depth} are searched"
+            message = f"it is {level} folders below its source, {self.limits.depth} are searched"
             fix = "register a folder nearer to it as a source, or raise limits.depth"
             problems.append(Diagnostic("too-deep", "error", message, fix=fix))
         if len(documents) > 1:
@@ -387,7 +387,7 @@ class Walk:
             problems.append(Diagnostic("second-document", "warning", message, fix=fix))
         shown = storable(folder)
         if "\\" in folder:
-            message = "a backslash in a folder's name means another place elsewhere"
+            message = "on Windows, a backslash in a folder's name means another place"
             problems.append(Diagnostic("path-unsafe", "error", message, fix="rename the folder"))
         if not is_encodable(folder):
             message = "the folder's name is not UTF-8 text"

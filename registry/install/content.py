@@ -176,12 +176,12 @@ def _kept(core: Core, revision: Revision) -> list[Entry] | None:
 
 
 def _check_files(core: Core, files: Sequence[SkillFile], path: str) -> None:
-    """Raise for more files than a sync takes in, and for paths that lead elsewhere."""
+    """Raise if there are more files than a sync reads, or a path leads out of the folder."""
     limits = core.settings.limits
     if len(files) > limits.files:
         reason = f"it has {len(files)} files, {limits.files} are allowed"
         raise SkillInaccessible(path=path, reason=reason)
-    bad = check_paths(file.path for file in files)  # a database may have come from elsewhere
+    bad = check_paths(file.path for file in files)  # the database may be another user's
     if bad is not None:
         raise PathRefused(path=bad[0], reason=bad[1])
 

@@ -162,7 +162,7 @@ def origin_of(skill: Skill) -> dict[str, str | None] | None:
 
 
 def is_of(skill: Skill, origin: Mapping[str, str | None]) -> bool:
-    """Tell whether a skill comes from an origin, whatever its commit is by now."""
+    """Tell whether a skill comes from an origin, at any commit."""
     found = origin_of(skill)
     return found is not None and _place(found) == _place(origin)
 

@@ -90,8 +90,8 @@ def _elsewhere(documents: Iterable[str], found: set[str]) -> Iterator[str]:
     if others:
         named = ", ".join(one[:MAX_FOLDER] for one in others[:MAX_NAMED])
         more = ", \u2026" if len(others) > MAX_NAMED else ""
-        lie = "lies" if len(others) == 1 else "lie"
-        count = f"{len(others)} more SKILL.md {lie} elsewhere"
+        are = "is" if len(others) == 1 else "are"
+        count = f"{len(others)} more SKILL.md {are} in other folders"
         yield f"{count}: {named}{more}; sync ADDRESS/FOLDER takes them"
 
 

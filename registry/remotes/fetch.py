@@ -117,7 +117,7 @@ def home_of(tree: str, name: str) -> str:
     above, own = os.path.split(home)
     is_ours = last == TREE and above == str(checkouts()) and _NAME.fullmatch(own) is not None
     if not is_ours or os.path.islink(home) or not os.path.isdir(home):
-        reason = f"its checkout was not made here; remove the source {name}, and add it anew"
+        reason = f"its checkout was not made here; remove the source {name}, and add it again"
         raise SourceInvalid(path=tree, reason=reason)
     return home
 
@@ -214,7 +214,7 @@ class Checkout:
         return version if isinstance(version, str) else None
 
     def known(self, *, verify: bool) -> str | None:
-        """Return the version that surely is on disk, whole; None: look (``verify``: always)."""
+        """Return the version certainly on disk; None: compare its files, as ``verify`` demands."""
         boot = self._was.get("boot")
         is_sure = (boot is None or boot == this_boot()) and not verify
         return self.version if is_sure else None
@@ -228,7 +228,7 @@ class Checkout:
         other = [path for path, one in now.items() if before.get(path) != one]
         room = bounds.bytes
         reading = tree.read(other)
-        first = next(reading, None)  # all that is new is here by now: before, nothing is touched
+        first = next(reading, None)  # all new data has arrived; nothing changes before that
         gone = [path for path in before or self._found() if path not in now]
         if gone or other:
             self._forget(MANIFEST)

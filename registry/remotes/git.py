@@ -348,7 +348,7 @@ LOOKED_BACK: Final = 50
 """Commits among which the one before is looked for where times don't tell: clocks go wrong."""
 
 MAX_PACKS: Final = 50
-"""So many fetches, two packs each, and then all is fetched anew."""
+"""Number of fetches, of two packs each, after which everything is fetched again."""
 
 _DAY: Final = 86_400
 
@@ -491,7 +491,7 @@ class Git(GitProgram):
         self.run("init", "--quiet", "--bare", "--template=", *names, self.home, at_home=False)
 
     def end(self, rest: str) -> None:
-        """Put the bare repository to rest, unless it is better made anew."""
+        """Put the bare repository away for later; delete it if a new clone is better."""
         shutil.rmtree(rest, ignore_errors=True)
         if self._is_sound():
             os.rename(self.home, rest)

@@ -149,7 +149,7 @@ def _entry(entry: Any, base: str) -> _Entry:
         raise BadArchive(f"its description has not 1 to {DESCRIPTION} characters")
     known = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
     if known is None:
-        raise BadArchive("its digest is no SHA-256")
+        raise BadArchive("its digest is not a SHA-256")
     if not isinstance(url, str) or not url:
         raise BadArchive("it has no address")
     if kind not in ("archive", "skill-md"):

@@ -3,13 +3,11 @@
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from contextvars import copy_context
 from functools import partial
 from itertools import compress, islice
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-from sqlalchemy import Connection
+from typing import Final, NamedTuple
 
 from registry.core import Core
 from registry.db.interface import SyncLock, Writer
@@ -40,12 +38,14 @@ from registry.disk.walk import UNREADABLE, ScannedFolder, Walk
 from registry.document.security import is_about_defence
 from registry.errors import DatabaseProblem
 from registry.model import Diagnostic
+from registry.sync.helper import Piece, helping, share
 from registry.sync.plan import Plan, SourcePlan
 from registry.sync.reading import (
     KnownHashes,
     Previous,
     Reading,
     Recent,
+    Task,
     is_current,
     make_version,
     read_folder,
@@ -56,21 +56,17 @@ from registry.sync.reading import (
 from registry.sync.report import Progress
 from registry.text import utc_now
 
-if TYPE_CHECKING:
-    from registry.sync.helper import Task
-
-
 PART: Final = 100
 """Versions that a first import publishes in one transaction while other clients wait."""
 
 FEW: Final = 20
-"""So many documents are kept while others wait."""
+"""Maximum number of documents that are kept while other clients wait."""
 
 AT_ONCE: Final = 2
-"""Batches that a server is given at once: it stores one while another is made ready."""
+"""Batches that a server stores at once."""
 
 STATISTICS_AFTER: Final = 500
-"""So many new versions change what the database should know of itself."""
+"""Number of new versions after which the planner's statistics are updated."""
 
 
 class PublishedVersion(NamedTuple):
@@ -97,7 +93,7 @@ class Store:
         self._hidden: set[int] = set()
         self._mismatched = frozenset[int]().union(*(part.mismatched for part in plan.sources))
         first = [part for part in plan.sources if part.source.last_sync_at is None]
-        self._first = [part.source.id for part in first]
+        self.first = [part.source.id for part in first]
         large = [part.source.id for part in first if len(part.new) > PART]
         if large and self._shared:
             with self._writer.transaction() as connection:
@@ -128,7 +124,7 @@ class Store:
         with self._writer.transaction(quiet=first is not None) as connection:
             ids = stage(connection, batch, first=first, mismatched=self._mismatched)
             if first is not None:  # what is done here is not done while all others wait
-                brand_new = (v.columns["replaces"] is None for v in batch)
+                brand_new = [v.columns["replaces"] is None for v in batch]
                 record_revisions(connection, list(compress(ids, brand_new)))
         hidden = [one.columns["id"] for one in batch if one.columns["source_id"] in self._hidden]
         for start in range(0, len(hidden), PART):
@@ -156,21 +152,16 @@ class Store:
             with self._writer.transaction(quiet=True) as connection:
                 store_documents(connection, leaving[start : start + PART])
 
-    def tidy(self) -> None:
-        """Tidy the tables up after much was published, before others wait again."""
-        if len(self.live) >= STATISTICS_AFTER:
-            self._writer.update_statistics()
-
     def join(self) -> None:
         """Refresh the names of skills that were published in parts, in parts as well.
 
         The parts come from this sync or from one that was killed.
         """
-        if not (self._first and self._shared):
+        if not (self.first and self._shared):
             return
         with self._writer.transaction() as connection:
             self._lock.assert_held(connection)
-            joined = begin_resolving(connection, self._first)
+            joined = begin_resolving(connection, self.first)
         if not joined:
             return
         with self._writer.transaction(quiet=True) as connection:
@@ -179,11 +170,6 @@ class Store:
             with self._writer.transaction() as connection:
                 self._lock.assert_held(connection)
                 refresh_names(connection, names[start : start + PART])
-
-    def show(self, connection: Connection) -> None:
-        """Show what was published in parts."""
-        if self._first:
-            finish_importing(connection, self._first)
 
 
 def clear(core: Core, lock: SyncLock) -> None:
@@ -198,16 +184,14 @@ def clear(core: Core, lock: SyncLock) -> None:
             deleted = delete_retired(connection, host=core.host)
 
 
-BATCH: Final = 400
-BATCH_CHARACTERS: Final = 8_000_000
-"""A batch ends at whichever comes first, so that memory stays flat for files of any size."""
+BATCH, BATCH_CHARACTERS = 400, 8_000_000
+"""Maximum number and size of the skills that are stored at once."""
 
 HELPED_FROM: Final = 2000
-"""New skills that pay for starting another process that reads."""
+"""Number of new skills from which a second process helps to read."""
 
-PIECE: Final = 50
-PIECE_BYTES: Final = 1_000_000
-"""The same of what one process reads while another reads something else."""
+PIECE, PIECE_BYTES = 50, 1_000_000
+"""Maximum number and size of the skills that one process reads at once."""
 
 
 class Unread(NamedTuple):
@@ -245,7 +229,8 @@ def apply_plan(
     removed += [version for part in plan.sources for version in part.gone_placeholders]
     progress("publishing", total, total)
     store.keep(removed)
-    store.tidy()
+    if len(store.live) >= STATISTICS_AFTER:  # before others wait again
+        writer.update_statistics()
     store.join()
     with writer.transaction() as connection:
         lock.assert_held(connection)
@@ -254,7 +239,7 @@ def apply_plan(
                 record_remote(connection, part.source.id, part.source.remote)
         waiting = [one for one in staged if one not in store.published]
         live = publish(connection, waiting, removed, plan.settled)
-        store.show(connection)
+        finish_importing(connection, store.first)
         for part in plan.sources:
             replace_notices(connection, part.source.id, part.notices)
             if part.unread:
@@ -307,21 +292,18 @@ def _jobs(core: Core, plan: Plan) -> Iterator[_Job]:
 
 def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Generator[NewVersion]:
     """Yield what is read, in the order of the plan."""
-    read = partial(_read, core, Recent(), scan_ns, now)
-    count = sum(len(part.new) for part in plan.sources)
-    if count >= HELPED_FROM:
-        from registry.sync.helper import Piece, helping, share
-
-        for_helper = partial(_task, core, scan_ns, now)
-        pieces = (
-            Piece(for_helper(jobs), sum(map(_bytes, jobs)), partial(read, jobs))
-            for jobs in _pieces(_jobs(core, plan))
+    recent = Recent()
+    pieces = (
+        Piece(
+            None if jobs[0].before else _task(core, scan_ns, now, jobs),
+            sum(map(_bytes, jobs)),
+            partial(_read, core, recent, scan_ns, now, jobs),
         )
-        with helping() as helper:
-            yield from share(pieces, helper)
-    else:
-        for job in _jobs(core, plan):
-            yield from read([job])
+        for jobs in _pieces(_jobs(core, plan))
+    )
+    count = sum(len(part.new) for part in plan.sources)
+    with helping() if count >= HELPED_FROM else nullcontext() as helper:
+        yield from share(pieces, helper)
 
 
 def _pieces(jobs: Iterable[_Job]) -> Iterator[list[_Job]]:
@@ -344,13 +326,8 @@ def _bytes(job: _Job) -> int:
     return sum(file.size for file in job.found.files)
 
 
-def _task(core: Core, scan_ns: int, now: str, jobs: Sequence[_Job]) -> "Task | None":
-    """Return what another process needs to know to read folders; None: it can't."""
-    part, _, before = jobs[0]
-    if before is not None:
-        return None
-    from registry.sync.helper import Task
-
+def _task(core: Core, scan_ns: int, now: str, jobs: Sequence[_Job]) -> Task:
+    part = jobs[0].part
     return Task(
         part.walk.root,
         part.walk.limits,
@@ -364,20 +341,15 @@ def _task(core: Core, scan_ns: int, now: str, jobs: Sequence[_Job]) -> "Task | N
 
 
 def _read(
-    core: Core, recent: Recent, scan_ns: int, now: str, jobs: Iterable[_Job]
+    core: Core, recent: Recent, scan_ns: int, now: str, jobs: Sequence[_Job]
 ) -> list[NewVersion]:
     versions = []
     for part, found, before in jobs:
-        what = (part.walk, found, before, part.source.id)
-        new = read_version(
-            core,
-            *what,
-            scan_ns,
-            now,
-            with_contents=core.settings.store_files,
-            from_remote=part.source.remote is not None,
-            recent=recent,
-        )
+        if before is None:
+            return read_new(_task(core, scan_ns, now, jobs), recent)  # they are alike
+        what = (part.walk, found, before, part.source.id, scan_ns, now)
+        is_remote = part.source.remote is not None
+        new = read_version(core, *what, from_remote=is_remote, recent=recent)
         if isinstance(new, NewVersion):
             recent.note_stored(packed.hash for packed in new.contents)
             versions.append(new)
@@ -388,34 +360,28 @@ def read_version(
     core: Core,
     walk: Walk,
     found: ScannedFolder,
-    before: StoredSkill | None,
+    before: StoredSkill,
     source_id: int,
     scan_ns: int,
     now: str,
     *,
-    with_contents: bool = False,
-    from_remote: bool = False,
+    from_remote: bool,
     recent: Recent | None = None,
 ) -> NewVersion | Unread:
     """Read a folder into a new version, unless a part can't be read: then ``before`` stays.
 
-    ``with_contents``: with the bytes of all files that are read. ``from_remote``: it is quarantined
-    if it has security errors, unless ``before`` has the same files and is trusted.
+    ``from_remote``: it is quarantined if it has security errors, unless ``before`` has the same
+    files and is trusted.
     """
-    what = (walk.root, found, walk.limits)
-    if before is None:
-        return read_new(
-            *(*what, source_id, scan_ns, now),
-            with_contents=with_contents,
-            from_remote=from_remote,
-            recent=recent,
-        )
-    read = partial(read_folder, *what, with_contents=with_contents, recent=recent)
+    what, keep = (walk.root, found, walk.limits), core.settings.store_files
+    read = partial(read_folder, *what, with_contents=keep, recent=recent)
     trusted: KnownHashes = {}
-    told: Sequence[Diagnostic] = ()
-    if _were_looked_through(before):
-        trusted, told = files_and_findings(core.reader, [before.id])[before.id]
-    reading = read(trusted, told=told)
+    earlier: Sequence[Diagnostic] = ()
+    # Files of an unusable skill are only hashed.
+    is_usable = before.skill.status in {"ok", "warning"}
+    if is_usable and not before.racy and is_current(before.fingerprint):
+        trusted, earlier = files_and_findings(core.reader, [before.id])[before.id]
+    reading = read(trusted, earlier=earlier)
     if trusted and _is_other_topic(reading, before):
         # The topic of the skill decides how its supporting files are judged.
         reading = read({})
@@ -428,20 +394,11 @@ def read_version(
     return version
 
 
-def _were_looked_through(before: StoredSkill) -> bool:
-    """Tell whether the files of a version were, by the rules of today, as their times prove.
-
-    Those of a skill that can't be used are only hashed.
-    """
-    usable = before.skill.status in {"ok", "warning"}
-    return usable and not before.racy and is_current(before.fingerprint)
-
-
 def _is_held(core: Core, version: NewVersion, before: StoredSkill) -> bool:
     """Tell whether to quarantine a new version of a remote skill.
 
-    Trust covers exactly the files that the user was shown. One changed line elsewhere can turn an
-    accepted finding into another: a different host, a different secret. So different files with
+    Trust covers exactly the files that the user was shown. One changed line can turn an accepted
+    finding into another: a different host, a different secret. So different files with
     security errors are quarantined again, and so are errors that only newer rules find.
     """
     grave = security_errors(version.findings)

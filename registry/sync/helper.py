@@ -18,9 +18,7 @@ from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple, TypeAlias
 
 from registry.db.versions import NewVersion
-from registry.disk.walk import ScannedFolder
-from registry.settings import Limits
-from registry.sync.reading import Recent, read_new
+from registry.sync.reading import Recent, Task, read_new
 
 _AHEAD: Final = 8
 """Pieces that the helper is given at once: it reads on while this process waits for a batch to be
@@ -38,19 +36,6 @@ _MAIN: Final = (
 )
 
 
-class Task(NamedTuple):
-    """Folders below ``root`` to be read as new skills of a source; see `folder.make_version`."""
-
-    root: str
-    limits: Limits
-    source_id: int
-    scan_ns: int
-    now: str
-    folders: list[ScannedFolder]
-    with_contents: bool
-    from_remote: bool
-
-
 Versions: TypeAlias = list[NewVersion]
 
 
@@ -64,23 +49,6 @@ class Piece(NamedTuple):
     task: Task | None
     bytes: int
     read: Callable[[], Versions]
-
-
-def read_all(task: Task, recent: Recent) -> Versions:
-    """Read folders that nothing is stored of."""
-    versions = []
-    for found in task.folders:
-        version = read_new(
-            task.root,
-            found,
-            *(task.limits, task.source_id, task.scan_ns, task.now),
-            with_contents=task.with_contents,
-            from_remote=task.from_remote,
-            recent=recent,
-        )
-        recent.note_stored(packed.hash for packed in version.contents)
-        versions.append(version)
-    return versions
 
 
 class Helper:
@@ -206,6 +174,6 @@ def serve() -> None:
     recent = Recent()
     with suppress(EOFError, BrokenPipeError):
         while True:
-            versions = read_all(pickle.load(asked), recent)  # noqa: S301  # of who started it
+            versions = read_new(pickle.load(asked), recent)  # noqa: S301  # of who started it
             pickle.dump(versions, answers, pickle.HIGHEST_PROTOCOL)
             answers.flush()

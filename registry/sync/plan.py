@@ -82,7 +82,7 @@ class SourcePlan:
 
     @property
     def links(self) -> set[str]:
-        """Return the folders that are links to what is counted elsewhere; the walk has ended."""
+        """Return the folders that are links to skills counted in another place."""
         return {one.folder for one in self.walk.notices if one.diagnostic.code == LINK_KNOWN}
 
     def remember(self, found: ScannedFolder) -> None:
@@ -99,11 +99,11 @@ class SourcePlan:
         return self.seen_folders.get(folder) or self.walk.one(folder)
 
     def look_last(self, folder: str) -> ScannedFolder | None:
-        """Return what `look` does, for the last time: it is forgotten."""
+        """Return and forget what `look` returns."""
         return self.seen_folders.pop(folder, None) or self.walk.one(folder)
 
     def count_unchanged(self, row: StoredFingerprint) -> None:
-        """Count a stored skill that stays as it is."""
+        """Count an unchanged skill."""
         if row.status != "no_document":
             self.unchanged += 1
             self.invalid_unchanged += row.status == "invalid"
@@ -132,14 +132,8 @@ class SourcePlan:
     @property
     def is_idle(self) -> bool:
         """Whether there is nothing to write but times, and skills that went."""
-        work = (
-            self.new,
-            self.placeholders,
-            self.updates,
-            self.unread,
-            self.gone_placeholders,
-        )
-        return not any(work) and not self.notices_changed and not self.moved_on
+        work = self.new, self.placeholders, self.updates, self.unread, self.gone_placeholders
+        return not any((*work, self.notices_changed, self.moved_on))
 
 
 def plan_source(
@@ -163,7 +157,7 @@ def plan_source(
             if plan.seen % PROGRESS_EVERY == 0:
                 progress(f"scanning {source.name}", plan.seen, None)
     except RootMissing:
-        plan.outcome, plan.message = "missing", "the folder is not there"
+        plan.outcome, plan.message = "missing", "the folder does not exist"
     except RootUnreadable as error:
         plan.outcome, plan.message = "unreadable", f"the folder can't be read: {error}"
     if plan.outcome != "ok":
@@ -310,7 +304,7 @@ class Plan:
     moves: Moves
     removed: list[RemovedSkill]
     settled: list[int]
-    """Versions that stood for links out of every source, which lead into one by now."""
+    """Stored versions of links that led out of every source, and now lead into one."""
     notices: list[tuple[int, str, Diagnostic]] = field(default_factory=list)
     """New notices of sources outside this sync (source id, folder, notice)."""
 

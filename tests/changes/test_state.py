@@ -165,7 +165,7 @@ def test_a_text_in_the_place_of_a_lock_of_a_sync_stays(registry, root, alpha, da
     lock = database.with_name(database.name + ".sync.lock")
     lock.write_text("somebody's notes")
     write_skill(root / "beta")
-    with pytest.raises(DatabaseProblem, match="something else than who has the lock"):
+    with pytest.raises(DatabaseProblem, match="not a lock file of skill-registry"):
         registry.sync()
     assert lock.read_text() == "somebody's notes"
 

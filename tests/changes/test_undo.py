@@ -41,6 +41,21 @@ def test_a_created_skill_goes_to_the_trash(registry, alpha):
 
 
 @pytest.mark.both
+def test_a_program_undoes_its_calls_one_by_one(registry, alpha, tmp_path):
+    registry.create("beta", description="New.")
+    registry.update("alpha", description="Two.")
+    registry.pull([registry.resolve("alpha")], str(tmp_path / "to"))
+    assert [one.kind for one in registry.undo()] == ["pull"]
+    assert not (tmp_path / "to" / "alpha").exists()
+    assert [(one.kind, one.name) for one in registry.undo()] == [("update", "alpha")]
+    assert registry.get("alpha").description == "One."
+    assert [(one.kind, one.name) for one in registry.undo()] == [("create", "beta")]
+    assert names(registry) == ["alpha"]
+    with pytest.raises(NothingToUndo):
+        registry.undo()
+
+
+@pytest.mark.both
 def test_an_update_of_several_files_is_taken_back(registry, alpha):
     before = {path.name: path.read_bytes() for path in alpha.iterdir()}
     registry.update("alpha", description="Two.", files={"run.sh": None, "new.txt": b"new"})

@@ -64,7 +64,7 @@ def test_what_is_no_note_is_not_signed_over(tmp_path, text):
     (tmp_path / "lock").write_bytes(text)
     with FileLock(str(tmp_path / "lock")) as lock:
         assert lock.acquire(0)
-        with pytest.raises(NotALock, match="holds something else"):
+        with pytest.raises(NotALock, match="not a lock file"):
             lock.sign("sync")
     assert (tmp_path / "lock").read_bytes() == text
 

@@ -38,7 +38,7 @@ def test_a_skill_one_folder_too_deep_is_named_with_its_depth_alone_or_in_a_walk(
         "a/b": [],
         "a/b/c": ["too-deep"],
     }
-    assert "lies 3 folders below its source, 2 are searched" in found["a/b/c"].problems[0].message
+    assert "is 3 folders below its source, 2 are searched" in found["a/b/c"].problems[0].message
     assert [walk.one("a/b"), walk.one("a/b/c")] == [found["a/b"], found["a/b/c"]]
 
 

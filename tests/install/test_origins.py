@@ -94,7 +94,7 @@ def test_an_address_becomes_a_source_of_which_skills_are_chosen(registry, office
 
 
 def test_what_is_not_offered_is_told_with_the_nearest_and_why(registry, office):
-    with pytest.raises(SkillHeld, match="'mailer' comes from elsewhere"):
+    with pytest.raises(SkillHeld, match="'mailer' comes from a remote source"):
         registry.skills_at(f"file://{office}", skills=["mailer"])
     with pytest.raises(SkillNotFound, match="minutes"):
         registry.skills_at(f"file://{office}", skills=["minute"])

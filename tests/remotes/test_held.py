@@ -105,7 +105,7 @@ def test_a_tool_is_told_that_a_skill_waits_to_be_trusted(cli, evil):
     cli("sync", evil.url)
     said = json.loads(cli("tools", "call", "read_skill", '{"name": "evil"}').stdout)
     assert said["error"]["code"] == "skill_held"
-    assert "comes from elsewhere and has security errors" in said["error"]["message"]
+    assert "comes from a remote source and has security errors" in said["error"]["message"]
     assert said["error"]["message"].endswith("Only the user can trust its source.")
     wave = cli("tools", "call", "--toolset", "wave", "Skill", '{"skill_name": "evil"}')
     answer = json.loads(wave.stdout)
@@ -149,7 +149,7 @@ def test_pull_says_how_to_trust_what_is_held_back(cli, evil, tmp_path):
     cli("sync", evil.url)
     refused = cli("pull", "evil", "--to", str(tmp_path / "to"))
     assert refused.exit_code == 1
-    assert "comes from elsewhere and has security errors" in refused.output
+    assert "comes from a remote source and has security errors" in refused.output
     assert "source trust team" in refused.output
     assert "don't use the skill" not in refused.output
 

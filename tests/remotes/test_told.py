@@ -90,12 +90,12 @@ def test_in_a_pipe_remotes_are_two_more_fields(cli, upstream, root):
         lines = cli("source", "list", "--remote").stdout.splitlines()
         return {row[0]: row[4:] for row in (line.split("\t") for line in lines)}
 
-    assert told() == {"mine": ["-", "-"], "team": [f"{upstream.url}#main", "newest"]}
+    assert told() == {"mine": ["-", "-"], "team": [f"{upstream.url}#main", "current"]}
     upstream.skill("skills/gamma")
     upstream.commit()
-    assert told()["team"][1] == "behind"
+    assert told()["team"][1] == "outdated"
     shutil.move(upstream.bare, upstream.bare.with_name("away"))
-    assert told()["team"][1] == "away"
+    assert told()["team"][1] == "unreachable"
 
 
 def test_a_source_of_a_folder_is_behind_only_where_that_changed(cli, upstream):
@@ -119,7 +119,7 @@ def test_what_was_asked_is_shown_on_a_narrow_terminal(cli, upstream):
     cli("sync", upstream.url)
     shown = cli("source", "list", "--remote", "--format", "table", env={"COLUMNS": "40"}).stdout
     assert "REMOTE" in shown
-    assert "newest" in shown
+    assert "current" in shown
 
 
 def test_a_checkout_that_stays_is_not_said_to_be_removed(cli, upstream, monkeypatch):
@@ -140,19 +140,21 @@ def test_skills_outside_of_the_usual_places_are_named_once(cli, upstream):
     upstream.skill("skills/alpha/parts/inner")
     upstream.commit()
     done = cli("sync", upstream.url)
-    (line,) = [one for one in done.stderr.splitlines() if "elsewhere" in one]
-    assert line.startswith("team: 4 more SKILL.md lie elsewhere: packages/web/a, packages/web/b, ")
+    (line,) = [one for one in done.stderr.splitlines() if "other folders" in one]
+    assert line.startswith(
+        "team: 4 more SKILL.md are in other folders: packages/web/a, packages/web/b, "
+    )
     assert "packages/web/d" not in line
     assert "sync ADDRESS/FOLDER takes them" in line
-    assert "elsewhere" not in cli("sync").stderr
+    assert "other folders" not in cli("sync").stderr
 
 
-def test_where_only_other_places_hold_skills_nothing_is_said_to_be_elsewhere(cli, upstream):
+def test_where_only_other_places_hold_skills_no_notice_names_other_folders(cli, upstream):
     empty(upstream)
     upstream.skill("packages/web/tools")
     upstream.commit()
     done = cli("sync", upstream.url)
-    assert "elsewhere" not in done.stderr
+    assert "other folders" not in done.stderr
     assert cli("list", "--format", "names").stdout == "tools\n"
 
 

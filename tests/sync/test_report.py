@@ -65,7 +65,7 @@ def test_a_source_that_comes_back_is_well_again(library, root):
     root.rename(root.with_name("away"))
     report = library.sync()
     assert source(report) == ("missing", 4, 4, [])
-    assert report.sources[0].message == "the folder is not there"
+    assert report.sources[0].message == "the folder does not exist"
     assert library.sources()[0].last_result == "missing"
     root.with_name("away").rename(root)
     assert source(library.sync()) == ("ok", 4, 0, ["dead"])

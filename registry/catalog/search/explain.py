@@ -10,7 +10,7 @@ from registry.catalog.search.find import Match, answers
 from registry.catalog.search.query import parse, said_for, unquoted
 from registry.catalog.search.rank import MAX_RANKED, Among, Asked, confidence, counted
 from registry.catalog.visibility.decisions import seen_by
-from registry.catalog.why import Explanation, explain
+from registry.catalog.why import Explanation, explain, judged
 from registry.core import Core
 from registry.db.interface import Part, Pattern, Reader
 from registry.db.read.listing import FilterArguments, Filters, list_skills, where
@@ -95,7 +95,7 @@ def placed(
 ) -> list[Placed]:
     """Say where skills stand for a query; see `SkillRegistry.why_found`."""
     narrowed = chosen(core, filters, wanted)
-    subjects = explain(core, subject, personality)
+    subjects = judged(core, explain(core, subject), personality)
     seen = narrowed if personality is None else seen_by(core, personality, narrowed)
     reader = core.reader
     with reader.snapshot():
@@ -128,20 +128,8 @@ class _Search:
 
     def place(self, subject: Explanation) -> Placed:
         """Return the place of a skill; None if it is not stored."""
-        answer = Placed(
-            subject.ref,
-            subject.path,
-            subject.listed,
-            subject.reasons,
-            self.query,
-            place=None,
-            total=len(self.found),
-            beside=None,
-            confidence=0.0,
-            words=(),
-            ahead=(),
-            to_write=(),
-        )
+        known = subject.ref, subject.path, subject.listed, subject.reasons, self.query
+        answer = Placed(*known, None, len(self.found), None, 0.0, (), (), ())
         skill = subject.skill
         if skill is None:
             return answer

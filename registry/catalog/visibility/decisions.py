@@ -39,31 +39,19 @@ from registry.text import name_key, spellings
 K = TypeVar("K")
 
 
-def decide_all(
+def decisions(
     reader: Reader,
     personality: Personality | None,
     environ: Mapping[str, str] = os.environ,
     *,
     name: str | None = None,
-) -> list[tuple[Skill, Decision]]:
-    """Return each visible skill (of one ``name``, if given) by name, with its decision.
+    source_id: int | None = None,
+) -> Iterator[tuple[int, Skill, Decision]]:
+    """Yield each visible skill by name, with the id of its version and the decision about it.
 
     A skill is visible if no stronger source hides it. A skill that the personality does not see
     hides nothing. ``environ`` holds the variables that skills may need, ``PATH`` among them.
-    """
-    return [(skill, choice) for _, skill, choice in decisions(reader, personality, environ, name)]
-
-
-def decisions(
-    reader: Reader,
-    personality: Personality | None,
-    environ: Mapping[str, str],
-    name: str | None = None,
-    source_id: int | None = None,
-) -> Iterator[tuple[int, Skill, Decision]]:
-    """Yield the results of `decide_all`, each with the id of its stored version.
-
-    ``source_id``: only this source, including its shadowed skills.
+    ``name``: only skills of this name. ``source_id``: only this source, with its shadowed skills.
     """
     is_one_source = source_id is not None
     if personality is None:
@@ -77,17 +65,6 @@ def decisions(
         is_hidden = one.id not in free if choice.visible else one.skill.shadowed
         if is_one_source or not is_hidden:
             yield one.id, one.skill, choice
-
-
-def admitted(
-    reader: Reader, personality: Personality, host: Host, **among: str | None
-) -> list[Candidate]:
-    """Return the skills that a personality lets in, by name, hidden by others of them or not.
-
-    ``among`` as `candidates` has it.
-    """
-    decided = _decided(reader, personality, host, **among)
-    return [one for one, choice in decided if choice.visible]
 
 
 def _decided(
@@ -150,7 +127,6 @@ def unhidden(some: Iterable[Candidate]) -> set[int]:
 
 
 def _lower(known: dict[K, int], key: K, value: int) -> None:
-    """Keep the lowest value of a key."""
     known[key] = min(value, known.get(key, value))
 
 
@@ -184,28 +160,14 @@ def decide_document(
     return decide(facts, personality, Host(environ))
 
 
-def decided(core: Core, name: str | None) -> list[tuple[Skill, Decision]]:
-    """Decide about every visible skill for the personality of this name, if any.
-
-    Raises `PersonalityNotFound`.
-    """
-    return decide_all(core.reader, None if name is None else personality(core.settings, name))
-
-
 def seen_by(core: Core, name: str, filters: Filters) -> Filters:
-    """Return ``filters`` of only what the personality of this name sees now.
-
-    Raises `PersonalityNotFound`.
-    """
-    found = decisions(core.reader, personality(core.settings, name), os.environ)
+    """Return ``filters`` for what this personality sees now. Raises `PersonalityNotFound`."""
+    found = decisions(core.reader, personality(core.settings, name))
     return replace(filters, ids=[version for version, _, choice in found if choice.visible])
 
 
 def personality(settings: Settings, name: str) -> Personality:
-    """Return the personality that the settings know by this name.
-
-    Raises `PersonalityNotFound` with near names.
-    """
+    """Return a personality of the settings. Raises `PersonalityNotFound` with near names."""
     known = settings.personalities
     if name not in known:
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
@@ -316,7 +278,7 @@ class Seen:
         return stored.id in self.listed_set
 
     def stored(self, reader: Reader, version: int) -> StoredSkill | None:
-        """Return a stored version, `localized`; None: the version is gone."""
+        """Return a stored version, `localized`; None: it is gone."""
         found = by_id(reader, version)
         return None if found is None else found._replace(skill=self.localized(found.skill))
 
@@ -468,7 +430,8 @@ def _load(reader: Reader, limits: Limits, host: Host) -> Seen:
     if limits.personality is None:
         some = list(candidates(reader, judged=False, source=source, scope=scope, unusable=True))
     else:
-        some = admitted(reader, limits.personality, host, source=source, scope=scope)
+        decided = _decided(reader, limits.personality, host, source=source, scope=scope)
+        some = [one for one, choice in decided if choice.visible]
     free = unhidden(one for one in some if one.usable)
     rows = [_row(one, shadowed=one.usable == 1 and one.id not in free) for one in some]
     pairs = zip(some, rows, strict=True)
@@ -502,7 +465,7 @@ def shown_now(
     personality: Personality | None,
     environ: Mapping[str, str],
 ) -> CurrentSkill:
-    """Return a skill that is visible as stored, if it is visible as it is on disk too.
+    """Return a skill that is visible as stored, if it is visible on disk too.
 
     Raises `SkillInvalid`, `SkillNotVisible`, and the errors of reading the file.
     """

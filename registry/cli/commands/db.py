@@ -120,6 +120,10 @@ def backup(session: Session, *, file: str, overwrite: bool) -> None:
     """Copy the database to FILE.
 
     The copy is a consistent SQLite file, even if the database is in use.
+
+    To restore it, stop the programs that use the database, remove the database with its -wal and
+    -shm files, and copy FILE to its path, which "db info" prints: cp FILE DATABASE. To restore it
+    to an empty server: skill-registry db copy FILE URL.
     """
     with waiting(session.console, "copying"):
         session.registry.backup(file, overwrite=overwrite)

@@ -22,11 +22,10 @@ from registry.cli.listing import (
     report_nothing_found,
     report_quarantined,
 )
-from registry.cli.options import agent_option, report_project, target_of
+from registry.cli.options import agent_of, agent_option, report_project, target_of
 from registry.cli.progress import waiting
 from registry.cli.session import Console, Session, Status, Style
 from registry.db.read.listing import Filters
-from registry.disk.agents import find_agent
 from registry.model import SearchHit, record
 from registry.text import Fact
 
@@ -319,7 +318,7 @@ def why(
 
         project = target_of(None, is_global=False)
         report_project(session, project)
-        found = explained_for(session.registry.core, found, find_agent(agent), project)
+        found = explained_for(session.registry.core, found, agent_of(agent), project)
     emit(session, found, WHY_COLUMNS, to_record=_record, draw=_draw)
 
 

@@ -104,7 +104,6 @@ class ServerLock:
         return True
 
     def now_ns(self) -> int:
-        """Return the current time by this machine's clock. Raises if the lock couldn't be taken."""
         if self._refused is not None:
             raise translate(self._refused, self.path, 0) from self._refused
         return time.time_ns()
@@ -116,13 +115,12 @@ class ServerLock:
         """
         if not writing.exec_driver_sql(_RENEW, (self._host, self._holder)).first():
             reason = (
-                "the lock of this sync was lost, since it stood still for too long, or its "
+                "the lock of this sync was lost, since it stopped for too long, or its "
                 "database was replaced; sync again"
             )
             raise DatabaseUnreachable(path=self.path, reason=reason)
 
     def owner(self) -> str:
-        """Describe the holder."""
         with suppress(psycopg.Error):
             try:
                 rows = self._ask(_HELD, (self._host,))

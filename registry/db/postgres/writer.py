@@ -119,7 +119,6 @@ class PostgresWriter(Writer):
         self._engine.dispose(close=False)
 
     def reserve(self, count: int) -> int:
-        """Return the first of ``count`` ids of versions, for staging without the writers' lock."""
         with self.transaction(quiet=True) as connection:
             connection.exec_driver_sql(_LOCK)
             return next_ids(connection, count)

@@ -223,7 +223,6 @@ class SyncLockFile(FileLock):
         return taken
 
     def now_ns(self) -> int:
-        """Return the current time. Raises `DatabaseProblem` if the lock couldn't be taken."""
         if self._refused is not None:
             reason = f"the lock of a sync can't be taken: {self._refused.strerror} ({self.path})"
             raise DatabaseProblem(path=self._database, reason=reason)

@@ -53,16 +53,6 @@ _SEGMENTED_TEXTS: Final = (
     f"WHERE d.indexed = 2 AND d.skill_id {IN_ARRAY}"
 )
 
-_MANY: Final = 100
-"""Number of versions from which an import counts as large."""
-
-_SETTINGS: Final = {"automerge": (4, 16), "hashsize": (1 << 20, 4 << 20)}
-"""Settings of FTS5: how often it merges its segments, and how many bytes it buffers.
-
-The first value is FTS5's default. The second is for many versions, which would otherwise be merged
-again with each batch.
-"""
-
 
 def array(values: Sequence[int] | Sequence[str]) -> object:
     """Return the parameter for these values in `IN_ARRAY`."""
@@ -103,21 +93,10 @@ def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:
 
     ``versions`` are all versions stored at once, except those that are not indexed.
     """
-    _settle(connection, many=len(versions) >= _MANY)
     connection.exec_driver_sql(_KEEP, [(one.id, one.sketch) for one in versions])
     for sql in _ADD_PLAIN:
         connection.exec_driver_sql(sql, (versions[0].id,))
     _give(connection, _ADD, [one for one in versions if one.how == SEGMENTED])
-
-
-def _settle(connection: Connection, *, many: bool) -> None:
-    """Set the merging of the index of bodies, the larger one, for many or few new versions."""
-    stored = connection.exec_driver_sql("SELECT k, v FROM search_bodies_config")
-    told = {row.k: row.v for row in stored}
-    for key, settings in _SETTINGS.items():
-        if told.get(key, settings[False]) != settings[many]:
-            sql = "INSERT INTO search_bodies (search_bodies, rank) VALUES (?, ?)"
-            connection.exec_driver_sql(sql, (key, settings[many]))
 
 
 def remove_from_index(connection: Connection, ids: Sequence[int]) -> None:

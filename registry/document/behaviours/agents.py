@@ -1,4 +1,4 @@
-"""Attacks on the agent itself: its servers, permissions, memory, and its user's consent."""
+"""Attacks on the agent: on its MCP servers, permissions and memory, and on its user's consent."""
 
 import re
 from typing import Final
@@ -47,7 +47,7 @@ def _not_negated(match: re.Match[bytes]) -> bool:
 
 
 BEHAVIOURS: Final = (
-    # Permissions that are opened.
+    # Wider permissions.
     Behaviour(
         "protection-off",
         pattern(
@@ -72,7 +72,7 @@ BEHAVIOURS: Final = (
         "switches off a protection of the agent",
         accept=_not_negated,
     ),
-    # A program that changes the agent's servers.
+    # A program that changes the agent's MCP servers.
     Behaviour(
         "agent-configuration",
         pattern(
@@ -81,7 +81,7 @@ BEHAVIOURS: Final = (
         ),
         "adds a server to the agent",
     ),
-    # Memory and rules.
+    # The agent's memory and rules.
     Behaviour(
         "agent-configuration",
         pattern(

@@ -45,7 +45,7 @@ BEHAVIOURS: Final = (
             is not None
         ),
     ),
-    # In steps: found, and then sent.
+    # Instructions in two steps: find secrets, then send them.
     Behaviour(
         "secret-asked",
         pattern(
@@ -81,7 +81,7 @@ BEHAVIOURS: Final = (
         "reports each task to another machine",
         where="prose",
     ),
-    # Asked for in prose.
+    # Instructions in prose.
     Behaviour(
         "secret-asked",
         pattern(

@@ -1,4 +1,4 @@
-"""Commands and names that are assembled from parts, so that a reader doesn't see them."""
+"""Commands and names that are assembled from parts to hide them from readers."""
 
 import re
 from typing import Final
@@ -15,7 +15,7 @@ _LETTER_CODE: Final = r"(?:\\x[2-7][0-9a-f]|\\0?(?:1[0-7]{2}|[4-7][0-7])(?![0-7]
 
 
 def _is_dangerous(match: re.Match[bytes]) -> bool:
-    """Return True if the parts of a string are the name of something that runs code."""
+    """Return True if the parts of a string form the name of a function that runs code."""
     parts = _PART.findall(match["parts"])
     word = b"".join(parts).split(None, 1)[:1]
     return bool(word) and word[0] in _DANGEROUS and len(parts[0].split(None, 1)[0]) < len(word[0])
@@ -100,7 +100,7 @@ BEHAVIOURS: Final = (
         ),
         "is a name that is written in numbers",
     ),
-    # PowerShell's ways.
+    # The same in PowerShell.
     Behaviour(
         "assembled-command",
         pattern(

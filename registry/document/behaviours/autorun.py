@@ -10,7 +10,7 @@ _FETCHES: Final = (
     r"|https?\.get\(|urlopen|urlretrieve|requests\.get|downloadstring|base64|\beval\b|/dev/tcp/"
     r"|\bnc[ ]|\bncat[ ]|powershell|\bmshta\b)"
 )
-# Data that a command takes along: a file, standard input, the output of another command.
+# Data that a command sends: a file, standard input, or the output of another command.
 _SENDS: Final = (
     r"(?:\|[ ]?(?:curl|nc|ncat|wget)\b"
     r"|(?:\b|\\n)(?:curl|wget)\b[^\n]{0,160}?[ ](?:-\w{0,3}[dft]|--data(?:-\w{1,9})?|--form"
@@ -32,7 +32,7 @@ _STARTED: Final = re.compile(
 )
 
 BEHAVIOURS: Final = (
-    # The life cycle of npm's packages.
+    # Install scripts of npm packages.
     Behaviour(
         "auto-run",
         pattern(
@@ -55,7 +55,7 @@ BEHAVIOURS: Final = (
         "runs by itself when the package is installed",
         where="prose",
     ),
-    # Python's setup, and what Python loads at every start.
+    # Python's setup, and modules that Python loads at every start.
     Behaviour(
         "auto-run",
         pattern(
@@ -73,7 +73,7 @@ BEHAVIOURS: Final = (
         ),
         "runs at every start of Python",
     ),
-    # Editors and containers.
+    # Start-up tasks of editors and containers.
     Behaviour(
         "auto-run",
         pattern(r"runon[\"']?[ \t]{0,3}:[ \t]{0,3}[\"']?folderopen"),
@@ -92,7 +92,7 @@ BEHAVIOURS: Final = (
         ),
         "runs as soon as the container is made",
     ),
-    # A timetable.
+    # Scheduled tasks.
     Behaviour(
         "auto-run",
         pattern(

@@ -1,4 +1,4 @@
-"""Channels by which secrets leave a machine besides a request: DNS, pictures, mail, git."""
+"""Channels other than a web request that can leak secrets: DNS, pictures, mail, git."""
 
 import re
 from typing import Final
@@ -27,7 +27,7 @@ SECRET_NAMED: Final = (
 )
 
 
-# The place in an address that a value is put into.
+# A placeholder in an address that is replaced by a secret.
 _FILLED: Final = (
     r"(?:\$\(|\$\{?\w{0,30}(?:key|token|secret|pass|env)|`[ ]?cat|\{\{?[^}\n]{0,40}(?:key|token"
     r"|secret|env\b|pass|cred|contents?)|<[^>\n]{0,40}(?:\benv|key|token|secret|contents?|cred"
@@ -42,7 +42,7 @@ _HONEST: Final = re.compile(
 
 
 def not_honest(match: re.Match[bytes]) -> bool:
-    """Return True if the text near a match does not speak of an ordinary login or request."""
+    """Return True if the surrounding text doesn't describe an ordinary login or request."""
     return _HONEST.search(match.string[max(0, match.start() - 80) : match.end() + 60]) is None
 
 

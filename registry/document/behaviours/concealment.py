@@ -1,4 +1,4 @@
-"""Actions that are kept from the user, in languages with Latin letters."""
+"""Actions that a skill hides from the user, in languages with Latin letters."""
 
 import re
 from typing import Final
@@ -69,7 +69,7 @@ _RISKY: Final = re.compile(
     rb"|\brun(?:s|ning)?\b[^.\n]{0,40}[\w/-]\.(?:sh|ps1|bat)\b|\bthe upload\b|\brm -rf\b"
     rb"|--force\b|dangerously-skip|\b0x[0-9a-f]{20}|\bbc1[a-z0-9]{14}"
 )
-# Honest texts also say what to leave out, for example secrets.
+# Harmless texts also list what to leave out, for example secrets.
 _RIGHTLY: Final = re.compile(
     rb"(?:mention|reveal|disclos\w{1,3}|show|log|logging|include|including|list|report|describe|document)"
     rb"[ ](?:\w{1,12}[ ])?(?:it|this|that|these|them|the \w{2,12})[ ](?:in (?:the "
@@ -82,7 +82,7 @@ REACH: Final = 260
 
 
 def _is_risky(match: re.Match[bytes]) -> bool:
-    """Return True if something risky is near a sentence that keeps it from the user."""
+    """Return True if there is something risky near a sentence that hides it from the user."""
     begin = max(0, match.start() - REACH)
     begin = max(begin, match.string.rfind(b"\n#", begin, match.start()))
     near = match.string[begin : match.end() + REACH]
@@ -96,7 +96,7 @@ def _is_risky(match: re.Match[bytes]) -> bool:
 
 
 BEHAVIOURS: Final = (
-    # Something risky, kept from the user.
+    # Risky actions that are hidden from the user.
     Behaviour(
         "hidden-action",
         pattern(_KEPT),
@@ -119,7 +119,7 @@ BEHAVIOURS: Final = (
         "is an instruction that readers don't see",
         where="prose",
     ),
-    # Kept from the user.
+    # Any action that is hidden from the user.
     Behaviour(
         "concealment",
         pattern(

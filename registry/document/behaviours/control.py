@@ -1,4 +1,4 @@
-"""Remote control of a machine: fetched commands, open doors, miners, payments, wiped disks."""
+"""Remote control of a machine: fetched commands, open ports, miners, payments, wiped disks."""
 
 import re
 from typing import Final
@@ -13,7 +13,7 @@ _RUN: Final = (
 _WALLET: Final = r"(?:0x[0-9a-f]{20,64}|\bbc1[a-z0-9]{14,90}|\b[13][a-km-z1-9]{25,34}\b)"
 
 BEHAVIOURS: Final = (
-    # Orders from another machine.
+    # Commands from another machine.
     Behaviour(
         "remote-control",
         pattern(
@@ -62,7 +62,7 @@ BEHAVIOURS: Final = (
         ),
         "runs a command from a request",
     ),
-    # Reverse shells in more languages.
+    # Reverse shells in further languages.
     Behaviour(
         "reverse-shell",
         pattern(
@@ -84,7 +84,7 @@ BEHAVIOURS: Final = (
         ),
         "hands a shell to another machine",
     ),
-    # Doors.
+    # Open ports and accounts.
     Behaviour(
         "open-door",
         pattern(

@@ -23,7 +23,7 @@ _SHELL_ON_IT: Final = re.compile(rb"\bsh -i|bash -i|zsh -i|0>&1|0<&|exec \d|<>")
 
 
 def _is_a_shell(match: re.Match[bytes]) -> bool:
-    """Return True if a connection is more than a test whether a port is open."""
+    """Return True if a connection does more than test whether a port is open."""
     start, end = match.span()
     around = match.string[max(0, start - 60) : end + 24]
     is_test = b">/dev/null" in match.string[end : end + 24] or b"timeout" in around
@@ -50,7 +50,7 @@ BEHAVIOURS: Final = (
         ),
         "runs what it downloads, unseen",
     ),
-    # A function that runs code, under another name.
+    # An alias of a function that runs code.
     Behaviour(
         "encoded-execution",
         pattern(
@@ -67,7 +67,7 @@ BEHAVIOURS: Final = (
             is not None
         ),
     ),
-    # PowerShell: fetched into a variable, or made a block of code.
+    # PowerShell code that is fetched into a variable or turned into a script block.
     Behaviour(
         "encoded-execution",
         pattern(
@@ -95,7 +95,7 @@ BEHAVIOURS: Final = (
         ),
         "runs what it downloads, unseen",
     ),
-    # Decoded, then run.
+    # Decoded code that is run.
     Behaviour(
         "encoded-execution",
         # `function(a) {` in JavaScript declares a function; it does not call `Function`.

@@ -1,4 +1,4 @@
-"""Prose that gives away secrets and talk, or takes orders from elsewhere."""
+"""Prose that reveals secrets or conversations, or takes instructions from a remote machine."""
 
 import re
 from typing import Final
@@ -13,7 +13,7 @@ _SEND: Final = (
     r"\b(?:send|sends|post|posts|upload|uploads|submit|forward|transmit|e-?mail|exfiltrate|share"
     r"|attach|leak|sync|copy|deliver|pipe|push)\b"
 )
-# An honest service tells how to show it one's own key.
+# A harmless service describes how to send it your own key.
 _HONEST: Final = re.compile(
     rb"header|-h \"|post /|callback|bearer|authorization|x-api-key|your (?:own )?(?:api )?(?:key"
     rb"|token|credentials)|never|don't|do not|not "

@@ -1,4 +1,4 @@
-"""Code that runs unseen: downloaded, decoded, or steered by another machine."""
+"""Code that runs before anyone can check it: downloaded, decoded, or sent by another machine."""
 
 import re
 from typing import Final
@@ -12,7 +12,7 @@ from registry.document.behaviours.table import (
     pattern,
 )
 
-# A file's name, or a variable that holds it.
+# A file name, or a variable that holds one.
 _FILE: Final = r"[\w./~$%{}\\-]{2,80}"
 _RUN_FILE: Final = (
     rf"(?:chmod[ \t]{{1,3}}(?:[augo]{{0,3}}\+\w{{0,2}}x|0?[157]\d\d)[ \t]{{1,3}}"
@@ -32,7 +32,7 @@ _FETCHERS: Final = r"(?:curl|wget|aria2c|iwr|irm|invoke-webrequest|start-bitstra
 
 
 def _not_a_string(match: re.Match[bytes]) -> bool:
-    """Return True if a command stands by itself, not as a string in a program's list."""
+    """Return True if a command is a command line, not a quoted string in a program's list."""
     start, end = match.span()
     return match.string[max(0, start - 1) : start] not in (b'"', b"'") and (
         match.string[end : end + 1] not in (b'"', b"'")
@@ -44,7 +44,7 @@ _FETCHED_FROM: Final = (
     ("untraceable-execution", _UNTRACEABLE),
     ("download-then-run", "https://"),
 )
-"""Each code with the addresses that it is about."""
+"""Codes, each with the beginning of the addresses that it covers."""
 
 BEHAVIOURS: Final = (
     # curl -o F URL; chmod +x F / bash F / ./F
@@ -75,7 +75,7 @@ BEHAVIOURS: Final = (
         )
         for code, address in _FETCHED_FROM
     ),
-    # Given to a shell in other ways than a pipe: sh -c "$(curl http://address)", a piped address.
+    # Commands passed to a shell without a pipe: sh -c "$(curl http://address)", a piped address.
     Behaviour(
         "untraceable-execution",
         pattern(
@@ -94,7 +94,7 @@ BEHAVIOURS: Final = (
         ),
         "runs what it downloads, unseen",
     ),
-    # In Python and JavaScript: fetched, then run.
+    # Python and JavaScript code that is fetched, then run.
     Behaviour(
         "download-then-run",
         pattern(

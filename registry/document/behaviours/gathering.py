@@ -1,4 +1,4 @@
-"""Gathering data of a machine or a person, and writing to hidden places."""
+"""Collecting data about a machine or a person, and writing to hidden places."""
 
 import re
 from typing import Final
@@ -12,10 +12,10 @@ _KEPT: Final = (
     r"|wallet\.dat|/exodus|metamask|\.claude/projects|\.claude\.json|\.kdbx|keychain-db|\.gem/credentials"
     r"|/credentials\.toml|\.aws/config|\.ssh/config)"
 )
-"""Files that programs keep what gives access in."""
+"""Files in which programs keep credentials."""
 
 _SEVERAL: Final = rf"[\"'][^\"'\n]{{0,60}}{_KEPT}[\s\S]{{1,120}}?[\"'][^\"'\n]{{0,60}}{_KEPT}"
-"""Two of them as strings, near each other."""
+"""Two of these files as strings, near each other."""
 
 _SENDS: Final = (
     r"(?:requests\.(?:post|put)|httpx\.(?:post|put)|urlopen|urllib\.request\.request|axios|fetch"
@@ -31,7 +31,7 @@ _NEVER: Final = re.compile(
 
 
 def _asked(match: re.Match[bytes]) -> bool:
-    """Return True if the sentence before a match doesn't forbid it."""
+    """Return True if the sentence before a match doesn't forbid the action."""
     before = match.string[max(0, match.start() - 80) : match.start()]
     return _NEVER.search(before) is None and not re.search(rb"\b(?:never|don't|not)\b", match[0])
 
@@ -237,7 +237,7 @@ BEHAVIOURS: Final = (
             r" (?:it|they) (?:were|was|came|had been)(?: written)? (?:in|from|by)) (?:this file"
             r"|the user|the system|me)\b",
         ),
-        "follows instructions from elsewhere",
+        "follows instructions from another place",
         where="prose",
         accept=_asked,
     ),
@@ -303,7 +303,7 @@ BEHAVIOURS: Final = (
         "keeps something from the user",
         where="prose",
     ),
-    # Code after so many spaces that readers don't scroll to it.
+    # Code behind so many spaces that readers don't scroll to it.
     Behaviour(
         "hidden-action",
         pattern(r"[;{}\])][ ]{120,600};?[ ]?\(?(?:async|function|eval|require|import|\(\)|exec|!)"),
@@ -341,7 +341,7 @@ BEHAVIOURS: Final = (
         ),
         "lets a stranger in",
     ),
-    # Numbers and ciphers in the place of words.
+    # Numbers and ciphers that replace words.
     Behaviour(
         "assembled-command",
         pattern(r"(?:[\"'](?:\\x[2-7][0-9a-f]){10,400}[\"']|(?:%[2-7][0-9a-f]){14})"),

@@ -1,4 +1,4 @@
-"""The same in scripts of their own: Chinese, Japanese, Korean, Russian."""
+"""Behaviours in Chinese, Japanese, Korean and Russian texts."""
 
 import re
 from typing import Final
@@ -79,4 +79,4 @@ FOREIGN: Final = (
         "tells the model to drop its instructions",
     ),
 )
-"""Behaviours in other scripts. Those in Latin letters are in the tables of their themes."""
+"""Behaviours in other scripts. The modules of each theme have those in Latin letters."""

@@ -110,7 +110,7 @@ BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to anothe
             and re.search(rb"x-aws-ec2-metadata-token: ?\$", match[0]) is None
         ),
     ),
-    # In a program: the variables whose names say that they are secret; a place that collects.
+    # Programs that send variables with secret names, or send data to a collecting service.
     Behaviour(
         "secret-sent",
         pattern(
@@ -155,7 +155,7 @@ BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to anothe
             is None
         ),
     ),
-    # The project, or a whole folder.
+    # The whole project, or a whole folder.
     Behaviour(
         "files-sent",
         pattern(

@@ -55,7 +55,7 @@ BEHAVIOURS: Final = (
         ),
         "is a package from an unknown address",
     ),
-    # Packages and requests led elsewhere.
+    # Redirected packages and requests.
     Behaviour(
         "redirected-endpoint",
         pattern(

@@ -1,11 +1,11 @@
-"""Changes that outlive the skill, and protections that it switches off."""
+"""Changes that stay after the skill has run, and protections that it switches off."""
 
 import re
 from typing import Final
 
 from registry.document.behaviours.table import Behaviour, pattern
 
-# Lines that honest skills add to a profile: a variable, a path, completions.
+# Lines that harmless skills add to a shell profile: a variable, a path, completions.
 _COMMANDS: Final = (
     r"(?:curl|wget|nohup|base64|eval|\bnc\b|python3?|/tmp/|/dev/|\(|&[ ]?['\"]|\bsh\b|bash -"
     r"|osascript|node )"
@@ -153,7 +153,7 @@ BEHAVIOURS: Final = (
         ),
         "changes the agent's settings so that commands run by themselves",
     ),
-    # Guards.
+    # Protections that are switched off.
     Behaviour(
         "protection-off",
         pattern(

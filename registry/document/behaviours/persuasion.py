@@ -112,7 +112,7 @@ BEHAVIOURS: Final = (
         accept=_in_prose,
         where="prose",
     ),
-    # In place of others.
+    # Skills that replace other skills.
     Behaviour(
         "tool-shadowing",
         pattern(

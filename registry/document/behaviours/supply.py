@@ -1,4 +1,4 @@
-"""Programs and packages from strangers that a skill asks to install."""
+"""Programs and packages from unknown authors that a skill asks you to install."""
 
 import re
 from typing import Final
@@ -48,7 +48,7 @@ _RUNS_A_PROGRAM = _has(
     r"\b(?:run|open|launch|execute|start|double-click) [^\n ]{2,60}\.(?:exe|scr|msi)\b"
 )
 _HAS_ADDRESS = _has(r"https?://")
-# Signs of other passwords than that of an archive.
+# Words that show that a password does not belong to an archive.
 _OF_A_LOGIN = _has(
     r"username|\blogin\b|log in|database|email|\bpdf\b|postgres|--password|encrypt|\badmin\b",
     r"sudo pass|_pass|pass_|getpass|\bsmtp\b|\.env\b",
@@ -65,7 +65,7 @@ _WELL_KNOWN = _has(
     r"|libreoffice\.org"
     r"|imagemagick\.org|steampowered\.com|blender\.org|unity\.com|unity3d\.com|r-project\.org)"
 )
-# Where there are sources and a history, or a well-known registry.
+# Hosts with source code and a history, and well-known registries.
 _SOURCES = _has(
     r"https?://(?:www\.)?(?:github\.com|gitlab\.com|npmjs\.com|pypi\.org|crates\.io|docs\."
     r"|formulae\.brew)",
@@ -81,7 +81,7 @@ def _around(match: re.Match[bytes], before: int = NEAR, after: int = NEAR) -> by
 
 
 def _locked(match: re.Match[bytes]) -> bool:
-    """Return True if a password is that of an archive or program to be downloaded and run."""
+    """Return True if the password opens an archive or program to download and run."""
     near = _around(match)
     return bool(
         _HAS_ARCHIVE.search(near)
@@ -91,7 +91,7 @@ def _locked(match: re.Match[bytes]) -> bool:
 
 
 def _demanded(match: re.Match[bytes]) -> bool:
-    """Return True if what is downloaded is a program to be run before all else."""
+    """Return True if the download is a program that must be run before everything else."""
     near = _around(match, 200, 260)
     return bool(
         _HAS_PROGRAM.search(near)
@@ -140,7 +140,7 @@ BEHAVIOURS: Final = (
             _WELL_KNOWN.search(match[0]) is None and _SOURCES.search(match[0]) is None
         ),
     ),
-    # A bare link in the place of a package's name: the host decides what is installed.
+    # A URL in place of a package name: its host decides what is installed.
     Behaviour(
         "required-program",
         pattern(

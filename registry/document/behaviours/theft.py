@@ -1,4 +1,4 @@
-"""Secrets and talk that are sent out, and orders that come in."""
+"""Programs that send secrets or conversations away, or receive instructions."""
 
 import re
 from typing import Final
@@ -56,7 +56,7 @@ def _of_a_stranger(match: re.Match[bytes]) -> bool:
 
 
 BEHAVIOURS: Final = (
-    # In a shell: a secret file as the body of a request.
+    # Shell commands that send a secret file as the body of a request.
     Behaviour(
         "secret-sent",
         pattern(
@@ -115,7 +115,7 @@ BEHAVIOURS: Final = (
         "sends a key to a stranger",
         accept=_of_a_stranger,
     ),
-    # In a program.
+    # Programs that do the same.
     Behaviour(
         "secret-sent",
         pattern(
