@@ -125,12 +125,12 @@ def _chosen(
         raise SeveralSkills(path=address, names=listed, held=waiting, source=source)
     if held:
         told = ", ".join(waiting)
-        core.warn(f"{source}: {told} held back until the source is trusted")
+        core.warn(f"{source}: {told} quarantined until you trust the source")
     return offered if is_clear or choose is None else list(choose(offered))
 
 
 def _offered(core: Core, source: str, part: str) -> tuple[list[Skill], list[Skill]]:
-    """Return what a source offers below a folder, each copy once, and what is held back."""
+    """Return the skills of a source below a folder, each copy once, and the quarantined skills."""
     offered, held = [], []
     for stored in skills_of_source(core.reader, source):
         if part != ROOT and not f"{stored.folder}/".startswith(f"{part}/"):
