@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from registry.db.read.usage import UsageCount
     from registry.install.export import Export
     from registry.install.targets import InstallResult
-    from registry.remotes.select import Choose
-    from registry.remotes.sources import SourceChange
+    from registry.remotes.sources import Choose, SourceChange
     from registry.sync.report import Progress, SyncReport
     from registry.sync.sources import Discovered
     from registry.sync.watch import Watching
@@ -597,7 +596,7 @@ class SkillRegistry:
 
     def is_address(self, name: str) -> bool:
         """Tell whether a name is a remote address, and not that of a known skill or source."""
-        from registry.remotes.select import is_address
+        from registry.remotes.sources import is_address
 
         return is_address(self.core, name)
 
@@ -611,7 +610,7 @@ class SkillRegistry:
         choose: "Choose | None" = None,
     ) -> Sequence[Skill]:
         """Register an address as a source, and return the chosen skills of it."""
-        from registry.remotes.select import skills_at
+        from registry.remotes.sources import skills_at
 
         return skills_at(
             self.core, address, skills=skills, every=every, dry_run=dry_run, choose=choose

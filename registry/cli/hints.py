@@ -252,7 +252,7 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.TokenNotFound: "To list all tokens, run: skill-registry token list",
     errors.NotInTrash: "To list the deleted skills, run: skill-registry trash list",
     errors.SkillMissing: (
-        "To update the registry, run: skill-registry sync. To bring the skill back, run: "
+        "To update the registry, run: skill-registry sync. To restore the skill, run: "
         "skill-registry restore NAME"
     ),
     errors.FileTooLarge: "To raise the limit, change the setting limits.document_bytes.",

@@ -118,56 +118,15 @@ def where(folder: str, error: OSError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SwapRecord:
-    """The purpose of a staging directory: the skill's folder, the digests before and after.
-
-    ``entry``: the new entry of the lock if the change has only this place.
-    """
+    """The purpose of a staging directory: the skill's folder, the digests before and after."""
 
     folder: str
     base: str | None
     new: str | None
-    entry: Locked | None = None
-
-
-def stage(to: Folder, entries: Sequence[Entry], name: str = "") -> tuple[str, str]:
-    """Write files durably into a new staging directory; return its name and the folder's digest."""
-    files = {one.path: (one.data, one.executable) for one in entries}
-    return _staged(to, name, lambda tree: stage_files(tree, files))
-
-
-def _staged(to: Folder, name: str, write: Callable[[Place], str]) -> tuple[str, str]:
-    """Make a staging directory and write what is staged; nothing stays if that fails."""
-    name = name or draft_name()
-    make_folder(Place(to, name), 0o700).close()
-    try:
-        with open_own_folder(Place(to, name)) as home:
-            return name, write(Place(home, TREE))
-    except BaseException:
-        remove_tree(Place(to, name))
-        raise
-
-
-def _stage_link(to: Folder, target: str, name: str) -> str:
-    def write(tree: Place) -> str:
-        os.symlink(target, tree.name, dir_fd=tree.folder.fd)
-        return digest_of(tree) or ""
-
-    return _staged(to, name, write)[1]
-
-
-def place(to: Folder, name: str, record: SwapRecord) -> bool:
-    """Put the staged files in their place. False: another process was faster; nothing changes."""
-    write_record(to, name, record)
-    return put(to, name)
-
-
-def write_record(to: Folder, name: str, record: SwapRecord) -> None:
-    """Say durably what a staging directory is for."""
-    _write(to, name, RECORD, asdict(record))
 
 
 def put(to: Folder, name: str) -> bool:
-    """Do what the record of a staging directory says; False as `place`."""
+    """Do what the record of a staging directory says; False: another process was faster."""
     with _opened(to, name) as (record, swap):
         if record is None:
             return False
@@ -225,8 +184,7 @@ def read_record(home: Folder) -> SwapRecord | None:
     try:
         data = json.loads(read_below(home, RECORD, MAX_BYTES).data)
         # Others may be able to write this folder: a path must not lead out of it.
-        entry = None if data["entry"] is None else locked_from(data["entry"])
-        return SwapRecord(safe_folder(data["folder"]), data["base"], data["new"], entry)
+        return SwapRecord(safe_folder(data["folder"]), data["base"], data["new"])
     except UNREADABLE:
         return None  # the renames come after it
 
@@ -330,22 +288,25 @@ class GroupSwap:
         Where no link can be made, the files are put in its place.
         """
         digest = ""
+        files = {one.path: (one.data, one.executable) for one in entries}
         for part in parts:
             to = self._opened[part.label]
+            if to is not self.anchor:
+                make_folder(Place(to, self.name), 0o700).close()
             new = None
-            if part.link is None:
-                if to is not self.anchor:
-                    make_folder(Place(to, self.name), 0o700).close()
-            elif part.link:
-                try:
-                    new = _stage_link(to, part.link, self.name)
-                except OSError as error:
-                    if error.errno in _ALSO_COPIES:
-                        raise
-            if part.link is not None and new is None:
-                _, new = stage(to, entries, self.name)
-                digest = new
-            write_record(to, self.name, SwapRecord(self.folder, part.base, new))
+            with open_own_folder(Place(to, self.name)) as home:
+                tree = Place(home, TREE)
+                if part.link:
+                    try:
+                        os.symlink(part.link, TREE, dir_fd=home.fd)
+                    except OSError as error:
+                        if error.errno in _ALSO_COPIES:
+                            raise
+                    else:
+                        new = digest_of(tree)
+                if part.link is not None and new is None:
+                    new = digest = stage_files(tree, files)
+            _write(to, self.name, RECORD, asdict(SwapRecord(self.folder, part.base, new)))
             to.sync()
         return digest
 

@@ -36,7 +36,7 @@ def delete(
 ) -> None:
     """Move skills to the trash.
 
-    The whole folder is moved; "restore" brings it back. A skill that was edited by hand since the
+    The whole folder is moved; "restore" moves it back. A skill that was edited by hand since the
     last sync is not deleted without --force. If you name several skills, none is deleted unless all
     names are found. Copies of a skill stay without --copies; they are listed. Links to the skill
     also stay and are listed.
