@@ -489,7 +489,7 @@ def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
         from registry.db.postgres.rights import is_role
 
         check_admin(core)
-        if not is_role(core.reader, owner):
+        if not is_role(core.reader.rows, owner):
             raise RoleNotFound(name=owner)
     if new_name is not None and new_name != source.name:
         check_name(new_name, [one for one in known if one.id != source.id])

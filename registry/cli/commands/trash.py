@@ -42,7 +42,7 @@ def delete(
     also stay and are listed.
     """
     from registry.changes.trash import warn_of_successor
-    from registry.cli.hints import removal
+    from registry.cli.hints import naming_what_helps, removal
     from registry.sync.installed import lock_of
 
     if copies and force:
@@ -55,7 +55,10 @@ def delete(
     def remove(name: str) -> "Trashed":
         known = registry.resolve(name)
         lock = lock_of(known.path)
-        with report_copies(session, name, "deletes", copies=copies):
+        with (
+            naming_what_helps(registry, name),
+            report_copies(session, name, "deletes", copies=copies),
+        ):
             trashed = registry.delete(name, if_hash=if_hash, force=force, copies=copies)
         if not known.shadowed:
             visible.add(known.name)
