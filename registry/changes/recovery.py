@@ -32,10 +32,11 @@ from registry.db.read.history import RecordedChange, stored_hashes
 from registry.db.read.journal import JournalEntry
 from registry.db.read.skills import StoredSkill, at_place, stored
 from registry.db.versions import NewVersion
+from registry.db.visibility import EVERYTHING
 from registry.db.write.history import add_change, note_trash
 from registry.db.write.journal import drop_entry, has_entry
 from registry.db.write.skills import LiveVersion, delete_version, load_current, replace_version
-from registry.db.write.statements import InTransaction
+from registry.db.write.statements import dialect_of
 from registry.disk.atomic import (
     Place,
     is_gone,
@@ -149,9 +150,9 @@ def record(changes: Sequence[Change], done: Sequence[bool]) -> list[StoredSkill 
             before = _record(
                 connection, context, entry, readings[place], moment, done[place], renamed
             )
-        lane = InTransaction(connection)
-        places = [at_place(lane.visibility, entry.source_id, entry.folder) for _, entry in changes]
-        answers = [lane.later(*place) for place in places]
+        places = [at_place(EVERYTHING, entry.source_id, entry.folder) for _, entry in changes]
+        ask_later = dialect_of(connection).ask_later
+        answers = [ask_later(connection, *place) for place in places]
     return [stored(answer()) for answer in answers]
 
 

@@ -93,7 +93,7 @@ class EthosToolset(Toolset):
             )
         except DatabaseProblem:
             raise
-        except RegistryError:  # whatever the reason, it tells nothing of what can't be listed
+        except RegistryError:  # whatever the reason, an answer must not reveal a hidden skill
             return _error("not_available", refused)
         self._view.core.usage.read(found.source, found.folder)
         return _value(view_text((found.body or "").strip("\r\n").rstrip(), found.location))

@@ -36,13 +36,13 @@ def delete(
 ) -> None:
     """Move skills to the trash.
 
-    The whole folder is moved; "restore" brings it back. A skill that was edited by hand since the
+    The whole folder is moved; "restore" moves it back. A skill that was edited by hand since the
     last sync is not deleted without --force. If you name several skills, none is deleted unless all
     names are found. Copies of a skill stay without --copies; they are listed. Links to the skill
     also stay and are listed.
     """
     from registry.changes.trash import warn_of_successor
-    from registry.cli.hints import removal
+    from registry.cli.hints import naming_what_helps, removal
     from registry.sync.installed import lock_of
 
     if copies and force:
@@ -55,7 +55,10 @@ def delete(
     def remove(name: str) -> "Trashed":
         known = registry.resolve(name)
         lock = lock_of(known.path)
-        with report_copies(session, name, "deletes", copies=copies):
+        with (
+            naming_what_helps(registry, name),
+            report_copies(session, name, "deletes", copies=copies),
+        ):
             trashed = registry.delete(name, if_hash=if_hash, force=force, copies=copies)
         if not known.shadowed:
             visible.add(known.name)
