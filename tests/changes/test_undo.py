@@ -292,7 +292,9 @@ def test_copies_that_were_deleted_together_come_back_together_and_go_again(regis
     assert undo(registry) == "delete"
     assert texts(copies) == {"One."}
     registry.delete("two/pdf", copies=True)
-    trash.restore_all(registry.core, trash.with_deleted_copies(registry.core, [find(registry, "pdf")]))
+    trash.restore_all(
+        registry.core, trash.with_deleted_copies(registry.core, [find(registry, "pdf")])
+    )
     assert texts(copies) == {"One."}
     assert undo(registry) == "restore"
     assert len(registry.trash()) == 3
