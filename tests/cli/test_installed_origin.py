@@ -283,7 +283,7 @@ def test_before_the_next_sync_a_change_of_the_copy_names_the_command_for_it(
     assert refused.stderr.endswith(f"To remove the installed copy, run: {way}\n")
     assert "source remove" not in refused.stderr
     assert cli(*way.split()[1:]).exit_code == 0
-    way = "source remove up" if change[0] == "delete" else "rename alpha omega"
+    way = "source remove up" if change[0] == "delete" else "rename SOURCE/alpha omega"
     assert cli(*change).stderr.endswith(f"skill-registry {way}\n")
 
 
