@@ -476,7 +476,7 @@ class SkillRegistry:
         `SourceUnclear`.
         """
         from registry.changes.create import detail_after
-        from registry.changes.restore import restore_named
+        from registry.changes.trash import restore_named
 
         return detail_after(self.core, restore_named(self.core, name, source=source))
 
