@@ -390,7 +390,7 @@ def _executed(statement: str, offset: int, into: str) -> Iterator[Place]:
         yield Place(
             "encoded-execution",
             offset,
-            f"decodes code and runs it before anyone can check it: `{shown}`",
+            f"runs decoded code unchecked: `{shown}`",
         )
         return
     # Without an address the text describes the pattern and is not a command.
@@ -400,14 +400,14 @@ def _executed(statement: str, offset: int, into: str) -> Iterator[Place]:
         yield Place(
             "remote-execution",
             offset,
-            f"downloads code and runs it before anyone can check it: `{shown}`",
+            f"runs downloaded code unchecked: `{shown}`",
         )
 
 
 def _powershell(text: str, _: bytes) -> Iterator[Place]:
     for match in threats.POWERSHELL.finditer(text):
         command = text[match.start() : match.end() + NEAR].partition("\n")[0]
-        what = f"downloads code and runs it before anyone can check it: `{printable(command)}`"
+        what = f"runs downloaded code unchecked: `{printable(command)}`"
         yield Place("remote-execution", match.start(), what)
 
 

@@ -38,7 +38,7 @@ BEHAVIOURS: Final = (
             r"(?:requests\.get\(|urlopen\(|httpx\.get\(|(?:await )?fetch\(|urllib\.request"
             r"|axios\.get\()",
         ),
-        "downloads code and runs it before anyone can check it",
+        "runs downloaded code unchecked",
     ),
     Behaviour(
         "encoded-execution",
@@ -48,7 +48,7 @@ BEHAVIOURS: Final = (
             r"|requests\.get\([ ]?f?['\"]http|urlopen\([ ]?f?['\"]http)",
             r"[\s\S]{0,300}?(?<![\w.$])(?:eval|exec|new function|vm\.runin\w{4,20})[ ]?\([ ]?[a-z]",
         ),
-        "downloads code and runs it before anyone can check it",
+        "runs downloaded code unchecked",
     ),
     # An alias of a function that runs code.
     Behaviour(
@@ -76,7 +76,7 @@ BEHAVIOURS: Final = (
             r"|restmethod)|downloadstring)[\s\S]{0,300}?(?:\biex\b|invoke-expression)[^\n]{0,20}?"
             r"\$(?P=name)\b)",
         ),
-        "downloads code and runs it before anyone can check it",
+        "runs downloaded code unchecked",
     ),
     Behaviour(
         "encoded-execution",
@@ -84,7 +84,7 @@ BEHAVIOURS: Final = (
             r"(?:import\([ ]?|src=)[\"'`]data:(?:text|application)/(?:java"
             r"|ecma)script[^\n]{0,40};base64"
         ),
-        "decodes code and runs it before anyone can check it",
+        "runs decoded code unchecked",
     ),
     Behaviour(
         "untraceable-execution",
@@ -93,7 +93,7 @@ BEHAVIOURS: Final = (
             r"|jsr\.io|esm\.sh|deno\.com|githubusercontent\.com|github\.com|unpkg\.com|examples\.deno)"
             r"|localhost|127\.)"
         ),
-        "downloads code and runs it before anyone can check it",
+        "runs downloaded code unchecked",
     ),
     # Decoded code that is run.
     Behaviour(
@@ -104,7 +104,7 @@ BEHAVIOURS: Final = (
             rf"|(?:function|constructor)[ ]?\((?![^\n;]{{0,120}}?\)[ ]?(?:\{{|=>))[^\n;]{{0,120}}?"
             rf"{_DECODERS}|set(?:timeout|interval|immediate)\([ ]?{_DECODERS})"
         ),
-        "decodes code and runs it before anyone can check it",
+        "runs decoded code unchecked",
         accept=lambda match: match.string[max(0, match.start() - 3) : match.start()] != b"re.",
     ),
     Behaviour(
@@ -116,7 +116,7 @@ BEHAVIOURS: Final = (
             r"|execsync"
             r"|subprocess\.(?:run|call|popen))[ ]?\([ \[]{0,2}(?P=name)\b",
         ),
-        "decodes code and runs it before anyone can check it",
+        "runs decoded code unchecked",
     ),
     Behaviour(
         "encoded-execution",
@@ -133,7 +133,7 @@ BEHAVIOURS: Final = (
             rf"(?:{SHELL}|python[23]?|perl|node|ruby|php|iex|xargs[^\n"
             rf"|]{{0,20}} {SHELL})(?![\w./-])",
         ),
-        "decodes code and runs it before anyone can check it",
+        "runs decoded code unchecked",
     ),
     Behaviour(
         "encoded-execution",
@@ -143,7 +143,7 @@ BEHAVIOURS: Final = (
             r"[^)\n`]{0,400}(?:base(?:64|32)[ \t]{1,3}(?:-d|--decode)|xxd -r|openssl|\|[ ]?rev\b"
             r"|\\x[0-9a-f]{2}\\x)",
         ),
-        "decodes code and runs it before anyone can check it",
+        "runs decoded code unchecked",
     ),
     Behaviour(
         "encoded-execution",
@@ -161,7 +161,7 @@ BEHAVIOURS: Final = (
             r"|(?:iex|invoke-expression|\]::load)\b[^\n]{0,160}frombase64string"
             r"|certutil(?:\.exe)?[ \t][^\n]{0,20}-decode(?:hex)?\b)",
         ),
-        "decodes code and runs it before anyone can check it",
+        "runs decoded code unchecked",
     ),
     # Reverse shells.
     Behaviour(
@@ -219,6 +219,6 @@ BEHAVIOURS: Final = (
     Behaviour(
         "encoded-execution",
         pattern(r"osascript[ ][^\n]{0,60}do shell script[^\n]{0,120}(?:curl|base64|wget)"),
-        "downloads code and runs it before anyone can check it",
+        "runs downloaded code unchecked",
     ),
 )

@@ -83,7 +83,7 @@ BEHAVIOURS: Final = (
             rf"(?:tee[^\n|]{{0,60}}\|[ \t]{{0,4}})?(?:sudo[ \t]{{1,3}}(?:-\w[ "
             rf"\t]{{1,3}}){{0,3}})?(?:{RUNNER}|iex)\b",
         ),
-        "downloads code and runs it before anyone can check it",
+        "runs downloaded code unchecked",
     ),
     Behaviour(
         "untraceable-execution",
@@ -92,7 +92,7 @@ BEHAVIOURS: Final = (
             rf"|node)[ \t]{{1,3}}(?:-\w{{1,6}}[ \t]{{1,3}})?[\"']{{0,2}}(?:[$<]\(|`)[ ]?",
             rf"{_FETCHERS}\b[^\n]{{0,160}}{_UNTRACEABLE}",
         ),
-        "downloads code and runs it before anyone can check it",
+        "runs downloaded code unchecked",
     ),
     # Python and JavaScript code that is fetched, then run.
     Behaviour(

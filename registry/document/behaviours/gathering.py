@@ -379,7 +379,7 @@ BEHAVIOURS: Final = (
             r"|(?:instance_eval|class_eval|\beval)[ (]{1,2}(?:uri\.open|open-uri|net::http"
             r"|\$\w{1,20}->\{?[\"']?(?:content|body|data)))"
         ),
-        "decodes code and runs it before anyone can check it",
+        "runs decoded code unchecked",
     ),
     Behaviour(
         "package-from-address",
