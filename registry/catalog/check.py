@@ -37,7 +37,7 @@ NEAREST: Final = 4
 """Maximum number of similar codes that the error about an unknown code names."""
 
 OTHER_RULES: Final[Mapping[str, Rule]] = {
-    "changing": Rule("warning", "a file changed each time while it was read"),
+    "changing": Rule("warning", "a file kept changing while it was read"),
     "document-too-large": Rule("error", "the skill file is larger than `limits.document_bytes`"),
     "link-broken": Rule("warning", "a link leads nowhere, or its target can't be read"),
     "link-inside": Rule("warning", "a link leads to something in the skill that is not a file"),
@@ -346,7 +346,7 @@ def _target(core: Core, target: str) -> Iterator[Checked]:
             yield from check_folder(core, path)
             return
         if looks_like_path and os.path.lexists(path):
-            raise SourceInvalid(path=path, reason="it is neither a folder nor a SKILL.md") from None
+            raise SourceInvalid(path=path, reason="it is not a folder and not a SKILL.md") from None
         raise
     if not is_here(core, stored.host, stored.root):
         # Its folder is on another machine, which found this when it synced.

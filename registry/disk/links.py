@@ -88,7 +88,7 @@ LINK_KNOWN: Final = "link-known"
 
 def known(target: str, unread: str | None = None) -> Diagnostic:
     """Return the notice of a link to ``target`` (storable); ``unread``: a folder to sync first."""
-    message = f"a link to {target}; what it holds is counted there"
+    message = f"a link to {target}; its files count as part of that skill"
     fix = None if unread is None else f"run: skill-registry sync {unread}"
     return Diagnostic(LINK_KNOWN, "info", message, fix=fix)
 
@@ -101,7 +101,7 @@ def finding(link: Link, path: str | None, *, fatal: bool) -> Diagnostic:
     code, message, fix = {
         Leads.NOWHERE: ("link-broken", "the link leads nowhere", "point it at a file or remove it"),
         Leads.ROUND: ("link-loop", "the link leads in a circle", "remove the link"),
-        Leads.CLOSED: ("link-broken", "the link's target can't be looked at", "grant access to it"),
+        Leads.CLOSED: ("link-broken", "the link's target can't be read", "grant access to it"),
         Leads.KNOWN: (
             "link-outside",
             "the link leaves the skill's folder",
@@ -112,6 +112,6 @@ def finding(link: Link, path: str | None, *, fatal: bool) -> Diagnostic:
             f"the link leaves every source, to {link.target}",
             "replace it by a copy, or register the folder it leads to as a source",
         ),
-        Leads.INSIDE: ("link-inside", "the link leads to no file", "link to a file"),
+        Leads.INSIDE: ("link-inside", "the link does not lead to a file", "link to a file"),
     }[link.leads]
     return Diagnostic(code, severity, message, fix=fix, path=path)

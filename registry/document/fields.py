@@ -99,10 +99,8 @@ class Fields:
         what = "mapping" if isinstance(value.value, Mapping) else "list"
         if isinstance(value.value, str):
             what = f"text `{printable(value.value, 40)}`"
-        message = (
-            f"`{printable('.'.join(value.path))}` is a {what} of a shape that is not understood"
-        )
-        fix = "write it as the documentation shows; it is kept, but nothing is read from it"
+        message = f"`{printable('.'.join(value.path))}` is a {what} in an unknown format"
+        fix = "write it as the documentation shows; until then it is ignored"
         self.findings.append(finding("value-shape", message, value.line, fix))
 
     def _value(self, path: Path, value: JsonValue) -> Value:
@@ -200,7 +198,7 @@ def _tags(fields: Fields) -> tuple[str, ...]:
         message = (
             f"only {coerce.MAX_TAGS} tags of at most {coerce.MAX_TAG_LENGTH} characters are kept"
         )
-        fix = "keep the tags that people would look for"
+        fix = "keep the tags that people search for"
         fields.findings.append(finding("tags-over-limit", message, last.line, fix))
     return tuple(words)[: coerce.MAX_TAGS]
 

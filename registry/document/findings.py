@@ -109,9 +109,7 @@ CODES: Final[Mapping[str, Rule]] = {
         "warning", "there is no `description`; the first words of the body are used"
     ),
     "description-missing": Rule("error", "there is no `description`, and no body to take it from"),
-    "value-shape": Rule(
-        "warning", "a value has a type that can't be read, such as a list instead of text"
-    ),
+    "value-shape": Rule("warning", "a value has the wrong type, such as a list instead of text"),
     "date-unreadable": Rule("info", "a date can't be read"),
     "tags-over-limit": Rule("warning", "there are more tags, or longer tags, than are stored"),
 }

@@ -92,9 +92,9 @@ MAX_FINDINGS: Final = 10
 """Maximum number of findings with one code about a body; the last one counts the others."""
 
 REFERENCE_CODES: Final[Mapping[str, Rule]] = {
-    "reference-missing": Rule("warning", "the body points at a file that the skill does not have"),
-    "reference-outside": Rule("warning", "the body points at a file outside the skill's folder"),
-    "reference-deep": Rule("info", "the body points at a file more than one folder down"),
+    "reference-missing": Rule("warning", "the body links to a file that the skill does not have"),
+    "reference-outside": Rule("warning", "the body links to a file outside the skill's folder"),
+    "reference-deep": Rule("info", "the body links to a file more than one folder deep"),
 }
 
 # `[text](target "title")`, with or without angle brackets around the target. The lengths are
@@ -183,10 +183,10 @@ def _judge(
             fix = "copy the file into the skill, where every client can read it, and name the copy"
         elif target not in known:
             code, message = "reference-missing", f"`{shown}` is not among the skill's files"
-            fix = "add the file, or correct the path (it counts from the skill's folder)"
+            fix = "add the file, or correct the path (it is relative to the skill's folder)"
         elif target.count("/") > 1:
-            code, message = "reference-deep", f"`{shown}` is more than one folder down"
-            fix = "keep what the body points at directly below " + ", ".join(FOLDERS)
+            code, message = "reference-deep", f"`{shown}` is more than one folder deep"
+            fix = "keep the files that the body links to directly below " + ", ".join(FOLDERS)
         else:
             continue
         counts[code] += 1
@@ -237,7 +237,7 @@ RESERVED_WORDS: Final = ("anthropic", "claude")
 """Words that Anthropic's API refuses in a skill's name; the open specification allows them."""
 
 RULES: Final[Mapping[str, Rule]] = {
-    "document-case": Rule("warning", "the skill file's name is spelled in another way"),
+    "document-case": Rule("warning", "the skill file has another spelling"),
     "name-missing": Rule("warning", "there is no `name`"),
     "name-not-text": Rule("warning", "`name` is a list or a mapping"),
     "name-too-long": Rule("warning", f"`name` is longer than {NAME_LENGTH} characters"),
@@ -263,7 +263,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "metadata-not-text": Rule("warning", "a value below `metadata` is not text"),
     "allowed-tools-not-text": Rule("warning", "`allowed-tools` is not one string"),
     "allowed-tools-commas": Rule("info", "`allowed-tools` is separated by commas"),
-    "key-spelling": Rule("warning", "a key of the specification is spelled in another way"),
+    "key-spelling": Rule("warning", "a key of the specification has another spelling"),
     "key-unknown": Rule("warning", "a top-level key is not in the specification"),
     "body-too-many-lines": Rule("info", f"the body has more than {BODY_LINES} lines"),
     "body-too-many-tokens": Rule("info", f"the body has more than about {BODY_TOKENS} tokens"),
@@ -346,7 +346,7 @@ def _keys(others: Sequence[str], spelled: Mapping[str, str]) -> Iterator[_Findin
     unknown = [key for key in others if key not in spelled]
     for key in unknown[:MAX_KEYS]:
         message = f"`{printable(key)}` is not a key of the specification"
-        fix = f"move it below `metadata` as text, or remove it (known are {', '.join(FIELDS)})"
+        fix = f"move it below `metadata` as text, or remove it (known keys: {', '.join(FIELDS)})"
         if key in CLIENT_FIELDS:
             fix = "keep it if the skill is for Claude Code; strict clients refuse the file"
         yield _Finding("key-unknown", key, message, fix)

@@ -240,7 +240,7 @@ TABLE = [
     Advice(
         "yaml-brackets",
         more("tags: [green, black"),
-        "put a `]` behind the last item",
+        "add a `]` after the last item",
         more("tags: [green, black]"),
     ),
     Advice(
@@ -252,7 +252,7 @@ TABLE = [
     Advice(
         "reference-deep",
         {"SKILL.md": body("See `references/a/how.md`.\n"), "references/a/how.md": "So."},
-        "keep what the body points at directly below scripts, references, assets",
+        "keep the files that the body links to directly below scripts, references, assets",
         {"SKILL.md": body("See `references/how.md`.\n"), "references/how.md": "So."},
     ),
     Advice(

@@ -461,7 +461,7 @@ def test_a_remote_that_is_away_is_asked_once_for_all_of_its_skills(
 
 
 def test_offline_nothing_is_asked_of_the_remote(clone, elsewhere):
-    with pytest.raises(LockNotMet, match="nothing of that version was fetched here before"):
+    with pytest.raises(LockNotMet, match="that version was never fetched here"):
         restore_from_lock(elsewhere.core, Target.folder(str(clone)), InstallOptions(offline=True))
     assert [path.name for path in clone.iterdir()] == ["skills.lock.json"]
 
