@@ -470,7 +470,8 @@ def test_a_quarantined_update_is_told_shown_and_trusted(cli, upstream, project):
     assert cli("list", "-a", "claude-code").stdout.startswith("pulled\talpha\t")
     for ran in (checked, pulled):
         assert (
-            "alpha is still installed: it has security errors and is quarantined now. " in ran.stderr
+            "alpha is still installed: it has security errors and is quarantined now. "
+            in ran.stderr
         )
         assert "\nTo remove it, run: skill-registry pull --remove alpha\n" in ran.stderr
     assert cli("pull", "--remove", "alpha").exit_code == 0
