@@ -51,7 +51,7 @@ class GlobalIngest:
 
 @dataclass(frozen=True, slots=True)
 class Personality:
-    """A named visibility policy: its tools, its team, and the skills that it sees."""
+    """A named visibility policy: its tools, its team source, and the skills that it sees."""
 
     name: str
     toolset: Names = frozenset()
@@ -211,7 +211,7 @@ _KINDS: Final[Mapping[object, tuple[Callable[[Any], bool], str]]] = {
     ),
     "default_source": (lambda value: _are_texts([value]), "a source's name"),
     "host": (lambda value: _are_texts([value]) and value.strip() != "", "a name for this machine"),
-    "team": (lambda value: _are_texts([value]), "a team source's name"),
+    "team": (lambda value: _are_texts([value]), "the name of a source of scope team"),
 }
 """A check and a description of the values of a type, or of a key with special values."""
 

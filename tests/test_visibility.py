@@ -491,7 +491,7 @@ def ingest(**keys):
         ({"tolset": []}, "unknown key 'tolset' in personalities.coder: did you mean 'toolset'?"),
         ({"toolset": "bash"}, "personalities.coder.toolset must be a list of names"),
         ({"toolset": [1]}, "personalities.coder.toolset must be a list of names"),
-        ({"team": ["a"]}, "personalities.coder.team must be a team source's name"),
+        ({"team": ["a"]}, "personalities.coder.team must be the name of a source of scope team"),
         ({"skills": {"ingest": {}}}, "did you mean 'global_ingest'?"),
         ({"skills": []}, "personalities.coder.skills must be a mapping"),
         (ingest(modes="tags"), "did you mean 'mode'?"),

@@ -124,7 +124,7 @@ def judged(
 ) -> Sequence[Explanation]:
     """Return explanations with the decisions of a personality. Raises `PersonalityNotFound`.
 
-    A skill that a hidden team's skill shadows becomes visible.
+    If the personality hides a skill of a team source, the skills that it shadows become visible.
     """
     if personality is None:
         return found
@@ -228,7 +228,7 @@ def _shadowed(core: Core, stored: StoredSkill) -> Diagnostic:
     if listed := sorted(set(visible) & set(skill.copies)):
         message = f"it is a copy: its files are the same as those of {listed[0]}, which is listed"
         return Diagnostic("copy", "info", message)
-    message = f"a skill of the same name in a stronger source hides it: {', '.join(visible)}"
+    message = f"a skill of the same name in a stronger source shadows it: {', '.join(visible)}"
     fix = "rename one of them, or change the sources' scope or priority"
     return Diagnostic("shadowed", "warning", message, fix=fix)
 

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from registry.catalog.copies import copies_of
 from registry.changes.recovery import Change, finish_all, recover, sweep
@@ -73,23 +73,13 @@ def new_operation(
 
 
 def new_entry(
-    context: ChangeContext,
-    number: str,
-    kind: Kind,
-    folder: str,
-    *,
-    staged: str | None = None,
-    target: str | None = None,
-    base: str | None = None,
-    new: str | None = None,
-    uid: str | None = None,
-    created_at: str | None = None,
+    context: ChangeContext, number: str, kind: Kind, folder: str, **facts: Any
 ) -> JournalEntry:
-    """Return the journal entry of a change of a skill's folder, or of ``target`` in it.
+    """Return the journal entry of a change of a skill's folder, staged in its operation's folder.
 
-    ``staged``: where below the state folder, by default in the folder of the operation; ``new`` is
-    the digest of what is complete there.
+    ``facts``: other columns than usual.
     """
+    usual = {"target": folder, "staged": f"ops/{number}/{TREE}", "base": None, "new": None}
     return JournalEntry(
         id=number,
         host=context.core.host,
@@ -97,13 +87,8 @@ def new_entry(
         root=context.source.path,
         kind=kind,
         folder=folder,
-        target=target or folder,
-        staged=staged or f"ops/{number}/{TREE}",
-        base=base,
-        new=new,
-        uid=uid,
-        created_at=created_at,
         started_at=utc_now(),
+        **(usual | facts),
     )
 
 

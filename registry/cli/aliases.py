@@ -17,7 +17,7 @@ _DELETE: Final = (
 )
 _UNINSTALL: Final = "'pull --remove' NAME for an installed copy, or 'delete' NAME for the skill"
 _TAKE: Final = "'pull' NAME --agent X, 'import' FILE for an archive, or 'sync FOLDER' for a folder"
-_SYNC: Final = "'sync', which brings every skill up to date with its folder"
+_SYNC: Final = "'sync', which updates the catalogue from the folders"
 _SHOW: Final = "'show' NAME for a skill, or 'db info' for the database"
 
 SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {

@@ -1,6 +1,6 @@
 """Change fields of a SKILL.md and keep every other byte.
 
-A field is changed where it is, in any dialect. A new field is added at the registry's usual place.
+A field keeps its place and its dialect. A new field is added at the registry's usual place.
 The result is parsed again: if other fields would change, nothing is written and `EditImpossible`
 gives the reason.
 """

@@ -126,7 +126,7 @@ RISKY: Final = frozenset(
     " protection-off persistence remote-execution download-then-run required-program"
     " package-from-address package-look-alike redirected-endpoint".split()
 )
-"""Codes that are warnings alone, and become `hidden-action` in a text that also manipulates."""
+"""Codes that are only warnings, and become `hidden-action` in a text that also manipulates."""
 
 WEAKER: Final = {
     "remote-execution": "untraceable-execution",

@@ -251,10 +251,9 @@ WORKERS: Final = 3
 """Number of threads that answer; each keeps a connection to the database."""
 
 INSTRUCTIONS: Final = (
-    "This server has a catalogue of skills: instructions for particular tasks. "
-    "Before a task, look for a skill that fits it{search}, read it completely{read}, "
-    "and follow it. Read supporting files one at a time, by the paths that the skill "
-    "names."
+    "This server offers skills: instructions for particular tasks. Before a task, look for a "
+    "matching skill{search}. If there is one, read all of it{read} and follow it. Read its "
+    "supporting files one at a time, by the paths that it names."
 )
 
 

@@ -37,7 +37,7 @@ async def _stdio(server: "SkillServer") -> None:
             try:
                 async with stdio_server() as (incoming, outgoing):
                     await built.run(incoming, outgoing, built.create_initialization_options())
-            except* ConnectionError:  # nobody reads the answer any more
+            except* ConnectionError:  # the client no longer reads answers
                 leave()
             tasks.cancel_scope.cancel()
 

@@ -17,7 +17,7 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 from http.client import HTTPMessage
 from io import BufferedReader
-from typing import IO, Any, Final, NamedTuple, Protocol, TypeGuard
+from typing import IO, Any, Final, Protocol, TypeGuard
 
 from registry.disk.atomic import OWN, Place, make_path, open_named, remove_tree, replace
 from registry.disk.beneath import READ, WRITE_NEW, Folder
@@ -285,13 +285,6 @@ class Removed(Exception):  # as all that is raised here: after what is the case
     """A skill that was removed and must not be kept; the message gives the reason."""
 
 
-class Wanted(NamedTuple):
-    """A skill that an index names, and what brings it; raises `RemoteProblem` or `Removed`."""
-
-    folder: str
-    bring: Callable[[], Stored]
-
-
 @dataclass(frozen=True, slots=True)
 class FetchResult:
     """The skills of an index by their folders, with the stored form of each.
@@ -335,7 +328,7 @@ def is_stored(value: object) -> TypeGuard[Stored]:
 
 def fetch_skills(
     cache: ArtifactCache,
-    wanted: Sequence[Wanted],
+    wanted: Mapping[str, Callable[[], Stored]],
     before: Mapping[str, object],
     known: str | None,
     bounds: Bounds,
@@ -345,15 +338,16 @@ def fetch_skills(
 ) -> FetchResult:
     """Fetch and open skills in their order, unless together they are the ``known`` version.
 
+    ``wanted``: what brings each skill, or raises `RemoteProblem`, `BadArchive`, `Removed`.
     A skill that can't be fetched keeps its version from ``before``. Raises `RemoteProblem` if none
     is left.
     """
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
-        brought = list(pool.map(_brought, wanted))
+        brought = list(pool.map(_brought, wanted.values()))
     finally:
         pool.shutdown(cancel_futures=True)
-    pairs = [(want.folder, one) for want, one in zip(wanted, brought, strict=True)]
+    pairs = list(zip(wanted, brought, strict=True))
     offered = {folder: one for folder, one in pairs if not isinstance(one, Removed)}
     came = {folder: one for folder, one in offered.items() if is_stored(one)}
     if len(came) == len(offered) and version_of(came) == known:
@@ -384,9 +378,9 @@ def fetch_skills(
     return FetchResult(parts, stored, notices.said(), failed)
 
 
-def _brought(want: Wanted) -> Stored | Exception:
+def _brought(bring: Callable[[], Stored]) -> Stored | Exception:
     try:
-        return want.bring()
+        return bring()
     except (RemoteProblem, BadArchive, Removed) as problem:
         return problem
 

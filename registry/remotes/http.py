@@ -110,12 +110,6 @@ def tunnel(proxy: SplitResult, host: str, port: int, seconds: float) -> socket.s
     return connection.sock
 
 
-def cut_off(held: list[socket.socket]) -> None:
-    """End a connection that another thread waits for; of TLS, without its words of farewell."""
-    with suppress(OSError):
-        socket.socket.shutdown(held[0], socket.SHUT_RDWR)
-
-
 TIMEOUT: Final = 15.0
 """Seconds until a connection is made, and between two pieces of what it brings."""
 
@@ -425,7 +419,8 @@ def _cut_off_after(seconds: float, held: list[socket.socket], late: Event) -> Ti
 
     def end() -> None:
         late.set()
-        cut_off(held)
+        with suppress(OSError):  # of TLS, without its words of farewell
+            socket.socket.shutdown(held[0], socket.SHUT_RDWR)
 
     timer = Timer(max(seconds, 0.0), end)
     timer.daemon = True

@@ -221,7 +221,9 @@ def trust(
     source = folders.find(core, name)
     check_ours(core, source, as_admin=as_admin)
     if revoke and source.remote is None:
-        raise UsageProblem(message=f"{source.name} is your own: nothing of it is held back")
+        raise UsageProblem(
+            message=f"{source.name} is a local source: none of its skills is quarantined"
+        )
     with core.writer.transaction() as connection:
         if revoke:
             return distrust_source(connection, source.id)
@@ -536,12 +538,12 @@ def _chosen(
         raise SeveralSkills(path=address, names=listed, held=waiting, source=source)
     if held:
         told = ", ".join(waiting)
-        core.warn(f"{source}: {told} held back until the source is trusted")
+        core.warn(f"{source}: {told} quarantined until you trust the source")
     return offered if is_clear or choose is None else list(choose(offered))
 
 
 def _offered(core: Core, source: str, part: str) -> tuple[list[Skill], list[Skill]]:
-    """Return what a source offers below a folder, each copy once, and what is held back."""
+    """Return the skills of a source below a folder, each copy once, and the quarantined skills."""
     offered, held = [], []
     for stored in skills_of_source(core.reader, source):
         if part != ROOT and not f"{stored.folder}/".startswith(f"{part}/"):

@@ -459,9 +459,9 @@ def security_errors(found: Iterable[Diagnostic]) -> set[str]:
 
 
 class Task(NamedTuple):
-    """Folders below ``root`` to be read as new skills of a source; see `make_version`.
+    """Folders below ``root`` to read as new skills of a source; see `make_version`.
 
-    ``from_remote``: they are held back for security errors.
+    ``from_remote``: skills with security errors are quarantined.
     """
 
     root: str
@@ -475,7 +475,7 @@ class Task(NamedTuple):
 
 
 def read_new(task: Task, recent: Recent) -> list[NewVersion]:
-    """Read folders that nothing is stored of, step by step.
+    """Read folders of new skills, step by step.
 
     Each step is done for all folders before the next step: its code and data then stay in the
     processor's caches, which saves a tenth of the time.

@@ -484,12 +484,12 @@ def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
     check_ours(core, source, as_admin=change.get("as_admin", False))
     new_name, team, owner = (change.get("new_name"), change.get("team"), change.get("owner"))
     if not core.host and (team is not None or owner is not None):
-        raise UsageProblem(message="owners and teams are of a server; a file has neither")
+        raise UsageProblem(message="owners and teams need a server; a SQLite file has neither")
     if owner is not None:
         from registry.db.postgres.rights import is_role
 
         check_admin(core)
-        if not is_role(core.reader, owner):
+        if not is_role(core.reader.rows, owner):
             raise RoleNotFound(name=owner)
     if new_name is not None and new_name != source.name:
         check_name(new_name, [one for one in known if one.id != source.id])

@@ -403,7 +403,7 @@ class View:
         return self._source in {None, skill.source} and self._scope in {None, skill.scope}
 
     def _is_ours(self, stored: StoredSkill) -> bool:
-        """Tell whether a skill, usable or not, belongs to this view's team, project and limits."""
+        """Tell whether a skill, usable or not, is within the view: limits, team source, project."""
         skill = stored.skill
         theirs = self._is_other_teams(skill.scope, skill.source)
         return stored.within == 1 and self._is_within(skill) and not theirs

@@ -283,7 +283,7 @@ def test_before_the_next_sync_a_change_of_the_copy_names_the_command_for_it(
     assert refused.stderr.endswith(f"To remove the installed copy, run: {way}\n")
     assert "source remove" not in refused.stderr
     assert cli(*way.split()[1:]).exit_code == 0
-    way = "source remove up" if change[0] == "delete" else "rename alpha omega"
+    way = "source remove up" if change[0] == "delete" else "rename SOURCE/alpha omega"
     assert cli(*change).stderr.endswith(f"skill-registry {way}\n")
 
 
@@ -411,7 +411,7 @@ def project(cli, upstream, in_project):
 def test_without_the_source_the_agents_list_and_the_check_agree(cli, project):
     assert cli("source", "remove", "up").exit_code == 0
     assert cli("pull", "--check").stdout.split("\t")[0] == "unchanged"
-    assert cli("list", "-a", "claude-code").stdout.startswith("pulled\talpha\t")
+    assert cli("list", "-a", "claude-code").stdout.startswith("installed\talpha\t")
 
 
 def test_undo_of_a_restore_leaves_no_empty_folder(cli, upstream, root):
@@ -453,7 +453,7 @@ def test_a_quarantined_update_is_told_shown_and_trusted(cli, upstream, project):
     commit(upstream, "harm")
     cli("sync")
     checked = cli("pull", "--check")
-    assert checked.stdout.startswith("behind\talpha\t")
+    assert checked.stdout.startswith("outdated\talpha\t")
     assert "alpha is outdated: the update has security errors and is quarantined." in checked.stderr
     assert "To update the outdated skills, run" not in checked.stderr
     shown = cli("diff", "alpha", "--upstream")
@@ -467,7 +467,7 @@ def test_a_quarantined_update_is_told_shown_and_trusted(cli, upstream, project):
     checked, pulled = cli("pull", "--check"), cli("pull")
     assert (checked.exit_code, pulled.exit_code) == (1, 1)
     assert checked.stdout == pulled.stdout
-    assert cli("list", "-a", "claude-code").stdout.startswith("pulled\talpha\t")
+    assert cli("list", "-a", "claude-code").stdout.startswith("installed\talpha\t")
     for ran in (checked, pulled):
         assert (
             "alpha is still installed: it has security errors and is quarantined now. "

@@ -257,7 +257,7 @@ def test_a_link_that_stood_for_a_skill_is_named_as_one(cli, tmp_path, command):
     told = cli(command, "claude/alpha")
     assert told.exit_code == 1
     assert f"{links / 'alpha'} is a link to the skill 'alpha'." in told.stderr
-    assert "brings it back" not in told.stderr
+    assert "restore" not in told.stderr
 
 
 @pytest.mark.reads

@@ -102,7 +102,7 @@ def test_in_the_project_why_names_what_hides_the_users_skill(cli, project, monke
     assert told["review"]["listed"]
     assert not told["user/review"]["listed"]
     (reason,) = (one for one in told["user/review"]["reasons"] if one["code"] == "shadowed")
-    assert "hides it: review" in reason["message"]
+    assert "shadows it: review" in reason["message"]
 
 
 def test_a_tool_is_called_for_the_folder_that_is_named(cli, project):

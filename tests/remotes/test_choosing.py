@@ -142,7 +142,7 @@ def test_a_quarantined_skill_counts_among_the_several_of_which_one_chooses(cli, 
     assert cli("pull", one_held.url, "--skill", "alpha", "--to", str(to)).exit_code == 0
     every = cli("pull", one_held.url, "--all", "--to", str(to))
     assert every.exit_code == 0
-    assert "evil held back until the source is trusted" in every.stderr
+    assert "evil quarantined until you trust the source" in every.stderr
 
 
 def test_names_after_an_address_choose_among_its_skills(cli, three, tmp_path):

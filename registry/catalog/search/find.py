@@ -219,9 +219,9 @@ def places(reader: Reader, queries: Sequence[str], filters: Filters) -> list[int
 def _asked(
     reader: Reader, queries: Sequence[str], filters: Filters, most: int
 ) -> tuple[list[Match], list[Asked], Visibility]:
-    """Return what `answers` does, until the database changes: agents of one team ask the same.
+    """Return the result of `answers`, cached until the database changes.
 
-    Where one waits for answers it is asked as all was seen last, along with what is seen now.
+    On a server the search is sent with the last known visibility, together with the check of it.
     """
     if not 0 < len(queries) <= MAX_QUERIES:
         raise UsageProblem(message=f"ask 1 to {MAX_QUERIES} queries, not {len(queries)}")

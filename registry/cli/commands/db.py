@@ -191,7 +191,7 @@ def _report_owner(session: Session, backend: "Backend") -> None:
     """Say which role owns the tables on a server, or will own them."""
     from registry.db.postgres.rights import owner_of_tables
 
-    name, exist = owner_of_tables(backend.reader)
+    name, exist = owner_of_tables(backend.reader.rows)
     belong = "belong" if exist else "will belong"
     session.console.note(
         f"The tables {belong} to the role {escape.line(name)}; this role and its members "

@@ -150,7 +150,11 @@ def _record(skill: Skill, held: Collection[tuple[str, str]]) -> dict[str, Any]:
 _PLAIN: Final = {"sort": "name", "reverse": False, "limit": None, "offset": 0}
 
 SEEN: Final[Sequence[Column["Seen"]]] = (
-    Column("STATE", lambda one: one.state, style={"pulled": "green", "edited": "yellow"}),
+    Column(
+        "STATE",
+        lambda one: formatting.INSTALL_STATES.get(one.state, one.state),
+        style={"installed": "green", "edited": "yellow"},
+    ),
     Column("SKILL", lambda one: one.name, style="bold", share=FIRST_SHARE, cut="middle"),
     Column("WHERE", lambda one: one.where, when=lambda places: len(places) > 1),
     Column("FOLDER", lambda one: one.place, cut="middle", drop=1),

@@ -170,7 +170,7 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
 @click.option(
     "--theirs",
     is_flag=True,
-    help='Overwrite your edits with the registry\'s version. "undo" brings them back.',
+    help='Overwrite your edits with the registry\'s version. "undo" restores them.',
 )
 @click.option(
     "--force",
@@ -433,12 +433,11 @@ OFFERED: Final[Sequence[Column["OfferedSkill"]]] = (
 
 
 def _state(one: "InstallResult") -> str:
-    """Return a state in words for people; JSON has others."""
+    """Return the name of a state for people; the JSON has the name in `InstallResult`."""
     from registry.install.plan import ADOPTED, EQUAL, FOREIGN
 
-    return {EQUAL: "not ours", FOREIGN: "not ours", ADOPTED: "adopted"}.get(
-        one.reason or "", one.state
-    )
+    named = {EQUAL: "unmanaged", FOREIGN: "unmanaged", ADOPTED: "adopted"}.get(one.reason or "")
+    return named or formatting.INSTALL_STATES.get(one.state, one.state)
 
 
 COLUMNS: Final[Sequence[Column["InstallResult"]]] = (

@@ -5,16 +5,18 @@ with all rights of a writer, a role can't change another role's source. An admin
 role that owns the tables; policies don't apply to that role.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias
 
 from psycopg import sql
 
-from registry.db.read.skills import Rows
 from registry.model import Value
 
 Right: TypeAlias = Literal["read", "write", "admin"]
+
+Ask: TypeAlias = Callable[..., list[tuple[Any, ...]]]
+"""Returns the rows of a SELECT with its values: of a reader, or in a transaction that writes."""
 
 _ALL: Final = "INSERT, UPDATE, DELETE"
 
@@ -126,8 +128,8 @@ class _Schema(NamedTuple):
     version: int
 
     @classmethod
-    def of(cls, rows: Rows) -> Self:
-        ((name, owner, version),) = rows.rows(_FACTS)
+    def of(cls, ask: Ask) -> Self:
+        ((name, owner, version),) = ask(_FACTS)
         return cls(name, owner, int(version))
 
     def within(self, *names: str) -> str:
@@ -147,14 +149,14 @@ def _text(value: str | None) -> str:
     return sql.Literal(value).as_string()
 
 
-def is_role(rows: Rows, role: str) -> bool:
+def is_role(ask: Ask, role: str) -> bool:
     """Tell whether a role exists on the server."""
-    return bool(rows.rows("SELECT 1 FROM pg_roles WHERE rolname = ?", (role,)))
+    return bool(ask("SELECT 1 FROM pg_roles WHERE rolname = ?", (role,)))
 
 
-def owner_of_tables(rows: Rows) -> tuple[str, bool]:
+def owner_of_tables(ask: Ask) -> tuple[str, bool]:
     """Return the role that owns the tables (or would own new ones), and whether they exist."""
-    ((name, exists),) = rows.rows(
+    ((name, exists),) = ask(
         "SELECT CAST(coalesce((SELECT r.rolname FROM pg_class c JOIN pg_roles r "
         "ON r.oid = c.relowner WHERE c.oid = to_regclass('skills')), current_user) AS text), "
         "to_regclass('skills') IS NOT NULL"
@@ -162,16 +164,16 @@ def owner_of_tables(rows: Rows) -> tuple[str, bool]:
     return name, exists
 
 
-def granting(rows: Rows, role: str, may: Right, team: str | None = None) -> list[str]:
+def granting(ask: Ask, role: str, may: Right, team: str | None = None) -> list[str]:
     """Return the statements that grant a role the right to read, write its own sources, or all.
 
     They may run again without harm. If a writer becomes a reader, it loses the right to write,
     unless it has the right through a group. ``team``: the role sees the sources of this team, of
     the teams that it already belongs to, and those without a team; None: the sources of all teams.
     """
-    schema, who = _Schema.of(rows), _quoted(role)
+    schema, who = _Schema.of(ask), _quoted(role)
     made = list(_granted(schema, who, may))
-    if may == "read" and (role, True) in rows.rows(_GRANTED):
+    if may == "read" and (role, True) in ask(_GRANTED):
         made = [*_unwritten(schema, who), *made]
     members, name = schema.within("teams"), _text(role)
     if team is None:
@@ -183,12 +185,12 @@ def granting(rows: Rows, role: str, may: Right, team: str | None = None) -> list
     return [*made, _noted(schema, "right granted", role, detail)]
 
 
-def revoking(rows: Rows, role: str) -> list[str]:
+def revoking(ask: Ask, role: str) -> list[str]:
     """Return the statements that revoke all rights of a role, and free its hosts' names.
 
     Its sources remain, and it remains their owner.
     """
-    schema, who = _Schema.of(rows), _quoted(role)
+    schema, who = _Schema.of(ask), _quoted(role)
     made = [
         f"REVOKE ALL ON {schema.within(*TABLES, *VIEWS)} FROM {who}",
         *_unwritten(schema, who),
@@ -197,7 +199,7 @@ def revoking(rows: Rows, role: str) -> list[str]:
     ]
     owner = _quoted(schema.owner)
     member = "SELECT 1 FROM pg_auth_members WHERE roleid = CAST(? AS regrole) AND member = "
-    if rows.rows(f"{member}CAST(? AS regrole)", (owner, who)):
+    if ask(f"{member}CAST(? AS regrole)", (owner, who)):
         made.append(f"REVOKE {owner} FROM {who}")
     made += [
         f"DELETE FROM {schema.within(one)} WHERE role = {_text(role)}" for one in ("teams", "hosts")
@@ -205,20 +207,20 @@ def revoking(rows: Rows, role: str) -> list[str]:
     return [*made, _noted(schema, "right revoked", role, "NULL")]
 
 
-def in_force(rows: Rows) -> dict[str, RoleRights]:
+def in_force(ask: Ask) -> dict[str, RoleRights]:
     """Return the rights of all roles that have any, by name."""
     return {
         role: RoleRights(role, may, None if teams is None else tuple(teams), login, tuple(through))
-        for role, may, teams, login, through in rows.rows(_IN_FORCE)
+        for role, may, teams, login, through in ask(_IN_FORCE)
     }
 
 
-def granting_again(rows: Rows) -> list[str]:
+def granting_again(ask: Ask) -> list[str]:
     """Return the statements that extend the rights of all roles to newer tables."""
-    schema = _Schema.of(rows)
+    schema = _Schema.of(ask)
     return [
         one
-        for role, writes in rows.rows(_GRANTED)
+        for role, writes in ask(_GRANTED)
         for one in _granted(schema, _quoted(role), "write" if writes else "read")
     ]
 

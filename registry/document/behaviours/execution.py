@@ -32,7 +32,7 @@ _FETCHERS: Final = r"(?:curl|wget|aria2c|iwr|irm|invoke-webrequest|start-bitstra
 
 
 def _not_a_string(match: re.Match[bytes]) -> bool:
-    """Return True if a command stands by itself, not as a string in a program's list."""
+    """Return True if a command is a command line, not a quoted string in a program's list."""
     start, end = match.span()
     return match.string[max(0, start - 1) : start] not in (b'"', b"'") and (
         match.string[end : end + 1] not in (b'"', b"'")
