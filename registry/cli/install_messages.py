@@ -91,7 +91,7 @@ def _stays(session: Session, one: "InstallResult", locked: "Mapping[str, Locked]
     if skill is None or one.state == "gone":
         return one.state == "gone"
     stored = resolve(session.registry.core.reader, f"{skill.source}/{skill.folder}")
-    return stored.quarantined and stored.skill.ref == one.ref
+    return bool(stored.quarantined) and stored.skill.ref == one.ref
 
 
 def _reason(
