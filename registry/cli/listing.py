@@ -67,7 +67,7 @@ class Column(NamedTuple, Generic[T]):
     def cells(
         self, items: Iterable[T], *, in_table: bool, now: float | None = None
     ) -> Iterator[str]:
-        """Yield the escaped text of each item; numbers in a table have thousands separators.
+        """Yield the escaped cell text of each item; numbers in a table have thousands separators.
 
         ``now``: on a terminal, the seconds since 1970.
         """
@@ -116,8 +116,8 @@ class _Strip:
 def draw_table(console: Console, columns: Sequence[Column[T]], items: Iterable[T]) -> Iterator[str]:
     """Yield the header and the rows, no line wider than the console.
 
-    Columns without content are left out. The items are gone through twice, to measure and to draw
-    them, and never held.
+    Empty columns are omitted. The items are iterated twice, to measure and to draw them, and not
+    kept.
     """
     now = time() if console.is_terminal else None
     strips = [_Strip(column) for column in columns if column.only != "plain"]
