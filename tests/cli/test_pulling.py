@@ -77,17 +77,36 @@ def test_of_a_skill_that_is_in_the_target_itself_the_others_of_its_name_are_name
     cli("sync", str(there.parent), "--name", "claude")
     more = ["-a", "claude-code", "--global"]
     refused = cli("pull", "claude/haiku", *more)
-    way = "skill-registry pull --global --agent=claude-code mine/haiku"
+    way = "skill-registry pull --global --agent=claude-code haiku"
     assert refused.exit_code == 1
     assert (
         f"claude/haiku was not installed: it is there already, in {there}. "
         f"To install another skill of its name, run: {way}\n"
     ) in refused.stderr
-    assert "--adopt mine/haiku" in cli(*way.split()[1:]).stderr
+    assert "--adopt haiku" in cli(*way.split()[1:]).stderr
     write_skill(tmp_path / "home/.claude/skills/only", description="Only.")
     cli("sync")
     alone = cli("pull", "only", *more).stderr
     assert alone.endswith("it is there already, in " + str(there.with_name("only")) + ".\n")
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_the_command_that_reads_what_links_lead_to_keeps_a_projects_skills_in_it(
+    library, cli, project, tmp_path, everywhere
+):
+    base = tmp_path / "home" if everywhere else project
+    (base / ".claude/skills").mkdir(parents=True)
+    more = ["--scope", "personal" if everywhere else "project"]
+    cli("sync", str(base / ".claude/skills"), *more)
+    how = ["--global"] if everywhere else []
+    cli("pull", "haiku", "-a", "claude-code", "-a", "codex", "--link", *how)
+    told = cli("sync").stderr
+    scope = "" if everywhere else " --scope project"
+    assert (
+        "1 link to skills outside all sources. To read them, run: skill-registry sync "
+        f"{base}/.agents/skills{scope}\n"
+    ) in told
+    assert "are listed in all projects" not in cli(*told.rpartition("registry ")[2].split()).stderr
 
 
 def test_an_undo_of_a_pull_says_which_installed_skills_stay(library, cli, project, tmp_path):
