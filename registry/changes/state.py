@@ -61,7 +61,7 @@ class StateFolder:
 
     @classmethod
     def make(cls, root: str, *, inside: bool | None = None) -> Self:
-        """Open it, and create missing folders; ``inside``: in the root, if beside it can't be used."""
+        """Open it, and create missing folders; ``inside``: in the root, if not beside it."""
         made = cls.open(root, inside=inside, make=True)
         assert made is not None  # noqa: S101  # it was made
         return made
