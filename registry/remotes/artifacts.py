@@ -52,10 +52,10 @@ NOTES_BYTES: Final = 64 << 20
 
 
 class ArtifactCache:
-    """A folder of ours with notes, and with files that are named by their SHA-256.
+    """A folder of this user with notes, and with files named by their SHA-256.
 
-    ``notes``: JSON of the kind; only hints, since each file is verified by its digest. Only one
-    process at a time uses the folder; several threads may.
+    ``notes``: JSON of the source's kind; only hints, since each file is verified by its digest.
+    Only one process at a time uses the folder; several threads may.
     """
 
     def __init__(self, folder: Folder) -> None:
@@ -112,7 +112,7 @@ class ArtifactCache:
         return os.fdopen(os.open(name, READ, dir_fd=self._folder.fd), "rb")
 
     def keep_only(self, digests: Collection[str]) -> None:
-        """Remove all but the files of these digests, and the notes."""
+        """Remove all files except those with these digests, and the notes."""
         for entry in self._folder.entries():
             if entry.name != NOTES and entry.name not in digests:
                 remove_tree(Place(self._folder, entry.name))
@@ -141,7 +141,7 @@ def _digest(file: BufferedReader) -> str:
 
 
 def made_at(headers: HTTPMessage) -> int | None:
-    """Return when a server says that something was changed last, in seconds since 1970."""
+    """Return the time of the last change, as the server reports it, in seconds since 1970."""
     try:
         return past(parsedate_to_datetime(headers.get("Last-Modified", "")).timestamp())
     except (ValueError, OverflowError):
@@ -204,7 +204,7 @@ class Packed:
 
 
 class Loose:
-    """Files that were brought one by one. Raises `BadArchive`, FileNotFoundError."""
+    """Files that were downloaded one by one. Raises `BadArchive`, FileNotFoundError."""
 
     def __init__(self, cache: ArtifactCache, files: Mapping[str, str]) -> None:
         self._cache = cache
@@ -278,10 +278,10 @@ def _pass_over(name: str, reason: str) -> None:
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
 AT_ONCE: Final = 4
-"""Connections to one server."""
+"""Maximum number of connections to one server."""
 
 
-class Removed(Exception):  # as all that is raised here: after what is the case
+class Removed(Exception):  # named after the state, like the other exceptions
     """A skill that was removed and must not be kept; the message gives the reason."""
 
 
@@ -314,13 +314,13 @@ def files_of(stored: Iterable[object]) -> set[str]:
 
 
 def version_of(stored: Mapping[str, Stored]) -> str:
-    """Return the version of skills that were brought as these, by their folders."""
+    """Return the version of stored skills, given by their folders."""
     said = json.dumps(stored, sort_keys=True).encode()
     return f"sha256:{hashlib.sha256(said).hexdigest()}"
 
 
 def is_stored(value: object) -> TypeGuard[Stored]:
-    """Tell whether this, read from notes, says as what a skill was brought."""
+    """Tell whether a value from notes is the stored form of a skill."""
     if isinstance(value, dict):
         return bool(value) and all(map(_is_digest, value.values()))
     return _is_digest(value)
@@ -448,7 +448,7 @@ def open_archive(
 
 
 def _asking(cache: ArtifactCache, known: str | None) -> dict[str, str]:
-    """Return the headers by which a server tells whether it still has the known version."""
+    """Return the headers that ask a server for changes since the known version."""
     noted = {"If-None-Match": "etag", "If-Modified-Since": "modified"}
     if known is None or cache.notes.get("version") != known:
         return {}
@@ -457,7 +457,7 @@ def _asking(cache: ArtifactCache, known: str | None) -> dict[str, str]:
 
 
 def read_local(path: str, most: int) -> tuple[bytes, int]:
-    """Return a file's bytes, and when it was changed. Raises RemoteUnreachable, RemoteTooLarge."""
+    """Return a file's bytes and modification time. Raises RemoteUnreachable, RemoteTooLarge."""
     try:
         content = read_file(os.path.realpath(os.path.expanduser(path)), most)
     except FileNotFoundError:
