@@ -20,7 +20,7 @@ _TELLING: Final = {
     "behind": "is outdated",
     "edited": "was edited after it was installed",
     "failed": "was not installed",
-    "gone": "was not installed",
+    "gone": "is not installed",
     "updated": "replaced your edits",
     "removed": "was removed with your edits",
 }
@@ -33,24 +33,29 @@ def explain(
     doing: Sequence[str],
     *,
     again: str,
-    adopt: str,
+    bring: str,
 ) -> None:
     """Print on stderr the skills that were not changed or lost edits, the reasons, and what to do.
 
-    ``again``: the command that updates the installed skills; ``adopt``: the one that records skills
-    as installed, without their names.
+    ``again``: the command that updates the installed skills; ``bring``: the one that installs some,
+    without their names.
     """
     from registry.install.lockfile import read_lock
     from registry.install.plan import BEHIND_TOO, EQUAL
     from registry.install.provenance import UNLESS_FORCED
 
     edited = [one for one in done if one.state == "edited" and one.reason != EQUAL]
-    locked = read_lock(target.path) if edited else {}
+    told = [one for one in done if one.reason is not None and one.state in _TELLING]
+    locked = read_lock(target.path) if told else {}
     foreign = [one for one in edited if os.path.basename(one.path) not in locked]
-    for one in done:
-        if one.reason is not None and one.state in _TELLING:
-            session.console.note(_reason(session, one, adopt, is_foreign=one in foreign))
-    states = {one.state for one in done if one.reason != EQUAL}
+    staying = [one for one in done if _stays(session, one, locked)]
+    for one in told:
+        text = _reason(session, one, bring, is_foreign=one in foreign, stays=one in staying)
+        session.console.note(text)
+    if staying:
+        names = " ".join(quote(escape.line(os.path.basename(one.path))) for one in staying)
+        them = "it" if len(staying) == 1 else "them"
+        session.console.note(f"To remove {them}, run: {again} --remove {names}")
     outdated = [one for one in done if one.state == "behind" or BEHIND_TOO in (one.reason or "")]
     if outdated:
         shown = _named(target, outdated[0]) if len(outdated) == 1 else "NAME"
@@ -70,32 +75,55 @@ def explain(
         session.console.note(
             "Folders that 'pull' did not create are not changed; to overwrite them, add --force."
         )
-    if "gone" in states:
-        session.console.note(
-            "Installed skills that left the registry stay. To remove them, run: skill-registry "
-            "pull --remove NAME"
-        )
     if any((one.reason or "").endswith(UNLESS_FORCED) for one in done):
         session.console.note("To replace the existing folder, add --force.")
 
 
-def _reason(session: Session, one: "InstallResult", adopt: str, *, is_foreign: bool) -> str:
-    """Return why a skill was left alone, or what was lost, and what to do; see `explain`."""
-    from registry.install.plan import EQUAL, FOREIGN, QUARANTINED
+def _stays(session: Session, one: "InstallResult", locked: "Mapping[str, Locked]") -> bool:
+    """Tell whether an installed skill that `pull` would not install now is on disk."""
+    from registry.catalog.resolve import resolve
+    from registry.install.provenance import owner
 
-    ref, reason = escape.line(one.ref), escape.text(one.reason or "").rstrip(".")
+    entry = locked.get(os.path.basename(one.path))
+    if entry is None or not os.path.lexists(one.path) or one.state not in {"failed", "gone"}:
+        return False
+    skill = owner(session.registry.core, entry)
+    if skill is None or one.state == "gone":
+        return one.state == "gone"
+    stored = resolve(session.registry.core.reader, f"{skill.source}/{skill.folder}")
+    return bool(stored.quarantined) and stored.skill.ref == one.ref
+
+
+def _reason(
+    session: Session, one: "InstallResult", bring: str, *, is_foreign: bool, stays: bool
+) -> str:
+    """Return why a skill was left alone, or what was lost, and what to do; see `explain`.
+
+    ``stays``: see `_stays`.
+    """
+    from registry.install.plan import EQUAL, FOREIGN, QUARANTINED
+    from registry.install.provenance import ALREADY_THERE
+
+    told = QUARANTINED if stays and one.state == "failed" else one.reason or ""
+    ref, reason = escape.line(one.ref), escape.text(told).rstrip(".")
     way = _way_out(session, one.ref) if one.state in {"failed", "behind"} else ""
     message = {
         EQUAL: "was not changed",
         FOREIGN: "was not changed",
         QUARANTINED: "can't be installed",
     }.get(one.reason or "")
-    if message is None:
+    if stays:
+        message = "is still installed"
+    elif message is None:
         message = (
             "was not installed: 'pull' did not create the existing folder" if is_foreign else None
         )
     if one.reason == EQUAL:
-        way = f"To take it over, run: {adopt} {quote(ref)}"
+        way = f"To take it over, run: {bring} --adopt {quote(ref)}"
+    if told.startswith(ALREADY_THERE) and (others := _namesakes(session, one.ref)):
+        which = f" ({some_refs(others)})" if others[1:] else ""
+        first = quote(escape.line(others[0]))
+        way = f"To install another skill of its name{which}, run: {bring} {first}"
     end = "" if "run: " in reason.rpartition(". ")[2] else "."  # none after a command
     return f"{ref} {message or _TELLING[one.state]}: {reason}{end} {way}".rstrip()
 
@@ -181,10 +209,21 @@ def _way_out(session: Session, ref: str) -> str:
     return ""
 
 
+def _namesakes(session: Session, ref: str) -> list[str]:
+    """Return the refs of the skills of the same name that can be installed instead."""
+    from registry.catalog.resolve import resolve
+    from registry.db.read.skills import same_name
+
+    reader = session.registry.core.reader
+    known = same_name(reader, resolve(reader, ref).skill.name)
+    usable = [one.skill.ref for one in known if one.is_usable and not one.quarantined]
+    return [one for one in usable if one != ref]
+
+
 def report_pulled(session: Session, since: str) -> None:
     """Print how to remove skills installed since a time (UTC) that `undo` doesn't know."""
     from registry.install.history import remembered_pulls
-    from registry.install.lockfile import pulled_at
+    from registry.install.lockfile import NAME, pulled_at
     from registry.install.targets import Target
 
     known = {one.folder for one in remembered_pulls(session.registry.core)}
@@ -193,9 +232,10 @@ def report_pulled(session: Session, since: str) -> None:
             last = pulled_at(target.path)
             if last is not None and last >= since and target.path not in known:
                 how = "pull --global" if target.is_global else "pull"
+                lock = escape.line(os.path.join(target.path, NAME))
                 session.console.note(
-                    "Installed skills are not part of this undo. To remove them, run: "
-                    f"skill-registry {how} --remove NAME"
+                    f"The skills in {lock} stay: undo has no record of how they were installed. "
+                    f"To remove one, run: skill-registry {how} --remove NAME"
                 )
 
 

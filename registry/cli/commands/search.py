@@ -18,7 +18,6 @@ from registry.cli.listing import (
     Column,
     draw_table,
     emit,
-    report_left_out,
     report_nothing_found,
     report_quarantined,
 )
@@ -167,8 +166,9 @@ def search(session: Session, /, *, query: tuple[str, ...], limit: int | None, **
     is_table = emit(session, hits, columns, draw=partial(draw_hits, wanted=wanted))
     report_quarantined(session, chosen)
     if not hits.total:
-        report_nothing_found(session, chosen, narrowed=True)
-        report_left_out(session, chosen, "finds")
+        every = replace(chosen, all=True)
+        more = 0 if chosen == every else session.registry.search(queries, every, limit=1).total
+        report_nothing_found(session, chosen, more=more)
         return
     if is_table:
         session.console.note(f"{len(hits):,} of {formatting.count(hits.total, 'hit')}", "dim")
