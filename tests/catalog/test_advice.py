@@ -65,7 +65,7 @@ TABLE = [
     Advice(
         "reference-missing",
         {"SKILL.md": body("See [how](how.md).\n"), "references/how.md": "So."},
-        "or correct the path (it counts from the skill's folder)",
+        "or correct the path (it is relative to the skill's folder)",
         {"SKILL.md": body("See [how](references/how.md).\n"), "references/how.md": "So."},
     ),
     Advice(

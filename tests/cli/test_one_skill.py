@@ -126,7 +126,7 @@ def test_a_table_of_words_shows_where_each_stands(library, cli):
     shown = cli("why", "haiku", "--query", "haiku zebras", "--format", "table").stdout
     assert "haiku: rank 1 of 1" in shown
     assert "not in the skill" in shown
-    assert "lack: zebras" in shown
+    assert "description: zebras" in shown
 
 
 def test_filters_of_why_go_with_a_query(library, cli):

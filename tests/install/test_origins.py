@@ -476,7 +476,7 @@ def test_a_remote_that_is_gone_is_a_clear_refusal_and_nothing_is_written(clone, 
 
 
 LEADING = [
-    ({"url": "ext::sh -c touch% /tmp/x"}, "has to begin with https"),
+    ({"url": "ext::sh -c touch% /tmp/x"}, "must begin with https"),
     ({"url": "--upload-pack=touch"}, "has to name a full address"),
     ({"url": "office/slides"}, "has to name a full address"),
     ({"commit": "--output=x"}, "."),

@@ -145,7 +145,7 @@ def test_what_can_not_be_had_is_said_and_the_others_are_pulled(database, root, s
             patch.setattr("registry.install.content.read_inside", gone)
             found = registry.pull(skills, str(to))
     assert [(one.ref, one.state) for one in found] == [("alpha", "failed"), ("beta", "added")]
-    assert "more.txt' can't be read: its synced bytes are neither stored" in found[0].reason
+    assert "more.txt' can't be read: its files are not stored" in found[0].reason
     assert sorted(path.name for path in to.iterdir()) == ["beta", "skills.lock.json"]
 
 
