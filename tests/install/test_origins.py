@@ -477,8 +477,8 @@ def test_a_remote_that_is_gone_is_a_clear_refusal_and_nothing_is_written(clone, 
 
 LEADING = [
     ({"url": "ext::sh -c touch% /tmp/x"}, "must begin with https"),
-    ({"url": "--upload-pack=touch"}, "has to name a full address"),
-    ({"url": "office/slides"}, "has to name a full address"),
+    ({"url": "--upload-pack=touch"}, "must name a full address"),
+    ({"url": "office/slides"}, "must name a full address"),
     ({"commit": "--output=x"}, "."),
     ({"commit": "0" * 40}, "."),
     ({"path": "../../etc"}, "is not a folder in it"),
