@@ -340,7 +340,7 @@ def test_an_upgrade_removes_tokens_from_stored_addresses(world, caplog):
     )
     secret = "https://h.example/x.zip?raw=1&token=s3cretW0rd"
     world.as_dba(f"UPDATE sources SET url = '{secret}'")
-    world.as_dba("DROP VIEW source, finding")
+    world.as_dba("DROP VIEW source, finding, skill")
     world.as_dba("ALTER TABLE changes DROP COLUMN command")
     world.as_dba("ALTER TABLE skills DROP COLUMN installed")
     world.as_dba("UPDATE alembic_version SET version_num = '0016'")
