@@ -1,4 +1,4 @@
-"""One SQLite catalogue over all your agent skills, in step with the folders on disk.
+"""One SQLite catalogue of all your agent skills, in sync with the folders on disk.
 
 Only the names exported here are public; anything in the modules below may change with any version.
 ``docs/python.md`` shows how to use them.
@@ -141,7 +141,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import what the package offers when it is first asked for: ``--version`` needs none of it."""
+    """Import a public name when it is first used: ``--version`` needs none of them."""
     if name not in __all__:
         raise AttributeError(f"module 'registry' has no attribute {name!r}")
     value = globals()[name] = _found(name)

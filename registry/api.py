@@ -32,13 +32,12 @@ if TYPE_CHECKING:
     from registry.changes.tokens import Tokens
     from registry.changes.trashed import Trashed
     from registry.db.interface import DatabaseInfo
-    from registry.db.read.history import Revision
+    from registry.db.read.history import RecordedChange, Revision
     from registry.db.read.skills import StoredSkill
     from registry.db.read.usage import UsageCount
     from registry.install.export import Export
     from registry.install.targets import InstallResult
-    from registry.remotes.select import Choose
-    from registry.remotes.sources import SourceChange
+    from registry.remotes.sources import Choose, SourceChange
     from registry.sync.report import Progress, SyncReport
     from registry.sync.sources import Discovered
     from registry.sync.watch import Watching
@@ -291,9 +290,9 @@ class SkillRegistry:
 
         Raises `SkillNotFound`, `PersonalityNotFound`.
         """
-        from registry.catalog.why import explain
+        from registry.catalog.why import explain, judged
 
-        return explain(self.core, subject, personality)
+        return judged(self.core, explain(self.core, subject), personality)
 
     def why_found(
         self,
@@ -351,15 +350,15 @@ class SkillRegistry:
 
     def tags(self) -> Sequence[listing.Facet]:
         """Count the visible skills of each tag."""
-        return listing.tags(self.core.reader)
+        return listing.facet(self.core.reader, "tag")
 
     def kinds(self) -> Sequence[listing.Facet]:
         """Count the visible skills of each kind."""
-        return listing.kinds(self.core.reader)
+        return listing.facet(self.core.reader, "kind")
 
     def categories(self) -> Sequence[listing.Facet]:
         """Count the visible skills of each category."""
-        return listing.categories(self.core.reader)
+        return listing.facet(self.core.reader, "category")
 
     def stats(self) -> summary.Stats:
         """Return counts, sizes and times of the registry."""
@@ -477,7 +476,7 @@ class SkillRegistry:
         `SourceUnclear`.
         """
         from registry.changes.create import detail_after
-        from registry.changes.restore import restore_named
+        from registry.changes.trash import restore_named
 
         return detail_after(self.core, restore_named(self.core, name, source=source))
 
@@ -492,6 +491,18 @@ class SkillRegistry:
         from registry.changes.trash import empty_trash
 
         return empty_trash(self.core, chosen)
+
+    def undo(self) -> "Sequence[RecordedChange]":
+        """Undo the last command or call that changed skills; return its changes, the latest first.
+
+        Each change has the ``kind`` and ``name`` of what was undone. Raises `NothingToUndo`, and
+        `ChangeNotUndone` if a skill has changed since.
+        """
+        from registry.install.undo import last_change
+
+        last = last_change(self.core)
+        last.carry_out()
+        return last.changes
 
     def finish_changes(self) -> int:
         """Finish or undo changes of dead processes, as `open` does; return their number."""
@@ -585,7 +596,7 @@ class SkillRegistry:
 
     def is_address(self, name: str) -> bool:
         """Tell whether a name is a remote address, and not that of a known skill or source."""
-        from registry.remotes.select import is_address
+        from registry.remotes.sources import is_address
 
         return is_address(self.core, name)
 
@@ -599,7 +610,7 @@ class SkillRegistry:
         choose: "Choose | None" = None,
     ) -> Sequence[Skill]:
         """Register an address as a source, and return the chosen skills of it."""
-        from registry.remotes.select import skills_at
+        from registry.remotes.sources import skills_at
 
         return skills_at(
             self.core, address, skills=skills, every=every, dry_run=dry_run, choose=choose
@@ -681,9 +692,10 @@ class SkillRegistry:
 
         Raises `PersonalityNotFound`.
         """
-        from registry.catalog.visibility.decisions import decided
+        from registry.catalog.visibility import decisions as of
 
-        return decided(self.core, personality)
+        named = None if personality is None else of.personality(self.core.settings, personality)
+        return [(skill, choice) for _, skill, choice in of.decisions(self.core.reader, named)]
 
     def seen_by(self, personality: str, filters: Filters | None = None) -> Filters:
         """Return filters for `list` and `search`, limited to what a personality sees now.

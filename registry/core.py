@@ -30,7 +30,7 @@ UNEXPECTED: Final = (
     TypeError,
     ValueError,
 )
-"""Exceptions that a value of a wrong type can cause anywhere."""
+"""Exceptions that a stored value of the wrong type can cause in any operation."""
 
 
 class Follower(Protocol):
@@ -53,12 +53,12 @@ class _Shared:
 class Core:
     """An open database with its settings; safe for many threads.
 
-    ``on_warning`` is called with a message for people, in the thread that has the warning; by
+    ``on_warning`` is called with a message for the user, in the thread that has the warning; by
     default it is logged. Projects' skills are visible as for a user who works in ``folders``.
     """
 
     reader: Reader
-    """The reader."""
+    """Reads the database."""
 
     def __init__(self, backend: Backend, settings: Settings, folders: Sequence[str] = ()) -> None:
         self.settings = settings
@@ -98,7 +98,10 @@ class Core:
         return core
 
     def close(self) -> None:
-        """End the followers, write the usage counts, and close all connections, once."""
+        """End the followers, write the usage counts, and close all connections.
+
+        A second call does nothing.
+        """
         if self.closed:
             return
         for follower in tuple(self.followers):
@@ -116,11 +119,11 @@ class Core:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed, by this view or another one."""
+        """Whether the database was closed, by this view or another one."""
         return self._shared.closed
 
     def check_open(self) -> None:
-        """Raise `UsageProblem` if it is closed."""
+        """Raise `UsageProblem` if the database is closed."""
         if self.closed:
             raise UsageProblem(message="the registry is closed; open it again")
 
@@ -155,11 +158,11 @@ class Core:
 
     @property
     def host(self) -> str:
-        """The name of this machine in the database: we sync and change only its sources."""
+        """This machine's name in the database; only its sources are synced and changed."""
         return self.backend.host
 
     def warn(self, text: str) -> None:
-        """Warn people that a side task failed, although the request itself succeeded."""
+        """Warn the user that a side task failed, although the request itself succeeded."""
         self.on_warning(masked(text))
 
     def warn_if_empty(self) -> None:
@@ -173,11 +176,11 @@ class Core:
         )
 
     def tell_no_more_that_it_is_empty(self) -> None:
-        """Skip the warning of `warn_if_empty`, for a caller with its own message."""
+        """Suppress the warning of `warn_if_empty`, for a caller with its own message."""
         self._shared.told_empty = True
 
     def damage(self) -> DatabaseProblem | None:
-        """Return the problem of the database; called if an operation failed for no other reason.
+        """Return the damage of the database; call it if an operation failed for an unknown reason.
 
         A damaged or forged row may hold any value.
         """
@@ -197,7 +200,7 @@ class Core:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Raise `DatabaseProblem` if a block fails because the database is damaged."""
+        """Raise `DatabaseProblem` if the block fails because the database is damaged."""
         try:
             yield
         except RegistryError:
@@ -226,7 +229,7 @@ def _check_alone(backend: Backend) -> None:
 def _here() -> list[str]:
     try:
         return [os.getcwd()]
-    except OSError:  # the folder is gone, and with it any project
+    except OSError:  # the folder no longer exists, so it has no project
         return []
 
 

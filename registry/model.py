@@ -1,4 +1,4 @@
-"""The values of the registry as frozen dataclasses; all rooms above use them."""
+"""The values of the registry as frozen dataclasses; all packages above use them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -25,7 +25,7 @@ class Value:
 
 
 def record(value: object) -> Any:
-    """Return ``value`` as JSON: a dataclass becomes an object, with null for what is unknown.
+    """Return ``value`` as JSON: a dataclass becomes an object, with null for unknown values.
 
     Its keys are the fields in declared order, unless the class lists its ``KEYS``.
     """
@@ -102,8 +102,9 @@ DOCUMENT_NAMES: Final = ("SKILL.md", "SKILL.MD", "skill.md", "Skill.md")
 class Diagnostic(Value):
     """One finding about a skill.
 
-    ``code`` is stable kebab-case and decides the ``category``; ``line`` counts from 1 in ``path``,
-    which is relative to the skill's folder (None: the folder itself); ``fix`` describes the repair.
+    ``code`` is stable kebab-case and decides the ``category``. ``line`` counts from 1 in ``path``,
+    which is relative to the skill's folder (None means the folder itself). ``fix`` describes the
+    repair.
     """
 
     KEYS: ClassVar = ("code", "severity", "category", "path", "line", "message", "fix")
@@ -122,7 +123,7 @@ class Diagnostic(Value):
 
     @property
     def sort_key(self) -> tuple[bool, int, str, int, str, str]:
-        """Security first, then by severity, then by path and line."""
+        """Sort security findings first, then by severity, then by path and line."""
         severity = SEVERITIES.index(self.severity)
         is_format = self.code not in SECURITY_CODES
         return is_format, severity, self.path or "", self.line or 0, self.code, self.message
@@ -145,8 +146,8 @@ class Document:
 
     ``text`` is the whole decoded file without its byte order mark, ``body`` the Markdown after the
     front matter, ``body_line`` the line (from 1) on which the body starts. ``front_matter`` has
-    every scalar as text. ``name`` falls back to the folder's name; times are UTC, ISO 8601, ending
-    in ``Z``. ``usable`` is False if any diagnostic is an error.
+    every scalar as text. If the file has no name, ``name`` is the folder's name. Times are UTC, ISO
+    8601, ending in ``Z``. ``usable`` is False if any diagnostic is an error.
     """
 
     text: str
@@ -179,8 +180,8 @@ class Document:
 class Origin(Value):
     """The remote source of a skill.
 
-    ``ref`` is the pin of the source (None: the remote's default), ``commit`` the version that was
-    read last (a digest, if the source isn't git), ``path`` the folder in it.
+    ``ref`` is the pin of the source; None means the remote's default. ``commit`` is the version
+    that was read last (a digest if the source isn't git). ``path`` is the folder in it.
     """
 
     url: str
@@ -191,12 +192,12 @@ class Origin(Value):
 
 @dataclass(frozen=True, slots=True)
 class Remote(Value):
-    """The remote that a source is a checkout of.
+    """The remote of which a source is a checkout.
 
-    ``kind`` is the way it is read: git, archive, site, hub, or a kind that a package adds.
-    ``part``: only this folder of it; ``only``: only skills of these names. ``version`` is the
-    version that was fetched last (a commit, for git), and ``fetched_at`` the time. ``behind``:
-    whether there is a newer version; None: unknown.
+    ``kind`` is its protocol: git, archive, site, hub, or a kind that a package adds. ``part``: only
+    this folder of it. ``only``: only skills with these names. ``version`` is the version that was
+    fetched last (a commit, for git), and ``fetched_at`` the time. ``behind``: whether there is a
+    newer version; None if unknown.
     """
 
     kind: str
@@ -213,12 +214,12 @@ class Remote(Value):
 class Source(Value):
     """A registered root folder that holds skills; a higher ``priority`` is stronger.
 
-    ``host`` is the machine that has the folder; empty in a SQLite file, whose folders are on this
-    machine. ``remote``: the remote that the folder is a checkout of; such a source is read-only.
-    ``held``: the number of its skills that are quarantined. On a server ``owner`` is the role that
-    may change it, ``own``: the current role is the owner, and ``team``: the team that sees it;
-    None: all roles. ``precedence``: the number that an admin gave it among the sources of all
-    owners.
+    ``host`` is the machine that has the folder. It is empty in a SQLite file, whose folders are on
+    this machine. ``remote``: the remote of which the folder is a checkout; such a source is
+    read-only. ``held``: the number of its quarantined skills. On a server, ``owner`` is the role
+    that may change it, ``own`` is True if the current role is the owner, and ``team`` is the team
+    that sees it (None means all roles). ``precedence``: the number that an admin gave it among the
+    sources of all owners.
     """
 
     KEYS: ClassVar = tuple(
@@ -245,7 +246,10 @@ class Source(Value):
 
     @property
     def last_sync(self) -> datetime | None:
-        """``last_sync_at`` with its zone; None: not yet. Raises as `Skill.created`."""
+        """``last_sync_at`` as a datetime with its zone; None if it was never synced.
+
+        Raises as `Skill.created`.
+        """
         return None if self.last_sync_at is None else datetime.fromisoformat(self.last_sync_at)
 
 
@@ -253,11 +257,11 @@ class Source(Value):
 class Skill(Value):
     """One skill as listings show it. Its identity is (source, folder).
 
-    ``ref`` is the shortest handle that finds exactly this skill; ``folder`` the folder below the
-    source's root (``.``: the root itself) and ``path`` the same as an absolute path. ``copies`` are
-    the refs of other skills of the same name with the same files, of which only one is listed. No
-    slots: `db.read.skills` fills ``__dict__`` directly, which makes a long listing three times
-    faster.
+    ``ref`` is the shortest handle that finds exactly this skill. ``folder`` is the folder below the
+    source's root (``.`` is the root itself) and ``path`` the same as an absolute path. ``copies``
+    are the refs of other skills with the same name and the same files; only one of them is listed.
+    The class has no slots: `db.read.skills` fills ``__dict__`` directly, which makes a long listing
+    three times faster.
     """
 
     KEYS: ClassVar = tuple(
@@ -305,7 +309,7 @@ class Skill(Value):
 class SearchHit(Skill):
     """A skill that a search found; a higher ``score`` is a better match.
 
-    ``confidence``: how much of the query its name, tags and description cover, from 0 to 1.
+    ``confidence``: the share of the query that its name, tags and description contain, from 0 to 1.
     ``alike``: refs of copies and near-duplicates that also matched; they are not listed.
     """
 
@@ -380,8 +384,8 @@ class Page(Sequence[S_co], Generic[S_co]):
 class Found(Page[SearchHit]):
     """A page of search hits; copies and near-duplicates count once in ``total``.
 
-    ``confidence``: the highest of the best hits. If it is so low that perhaps nothing fits,
-    ``missing`` are the words that no hit has; otherwise it is empty.
+    ``confidence``: the highest of the best hits. If it is so low that probably no skill fits,
+    ``missing`` are the words of the query that no hit has; otherwise it is empty.
     """
 
     confidence: float

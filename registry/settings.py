@@ -51,7 +51,7 @@ class GlobalIngest:
 
 @dataclass(frozen=True, slots=True)
 class Personality:
-    """A named visibility policy: its tools, its team, and the skills that it sees."""
+    """A named visibility policy: its tools, its team source, and the skills that it sees."""
 
     name: str
     toolset: Names = frozenset()
@@ -110,7 +110,7 @@ def default_settings_file() -> Path:
 
 
 def load_settings(path: Path | None) -> Settings:
-    """Read the settings of ``path``; None: the default file, if it exists.
+    """Read the settings of ``path``, by default of the default file, if it exists.
 
     Raises `SettingsProblem` if a named file is missing, or a file is not a YAML mapping, or has an
     unknown key or a value of the wrong type.
@@ -119,9 +119,9 @@ def load_settings(path: Path | None) -> Settings:
 
 
 def settings_data(path: Path | None) -> object:
-    """Return the YAML value of a settings file as `load_settings` reads it, before it is checked.
+    """Return the YAML value of a settings file before it is checked.
 
-    None: the default file doesn't exist, or is empty. Raises `SettingsProblem`.
+    Returns None if the default file doesn't exist or is empty. Raises `SettingsProblem`.
     """
     place = path or default_settings_file()
     try:
@@ -154,15 +154,15 @@ def _value_of(text: str, path: str) -> object:
             keys = set()
             for key, _ in node.value:
                 if key.id == "scalar" and key.value in keys:
-                    # Otherwise the first value would be lost, with the rules in it.
+                    # Otherwise YAML would drop the first value, with all its rules.
                     message = f"line {key.start_mark.line + 1}: the key {key.value!r} is repeated"
                     raise SettingsProblem(path=path, message=message)
                 keys.add(str(key.value))
             return node
 
     try:
-        return yaml.load(text, Loader)  # noqa: S506  # a safe one
-    except (yaml.YAMLError, RecursionError, ValueError) as error:  # the last: a 30 February
+        return yaml.load(text, Loader)  # noqa: S506  # a safe loader
+    except (yaml.YAMLError, RecursionError, ValueError) as error:  # ValueError: a 30 February
         mark = getattr(error, "problem_mark", None)
         where = "" if mark is None else f", line {mark.line + 1}"
         said = getattr(error, "problem", None) or str(error).partition("\n")[0]
@@ -211,9 +211,9 @@ _KINDS: Final[Mapping[object, tuple[Callable[[Any], bool], str]]] = {
     ),
     "default_source": (lambda value: _are_texts([value]), "a source's name"),
     "host": (lambda value: _are_texts([value]) and value.strip() != "", "a name for this machine"),
-    "team": (lambda value: _are_texts([value]), "a team source's name"),
+    "team": (lambda value: _are_texts([value]), "the name of a source of scope team"),
 }
-"""A check and a description for the values of a type, or of a key with text."""
+"""A check and a description of the values of a type, or of a key with special values."""
 
 
 def _read(shape: type[T], data: object, where: str) -> T:

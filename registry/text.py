@@ -59,7 +59,7 @@ LIKE_LATIN: Final = {
 _LIKE_LETTERS: Final = str.maketrans({"0": "o", "1": "l", "|": "l"})
 
 _UNSEEN: Final = frozenset({"Mn", "Me", "Cf"})
-"""Categories of marks above letters, and of characters that are not shown."""
+"""Unicode categories of combining marks and of invisible characters."""
 
 _UTC: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
@@ -86,7 +86,7 @@ _NAMES_A_PLACE: Final = frozenset(
 """Parameters whose values may be long without being secret."""
 
 _VERSION: Final = re.compile("(?:[0-9a-f]{40}|[0-9a-f]{64})")
-"""The id of a commit or a digest: long, but not secret."""
+"""The id of a commit, or a digest: long, but not secret."""
 
 _START: Final = re.compile(
     r"(?i)(?:https?|ssh|ftps?)(?::|%3a)(?:[/\\]|%2f|%5c)*"
@@ -101,7 +101,7 @@ _NO_PORT: Final = re.compile(r"([^/\\\s:@\[\]'\"]+:)(?![0-9]{1,5}(?:[^\w%]|\Z))[
 _NO_SCHEME: Final = re.compile(
     r"(?:\A|(?<=[\s/'\"(=]))[\w.+-]+:[^\s/\\'\"@]+@(?=[\w.-]+[:/])|\A[^\s/\\:@]+:[^\s/\\]*@(?=\w)"
 )
-# A sign, a space and words without "=" are prose.
+# A sign followed by a space and words without "=" is prose.
 _PARAMETER: Final = re.compile(r"([?&;#])(?! (?![^&;#\n]*=))([^=&;#\s?/]*=)?([^&;#\n'\"]+)")
 _PATH_PARAMETER: Final = re.compile(r"(;)([^=;/]*=)?([^;/]+)")
 
@@ -114,7 +114,7 @@ def segment(text: str) -> str:
 
     The last character of a run is a separate word, so that any character begins a word. The
     full-text index holds segmented text, and its rows are deleted by giving the same text again. If
-    you change this function, write a migration that fills the index again.
+    you change this function, write a migration that rebuilds the index.
     """
     if text.isascii():
         return text
@@ -126,7 +126,7 @@ def segment(text: str) -> str:
 
 
 def letters(run: str) -> str:
-    """Return a run of a script without spaces, without marks, which no index stores."""
+    """Return a run of a script without spaces, without the combining marks."""
     return run if run.isalnum() else "".join(filter(str.isalnum, run))
 
 
@@ -136,7 +136,10 @@ def pairs(run: str) -> list[str]:
 
 
 def runs(text: str) -> list[str]:
-    """Split ``text`` where scripts with and without spaces meet; odd indexes are without spaces."""
+    """Split ``text`` where scripts with and without spaces meet.
+
+    Items with odd indexes have no spaces.
+    """
     return _RUN.split(text)
 
 
@@ -167,7 +170,7 @@ def lexemes(text: str) -> str:
 
 
 def slug(name: str) -> str:
-    """Return ``name`` in the form of addresses: lower case, digits, single hyphens between.
+    """Return ``name`` for an address: lower-case letters and digits, joined by single hyphens.
 
     It is ``skill`` if no character is left.
     """
@@ -192,7 +195,7 @@ def skeleton(name: str) -> str:
 
 
 def spellings(name: str) -> list[str]:
-    """Return ``name`` and the other ways to write it: NFC, NFD, and without a slash at its end.
+    """Return ``name`` and its other spellings: NFC, NFD, and without a final slash.
 
     A shell's completion adds the slash if a folder has the name.
     """
@@ -221,7 +224,7 @@ def has_unspaced(text: str) -> bool:
 
 
 def beyond_ascii(text: str) -> str:
-    """Return a key that is equal for paths which some file systems treat as equal."""
+    """Return the characters of ``text`` outside ASCII, without the others."""
     if text.isascii():
         return ""
     data = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
@@ -229,7 +232,7 @@ def beyond_ascii(text: str) -> str:
 
 
 def is_encodable(text: str) -> bool:
-    """Tell whether ``text`` can be encoded, having no lone surrogates."""
+    """Tell whether ``text`` can be encoded: it has no lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -238,12 +241,12 @@ def is_encodable(text: str) -> bool:
 
 
 def is_path(text: str) -> bool:
-    """Tell whether the input can only be a path, because a name can't begin like that."""
+    """Tell whether the input can only be a path, because no name begins like this."""
     return text in {".", ".."} or text.startswith(("/", "./", "../", "~"))
 
 
 def utc_text(nanoseconds: int) -> str:
-    """Return the time that is ``nanoseconds`` after 1970."""
+    """Return the UTC time for a number of nanoseconds since 1970."""
     seconds = min(max(nanoseconds // 1_000_000_000, 0), 253_402_300_799)
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
@@ -266,7 +269,7 @@ MAX_NAME: Final = 120
 
 
 class Fact:
-    """A value in a sentence: ``{x:q}`` is quoted, ``{x:or}`` and ``{x:list}`` name several."""
+    """A value in a message template: ``{x:q}`` quotes it, ``{x:or}`` and ``{x:list}`` join."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -304,13 +307,13 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def without_secrets(url: str) -> str:
-    """Return an address without the parameters that hold a secret, and without a password."""
+    """Return an address without its password and without parameters that hold a secret."""
     if not any(sign in url for sign in "?;#@"):
         return url
     path = re.split("[?#]", url, maxsplit=1)[0]
     query = _PARAMETER.sub(_without, url[len(path) :])
     path = _PATH_PARAMETER.sub(_without, path)
-    if query and query[0] in "&;":  # the first one is gone
+    if query and query[0] in "&;":  # the first parameter was removed
         query = f"?{query[1:]}"
     kept = path + query
     scheme, sign, rest = kept.partition("://")
@@ -324,9 +327,9 @@ def without_secrets(url: str) -> str:
 
 
 def masked(text: str) -> str:
-    """Return a text in which passwords and tokens of addresses are asterisks.
+    """Return a text in which passwords and tokens of addresses are replaced by asterisks.
 
-    The addresses may be misspelt: everything that could be a secret is masked.
+    The addresses may be misspelt, so everything that could be a secret is masked.
     """
     if not any(sign in text for sign in ":@%\uff20\ufe6b"):
         return text

@@ -182,15 +182,15 @@ def an_installed_copy_keeps_its_origin(ann, office):
     commit = here["origin"]["commit"][:10]
     assert f"Compared with office at {commit}, fetched on 20" in checked.err
     assert "To fetch newer versions, run: skill-registry sync office\n" in checked.err
-    assert ann.types("source list --remote").out.endswith("\tbehind\n")
+    assert ann.types("source list --remote").out.endswith("\toutdated\n")
     assert "~ office/slides" in ann.types("sync office").out
     for line in ("pull --check", "outdated"):
-        assert ("slides", "behind") in states(ann.fails(line))
+        assert ("slides", "outdated") in states(ann.fails(line))
     assert "+6. Bow." in ann.types("diff slides --upstream").out
     assert "installed copy of it, of another version" in ann.types("why office/slides").out
     said = ann.types("why slides --agent claude-code").out.splitlines()
     (personal,) = (line for line in said if line.startswith("slides\t"))
-    assert f"reads it from {ann.home}/.claude/skills/slides (behind)" in personal
+    assert f"reads it from {ann.home}/.claude/skills/slides (outdated)" in personal
     project, place = ann.path(".claude/skills/slides"), f"{ann.home}/.claude/skills/slides"
     assert personal.endswith(f"of the same name from {project}; it loads the one in {place}")
 
@@ -208,11 +208,11 @@ def her_colleague_restores_what_the_lock_names(ann, bob, office):
     bob.types(command)
     assert states(bob.types("pull --frozen")) == {("minutes", "added"), ("slides", "added")}
     assert texts(bob, ".agents/skills") == before
-    assert states(bob.fails("pull --check")) == {("minutes", "unchanged"), ("slides", "behind")}
+    assert states(bob.fails("pull --check")) == {("minutes", "unchanged"), ("slides", "outdated")}
     assert ("slides", "updated") in states(bob.types("pull"))
     assert bob.types("undo --yes").out == "Undone: pull slides\n"
     assert texts(bob, ".agents/skills") == before
-    assert {("minutes", "pulled"), ("slides", "behind")} <= states(
+    assert {("minutes", "installed"), ("slides", "outdated")} <= states(
         bob.types("list --agent claude-code")
     )
 
@@ -222,7 +222,7 @@ def a_folder_that_no_pull_made_is_left_alone(ann):
     shutil.copytree(ann.path("~/.claude/skills/invoices"), own)
     lock = ann.path("skills.lock.json").read_bytes()
     failed = ann.fails("pull invoices -a claude-code")
-    assert failed.out.startswith("not ours\tinvoices\t")
+    assert failed.out.startswith("unmanaged\tinvoices\t")
     said = failed.err
     equal = "its files are equal, but it was not installed by pull"
     command = "pull --agent=claude-code --adopt invoices"

@@ -103,6 +103,43 @@ def test_the_skills_are_those_of_the_listing_of_all(ask, library, tmp_path):
     assert {row["host"] for row in ask("SELECT host FROM skill")} == {library.core.host}
 
 
+@pytest.mark.server
+def test_on_a_server_a_view_shows_no_more_than_who_asks_may_see(ask, library):
+    (version,) = ask("SELECT CAST(current_setting('server_version_num') AS integer) AS number")
+    named = ", ".join(f"'{view}'" for view in VIEWS)
+    options = ask(f"SELECT relname, reloptions FROM pg_class WHERE relname IN ({named})")
+    expected = ["security_invoker=true"] if version["number"] >= 150000 else None
+    assert {one["relname"]: one["reloptions"] for one in options} == dict.fromkeys(VIEWS, expected)
+
+
+@pytest.mark.parametrize("facts", [(None, None), ("v1", "a" * 40)], ids=["plain", "pinned"])
+def test_an_installed_copy_has_the_origin_that_its_lock_records(ask, library, tmp_path, facts):
+    columns = "SELECT origin_url, origin_ref, origin_commit FROM skill WHERE ref = 'plain'"
+    none = dict.fromkeys(("origin_url", "origin_ref", "origin_commit"))
+    assert ask(columns) == [none]
+    folder = tmp_path / "mine"
+    library.pull([library.resolve("local")], str(folder))
+    lock = folder / "skills.lock.json"
+    data = json.loads(lock.read_text())
+    url, (ref, commit) = "https://example.org/team.git", facts
+    entry = data["skills"].pop("local")
+    skill = library.get("plain")
+    origin = {"url": url, "ref": ref, "commit": commit, "path": "plain"}
+    data["skills"]["plain"] = {
+        **entry,
+        "name": "plain",
+        "tree_hash": skill.tree_hash,
+        "origin": origin,
+    }
+    lock.write_text(json.dumps(data))
+    library.sync()
+    assert ask(columns) == [dict(zip(none, (url, ref, commit), strict=True))]
+    assert library.get("plain").origin.to_dict() == origin
+    (folder / "plain" / "run.sh").write_text("new")
+    library.sync()
+    assert ask(columns) == [none]
+
+
 def test_tags_are_a_json_array_whatever_they_hold_and_have_a_view_of_their_own(ask, library):
     tags = {skill.ref: set(skill.tags) for skill in library.list(Filters(all=True)) if skill.tags}
     assert len(tags["pdf"]) == 5

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.api import SkillRegistry
-from registry.catalog.visibility.decisions import decide_all, personality
+from registry.catalog.visibility.decisions import decisions, personality
 from registry.catalog.visibility.rules import NOTHING, Facts, Host, Needs, decide, read_needs
 from registry.errors import PersonalityNotFound, SettingsProblem
 from registry.settings import GlobalIngest, Personality, load_settings, parse_settings
@@ -349,8 +349,8 @@ def test_every_decision_has_a_rule_and_words(facts, who):
 
 
 def seen(registry, who, environ=None, **more):
-    decided = decide_all(registry.core.reader, who, environ or {}, **more)
-    return {skill.ref: decision.rule for skill, decision in decided}
+    decided = decisions(registry.core.reader, who, environ or {}, **more)
+    return {skill.ref: decision.rule for _, skill, decision in decided}
 
 
 def test_facts_come_from_the_stored_skills(registry, root, skill):
@@ -380,7 +380,7 @@ def test_facts_come_from_the_stored_skills(registry, root, skill):
 
 
 def test_an_empty_registry_has_nothing_to_decide(registry):
-    assert decide_all(registry.core.reader, coder(), {}) == []
+    assert list(decisions(registry.core.reader, coder(), {})) == []
 
 
 @pytest.fixture
@@ -431,7 +431,7 @@ def test_all_decisions_take_one_select_and_parse_only_front_matter_that_matters(
             name,
             lambda *given, real=real: selects.append(given) or real(*given),
         )
-    assert len(decide_all(registry.core.reader, coder(), {})) == 31
+    assert len(list(decisions(registry.core.reader, coder(), {}))) == 31
     assert len(selects) == 1
     assert [text for text in parsed if text] == [
         '{"name":"keyed","description":"Does one thing well.","ethos":{"env_required":["KEY"]}}'
@@ -491,7 +491,7 @@ def ingest(**keys):
         ({"tolset": []}, "unknown key 'tolset' in personalities.coder: did you mean 'toolset'?"),
         ({"toolset": "bash"}, "personalities.coder.toolset must be a list of names"),
         ({"toolset": [1]}, "personalities.coder.toolset must be a list of names"),
-        ({"team": ["a"]}, "personalities.coder.team must be a team source's name"),
+        ({"team": ["a"]}, "personalities.coder.team must be the name of a source of scope team"),
         ({"skills": {"ingest": {}}}, "did you mean 'global_ingest'?"),
         ({"skills": []}, "personalities.coder.skills must be a mapping"),
         (ingest(modes="tags"), "did you mean 'mode'?"),

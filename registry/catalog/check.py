@@ -275,12 +275,12 @@ def _once(results: Iterable[Checked]) -> Iterator[Checked]:
 
 
 def _source(core: Core, name: str) -> Iterator[Checked]:
-    """Check a source among all; that it can't be read is a finding, and the others come."""
+    """Check one of several sources; if it can't be read, yield a finding."""
     try:
         yield from _target(core, name)
     except SourceInvalid as error:
         message = f"the source can't be read: {error.facts['reason']}"
-        fix = "bring the folder back, or forget the source: source remove"
+        fix = "restore the folder, or run: skill-registry source remove NAME"
         finding = Diagnostic("source-unreadable", "error", message, fix=fix)
         yield Checked(name, str(error.facts["path"]), [finding])
 

@@ -16,13 +16,13 @@ from registry.catalog.search.find import Match, answers
 from registry.catalog.search.rank import FITS, confidence
 from registry.core import Core
 from registry.db.read.listing import FilterArguments, Filters, skills_with_files, where
-from registry.db.read.skills import StoredSkill, by_id, files, refs_of
+from registry.db.read.skills import StoredSkill, by_ids, files, refs_of
 from registry.document.yaml_text import Broken, Refused, read_value
 from registry.errors import DatabaseProblem, RegistryError
 from registry.model import JsonValue, Value
 
 MAX_PROMPT: Final = 4000
-"""Characters of a prompt that are kept: its words are what is asked, and only the first of them."""
+"""Maximum number of characters of a prompt; the rest is cut off."""
 
 _FILE: Final = re.compile(
     r"(?:(?:evals?|evaluations?)/[^/]+|(?:tests?/)?[^/]*(?:eval|trigger)[^/]*)"
@@ -57,7 +57,7 @@ class Prompt(NamedTuple):
 
 
 class NotPrompts(Exception):
-    """A file that can't be understood; the reason is its text."""
+    """A file of prompts is invalid; the exception's text is the reason."""
 
 
 def is_prompt_file(path: str) -> bool:
@@ -68,7 +68,7 @@ def is_prompt_file(path: str) -> bool:
 def read_prompts(path: str, data: bytes) -> list[Prompt]:
     """Return the prompts in a file, each once.
 
-    Raises `NotPrompts` for what is not the format that the file's name says, or holds no prompt.
+    Raises `NotPrompts` if the file is not in the format of its name, or has no prompts.
     """
     try:
         text = data.decode("utf-8-sig")
@@ -104,7 +104,7 @@ def _parsed(ending: str, text: str) -> JsonValue:
 
 
 def _json(text: str) -> JsonValue:
-    # Numbers are not looked at, and some that JSON allows make Python give up.
+    # Numbers are not used, and Python can't parse some that JSON allows.
     value: JsonValue = json.loads(
         text, parse_int=_nothing, parse_float=_nothing, parse_constant=_nothing
     )
@@ -159,15 +159,15 @@ def _key(key: object) -> str:
 
 
 BEST: Final = 5
-"""A skill passes if it is among this many first hits, which an agent will look at."""
+"""Number of first hits that count as found: an agent looks at these."""
 
 MAX_FILES, MAX_PROMPTS = 20, 500
-"""Maximum number of prompts of one skill."""
+"""Maximum number of prompt files of one skill, and of prompts."""
 
 MAX_COMPETITORS: Final = 3
 
 _LIKELY: Final = ("%eval%", "%trigger%")
-"""A word in the path of every file of prompts."""
+"""LIKE patterns of the paths of prompt files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ class Answer(Value):
 
 @dataclass(frozen=True, slots=True)
 class Competitor(Value):
-    """A skill that came first in the place of those that were meant, so many times."""
+    """A skill that was the first hit instead of the right one, and how often."""
 
     ref: str
     wins: int
@@ -225,7 +225,7 @@ class SkillScore(Value):
 
 @dataclass(frozen=True, slots=True)
 class Problem(Value):
-    """A file of prompts, below the skill's folder, that was not understood: why."""
+    """A prompt file that is invalid: its path below the skill's folder, and the reason."""
 
     ref: str
     path: str
@@ -241,13 +241,6 @@ class Evaluation(Value):
     problems: tuple[Problem, ...]
 
 
-class _Shipped(NamedTuple):
-    """A skill with its prompts."""
-
-    stored: StoredSkill
-    prompts: Sequence[Prompt]
-
-
 def evaluate(
     core: Core, names: Sequence[str], filters: Filters | None, wanted: FilterArguments
 ) -> Evaluation:
@@ -260,16 +253,16 @@ def evaluate(
         condition = where(reader, Filters(), reader.visibility)
         asked = {
             text: answers(reader, [text], condition)
-            for text in dict.fromkeys(one.text for some in shipped for one in some.prompts)
+            for text in dict.fromkeys(one.text for _, prompts in shipped for one in prompts)
         }
         winners = {found[0].id for found, _ in asked.values() if found}
         refs = refs_of(reader, list(winners))
         scores = []
-        for one in shipped:
-            ids = {one.stored.id, *(copy.id for copy in copies_of(reader, one.stored))}
-            skill = one.stored.skill
+        for stored, prompts in shipped:
+            ids = {stored.id, *(copy.id for copy in copies_of(reader, stored))}
+            skill = stored.skill
             told = []
-            for prompt in one.prompts:
+            for prompt in prompts:
                 found, (understood,) = asked[prompt.text]
                 first = refs[found[0].id] if found else None
                 fits = confidence(understood, skill)
@@ -280,16 +273,16 @@ def evaluate(
 
 
 def _subjects(core: Core, names: Sequence[str], filters: Filters) -> list[StoredSkill]:
-    """Return the skills that are meant and have files that may hold prompts, by name."""
-    if names:  # what their authors just wrote counts
+    """Return the selected skills that have prompt files, by name."""
+    if names:  # use the files on disk, which the author may have just edited
         filters = replace(filters, ids=[CurrentSkill.of(core, one).stored.id for one in names])
-    ids = skills_with_files(core.reader, filters, _LIKELY)
-    return [stored for one in ids if (stored := by_id(core.reader, one)) is not None]
+    return list(by_ids(core.reader, skills_with_files(core.reader, filters, _LIKELY)).values())
 
 
 def _shipped(
     core: Core, subjects: Iterable[StoredSkill], problems: list[Problem]
-) -> Iterator[_Shipped]:
+) -> Iterator[tuple[StoredSkill, Sequence[Prompt]]]:
+    """Yield skills with their prompts."""
     for stored in subjects:
         ref = stored.skill.ref
         try:
@@ -313,11 +306,11 @@ def _shipped(
             reason = f"of {len(unique)} prompts the first {MAX_PROMPTS} are asked"
             problems.append(Problem(ref, unique[MAX_PROMPTS].path, reason))
         if unique:
-            yield _Shipped(current.stored, unique[:MAX_PROMPTS])
+            yield current.stored, unique[:MAX_PROMPTS]
 
 
 def _place(found: Sequence[Match], ids: set[int]) -> int | None:
-    """Return the first place that one of these skills has, or that is alike one."""
+    """Return the first place of one of these skills, or of a near-duplicate of one."""
     return next(
         (
             place

@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from registry.catalog.resolve import resolve
 from registry.core import Core
@@ -161,16 +161,11 @@ def detail(core: Core, stored: StoredSkill) -> SkillDetail:
         files=files,
         diagnostics=findings,
         compatibility=stored.compatibility,
-        required_tools=tuple(_listed(stored.required_tools)),
-        parameters=tuple(Parameter(**entry) for entry in _listed(stored.parameters)),
+        required_tools=tuple(json.loads(stored.required_tools)),
+        parameters=tuple(Parameter(**entry) for entry in json.loads(stored.parameters)),
         location=f"{stored.path}/{stored.document}" if stored.document else stored.path,
         quarantined=bool(stored.quarantined),
     )
-
-
-def _listed(text: str) -> list[Any]:
-    """Return a stored JSON array; nearly all are empty."""
-    return [] if text == "[]" else list(json.loads(text))
 
 
 def read_bytes(core: Core, current: CurrentSkill) -> bytes:

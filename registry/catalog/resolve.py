@@ -166,7 +166,7 @@ def _attempts(reader: Reader, handle: str) -> list[list[StoredSkill]]:
     meant = [one for one in usable if one.within] or usable or whole
     if len(meant) > 1:  # A bare name means the skill without a team.
         meant = [one for one in meant if one.team is None] or meant
-    if len(meant) > 1:  # An installed copy is what is in force here; its original waits.
+    if len(meant) > 1:  # An installed copy comes before its original.
         meant = [one for one in meant if not any(copy.is_copy_of(one) for copy in meant)]
     return [
         placed,

@@ -12,6 +12,7 @@ from registry.core import Core
 from registry.db.read import skills
 from registry.db.read.findings import links_known
 from registry.db.read.skills import StoredSkill
+from registry.db.read.sources import list_sources
 from registry.disk.beneath import GONE, PASS, Folder, reason_of
 from registry.disk.links import LINK_KNOWN, Leads, finding, follow, is_dangling, known, real_path
 from registry.disk.paths import is_below, is_ignored, is_safe_relative, join, storable
@@ -20,13 +21,14 @@ from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Source
 from registry.settings import Personality
 from registry.sync.reading import is_same
 from registry.sync.sources import find, is_here, own_sources, walk_of
+from registry.text import is_path
 
 MAX_LINKS: Final = 50
-"""Links that are looked at for one skill."""
+"""Maximum number of links to check for one skill."""
 
 
 class LinkTo(NamedTuple):
-    """Another path of a skill, and the link in it: the path itself or a parent folder."""
+    """Another path of a skill, and the link on it: the path itself or a parent folder."""
 
     path: str
     link: str
@@ -38,9 +40,9 @@ class LinkTo(NamedTuple):
 
 
 def links_to(core: Core, stored: StoredSkill) -> list[LinkTo]:
-    """Return the links in this machine's sources by which a skill's folder is found, by path.
+    """Return the links in this machine's sources that lead to a skill's folder, by path.
 
-    They are those that the last syncs saw, where the disk still has them.
+    Links that the last syncs saw are checked on disk.
     """
     if not is_here(core, stored.host, stored.root):
         return []
@@ -59,8 +61,8 @@ def links_to(core: Core, stored: StoredSkill) -> list[LinkTo]:
 
 
 def _checked(skill: str, path: str, target: str) -> Iterator[LinkTo]:
-    """Yield the link at ``path`` to ``target``, which is the skill's or around it, if it is so."""
-    if is_below(target, skill) and target != skill:  # its document, which another folder links to
+    """Yield the link at ``path`` if it leads to ``target``, the skill or a folder around it."""
+    if is_below(target, skill) and target != skill:  # the link is the skill file itself
         for name in DOCUMENT_NAMES:
             link = join(path, name)
             if os.path.islink(link) and real_path(link) == target:
@@ -75,12 +77,12 @@ NO_DOCUMENT: Final = Diagnostic(
 )
 
 GUARDED: Final = frozenset({"missing", "empty", "shrunk"})
-"""Results of a sync that left out what is gone."""
+"""Results of a sync that keeps the skills it no longer found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Whether one skill or folder is listed, and why; ``ref`` is None for what is not stored."""
+    """Whether one skill or folder is listed, and why; ``ref``: None if it is not stored."""
 
     ref: str | None
     path: str
@@ -89,51 +91,52 @@ class Explanation:
     skill: Skill | None = None
 
 
-def explain(core: Core, subject: str, personality: str | None = None) -> list[Explanation]:
+def explain(core: Core, subject: str) -> list[Explanation]:
     """Explain a name, ref or path; see `SkillRegistry.why`."""
-    found = _explain(core, subject)
-    if personality is None:
-        return found
-    return judged(core, found, personality)
-
-
-def judged(core: Core, found: Sequence[Explanation], personality: str) -> list[Explanation]:
-    """Return explanations with what a personality's policy decides.
-
-    Raises `PersonalityNotFound`.
-    """
-    chosen = personality_of(core.settings, personality)
-    return [_judged(core, one, chosen) for one in found]
-
-
-def _explain(core: Core, subject: str) -> list[Explanation]:
     path = os.path.abspath(os.path.expanduser(subject.replace("\0", "\ufffd")))
     if not os.path.lexists(path):
         subject = subject.rstrip(os.sep) or subject
     named = skills.same_name(core.reader, subject)
     if named:
         return [explained(core, one) for one in named]
-    if os.sep in subject or subject in {".", ".."} or os.path.lexists(path):
-        return [_path(core, path)]
-    raise not_found(core.reader, subject)
+    if os.sep not in subject and subject not in {".", ".."} and not os.path.lexists(path):
+        raise not_found(core.reader, subject)
+    found = _path(core, path)
+    if found.ref is None and not is_path(subject) and not os.path.lexists(path):
+        error = not_found(core.reader, subject)  # a ref that was mistyped?
+        source, _, _ = subject.partition(os.sep)
+        if error.facts.get("similar") or any(
+            source == one.name for one in list_sources(core.reader, counted=False)
+        ):
+            raise error
+    return [found]
 
 
 def explained(core: Core, stored: StoredSkill) -> Explanation:
-    """Explain a skill that was found already."""
+    """Explain a stored skill."""
     skill = stored.skill
     reasons = list(_state(core, stored))
     return Explanation(skill.ref, skill.path, stored.is_visible, tuple(reasons), skill)
 
 
-def _judged(core: Core, explanation: Explanation, personality: Personality) -> Explanation:
-    """Add the decision of the personality's policy.
+def judged(
+    core: Core, found: Sequence[Explanation], personality: str | None
+) -> Sequence[Explanation]:
+    """Return explanations with the decisions of a personality. Raises `PersonalityNotFound`.
 
-    A skill that a hidden team's skill shadows becomes visible.
+    If the personality hides a skill of a team source, the skills that it shadows become visible.
     """
+    if personality is None:
+        return found
+    chosen = personality_of(core.settings, personality)
+    return [_judged(core, one, chosen) for one in found]
+
+
+def _judged(core: Core, explanation: Explanation, personality: Personality) -> Explanation:
     skill = explanation.skill
     if skill is None:
         return explanation
-    for _, one, choice in decisions(core.reader, personality, os.environ, skill.name):
+    for _, one, choice in decisions(core.reader, personality, name=skill.name):
         if (one.source, one.folder) == (skill.source, skill.folder):
             said = f"{choice.reason} (rule {choice.rule})"
             reason = Diagnostic("personality", "info", f"{personality.name} sees it: {said}")
@@ -225,7 +228,7 @@ def _shadowed(core: Core, stored: StoredSkill) -> Diagnostic:
     if listed := sorted(set(visible) & set(skill.copies)):
         message = f"it is a copy: its files are the same as those of {listed[0]}, which is listed"
         return Diagnostic("copy", "info", message)
-    message = f"a skill of the same name in a stronger source hides it: {', '.join(visible)}"
+    message = f"a skill of the same name in a stronger source shadows it: {', '.join(visible)}"
     fix = "rename one of them, or change the sources' scope or priority"
     return Diagnostic("shadowed", "warning", message, fix=fix)
 
@@ -290,7 +293,7 @@ def _unstored(core: Core, source: Source, folder: str) -> Diagnostic:
 
 
 def _without_document(core: Core, source: Source, folder: str) -> Diagnostic:
-    # Deeper than this nothing is stored.
+    # Deeper folders are never stored.
     seen = os.sep.join(folder.split(os.sep)[: DEPTH_SEEN + 2])
     outer = skills.innermost(core.reader, source.id, seen)
     if outer is not None:

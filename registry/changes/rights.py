@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from registry.core import Core
@@ -19,7 +20,7 @@ def granting(core: Core, role: str, may: "Right", team: str | None = None) -> li
     _check_role(core, role)
     if may == "admin" and team is not None:
         raise UsageProblem(message="an admin sees all teams: --admin goes without --team")
-    return rights.granting(core.reader, role, may, team)
+    return rights.granting(core.reader.rows, role, may, team)
 
 
 def revoking(core: Core, role: str) -> list[str]:
@@ -27,7 +28,7 @@ def revoking(core: Core, role: str) -> list[str]:
     from registry.db.postgres import rights
 
     _check_role(core, role)
-    return rights.revoking(core.reader, role)
+    return rights.revoking(core.reader.rows, role)
 
 
 def listed(core: Core) -> "list[RoleRights]":
@@ -36,7 +37,7 @@ def listed(core: Core) -> "list[RoleRights]":
 
     _check_server(core)
     check_admin(core)
-    return list(rights.in_force(core.reader).values())
+    return list(rights.in_force(core.reader.rows).values())
 
 
 def carry_out(
@@ -44,16 +45,16 @@ def carry_out(
 ) -> "tuple[dict[str, RoleRights], dict[str, RoleRights]]":
     """Run the statements (``rehearse``: and take them back); return all rights before and after."""
     from registry.db.postgres.rights import in_force
-    from registry.db.write.statements import InTransaction
+    from registry.db.write.statements import select_rows
 
     check_admin(core)
     with suppress(_Rehearsed), core.writer.transaction() as connection:
-        rows = InTransaction(connection)
-        before = in_force(rows)
+        ask = partial(select_rows, connection)
+        before = in_force(ask)
         for one in statements:
             # As it is: a percent sign in a name marks no value.
             connection.exec_driver_sql(one, execution_options={"no_parameters": True})
-        after = in_force(rows)
+        after = in_force(ask)
         if rehearse:
             raise _Rehearsed
     return before, after
@@ -74,5 +75,5 @@ def _check_role(core: Core, role: str) -> None:
     from registry.db.postgres.rights import is_role
 
     _check_server(core)
-    if not is_role(core.reader, role):
+    if not is_role(core.reader.rows, role):
         raise RoleNotFound(name=role)

@@ -12,14 +12,18 @@ ALIASES: Final[Mapping[str, Sequence[Sequence[str]]]] = {
 }
 """Other names of commands: each works in the groups that have one of the commands named here."""
 
-_DELETE: Final = "'delete' NAME? It moves a skill to the trash; 'restore' brings it back"
+_DELETE: Final = (
+    "'delete' NAME to move a skill to the trash, or 'pull --remove' NAME for an installed copy"
+)
+_UNINSTALL: Final = "'pull --remove' NAME for an installed copy, or 'delete' NAME for the skill"
 _TAKE: Final = "'pull' NAME --agent X, 'import' FILE for an archive, or 'sync FOLDER' for a folder"
-_SYNC: Final = "'sync', which brings every skill up to date with its folder"
+_SYNC: Final = "'sync', which updates the catalogue from the folders"
 _SHOW: Final = "'show' NAME for a skill, or 'db info' for the database"
 
 SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "": {
-        **dict.fromkeys(("remove", "del", "uninstall"), _DELETE),
+        **dict.fromkeys(("remove", "del", "unlink"), _DELETE),
+        "uninstall": _UNINSTALL,
         **dict.fromkeys(("install", "fetch", "download"), _TAKE),
         **dict.fromkeys(("update-all", "refresh", "rescan", "scan", "index"), _SYNC),
         **dict.fromkeys(("info", "get", "view", "cat", "read", "open", "inspect"), _SHOW),
@@ -32,7 +36,8 @@ SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "move": "'rename' NAME NEW",
         **dict.fromkeys(("sources", "folders", "roots"), "'source list'"),
         **dict.fromkeys(("server", "run", "web"), "'serve' or 'mcp'"),
-        **dict.fromkeys(("init", "register"), "'sync FOLDER'"),
+        "register": "'sync FOLDER'",
+        "init": "'sync FOLDER' for a folder of skills, or 'create' NAME for a new skill",
         **dict.fromkeys(("new", "make"), "'create'"),
         "add": "'source add' FOLDER for a folder of skills, 'pull' ADDRESS to install skills, or "
         "'create' NAME for a new skill",
@@ -40,7 +45,22 @@ SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "version": "'--version'",
         **dict.fromkeys(("settings", "options", "env"), "'config'"),
         "backup": "'db backup'",
-        "upgrade": "'sync' for skills, or 'db upgrade' for the database",
+        "upgrade": "'pull' for installed skills, 'sync' for the registry, or 'db upgrade' for the "
+        "database",
+        **dict.fromkeys(
+            ("updates", "status"),
+            "'pull --check' for installed skills, 'source list "
+            "--remote' for sources, or 'stats' for the registry",
+        ),
+        **dict.fromkeys(
+            ("which", "where", "path", "locate", "folder"),
+            "'show --path' NAME for its folder, or 'why' NAME --agent X for what an agent loads",
+        ),
+        **dict.fromkeys(
+            ("lock", "freeze"), "'pull', which records what it installs in skills.lock.json"
+        ),
+        **dict.fromkeys(("ci", "frozen"), "'pull --frozen'"),
+        **dict.fromkeys(("clean", "prune", "gc"), "'db prune'"),
         "discover": "'source discover'",
         "trust": "'source trust' NAME",
         **dict.fromkeys(("untrust", "distrust"), "'source trust --revoke' NAME"),

@@ -93,13 +93,11 @@ def report_copies(
     if found.left:
         text = f"{_copies(found.left)} unchanged: {some_refs(found.left)}"
         them = "them" if found.left[1:] else "it"
-        if verb == "deletes" and copies is False:
-            text += f"; to delete {them} as well, repeat the command with --copies"
         console.note(text)
+        if copies is False:
+            again = "'skill-registry undo', then repeat the command with --copies"
+            console.note(f"To {verb.removesuffix('s')} {them} as well: {again}.")
         if verb == "changes":
-            if copies is False:
-                again = "'skill-registry undo', then repeat the command with --copies"
-                console.note(f"To change {them} as well: {again}.")
             name = quote(escape.line(stored.skill.name))
             console.note(f"To compare the copies, run: skill-registry copies {name}")
 

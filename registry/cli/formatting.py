@@ -16,6 +16,8 @@ STATUS_STYLES: Final[dict[str, Style]] = {
     "shadowed": "dim",
     "quarantined": "yellow",
 }
+INSTALL_STATES: Final = {"pulled": "installed", "behind": "outdated"}
+"""Names for people of states of installed skills, if they differ from the JSON."""
 SEVERITY_STYLES: Final[dict[str, Style]] = {"error": "red", "warning": "yellow", "info": "dim"}
 
 _MINUTE: Final = 60

@@ -35,6 +35,24 @@ class Command(_WithExamples):
         self.starts_new = starts_new
         add_global_options(self, hidden=True)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; an option of which Click would use only the last is an error.
+
+        Global options before the command are not meant: an alias may set them.
+        """
+        if not ctx.resilient_parsing:
+            given: dict[str | None, click.Option] = {}
+            for one in self.make_parser(ctx).parse_args(list(args))[-1]:
+                if not isinstance(one, click.Option) or one.multiple or one.count:
+                    continue
+                before = given.get(one.name, one)
+                if before is not one:
+                    ctx.fail(f"{before.opts[0]} and {one.opts[0]} can't be combined.")
+                if one.name in given and not one.is_flag:
+                    ctx.fail(f"{one.opts[0]} can't be repeated.")
+                given[one.name] = one
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         ctx.ensure_object(Session).starts_new = self.starts_new

@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from registry import errors
-from registry.cli import escape
+from registry.cli import escape, formatting
 from registry.disk.links import real_path
+from registry.disk.paths import ROOT
 from registry.model import DOCUMENT_NAMES
 from registry.settings import data_folder
 from registry.sync.installed import lock_of
@@ -110,39 +111,60 @@ def installed_copies(skill: "Skill") -> Iterator[tuple[str, str]]:
                             yield path, removal(folder, target.path)
 
 
-def _installed_copy(arguments: Sequence[str]) -> str:
-    """Return what to do with the installed copy that a change of a read-only source may mean."""
-    from registry.install.pull import folders_of
-    from registry.install.targets import Target
+@contextmanager
+def naming_what_helps(
+    registry: "SkillRegistry", handle: str, new_name: str | None = None
+) -> Iterator[None]:
+    """Add to `SourceReadOnly` what to do instead of deleting a skill, or giving it a new name."""
+    try:
+        yield
+    except errors.SourceReadOnly as error:
+        skill = registry.resolve(handle)
+        if removals := [way for _, way in installed_copies(skill)]:
+            error.add_note(f"To remove the installed copy, run: {removals[0]}")
+        elif new_name is None:
+            source = quote(escape.line(skill.source))
+            error.add_note(
+                "To remove the source with all its skills, run: skill-registry source remove "
+                f"{source}"
+            )
+        else:
+            error.add_note(_own_copy(registry, skill, new_name))
+        raise
 
-    if not {"delete", "rm", "rename"}.intersection(arguments):
-        return ""
-    with suppress(OSError):  # the current folder is gone, and with it any project
-        for target in (Target.project(os.getcwd()), Target.everywhere()):
-            for name in arguments:
-                with suppress(errors.RegistryError):
-                    (folder,) = folders_of(target, [name])
-                    way = removal(folder, target.path)
-                    return f"To remove the installed copy, run: {way}"
-    return ""
+
+def _own_copy(registry: "SkillRegistry", skill: "Skill", new_name: str) -> str:
+    """Return the commands that copy a skill of a remote source into an own one, and rename it."""
+    from registry.sync.sources import find, target_source
+
+    remote = find(registry.core, skill.source).remote
+    assert remote is not None  # noqa: S101  # else the skill itself could be renamed
+    own, choice = "SOURCE", ""
+    try:
+        home = target_source(registry.core, None)
+        own = own if home.remote else home.name
+    except errors.SourceUnclear as error:
+        choice = error.fill(" ({known:or})") if error.facts["known"] else ""
+    except errors.RegistryError:
+        pass
+    address, name = formatting.address(remote.url, remote.ref), skill.name
+    folder = name if skill.folder == ROOT else os.path.basename(skill.folder)
+    address, folder, home_name, copied, new = (
+        quote(escape.line(one)) for one in (address, folder, own, f"{own}/{name}", new_name)
+    )
+    way = (
+        f"skill-registry import {address} --skill {folder} --source {home_name} && "
+        f"skill-registry rename {copied} {new}"
+    )
+    where = f"choose it as SOURCE{choice} and run" if own == "SOURCE" else "run"
+    return f"To get a copy with that name in a source of your own, {where}: {way}"
 
 
 def _read_only(error: errors.RegistryError, arguments: Sequence[str]) -> str:
     """Return what to do instead of a change of a skill of a remote source."""
-    words = [one for one in arguments if one[:1] != "-"]
-    if "rename" in words:
-        old, new, *_ = (*words[words.index("rename") + 1 :], "NAME", "NEW")
-        url, name, new = (
-            quote(escape.line(one)) for one in (error.facts["url"], old.rpartition("/")[2], new)
-        )
-        way = f"skill-registry import {url} --skill {name} && skill-registry rename {name} {new}"
-        return f"To get a copy with that name in a source of your own, run: {way}"
-    if {"delete", "rm"}.intersection(words):
-        source = quote(escape.line(error.facts["name"]))
-        return (
-            f"To remove the source with all its skills, run: skill-registry source remove {source}"
-        )
-    if "create" in words:
+    if notes := getattr(error, "__notes__", None):
+        return " ".join(notes)
+    if "create" in arguments:
         return "Name a source of your own with --source."
     return (
         "Install a copy into a folder of your own and change that: skill-registry pull "
@@ -230,7 +252,7 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.TokenNotFound: "To list all tokens, run: skill-registry token list",
     errors.NotInTrash: "To list the deleted skills, run: skill-registry trash list",
     errors.SkillMissing: (
-        "To update the registry, run: skill-registry sync. To bring the skill back, run: "
+        "To update the registry, run: skill-registry sync. To restore the skill, run: "
         "skill-registry restore NAME"
     ),
     errors.FileTooLarge: "To raise the limit, change the setting limits.document_bytes.",
@@ -309,7 +331,7 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
         names = f"skill-registry list --all --source {source}"
         return f"You can install its skills by name. To list them, run: {names}"
     if isinstance(error, errors.SourceReadOnly):
-        return _installed_copy(arguments) or _read_only(error, arguments)
+        return _read_only(error, arguments)
     found = _HINTS.get(type(error), "")
     if not isinstance(found, str):
         return found(error)

@@ -54,7 +54,6 @@ class ScopedReader(Reader):
 
     @property
     def empty(self) -> bool:
-        """Whether the database doesn't exist yet."""
         return self._reader.empty
 
     @empty.setter
@@ -63,7 +62,6 @@ class ScopedReader(Reader):
 
     @property
     def visibility(self) -> Visibility:
-        """The current visibility; one statement."""
         if self._host:  # a server would be asked as often whether anything has changed
             kept: list[Visibility] | None = getattr(self._local, "kept", None)
             if kept:
@@ -87,7 +85,6 @@ class ScopedReader(Reader):
         return EVERYTHING if self._known is None else self._seen(self._known)
 
     def last_roots(self) -> list[str] | None:
-        """Return the last known folders of this host's sources; None: they are unknown."""
         known = self._known
         return None if known is None else [row[2] for row in known if row[1] == self._host]
 
@@ -142,13 +139,11 @@ class ScopedReader(Reader):
         return found if seen == guess else self._reader.rows(*question(seen))
 
     def stream_visible(self, question: Callable[[Visibility], Select]) -> Iterable[tuple[Any, ...]]:
-        """Yield what `query_visible` returns."""
         return self.query_visible(question) if self._host else super().stream_visible(question)
 
     def paged(
         self, question: Callable[[Visibility], tuple[Select, Select]]
     ) -> tuple[list[tuple[Any, ...]], int]:
-        """Return the rows of a page, and the result of a count; see `query_visible`."""
         if not self._host:
             return super().paged(question)
         guess = self.last_visibility()
@@ -158,12 +153,10 @@ class ScopedReader(Reader):
 
     @property
     def keeps_writers_out(self) -> bool:
-        """True if readers block writers."""
         return self._reader.keeps_writers_out
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Give this thread one state of the database, and so one `visibility`."""
         with self._reader.snapshot():
             is_outer = getattr(self._local, "kept", None) is None
             if is_outer:

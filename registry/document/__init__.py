@@ -1,4 +1,4 @@
 """Read, check and write SKILL.md files.
 
-Internal: names in this room can change in any version.
+Internal: names in this package can change in any version.
 """

@@ -1,7 +1,8 @@
-"""Make the repairs that need no judgement, so that every YAML reader reads a SKILL.md alike.
+"""Make the repairs of a SKILL.md that need no judgement.
 
-A repair has the code of the finding that it ends. The repaired file is read again; if more than the
-wanted spelling would change, the repair is dropped. A second run changes nothing.
+Afterwards every YAML reader reads the same values. A repair has the code of the finding that it
+removes. The repaired file is parsed again. If the repair changed anything but the spelling, it is
+dropped. A second run changes nothing.
 """
 
 import re
@@ -27,14 +28,14 @@ TIDY_RULES: Final[Mapping[str, Rule]] = {
     "front-matter-spaces": Rule("info", "there are spaces after a `---` line"),
     "tags-spelling": Rule("info", "tags are written in another way than they are stored"),
 }
-"""Findings that only `check` makes: they cost other readers nothing."""
+"""Findings that only `check` reports, because other readers accept such files."""
 
 MENDABLE: Final = frozenset(
     "byte-order-mark name-characters name-differs-from-folder name-upper-case yaml-block-text "
     "yaml-brackets yaml-colon yaml-escape yaml-indentation yaml-list yaml-quotes "
     "yaml-special-character yaml-stray-line yaml-surrogates".split()
 ) | set(TIDY_RULES)
-"""The codes with findings that `--fix` can repair, though not always all of them."""
+"""Codes of findings that `mend` can repair, at least in some cases."""
 
 _LONE_LF: Final = re.compile(r"(?<!\r)\n")
 _BLANK: Final = " \t\u00a0\u3000"
@@ -54,7 +55,7 @@ Wanted = Callable[[str], bool]
 
 
 class Mended(NamedTuple):
-    """The bytes of a fixed skill file, and the codes of the fixed findings."""
+    """The bytes of a repaired skill file, and the codes of the repaired findings."""
 
     data: bytes
     codes: tuple[str, ...]
@@ -63,7 +64,7 @@ class Mended(NamedTuple):
 class _Step(NamedTuple):
     """A candidate for the new SKILL.md, and the fields that may differ in it.
 
-    ``repairs``: it must have fewer parser findings than before.
+    ``repairs``: True if the candidate must have fewer parser findings than the file before.
     """
 
     code: str
@@ -73,7 +74,7 @@ class _Step(NamedTuple):
 
 
 def untidy(data: bytes, document: Document) -> Iterator[Diagnostic]:
-    """Yield findings of `TIDY_RULES` about a skill file and what it says."""
+    """Yield the findings of `TIDY_RULES` about a skill file and its parsed document."""
     if b"\r\n" in data and (fewer := _fewer_ends(document.text)):
         line = 1 + document.text[: fewer[0]].count("\n")
         message = f"{fewer[1]} of the lines end in another way than the others"
@@ -91,7 +92,7 @@ def untidy(data: bytes, document: Document) -> Iterator[Diagnostic]:
 def untidy_tags(
     front_matter: Mapping[str, JsonValue], tags: Collection[str]
 ) -> Iterator[Diagnostic]:
-    """Yield what `untidy` finds in the tags that a front matter says, which is read as ``tags``."""
+    """Yield the findings about tags in a front matter; ``tags`` are the parsed tags."""
     for value, words in _misspelt(front_matter, tags):
         shown = printable(", ".join(words), 60)
         message = f"`{'.'.join(value.path)}` is read as `{shown}`"
@@ -99,7 +100,7 @@ def untidy_tags(
 
 
 def is_perhaps_untidy(data: bytes) -> bool:
-    """Tell from the bytes whether `untidy` can find something, tags excepted."""
+    """Tell from the bytes whether `untidy` may find something. Tags are not considered."""
     if b"\r" in data or b"\0" in data:
         return True
     _, *rulers = (b"\n" + data.removeprefix(MARK)).split(b"\n---")
@@ -132,7 +133,7 @@ def mend(data: bytes, *, folder_name: str, wanted: Wanted) -> Mended | None:
 
 
 def _says_the_same(before: Document, after: Document, step: _Step) -> bool:
-    """Tell whether the second says what the first says, and has the fewer findings for it."""
+    """Tell whether a repaired document has the same values, and fewer findings if required."""
     for name in _FIELDS:
         if name not in step.differs and getattr(before, name) != getattr(after, name):
             return False
@@ -153,7 +154,7 @@ def _line_ends(document: Document, _: str, wanted: Wanted) -> Iterator[_Step]:
 def _fewer_ends(text: str) -> tuple[int, int] | None:
     """Return the first line end of the rarer kind, and the number of such line ends.
 
-    None if all are of one kind, or if there is a lone CR.
+    Return None if all line ends are of one kind, or if there is a lone CR.
     """
     long = text.count("\r\n")
     short = text.count("\n") - long
@@ -177,7 +178,7 @@ def _closer(document: Document, _: str, wanted: Wanted) -> Iterator[_Step]:
 
 
 def _delimiters(text: str, parts: Split) -> list[re.Match[str]]:
-    """Return the lines `---` around the front matter that have spaces behind them."""
+    """Return the `---` lines around the front matter that end in spaces."""
     front = parts.front or ""
     end = text.find(front, 3) if front else LINE.match(text).end()  # type: ignore[union-attr]
     found = (_SPACES.match(text), _SPACES.match(text, end + len(front)))
@@ -185,13 +186,13 @@ def _delimiters(text: str, parts: Split) -> list[re.Match[str]]:
 
 
 def _is_own(parts: Split, document: Document) -> bool:
-    """Tell whether a document was read from these parts, both `---` lines where they should be."""
+    """Tell whether a document was parsed from these parts, with both `---` lines in place."""
     same = (parts.body, parts.body_line) == (document.body, document.body_line)
     return parts.fenced and same
 
 
 def _valid_yaml(document: Document, _: str, wanted: Wanted) -> Iterator[_Step]:
-    """Yield the document with all its broken values written as YAML, else with those that can."""
+    """Yield the document with all broken values as valid YAML, then only the repairable ones."""
     if not any(found.code.startswith("yaml-") for found in document.diagnostics):
         return
     parts = split(document.text)
@@ -245,10 +246,10 @@ def _tags(document: Document, _: str, wanted: Wanted) -> Iterator[_Step]:
 def _misspelt(
     front_matter: Mapping[str, JsonValue], tags: Collection[str]
 ) -> Iterator[tuple[Value, tuple[str, ...]]]:
-    """Yield the values with tags that are written otherwise than they are read, and how to.
+    """Yield the values whose tags are spelled unusually, with the usual spelling.
 
-    Their case is left as it is, for readers who show it. Nothing is for what is left out, or not
-    understood: that takes a person.
+    Letter case stays, because some readers print tags as written. Tags that were ignored or not
+    understood are left to a person.
     """
     for value in Fields(Reading(dict(front_matter))).values(TAGS):
         try:

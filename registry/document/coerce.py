@@ -1,4 +1,4 @@
-"""Values in the shapes that people give them: lists, texts of lists, words, yes and no."""
+"""Convert the values that people write into the types of the fields: lists, words, booleans."""
 
 import json
 import re
@@ -23,12 +23,12 @@ class UnknownShape(Exception):
 
 
 def is_list(value: JsonValue) -> bool:
-    """Tell whether ``value`` is a list (and no text)."""
+    """Tell whether ``value`` is a list, and not text."""
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
 def from_json(text: str) -> JsonValue:
-    """Return the list or mapping whose JSON is ``text``, with scalars as text; else ``text``."""
+    """Parse ``text`` as a JSON list or mapping with scalars as text; else return ``text``."""
     text = text.strip()
     if text[:1] not in ("[", "{") or text[-1:] not in ("]", "}"):
         return text
@@ -45,7 +45,7 @@ def clean_line(text: str) -> str:
 
 
 def one_text(value: JsonValue) -> str | None:
-    """Return ``value``, a text or a list of texts, on one line; None if it is empty."""
+    """Return ``value``, text or a list of texts, on one line; None if it is empty."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -68,7 +68,7 @@ def people(value: JsonValue) -> str | None:
 
 
 def texts(value: JsonValue) -> Iterator[str]:
-    """Yield the words in ``value``: a list, ``[..]`` or JSON text of one, a comma text, a word."""
+    """Yield the words in ``value``: a list, JSON text of a list, text with commas, a word."""
     if value is None:
         return
     if isinstance(value, str):
@@ -92,7 +92,7 @@ def texts(value: JsonValue) -> Iterator[str]:
 
 
 def names(value: JsonValue) -> Iterator[str]:
-    """Yield the names in ``value``: as `texts`, or the keys or ``name`` of mappings."""
+    """Yield the names in ``value``: words as in `texts`, or the keys or ``name`` of mappings."""
     if isinstance(value, Mapping):
         yield from map(clean_line, value)
     elif isinstance(value, Sequence) and not isinstance(value, str):
@@ -107,12 +107,12 @@ def names(value: JsonValue) -> Iterator[str]:
 
 
 def tags(value: JsonValue) -> Iterator[str]:
-    """Yield the tags in ``value``: casefolded, on one line, ``#a #b`` split."""
+    """Yield the tags in ``value``, casefolded, each on one line; ``#a #b`` is split."""
     return map(str.casefold, written_tags(value))
 
 
 def written_tags(value: JsonValue) -> Iterator[str]:
-    """Yield the tags in ``value`` as `tags` does, in the case in which they are written."""
+    """Yield the tags in ``value`` as `tags` does, but keep their letter case."""
     for text in texts(value):
         words = text.split()
         parts = words if all(word[0] == "#" for word in words) else [text]
@@ -122,12 +122,12 @@ def written_tags(value: JsonValue) -> Iterator[str]:
 
 
 def unique(words: Iterable[str]) -> tuple[str, ...]:
-    """Return ``words`` in the order of first sight, each once."""
+    """Return ``words`` without duplicates, in the order of first occurrence."""
     return tuple(dict.fromkeys(words))
 
 
 def truth(value: JsonValue) -> bool:
-    """Return what a yes or no in ``value`` means; raises `UnknownShape` for anything else."""
+    """Return the boolean that ``value`` means. Raises `UnknownShape` for anything else."""
     word = value.strip().casefold() if isinstance(value, str) else None
     if word not in _YES | _NO:
         raise UnknownShape
@@ -135,7 +135,7 @@ def truth(value: JsonValue) -> bool:
 
 
 def tools(value: JsonValue) -> Iterator[str]:
-    """Yield allowed tools: a list, or a text split at commas and spaces outside parentheses."""
+    """Yield allowed tools: a list, or text split at commas and spaces outside parentheses."""
     if isinstance(value, str):
         parsed = from_json(value)
         if isinstance(parsed, str):
@@ -153,7 +153,7 @@ def tools(value: JsonValue) -> Iterator[str]:
 
 
 def _split_tools(text: str) -> Iterator[str]:
-    """Split ``text`` at its commas; without commas outside of parentheses, at its spaces."""
+    """Split ``text`` at its commas; if all commas are in parentheses, split it at its spaces."""
     depth = 0
     parts: list[str] = []
     for part in _TOOL.findall(text):
@@ -167,7 +167,7 @@ def _split_tools(text: str) -> Iterator[str]:
 
 
 def _as_text(value: JsonValue, depth: int) -> JsonValue:
-    """Turn JSON into what YAML of the same text would give: every scalar as its text."""
+    """Convert JSON to the result of YAML for the same text: every scalar becomes text."""
     if depth > 16:  # noqa: PLR2004 - the limit that holds for YAML
         raise UnknownShape
     if isinstance(value, Mapping):

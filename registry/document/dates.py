@@ -47,7 +47,7 @@ _AGE: Final = re.compile(
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _MONTHS_A_YEAR: Final = 12
 _MAX_LENGTH: Final = 100
-"""Characters of a text that may still be a date."""
+"""Maximum number of characters of a text that may be a date."""
 
 
 def parse_date(text: str) -> str | None:
@@ -64,8 +64,8 @@ def parse_when(text: str, now: datetime, *, end_of_day: bool = False) -> str:
     """Return the UTC timestamp that a filter means by ``text``.
 
     ``text`` is a date, a timestamp, ``today``, ``yesterday`` or an age such as ``7d`` (s, m, h, d,
-    w, mo, y) before ``now``. With ``end_of_day`` a day or month means its last second.
-    Raises ValueError, with what would be understood, for anything else.
+    w, mo, y) before ``now``. With ``end_of_day`` a day or month means its last second. Raises
+    ValueError, which lists the accepted forms, for anything else.
     """
     words = text.strip().lower()
     now = now.replace(tzinfo=UTC) if now.tzinfo is None else now.astimezone(UTC)
@@ -93,9 +93,9 @@ def parse_when(text: str, now: datetime, *, end_of_day: bool = False) -> str:
 
 
 def moment(value: str | date | timedelta, *, end: bool = False) -> str:
-    """Return the UTC timestamp for a filter's value: a text as in `parse_when`, or a Python value.
+    """Return the UTC timestamp for a filter's value: text as in `parse_when`, or a Python value.
 
-    A `timedelta` is an age. ``end``: a day means its last second. Times without a zone are UTC.
+    A `timedelta` is an age. If ``end``, a day means its last second. Times without a zone are UTC.
     Raises ValueError, which lists the accepted forms, for all other values.
     """
     if isinstance(value, str):
@@ -113,7 +113,7 @@ def moment(value: str | date | timedelta, *, end: bool = False) -> str:
 
 
 def _read(text: str) -> tuple[datetime, str] | None:
-    """Return the moment that ``text`` names, and how exactly: ``second``, ``day`` or ``month``."""
+    """Return the time that ``text`` names, and its precision: ``second``, ``day`` or ``month``."""
     text = text.strip()[:_MAX_LENGTH]
     match = _NUMERIC.match(text) or _COMPACT.fullmatch(text) or _CHINESE.match(text)
     if match is None:
@@ -148,7 +148,7 @@ def _offset(zone: str | None) -> timedelta:
 
 
 def _before(now: datetime, count: int, unit: str) -> datetime:
-    """Return ``now`` less ``count`` units; a month's day that doesn't exist becomes its last."""
+    """Return ``now`` minus ``count`` units; a missing day becomes the month's last."""
     if unit in _SECONDS:
         return now - timedelta(seconds=count * _SECONDS[unit])
     months = count * (_MONTHS_A_YEAR if unit == "y" else 1)

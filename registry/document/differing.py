@@ -1,4 +1,4 @@
-"""The difference between two versions of a file, for people and programs."""
+"""Differences between two versions of a file, for people and programs."""
 
 import difflib
 from collections.abc import Iterator

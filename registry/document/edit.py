@@ -1,8 +1,8 @@
 """Change fields of a SKILL.md and keep every other byte.
 
-A field is changed in its place, in any dialect. A new field is added where the registry itself
-writes it. The result is read again: if other fields would change, nothing is written and
-`EditImpossible` has the reason.
+A field keeps its place and its dialect. A new field is added at the registry's usual place.
+The result is parsed again: if other fields would change, nothing is written and `EditImpossible`
+gives the reason.
 """
 
 import json
@@ -133,7 +133,7 @@ def _with_description(text: str, document: Document, value: str, folder: str | N
     else:
         first = not _present(document, NAME)
         changed = front.add("description", text_value(value, newline=newline), first=first)
-    # The same words in the template's section would contradict the new ones.
+    # The template's section must not repeat the old values.
     body = document.body
     if is_template(body) and changed.endswith(body):
         shown = safe_text(document.description).replace("\n", newline)
@@ -255,7 +255,7 @@ def _with_front(
 
 
 def _present(document: Document, where: Places) -> list[Value]:
-    """Return the keys at ``where`` that the front matter has, with or without a value."""
+    """Return the keys at ``where`` that exist in the front matter, with or without a value."""
     return list(Fields(Reading(dict(document.front_matter))).present(where))
 
 
@@ -282,7 +282,7 @@ def _check(
     body: str | None,
     parameters: Sequence[Parameter] | None,
 ) -> None:
-    """Raise `EditImpossible` where more or less than what was asked for is different."""
+    """Raise `EditImpossible` if the result differs in other fields, or lacks a requested change."""
     for field, value in wanted.items():
         if getattr(after, field) != value:
             raise EditImpossible(f"the new {field} would not be read back as given")
@@ -305,7 +305,7 @@ def _check(
 
 
 def _check_others(before: Document, after: Document, changed: set[str]) -> None:
-    """Raise `EditImpossible` for a field that differs and is not among ``changed``."""
+    """Raise `EditImpossible` for a field that differs and is not in ``changed``."""
     for field in _FIELDS:
         if field not in changed and getattr(after, field) != getattr(before, field):
             raise EditImpossible(f"the {field} would change as well")

@@ -1,4 +1,4 @@
-"""Front matter as canonical fields, whatever the spelling of its keys and its dialect."""
+"""Canonical fields of a front matter, for any spelling of the keys and any dialect."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -15,7 +15,7 @@ _T = TypeVar("_T")
 Path: TypeAlias = tuple[str, ...]
 Places: TypeAlias = Sequence[tuple[str, str]]
 
-# Sections below `metadata`, by what `Places` call them: OpenClaw had several names.
+# Sections below `metadata`, by the name used in `Places`; OpenClaw has had several names.
 _SECTIONS: Final = (
     *((name, "claw") for name in ("openclaw", "clawdbot", "clawdis", "moltbot")),
     ("hermes", "hermes"),
@@ -25,14 +25,14 @@ _SEPARATORS: Final = str.maketrans("", "", "-_.")
 
 
 def places(paths: str) -> Places:
-    """Return ``section.key`` words as pairs; the section is empty at the top level."""
+    """Return ``section.key`` words as pairs; at the top level the section is empty."""
     return tuple(
         (section, key) for section, _, key in (path.partition(".") for path in paths.split())
     )
 
 
 class Value(NamedTuple):
-    """A value of the front matter, the keys that lead to it, and the line of the first of them."""
+    """A value of the front matter, the keys that lead to it, and the line of the first key."""
 
     path: Path
     value: JsonValue
@@ -45,7 +45,7 @@ class Value(NamedTuple):
 
 
 class Fields:
-    """Looks keys up in one front matter and collects what it can't read in ``findings``."""
+    """Looks up keys in a front matter, and records unreadable values in ``findings``."""
 
     def __init__(self, reading: Reading) -> None:
         self.findings: list[Diagnostic] = []
@@ -67,7 +67,7 @@ class Fields:
                 self.unknown(self._value((name,), value))
 
     def present(self, where: Places) -> Iterator[Value]:
-        """Yield the keys at ``where`` that the front matter has, with or without a value."""
+        """Yield the keys at ``where`` that exist in the front matter, with or without a value."""
         sections = self._sections
         for section, key in where:
             if section in sections and key in (found := sections[section])[1]:
@@ -75,7 +75,7 @@ class Fields:
                 yield self._value((*found[0], name), value)
 
     def values(self, where: Places) -> Iterator[Value]:
-        """Return the value at the path ``where``, without nulls and empty values."""
+        """Yield the values at ``where``, except null and empty values."""
         return filter(lambda found: found.value not in (None, ""), self.present(where))
 
     def read(self, where: Places, shape: Callable[[JsonValue], _T | None]) -> _T | None:
@@ -91,11 +91,11 @@ class Fields:
         return None
 
     def words(self, where: Places, shape: Callable[[JsonValue], Iterator[str]]) -> tuple[str, ...]:
-        """Return the words of the first value at ``where`` that has any."""
+        """Return the words of the first value at ``where`` that contains any."""
         return self.read(where, lambda value: coerce.unique(shape(value)) or None) or ()
 
     def unknown(self, value: Value) -> None:
-        """Report a value whose type no reader accepts."""
+        """Report a value of an unsupported type."""
         what = "mapping" if isinstance(value.value, Mapping) else "list"
         if isinstance(value.value, str):
             what = f"text `{printable(value.value, 40)}`"
@@ -109,7 +109,7 @@ class Fields:
         return Value(path, value, self._lines.get(path[0]))
 
     def _add(self, section: str, name: str, value: JsonValue, origin: Path = ()) -> bool:
-        """Make the mapping ``value``, or a mapping in JSON text, a section to search."""
+        """Add ``value`` as a section to search; it is a mapping, or JSON text of a mapping."""
         if isinstance(value, str):
             value = coerce.from_json(value)
         if isinstance(value, Mapping):
@@ -118,7 +118,7 @@ class Fields:
 
 
 def folded(mapping: Mapping[str, JsonValue]) -> dict[str, tuple[str, JsonValue]]:
-    """Return ``mapping`` by folded key; of keys that fold alike, the first that has a value."""
+    """Return ``mapping`` by folded key; of keys that fold alike, the first with a value."""
     found: dict[str, tuple[str, JsonValue]] = {}
     for key, value in mapping.items():
         folded = _fold(key)
@@ -129,13 +129,13 @@ def folded(mapping: Mapping[str, JsonValue]) -> dict[str, tuple[str, JsonValue]]
 
 @lru_cache(maxsize=4096)
 def _fold(key: str) -> str:
-    """Return ``key`` without case and separators: `createdAt`, `created_at` and `Created-At`."""
+    """Return ``key`` without case and separators: `createdAt` and `Created-At` fold alike."""
     key = "".join(key.casefold().translate(_SEPARATORS).split()).lstrip("+")
     return FOREIGN_KEYS.get(key, key)
 
 
-# Where each field is read from, the strongest first: `section.key`, both folded (see `_fold`);
-# the section is empty at the top level, `claw` for OpenClaw by any of its names.
+# The keys from which each field is read, in order of precedence: `section.key`, both folded (see
+# `_fold`). The section is empty at the top level; `claw` stands for all names of OpenClaw.
 NAME: Final = places(".name")
 DESCRIPTION: Final = places(".description")
 TAGS: Final = places(".tags metadata.tags hermes.tags claw.tags claw.keywords .keywords")
@@ -156,9 +156,9 @@ _HIDDEN: Final = places(".disablemodelinvocation")
 
 
 def normalise(reading: Reading) -> tuple[dict[str, Any], list[Diagnostic]]:
-    """Return the canonical fields of a `Document` that ``reading`` gives, and findings.
+    """Return the canonical fields of a `Document` and the findings.
 
-    ``name`` and ``description`` are left out where the front matter has none.
+    ``name`` and ``description`` are missing if the front matter lacks them.
     """
     fields = Fields(reading)
     found: dict[str, Any] = {
@@ -182,7 +182,7 @@ def normalise(reading: Reading) -> tuple[dict[str, Any], list[Diagnostic]]:
 
 
 def _tags(fields: Fields) -> tuple[str, ...]:
-    """Return the union of the tags at all places."""
+    """Return the tags of all places, without duplicates."""
     words: dict[str, None] = {}
     last: Value | None = None
     long = 0
@@ -206,7 +206,7 @@ def _tags(fields: Fields) -> tuple[str, ...]:
 
 
 def _created(fields: Fields) -> str | None:
-    """Return the first date that can be read; if there is none, note the first that can't."""
+    """Return the first readable date; if there is none, report the first unreadable one."""
     unreadable: Value | None = None
     for value in fields.values(_CREATED):
         if isinstance(value.value, str):
@@ -222,7 +222,7 @@ def _created(fields: Fields) -> str | None:
 
 
 def _prose(fields: Fields, key: str, value: Value) -> str:
-    """Return the name or the description as people read it."""
+    """Return the name or the description as plain text."""
     text = value.value
     if not isinstance(text, str):
         message = f"`{key}` is not text; it is read as text"
@@ -241,7 +241,7 @@ def _prose(fields: Fields, key: str, value: Value) -> str:
 
 
 def _source(value: JsonValue) -> str:
-    """Return a list or mapping nearly as the file has it: `[TODO]`, `{{name}}`."""
+    """Return a list or mapping close to the way that the file writes it: `[TODO]`, `{{name}}`."""
     if isinstance(value, Mapping):
         pairs = (
             str(key) if item is None else f"{key}: {_source(item)}" for key, item in value.items()

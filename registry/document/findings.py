@@ -1,4 +1,4 @@
-"""The findings that reading a SKILL.md can make, and how messages quote text."""
+"""The findings of the parser, and the quoting of text in messages."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -8,25 +8,25 @@ from registry.model import Diagnostic, Document, Severity
 from registry.text import shorten
 
 NEAR: Final = 300
-"""Characters around a match that are read as its context."""
+"""Number of characters around a match that are read as its context."""
 
 SHOWN: Final = 160
-"""Characters of a match that are quoted at most."""
+"""Maximum number of characters of a match in a message."""
 
 _KEY = re.compile(r"""["']?([^\s"'#\-][^:"']*?)["']?\s*:(?:\s|$)""")
 
 
 class Rule(NamedTuple):
-    """The meaning of a diagnostic's code; the documentation is generated from these tables."""
+    """The severity and meaning of a code; the documentation is generated from them."""
 
     severity: Severity
     meaning: str
 
 
 class Place(NamedTuple):
-    """A finding before it gets its message: its code, its place in the text, and the matched text.
+    """A finding without its message: its code, its place in the text, and the matched text.
 
-    ``quoted``: it seems to be an example of an attack.
+    ``quoted``: the text is probably an example of an attack.
     """
 
     code: str
@@ -48,7 +48,7 @@ def printable(text: str, limit: int = 80) -> str:
 
 
 def join_some(items: Iterable[str]) -> str:
-    """Return the first five of ``items``, each shortened, and how many there are beyond them."""
+    """Return the first five of ``items``, each shortened, and the number of further items."""
     texts = list(items)
     shown = ", ".join(printable(item, 40) for item in texts[:5])
     return f"{shown} and {len(texts) - 5} more" if texts[5:] else shown
@@ -115,7 +115,7 @@ CODES: Final[Mapping[str, Rule]] = {
     "date-unreadable": Rule("info", "a date can't be read"),
     "tags-over-limit": Rule("warning", "there are more tags, or longer tags, than are stored"),
 }
-"""All codes of `parse_document`; documentation is made from this table."""
+"""All codes of `parse_document`. The documentation is generated from this table."""
 
 
 def finding(code: str, message: str, line: int | None, fix: str) -> Diagnostic:

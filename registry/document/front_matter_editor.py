@@ -1,4 +1,4 @@
-"""Change single values of front matter; the rest stays as it was written."""
+"""Change single values of a front matter; everything else stays as written."""
 
 import re
 from collections.abc import Sequence
@@ -29,16 +29,16 @@ from registry.model import Document
 
 
 class Unplaced(Exception):
-    """The text is not YAML whose values have places."""
+    """The text is not YAML, or its values have no known positions."""
 
 
 @dataclass(slots=True)
 class Node:
     """One value: ``start`` and ``end`` are offsets in the text, ``end`` after its last character.
 
-    ``style`` is ``'``, ``"``, ``|`` or ``>`` of a text, ``flow`` or ``block`` of a list or mapping,
-    empty for plain text. ``column`` is the column of the line's key or dash. A list has ``items``,
-    a mapping has ``pairs`` of key and value.
+    ``style`` is ``'``, ``"``, ``|`` or ``>`` for text, ``flow`` or ``block`` for a list or mapping,
+    and empty for plain text. ``column`` is the column of the line's key or dash. A list has
+    ``items``, a mapping has ``pairs`` of key and value.
     """
 
     start: int
@@ -54,7 +54,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The lines of one key of broken front matter; ``head`` is the place behind its colon."""
+    """The lines of one key of a broken front matter; ``head`` is the offset after its colon."""
 
     key: str
     start: int
@@ -63,11 +63,11 @@ class Entry:
 
 
 def read_nodes(text: str) -> Node:
-    """Return the outermost mapping of ``text``; raises `Unplaced` if it is not valid YAML."""
+    """Return the outermost mapping of ``text``. Raises `Unplaced` if it is not valid YAML."""
     import yaml
 
     try:
-        read_mapping(text)  # refuses what composing would recurse or expand without end
+        read_mapping(text)  # refuses text that would recurse or expand without end
         composed = yaml.compose(text, Loader=yaml.SafeLoader)  # libyaml's marks have no index
     except (Broken, Refused, yaml.YAMLError, ValueError, RecursionError):
         raise Unplaced from None
@@ -77,9 +77,9 @@ def read_nodes(text: str) -> Node:
 
 
 def entries(front: str) -> list[Entry]:
-    """Return the lines of the outermost keys of ``front``, as the repair of broken YAML sees them.
+    """Return the lines of the outermost keys of ``front``, split as for the repair of broken YAML.
 
-    An entry ends behind its last line that is neither blank nor an unindented comment.
+    An entry ends after its last line that is neither blank nor an unindented comment.
     """
     lines = LINE.findall(front)
     starts = list(accumulate(map(len, lines), initial=0))
@@ -97,7 +97,7 @@ def entries(front: str) -> list[Entry]:
 
 
 def follow(root: Node, path: Sequence[str]) -> tuple[Node, Node] | None:
-    """Return the pair at ``path``, or None where a key of it is missing or inside a text."""
+    """Return the pair at ``path``; None if one of its keys is missing or inside text."""
     pair: tuple[Node, Node] | None = None
     node = root
     for key in path:
@@ -109,13 +109,13 @@ def follow(root: Node, path: Sequence[str]) -> tuple[Node, Node] | None:
 
 
 def line_end(text: str, at: int) -> int:
-    """Return the place of the line end at or after ``at``."""
+    """Return the offset of the line end at or after ``at``."""
     match = re.compile(r"[\r\n]|\Z").search(text, at)
     return match.start() if match else len(text)
 
 
 def _node(text: str, composed: Any, *, in_flow: bool) -> Node:
-    """Return a node of PyYAML as ours."""
+    """Convert a node of PyYAML to a `Node`."""
     import yaml
 
     start, end = composed.start_mark.index, composed.end_mark.index
@@ -135,7 +135,7 @@ def _node(text: str, composed: Any, *, in_flow: bool) -> Node:
         ]
     else:
         node.items = [_node(text, item, in_flow=flow) for item in composed.value]
-    if node.style == "block":  # PyYAML's ends where the next token begins
+    if node.style == "block":  # PyYAML's end is the start of the next token
         inner = [*node.items, *(node for pair in node.pairs for node in pair)]
         node.end = max((below.end for below in inner), default=start)
     return node
@@ -145,13 +145,13 @@ _NEWLINE: Final = re.compile(r"\r\n|\n|\r")
 
 
 class EditImpossible(ValueError):
-    """The file can't be changed without damage; the text says why."""
+    """The file can't be changed without damage; the message gives the reason."""
 
 
 class Front:
     """The front matter of a document, to be changed value by value.
 
-    Raises `EditImpossible` if it is not on lines of its own.
+    Raises `EditImpossible` if the front matter is not on lines of its own.
     """
 
     def __init__(self, text: str, document: Document) -> None:
@@ -192,7 +192,7 @@ class Front:
     def set_words(self, path: Path, words: Sequence[str], *, spelled: bool = False) -> str:
         """Return the document with the list ``words`` at ``path``, in its present style.
 
-        Items that stay keep their spelling unless ``spelled`` is set.
+        Items that stay keep their spelling unless ``spelled`` is True.
         """
         base, node, key = self._find(path)
         if node is None:
@@ -225,7 +225,7 @@ class Front:
         return self._replace(base + node.start, base + node.end, new)
 
     def add(self, key: str, value: str, *, below: str | None = None, first: bool = False) -> str:
-        """Return the document with a new key, at the top level or ``below`` a mapping there."""
+        """Return the document with a new key, at the top level or in the mapping ``below``."""
         if below is None:
             return self._add_line(key, value, first=first)
         top = folded(self.values).get(below)
@@ -274,7 +274,7 @@ class Front:
         return self._replace(at := line_end(self.front, at), at, self.newline + line)
 
     def _find(self, path: Path) -> tuple[int, Node | None, Node]:
-        """Return the base, the value and the key at ``path``; the value is None in broken YAML."""
+        """Return the base, the value and the key at ``path``; in broken YAML the value is None."""
         if self._root is not None:
             pair = follow(self._root, path)
             if pair is None:
@@ -360,9 +360,9 @@ def _broken(path: Path) -> EditImpossible:
 
 
 def _only_tag(item: Node, *, spelled: bool) -> str | None:
-    """Return the tag that a list item is, if it is exactly one tag.
+    """Return the tag if a list item consists of exactly one tag.
 
-    ``spelled``: return it with its case, and only if the item has no other text.
+    ``spelled``: keep its letter case, and require that the item has no other text.
     """
     if item.items or item.pairs:
         return None

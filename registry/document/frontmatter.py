@@ -1,4 +1,4 @@
-"""Find where the front matter begins and ends, and give it as JSON."""
+"""Find the beginning and end of the front matter, and parse it to JSON."""
 
 import math
 import re
@@ -19,7 +19,7 @@ FOREIGN_KEYS: Final = {
     "作者": "author",
     "工具": "tools",
 }
-"""Keys that machine translation left in Chinese, with a full-width colon as often as not."""
+"""Keys that machine translation wrote in Chinese, often with a full-width colon."""
 
 _FOREIGN: Final = "|".join(FOREIGN_KEYS)
 # Spaces include the no-break space of word processors.
@@ -32,7 +32,7 @@ KEY: Final = re.compile(
     r"""|[\w$.<+][\w$./<>()+-]{0,60}(?:[ ][\w$./()+-]{1,60}){0,2})[ \t]*"""
     r"""(?::(?=\s|\Z)|(?<=""" + _FOREIGN.replace("|", ")\uff1a|(?<=") + ")\uff1a)"
 )
-"""A line's key and its colon. A key has three short words at most, unlike a sentence."""
+"""A line's key and its colon. A key has at most three short words, unlike a sentence."""
 
 _KNOWN_KEY: Final = re.compile(
     r"(?:name|title|slug|description|version|metadata|license|author|tags)[ \t]*:(?=\s|\Z)"
@@ -53,10 +53,10 @@ _RULER: Final = re.compile(r"\s*(?:-{3,}|\*{3,}|_{3,}|\u2014{1,3}|\.{3})\s*")
 _GLUED: Final = re.compile(r"---(?=[^-\s])")
 _HEADING: Final = re.compile(r"#{1,6}\s")
 _MAX_END: Final = 128 * 1024
-"""Characters from the top among which the end of loose front matter is looked for."""
+"""Number of characters from the top in which the end of loose front matter is searched."""
 
 _MAX_START: Final = 60
-"""Lines from the top among which front matter after other text is looked for."""
+"""Number of lines from the top in which front matter after other text is searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Split:
 
 
 def split(text: str) -> Split:
-    """Split ``text`` at its `---` lines, or where it looks like front matter without them."""
+    """Split ``text`` at its `---` lines; without them, at lines that look like front matter."""
     opening = _OPENING.match(text)
     closing = opening and _CLOSING.search(text, opening.end())
     if not (opening and closing):
@@ -86,8 +86,8 @@ def split(text: str) -> Split:
 
 
 def split_loosely(text: str) -> Split:
-    """Split ``text`` by what its lines look like, whatever encloses the front matter."""
-    # The rest counts as one line: front matter that long is refused wherever it ends.
+    """Split ``text`` by the form of its lines, with or without `---`."""
+    # The rest counts as one line: front matter of this length is refused anyway.
     lines = LINE.findall(text, 0, _MAX_END)
     if len(text) > _MAX_END:
         lines.append(text[_MAX_END:])
@@ -130,7 +130,7 @@ def bare_key(key: str) -> str:
 
 
 def ends_early(front: str) -> bool:
-    """Tell whether ``front`` swallowed Markdown down to a ruler in the body."""
+    """Tell whether ``front`` includes Markdown, because its last `---` is a horizontal rule."""
     lines = front.splitlines()
     for index, line in enumerate(lines):
         if _GLUED.match(line) or line.strip() == "---":
@@ -166,7 +166,7 @@ def _keys_follow(lines: Sequence[str], start: int) -> bool:
 
 
 def _until_no_key(lines: Sequence[str], start: int) -> Split:
-    """Take lines while they look like keys, their values or comments; note what ended them."""
+    """Collect lines that look like keys, values or comments; record the line that ends them."""
     end = start
     open_value = False
     indent: int | None = None
@@ -191,7 +191,7 @@ def _until_no_key(lines: Sequence[str], start: int) -> Split:
 
 
 def _closed_by(lines: Sequence[str], start: int, index: int) -> Split | None:
-    """Return the parts where the line at ``index`` closes the front matter, in whatever way."""
+    """Return the parts if the line at ``index`` ends the front matter."""
     line = lines[index]
     if _RULER.fullmatch(line) or _FENCE.fullmatch(line):
         exact = _OPENING.fullmatch(line) is not None
@@ -254,7 +254,7 @@ def _further_down(lines: Sequence[str], first: int) -> Split | None:
 
 
 def _open_fence(found: Split) -> Split:
-    """Drop the line that closes the fence, below the front matter or at the end, from the body."""
+    """Remove the closing line of the code fence from the body."""
     body = found.body.lstrip()
     first, _, rest = body.partition("\n")
     if _FENCE.fullmatch(first):
@@ -280,13 +280,13 @@ def front_matter_json(text: str) -> dict[str, JsonValue] | None:
     """Return the front matter of a valid SKILL.md; None if it is not valid YAML.
 
     `parse_document` refuses aliases and deep nesting. This text can come from a server's row that
-    another user wrote, so aliases are refused here again.
+    another user wrote, so aliases are also refused here.
     """
     return _load(text, _loader())
 
 
 def scalar_texts(text: str) -> dict[str, JsonValue]:
-    """Return the same with every scalar as the text it is written as; empty if it is not valid."""
+    """Parse YAML with every scalar as the text in the file; return {} if it is not valid."""
     import yaml
 
     return _load(text, getattr(yaml, "CBaseLoader", yaml.BaseLoader)) or {}
@@ -308,7 +308,7 @@ def _load(text: str, loader: Any) -> dict[str, JsonValue] | None:
 def _json(value: Any, seen: set[int]) -> Any:
     """Return a value as JSON. Raises ValueError if an alias repeats it."""
     if isinstance(value, dict | list):
-        if id(value) in seen:  # a few lines of aliases stand for more than any memory holds
+        if id(value) in seen:  # a few lines of aliases can expand beyond any memory
             raise ValueError("an alias")
         seen.add(id(value))
     if isinstance(value, dict):

@@ -21,17 +21,17 @@ _NO_DEFAULT: Final = frozenset({"", "-", "\u2013", "\u2014", "none", "n/a", "nul
 
 
 def cell(text: str) -> str:
-    """Return ``text`` as a cell of a Markdown table, all on one line."""
+    """Return ``text`` on one line, escaped for a cell of a Markdown table."""
     return _BREAK.sub(_write_break, clean(text)).replace("|", "\\|")
 
 
 def with_breaks(text: str) -> str:
-    """Return ``text`` of a cell, its bars read already, with each `<br>` as a line break."""
+    """Return a cell's ``text`` with each `<br>` as a line break; bars are already unescaped."""
     return _BREAK.sub(_read_break, text)
 
 
 def default_cell(parameter: Parameter) -> str:
-    """Return the cell of a parameter's default; raises ValueError for what the type is not."""
+    """Return the cell of a parameter's default. Raises ValueError for another type."""
     value = parameter.default
     if value is None:
         return ""
@@ -49,7 +49,7 @@ def default_cell(parameter: Parameter) -> str:
 
 
 def read_default(text: str, parameter: Parameter) -> JsonValue:
-    """Return the default that ``text``, without marks of Markdown, is for ``parameter``."""
+    """Return the default of ``parameter`` that ``text``, without Markdown, stands for."""
     if text.casefold() in _NO_DEFAULT:
         return None
     if parameter.type == "string" and text[0] != '"':
@@ -64,7 +64,7 @@ def read_default(text: str, parameter: Parameter) -> JsonValue:
 
 
 def clean(text: str) -> str:
-    """Return ``text`` as a parameter can have it: single line ends, no control characters."""
+    """Return ``text`` as allowed in a parameter: LF line ends, no control characters."""
     return CONTROL.sub("", _LINE_END.sub("\n", text)).strip()
 
 
@@ -87,9 +87,9 @@ def table(parameters: Iterable[Parameter], newline: str = "\n") -> str:
 
 
 def same_parameters(found: Sequence[Parameter], wanted: Sequence[Parameter]) -> bool:
-    """Tell whether ``found``, read from a document, are the parameters that were ``wanted``.
+    """Tell whether the parameters ``found`` in a document equal the ``wanted`` ones.
 
-    A reader that leaves cells and defaults as their text has read them well.
+    Cells and defaults that were kept as text count as equal.
     """
     return len(found) == len(wanted) and all(
         (one.name, one.type, one.required) == (other.name, other.type, other.required)
@@ -105,7 +105,7 @@ def _default(parameter: Parameter) -> JsonValue:
 
 
 def _write_break(match: re.Match[str]) -> str:
-    """Double the backslashes before a break; one more keeps a `<br>` of the text from being one."""
+    """Double the backslashes before a break, and add one if the text itself contains `<br>`."""
     return match[1] * 2 + ("<br>" if match[2] == "\n" else "\\" + match[2])
 
 
@@ -120,18 +120,19 @@ def _no_constant(name: str) -> JsonValue:
 
 MAX_PARAMETERS: Final = 200
 FIRST_WORDS: Final = 1024
-"""Characters of a description taken from the body: the specification's limit."""
+"""Maximum number of characters of a description taken from the body (limit of the specification).
+"""
 
 MAX_INDENT: Final = 40
-"""Blanks and quote marks before a fence; with more, it is not one."""
+"""Maximum number of blanks and `>` marks before a code fence; with more, it is not a fence."""
 
 _MAX_ROW: Final = 10_000
 _MAX_LINES: Final = 1000
-"""Lines from the top among which a first paragraph is looked for."""
+"""Number of lines from the top in which the first paragraph is searched."""
 
 _TITLE: Final = re.compile(r"skill[ \t]*[:\uff1a][ \t]*(\S.*)", re.IGNORECASE)
 _HEADING: Final = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
-# Looked for one by one, because that is much quicker than all at once.
+# One expression for each mark, because this is much quicker than one for all marks.
 _MARKS: Final = {mark: re.compile(f"{mark}{mark[0]}*") for mark in ("```", "~~~", "<!--")}
 _BLANK: Final = re.compile(r"[^\S\r\n]*(?:[\r\n]|\Z)")
 _FACT: Final = re.compile(r"[-*+][ \t]+\*\*([^*:]{1,40}?)[ \t]*:?\*\*[ \t]*:?[ \t]*(.*)")
@@ -162,7 +163,7 @@ class Template:
 
 
 class Line(NamedTuple):
-    """A line of a body: its number from 1, its offsets, its text, whether it is code or comment."""
+    """A line of a body: number from 1, offsets, text, and whether it is code or a comment."""
 
     number: int
     start: int
@@ -197,7 +198,7 @@ def read_template(body: str) -> Template:
     for section in sections:
         if section.depth == 2 and any(section.lines):  # noqa: PLR2004 - `##`
             lines.setdefault(section.title.casefold(), [line for line in section.lines if line])
-    facts = {  # `- **Label**: value`; the first of a label counts
+    facts = {  # `- **Label**: value`; the first value of a label counts
         fact[1].casefold(): (line.number, fact[2].strip())
         for line in reversed(lines.get("metadata", ()))
         if (fact := _FACT.fullmatch(line.text.strip()))
@@ -233,7 +234,7 @@ def read_sections(body: str) -> list[Section]:
 
 
 def has_template(body: str) -> bool:
-    """Tell at little cost whether ``body`` may hold parts of the template."""
+    """Tell quickly whether ``body`` may contain sections of the template."""
     if "## Parameters" in body or "## Metadata" in body or "## Description" in body:
         return True
     return body[:200].lstrip()[:8].casefold() == "# skill:"
@@ -265,7 +266,7 @@ def read_parameters(lines: Sequence[str]) -> tuple[Parameter, ...]:
 
 
 def find_table(lines: Sequence[str]) -> tuple[int, int] | None:
-    """Return the indices of the header and behind the last row of the table of parameters."""
+    """Return the index of the header of the parameter table, and the index after its last row."""
     for start, (head, rule) in enumerate(pairwise(map(str.strip, lines))):
         if len(rule) > _MAX_ROW or "|" not in head or not _TABLE_RULE.fullmatch(rule):
             continue
@@ -277,9 +278,9 @@ def find_table(lines: Sequence[str]) -> tuple[int, int] | None:
 
 
 def first_paragraph(body: str) -> str | None:
-    """Return the first paragraph of ``body`` that says something, in at most `FIRST_WORDS`.
+    """Return the first paragraph of prose in ``body``, at most `FIRST_WORDS` characters.
 
-    Skips headings, rulers, images and badges, code, comments, tables and HTML.
+    Headings, rules, images, badges, code, comments, tables and HTML are skipped.
     """
     words: list[str] = []
     length = 0
@@ -304,9 +305,9 @@ def first_paragraph(body: str) -> str | None:
 
 
 def body_lines(body: str) -> Iterator[Line]:
-    """Yield each line of ``body``, with its offset and whether it is code or comment.
+    """Yield each line of ``body``, with its offset and whether it is code or a comment.
 
-    A line ends as in CommonMark, not at everything that Unicode takes for a line end.
+    Lines end as in CommonMark, not at all line ends of Unicode.
     """
     spans = code_spans(body)
     start = end = at = 0
@@ -323,8 +324,8 @@ def code_spans(body: str, *, nested: bool = False) -> Iterator[tuple[int, int]]:
     """Yield the beginnings and ends of fenced code blocks and of comments on lines of their own.
 
     As in CommonMark ("Fenced code blocks", "HTML blocks"), at most three spaces precede a fence.
-    With ``nested`` it may also be in lists and quotes, at any indentation. An open block ends with
-    the body.
+    With ``nested`` a fence may also be in lists and quotes, at any indentation. An open block ends
+    with the body.
     """
     start = end = 0
     opened = ""
@@ -357,7 +358,7 @@ def _columns(head: str) -> list[str]:
 
 
 def _cells(row: str, count: int | None = None) -> list[str]:
-    """Return the cells of a table's row; with ``count``, exactly so many."""
+    """Return the cells of a table's row; if ``count`` is given, exactly that many."""
     row = row.strip()
     row = row.removeprefix("|")
     if row.endswith("|") and not row.endswith("\\|"):

@@ -1,9 +1,10 @@
-"""Estimate the similarity of texts from a few numbers each: the lowest hash in each bucket.
+"""Estimate the similarity of texts by one-permutation hashing.
 
-The share of buckets with equal lowest hashes estimates the share of common pieces (Li, Owen, Zhang
-2012, One Permutation Hashing). Pieces are the words of a description and the sentences of a body:
-skills from one template share sentences, but not their descriptions. Texts that agree in a whole
-band of buckets are compared, so not every pair needs a comparison.
+A sketch stores the lowest hash in each bucket. The share of buckets with equal hashes estimates the
+share of common pieces (Li, Owen, Zhang 2012, One Permutation Hashing). Pieces are the words of a
+description and the sentences of a body: skills made from one template share sentences, but not
+their descriptions. Only texts that agree in a whole band of buckets are compared, which avoids
+comparing every pair.
 """
 
 import struct
@@ -14,24 +15,27 @@ from zlib import crc32
 
 SENTENCES: Final = 12
 BAND: Final = 3
-"""Buckets in a band. Texts that share nine sentences of ten agree in one of the bands 99 times in
-100, those that share half 4 times in 10."""
+"""Number of buckets in a band.
+
+Texts that share 90 % of their sentences agree in at least one band in 99 % of cases; texts that
+share 50 % in 40 %.
+"""
 
 WORDS: Final = 8
 
 ALIKE, DESCRIBED_ALIKE = 0.5, 0.5
-"""Texts that share so many sentences, and words of their descriptions, are nearly the same: a name,
-a number or a few sentences differ."""
+"""Minimum shares of equal sentences and of equal words in the descriptions of near-duplicates."""
 
 MIN_SENTENCES, MIN_WORDS = 4, 3
-"""Buckets: texts with fewer different sentences or words say too little to be compared."""
+"""Minimum number of filled buckets: shorter texts are not compared."""
 
 MIN_DESCRIPTION: Final = 40
-"""Characters of a description that two texts have by accident no more."""
+"""Minimum number of characters of a description that two skills don't share by chance."""
 
 Sketch: TypeAlias = tuple[int, ...]
-"""The hash of the description (0: it is too short), and the lowest of each bucket (0: none): first
-of sentences, then of words."""
+"""The hash of the description (0 if it is too short), then the lowest hash of each bucket (0 if
+empty): first of sentences, then of words.
+"""
 
 _FORMAT: Final = struct.Struct(f"<{1 + SENTENCES + WORDS}I")
 _KEYS: Final = struct.Struct("<4s" + f"{4 * BAND}s" * (SENTENCES // BAND))
@@ -39,7 +43,7 @@ NOTHING: Final[Sketch] = (0,) * (1 + SENTENCES + WORDS)
 
 
 def sketch(description: str, body: str) -> bytes:
-    """Return what is kept of a text."""
+    """Return the sketch of a text as bytes."""
     words = _bytes(description.lower()).split()
     said = b" ".join(words)
     sentences = _bytes(body.lower()).replace(b". ", b"\n").split(b"\n")
@@ -60,22 +64,25 @@ def _lowest(pieces: Iterable[bytes], buckets: int) -> list[int]:
 
 
 def fit(data: bytes | None) -> bytes:
-    """Return the sketch to store for a text; an empty sketch for an empty text."""
+    """Return a sketch, or an empty one if ``data`` does not have the size of a sketch."""
     return data if data is not None and len(data) == _FORMAT.size else _FORMAT.pack(*NOTHING)
 
 
 def unpacked(data: bytes) -> Sketch:
-    """Return a sketch as numbers; ``data``: the result of `fit`."""
+    """Return the numbers of a sketch; ``data`` is a result of `fit`."""
     return _FORMAT.unpack(data)
 
 
 def keys(data: bytes) -> tuple[bytes, ...]:
-    """Return what near copies have one of in common, in its place: the description, or a band."""
+    """Return the keys of a sketch: its description and its bands.
+
+    Near copies share at least one key.
+    """
     return _KEYS.unpack_from(data)
 
 
 def are_alike(one: Sketch, other: Sketch) -> bool:
-    """Tell whether two texts are nearly the same, or described in the same words."""
+    """Tell whether two texts are nearly the same, or have nearly the same description."""
     if one[0] and one[0] == other[0]:
         return True
     end = 1 + SENTENCES
@@ -86,7 +93,7 @@ def are_alike(one: Sketch, other: Sketch) -> bool:
 
 
 def _share(one: Sketch, other: Sketch, least: int) -> float:
-    """Return how many buckets of those that either fills are equal; 0 where both fill too few."""
+    """Return the share of equal buckets among the filled; 0 if both fill fewer than ``least``."""
     equal, buckets = list(map(eq, one, other)).count(True), len(one)
     if 0 not in one and 0 not in other:
         return equal / buckets

@@ -1,4 +1,4 @@
-"""Which names a new skill may have. Skills that exist already keep whatever name they have."""
+"""Rules for the names of new skills. Existing skills keep any name."""
 
 import re
 from typing import Final
@@ -6,19 +6,19 @@ from typing import Final
 from registry.text import folded
 
 NAME_LENGTH: Final = 64
-"""Characters of a name (Agent Skills specification, `name`)."""
+"""Maximum number of characters of a name (Agent Skills specification, `name`)."""
 
 BUILT_IN_TOOLS: Final = tuple(
     "filesystem exec web message spawn cron memory "
     "create_skill list_skills read_skill delete_skill".split()
 )
-"""Names that miniclaw keeps for its tools: no skill of theirs is created or deleted."""
+"""Names that miniclaw reserves for its tools: such skills are neither created nor deleted."""
 
 SNAKE_CASE_REASON: Final = (
     "Name must be snake_case: lowercase letters, numbers, underscores only. "
     "Must start with letter. Max 50 chars."
 )
-"""The reason in miniclaw's contract, to the letter."""
+"""The reason in miniclaw's contract, word for word."""
 
 UNLISTED_FOLDERS: Final = frozenset({"node_modules", "__pycache__"})
 """Folders that the search for skills skips, besides those with a leading dot."""
@@ -52,17 +52,17 @@ def check_new_name(name: str) -> str | None:
 
 
 def check_snake_case(name: str) -> str | None:
-    """Return miniclaw's reason to refuse ``name``, or None where its pattern matches all of it."""
+    """Return miniclaw's reason to refuse ``name``; None if its pattern matches the whole name."""
     return None if _SNAKE_CASE.fullmatch(name) else SNAKE_CASE_REASON
 
 
 def is_built_in(name: str) -> bool:
-    """Tell whether miniclaw has a tool of this name."""
+    """Tell whether miniclaw has a tool with this name."""
     return name in BUILT_IN_TOOLS
 
 
 def check_folder_name(name: str) -> str | None:
-    """Return why no folder of a skill can be called ``name`` on every system, or None."""
+    """Return why ``name`` can't be a skill's folder on every system; None if it can."""
     reason = None
     plain = folded(name)
     if not plain.strip(". "):
@@ -81,5 +81,5 @@ def check_folder_name(name: str) -> str | None:
 
 
 def is_device(name: str) -> bool:
-    """Tell whether Windows takes a file of this name, whatever its ending, for a device."""
+    """Tell whether Windows treats a file of this name, with any extension, as a device."""
     return _DEVICE.fullmatch(name.partition(".")[0].rstrip().casefold()) is not None

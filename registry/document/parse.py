@@ -1,4 +1,4 @@
-"""Read a SKILL.md into a `Document`, whatever is wrong with it."""
+"""Parse a SKILL.md into a `Document`, even if it has errors."""
 
 from collections import Counter
 from dataclasses import replace
@@ -16,18 +16,18 @@ from registry.model import Diagnostic, Document
 FRONT_MATTER_BYTES: Final = 64 * 1024
 
 MAX_FINDINGS: Final = 10
-"""Findings of one code; the last of them says how many more there are."""
+"""Maximum number of findings with one code; the last one gives the number of further findings."""
 
 _MARK: Final = "\ufeff"
 _BINARY_SHARE: Final = 10
-"""One NUL in so many characters is more than a slip of an editor."""
+"""If one of so many characters is NUL, the file is binary and not mistyped."""
 
 
 def parse_document(data: bytes, *, folder_name: str) -> Document:
-    """Read the bytes of a SKILL.md; problems become diagnostics, never an error.
+    """Parse the bytes of a SKILL.md; problems become diagnostics and never raise.
 
     ``folder_name`` is the name if the file has none. An invalid file has a diagnostic of severity
-    ``error``, and as much of its name and description as could be read.
+    ``error``, and the parts of its name and description that could be read.
     """
     try:
         text = data.decode("utf-8")
@@ -41,7 +41,7 @@ def parse_document(data: bytes, *, folder_name: str) -> Document:
 
 
 def parse_text(text: str, *, folder_name: str) -> Document:
-    """Read the text of a skill file, as `parse_document` does."""
+    """Parse the text of a skill file, as `parse_document` does."""
     if not text.isascii():
         text = SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
     return _parse(text, folder_name)
@@ -88,7 +88,7 @@ def _parse(text: str, folder_name: str) -> Document:
 
 
 def _few(findings: list[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Return ``findings`` worst first, no code more often than `MAX_FINDINGS`."""
+    """Return ``findings`` by severity, at most `MAX_FINDINGS` of each code."""
     findings.sort(key=lambda found: found.sort_key)
     counts = Counter(found.code for found in findings)
     if not counts or max(counts.values()) <= MAX_FINDINGS:
@@ -106,7 +106,7 @@ def _few(findings: list[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 
 def _clean(text: str, findings: list[Diagnostic]) -> str:
-    """Take out of ``text`` what no reader and no database can hold."""
+    """Return ``text`` without characters that readers and databases can't store."""
     if text.startswith(_MARK):
         fix = "save the file as UTF-8 without a byte order mark"
         message = "the file begins with a byte order mark"
@@ -125,7 +125,7 @@ def _clean(text: str, findings: list[Diagnostic]) -> str:
 
 
 def _read_front(text: str, parts: Split, findings: list[Diagnostic]) -> tuple[Split, Reading]:
-    """Read the front matter of ``parts``; the parts change where it ends sooner than its ruler."""
+    """Parse the front matter of ``parts``; the parts change if it ends before its `---` line."""
     limit = FRONT_MATTER_BYTES
     front, line = parts.front or "", parts.front_line
     if parts.fenced and _size(front, limit) > limit and ends_early(front):
@@ -146,7 +146,7 @@ def _read_front(text: str, parts: Split, findings: list[Diagnostic]) -> tuple[Sp
                 return parts, _repaired(parts, findings)
             reading = repair(front, line)
         if not reading.values and parts.fenced and front.strip():
-            # A ruler was taken for the opening line.
+            # Here a horizontal rule (`---`) was mistaken for the opening line of front matter.
             other = split_loosely(text)
             if other.front is None or other.front_line != line:
                 return other, _repaired(other, findings)
@@ -158,7 +158,7 @@ def _read_front(text: str, parts: Split, findings: list[Diagnostic]) -> tuple[Sp
 
 
 def _repaired(parts: Split, findings: list[Diagnostic]) -> Reading:
-    """Read front matter that was split by its looks; raises `Refused`."""
+    """Parse front matter that was found by its form. Raises `Refused`."""
     findings += parts.findings
     if parts.front is None:
         return Reading()
@@ -169,7 +169,7 @@ def _repaired(parts: Split, findings: list[Diagnostic]) -> Reading:
 
 
 def _size(front: str, limit: int) -> int:
-    """Return the bytes of ``front``, or its characters where those say enough."""
+    """Return the size of ``front`` in bytes, or in characters if that already exceeds the limit."""
     if len(front) > limit or len(front) * 4 <= limit:
         return len(front)
     return len(front.encode())

@@ -1,12 +1,11 @@
-"""Find where in a text the patterns of behaviours can match, within a budget of processor time.
+"""Find the stretches of a text in which patterns can match, within a budget of processor time.
 
-A pattern has ways to match. Every match holds one needle of each set of its way (``needles.json``,
-which ``python -m tests.needles`` derives from the patterns). A text without these needles has no
-match, so the prefilter never loses a finding.
+A pattern has ways to match. Every match contains one needle of each set of its way
+(``needles.json``, which ``python -m tests.needles`` derives from the patterns). A text without
+these needles has no match, so the prefilter never loses a finding.
 
-The author of a text decides how slow a pattern is. Each repetition in a pattern is bounded, but
-several in a row still give thousands of ways to try at each place. Ordinary texts need a hundredth
-of the budget.
+A hostile text can make a pattern slow. Each repetition in a pattern is bounded, but several in a
+row still allow thousands of attempts at each place. Ordinary texts need a hundredth of the budget.
 """
 
 import json
@@ -21,26 +20,26 @@ from typing import Any, AnyStr, Final, Generic, NamedTuple, TypeAlias
 from ahocorasick_rs import AhoCorasick, BytesAhoCorasick, Implementation
 
 LEAST: Final = 0.5
-"""Seconds of processor time that any text is granted."""
+"""Minimum budget of processor time for a text, in seconds."""
 
 FOR_EACH_BYTE: Final = 4e-6
-"""Seconds that are granted besides."""
+"""Additional budget for each byte, in seconds."""
 
 WINDOW: Final = 4096
-"""Characters in which matches are looked for at once, since a search can't be interrupted."""
+"""Number of characters searched by one call, because a search can't be interrupted."""
 
 CLOCKED: Final = 8192
-"""Characters that are searched before the time is looked at again."""
+"""Number of characters searched between two looks at the clock."""
 
 LONGEST: Final = 3072
-"""Characters that a match which begins in them may have."""
+"""Maximum number of characters by which a match may exceed the searched stretch."""
 
 
 class CpuBudget:
-    """The processor time for one text; ``is_over`` once it is spent.
+    """The processor time for one text; ``is_over`` becomes True when it is spent.
 
-    The wall clock is read first, because a thread's processor time needs a system call. Only a text
-    that takes longer by the wall clock is measured by its processor time from then on.
+    The wall clock is read first, because a thread's processor time needs a system call. Only if a
+    text exceeds the budget by the wall clock, its processor time is measured from then on.
     """
 
     def __init__(self, size: int) -> None:
@@ -67,7 +66,7 @@ class CpuBudget:
             begin = max(stop, found[-1].end() if found else 0)
 
     def _clock(self, size: int) -> None:
-        """Look at the clock after every `CLOCKED` bytes: that takes as long as many a search."""
+        """Read the clock once every `CLOCKED` bytes, because reading it is slow."""
         self._unclocked += size
         if self._unclocked >= CLOCKED:
             self._unclocked = 0
@@ -80,28 +79,28 @@ class CpuBudget:
 _FILE: Final = Path(__file__).with_name("behaviours") / "needles.json"
 
 STEP: Final = 16
-"""Bytes after a needle in which the same one is not noted again, in a long text."""
+"""In a long text, a needle is not recorded again within so many bytes."""
 
 SLACK: Final = 64
-"""Bytes around a stretch, as needles are noted every `STEP` bytes, and shortened."""
+"""Bytes added on both sides of a stretch, as only one needle in `STEP` bytes is recorded."""
 
 FEW: Final = 8
 """Maximum size of a further set whose needles are searched one by one, near the rarest needle."""
 
 PIECE: Final = 1 << 16
-"""Bytes that are looked through at once, so that hostile repetition takes little memory."""
+"""Number of bytes searched at once; bounds the memory for hostile repetition."""
 
 _Look: TypeAlias = Callable[[bytes | str], Sequence[tuple[int, int, int]]]
 
 Hits: TypeAlias = Mapping[AnyStr, Sequence[int]]
-"""Where each needle is that a text holds."""
+"""The offsets of each needle in a text."""
 
 
 class _Way(NamedTuple, Generic[AnyStr]):
-    """One way in which a pattern can match: its number, and the place of a match.
+    """One way in which a pattern can match: its number, and the range of a match.
 
     A match begins at most ``before`` bytes before a needle of the rarest set and ends at most
-    ``behind`` bytes after it. It holds one needle of each further set. ``few``: the small sets.
+    ``behind`` bytes after it. It contains one needle of each further set. ``few``: the small sets.
     ``many``: the large sets.
     ``in_line``: a match has no line end.
     """
@@ -118,7 +117,7 @@ class Prefilter(Generic[AnyStr]):
     """Finds the stretches of a text in which some patterns can match."""
 
     def __init__(self, numbers: Iterable[int], words: Iterable[AnyStr], kind: type[AnyStr]) -> None:
-        """Look for the patterns of these ``numbers``, and note where ``words`` are.
+        """Search for the patterns of these ``numbers``, and record the offsets of ``words``.
 
         ``kind``: bytes for `BEHAVIOURS`, str for `FOREIGN`.
         """
@@ -148,7 +147,7 @@ class Prefilter(Generic[AnyStr]):
         self._look: _Look = partial(machine.find_matches_as_indexes, overlapping=True)
 
     def hits(self, lower: AnyStr) -> Hits[AnyStr]:
-        """Return the needles that a text in small letters holds, and where."""
+        """Return the needles in a lower-case text, with their offsets."""
         found: dict[int, list[int]] = {}
         for needle, place, _ in self._look(lower[:PIECE]):
             if needle in found:
@@ -166,9 +165,9 @@ class Prefilter(Generic[AnyStr]):
     def find(
         self, hits: Hits[AnyStr], lower: AnyStr
     ) -> Iterator[tuple[int, Sequence[tuple[int, int]]]]:
-        """Yield the number of each pattern that may match, and the stretches to look in.
+        """Yield the number of each pattern that may match, and the stretches to search.
 
-        The stretches are in order and apart.
+        The stretches are sorted and don't overlap.
         """
         found: dict[int, list[tuple[int, int]]] = {}
         present: frozenset[AnyStr] = frozenset(hits)
@@ -199,7 +198,7 @@ def _derived() -> dict[str, Any]:
 
 
 def _has_one_of_each(sets: Iterable[Iterable[AnyStr]], lower: AnyStr, begin: int, end: int) -> bool:
-    """Tell whether a stretch of a text holds a needle of each set."""
+    """Tell whether a stretch of a text contains at least one needle of each set."""
     for needles in sets:
         for needle in needles:
             if lower.find(needle, begin, end) >= 0:
@@ -210,7 +209,7 @@ def _has_one_of_each(sets: Iterable[Iterable[AnyStr]], lower: AnyStr, begin: int
 
 
 def _stretches(places: Sequence[int], before: int, behind: int) -> Iterator[tuple[int, int]]:
-    """Yield the stretches around places, those joined that touch."""
+    """Yield the stretches around offsets; overlapping ones are merged."""
     begin, end = max(0, places[0] - before), places[0] + behind
     for place in places:
         if place - before > end:
@@ -240,7 +239,7 @@ def _lines(
 
 
 def _joined(stretches: list[tuple[int, int]], size: int) -> Sequence[tuple[int, int]]:
-    """Return the stretches in order, those joined that touch."""
+    """Return the stretches in order; overlapping ones are merged."""
     if len(stretches) == 1:
         return [(stretches[0][0], min(stretches[0][1], size))]
     stretches.sort()

@@ -31,7 +31,7 @@ def find_section(body: str, title: str) -> Section | None:
 
 
 def with_description(body: str, description: str, newline: str) -> str | None:
-    """Return ``body`` with a new description below `## Description`; None if that is impossible."""
+    """Return ``body`` with a new text below `## Description`; None if that is impossible."""
     section = find_section(body, "description")
     if section is None or None in section.lines:
         return None
@@ -43,15 +43,15 @@ def with_description(body: str, description: str, newline: str) -> str | None:
 
 
 def safe_text(text: str) -> str:
-    """Return ``text`` with its own headings, fences and comments escaped, so it stays in place."""
+    """Escape headings, fences and comments in ``text``, so that it can't end its section."""
     return _STRUCTURE.sub(r"\1\\", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def with_parameters(body: str, parameters: Sequence[Parameter], newline: str) -> str:
     """Return ``body`` with ``parameters`` in the table below `## Parameters`.
 
-    A missing section is added before `## Implementation`, else where readers look for it. The rest
-    stays.
+    A missing section is added before `## Implementation`, else at the first place where readers
+    find it. The other sections stay.
     """
     section = find_section(body, "parameters")
     if section is None:
@@ -72,7 +72,7 @@ def is_template(body: str) -> bool:
 
 
 def _table(section: Section) -> tuple[int, int] | None:
-    """Return where the table that is read begins and ends."""
+    """Return the beginning and end of the table that readers use."""
     lines = [line for line in section.lines if line]
     if (found := find_table([line.text for line in lines])) is None:
         return None
@@ -163,13 +163,13 @@ def render_miniclaw(
 
 
 def prose_text(text: str) -> str:
-    """Return a description as it will be read back: no control characters, no outer spaces."""
+    """Return a description as readers will get it: no control characters, no outer spaces."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return coerce.CONTROL.sub("", text).strip()
 
 
 def _front(name: str, description: str, metadata: Mapping[str, object]) -> str:
-    """Return front matter with what is not empty; tags are quoted, as they may look like a list."""
+    """Return front matter with the non-empty fields; tags are quoted."""
     lines = [f"name: {scalar(coerce.clean_line(name))}"]
     lines.append(f"description: {text_value(prose_text(description))}")
     inner = {key: str(value) for key, value in metadata.items() if value}
@@ -189,7 +189,7 @@ def _moment(text: str | None) -> str | None:
 
 
 def _check(text: str, wanted: Mapping[str, object], parameters: Sequence[Parameter]) -> None:
-    """Read ``text`` and raise ValueError for the first field that doesn't come back."""
+    """Parse ``text`` and raise ValueError for the first field that differs from ``wanted``."""
     if not is_encodable(text):
         raise ValueError("the text has half characters (surrogates)")
     if "\0" in text:

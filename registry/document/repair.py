@@ -1,4 +1,4 @@
-"""Repair broken front matter entry by entry, so that one bad line costs no other."""
+"""Repair broken front matter entry by entry, so that one bad line spoils only its own entry."""
 
 import re
 from collections import deque
@@ -37,7 +37,7 @@ _PLAIN_ESCAPES: Final = {"n": "\n", "t": "\t"}
 
 
 class Text(NamedTuple):
-    """A value as text, and what was wrong with it."""
+    """A value as text, and its problem."""
 
     value: str
     code: str
@@ -64,7 +64,7 @@ def closed(text: str, head: str, rest: Sequence[str]) -> Iterator[Text]:
 
 
 def untangle(original: str) -> Iterator[Text]:
-    """Yield a broken entry with its escapes corrected, one kind after the other, then its tabs."""
+    """Yield attempts to correct a broken entry: one kind of escape after another, then tabs."""
     text = _PAIR.sub(_join, original)
     message = "a character is written as two JSON escapes, which is not YAML"
     yield Text(text, "yaml-surrogates", message, "write the character itself")
@@ -79,7 +79,7 @@ def untangle(original: str) -> Iterator[Text]:
 
 
 def plain_text(head: str, rest: Sequence[str]) -> Text:
-    """Return what a person reads in ``head``, the text behind the colon, and the lines below it."""
+    """Return the text of ``head`` (after the colon) and the lines below, as a person reads it."""
     if block := _BLOCK.match(head):
         return _block_text(head[block.end() :], block[1], rest)
     value = fold([head, *rest])
@@ -106,7 +106,7 @@ def plain_text(head: str, rest: Sequence[str]) -> Text:
 
 
 def _block_text(first: str, mark: str, rest: Sequence[str]) -> Text:
-    """Return a text introduced by ``mark``; ``first`` is on the same line."""
+    """Return block text introduced by ``mark``; ``first`` is on the same line."""
     rows = [first, *rest] if first else list(rest)
     value = "\n".join(row.strip() for row in rows).strip() if mark == "|" else fold(rows)
     if not first:
@@ -136,7 +136,7 @@ def _unquote(head: str, rest: Sequence[str]) -> str:
     mark = head[0]
     first = head[1:]
     if rest and first.endswith(mark) and not first.endswith("\\" + mark):
-        # A closed text, and more below it: a person reads on.
+        # Text continues below a quoted text: a person reads both.
         text = fold([first[:-1], *rest])
     else:
         text = fold([head, *rest])
@@ -162,7 +162,7 @@ def _join(match: re.Match[str]) -> str:
 
 
 MAX_ENTRIES: Final = 1000
-"""Entries repaired one by one; honest front matter has some dozens of keys."""
+"""Maximum number of entries repaired one by one; ordinary front matter has some dozens of keys."""
 
 _CONTROL: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff\ud800-\udfff]"
@@ -172,13 +172,14 @@ _NAMING_KEY: Final = re.compile(r"[ \t]*[\"']?(?:name|description)[\"']?[ \t]*:"
 _DESCRIPTION: Final = re.compile(r"[ \t]+[\"']?description[\"']?[ \t]*:", re.IGNORECASE)
 _ITEM: Final = re.compile(r"([ \t]*)-(?:[ \t]+|\Z)")
 _PROSE: Final = frozenset({"name", "description", "license", "compatibility"})
-"""Keys that are never lists: a bracket is a part of what they say."""
+"""Keys that are never lists: brackets are part of their text."""
 
 _MAX_JOINED: Final = 16
-"""Entries that may in truth be more of the value of the one above, in quotes or brackets."""
+"""Maximum number of following entries that are joined to an open quote or bracket."""
 
 _MAX_JOINED_TEXT: Final = 1 << 18
-"""Characters read again in all attempts at that, so that hostile text costs milliseconds."""
+"""Maximum number of characters parsed again by all such attempts; bounds the time for hostile text.
+"""
 
 _FOREIGN: Final = re.compile(
     rf"^([ \t]*)({'|'.join(FOREIGN_KEYS)})[ \t]*\uff1a[ \t]*", re.MULTILINE
@@ -186,10 +187,11 @@ _FOREIGN: Final = re.compile(
 
 
 class Patch(NamedTuple):
-    """Valid YAML for a repaired place: in ``rows`` lines from ``line``, ``keep`` characters stay.
+    """Valid YAML for a repaired value.
 
-    ``text`` follows them, on one or more lines, and reads back as the repaired value. ``code`` is
-    the finding's code.
+    It replaces ``rows`` lines from ``line``, after ``keep`` characters. ``text`` is the
+    replacement, on one or more lines, and parses to the repaired value. ``code`` is the finding's
+    code.
     """
 
     code: str
@@ -201,7 +203,7 @@ class Patch(NamedTuple):
 
 @dataclass(slots=True)
 class _Entry:
-    """One key, the text behind its colon, and the lines below; ``line`` is the key's."""
+    """One key, the text after its colon, and the lines below; ``line`` is the line of the key."""
 
     key: str
     head: str
@@ -220,10 +222,10 @@ class _Entry:
 
 
 def repair(front: str, line: int) -> Reading:
-    """Read ``front``, which begins on ``line`` and is not valid YAML, as far as a person could.
+    """Parse ``front``, which begins on ``line`` and is not valid YAML, as a person would read it.
 
-    Values that are valid YAML come out as `read_mapping` would read them. Raises `Refused` as that
-    does.
+    Values that are valid YAML are parsed as in `read_mapping`. Raises `Refused` under the same
+    conditions.
     """
     reading = Reading()
     cleaned = _CONTROL.sub("", front)
@@ -249,11 +251,10 @@ def repair(front: str, line: int) -> Reading:
 
 
 def patches(front: str, line: int) -> list[Patch]:
-    """Return the replacements that make ``front`` valid YAML with the values that `repair` reads.
+    """Return the replacements that make ``front`` valid YAML with the values that `repair` returns.
 
-    Only values are replaced, each in its place. There is no replacement for problems that need a
-    person's decision: a line without a key, a comment inside a value, an invalid key. Raises
-    `Refused`.
+    Only values are replaced. Problems that need a person's decision get no replacement: a line
+    without a key, a comment inside a value, an invalid key. Raises `Refused`.
     """
     lines = _lines(front)
     if _CONTROL.search(front) or _FOREIGN.search(front) or lines != _with_colons(lines):
@@ -264,7 +265,7 @@ def patches(front: str, line: int) -> list[Patch]:
 
 
 def salvage(front: str, line: int) -> Reading:
-    """Read the outermost keys of ``front`` as plain text, without any YAML."""
+    """Read the outermost keys of ``front`` as plain text, without YAML."""
     reading = Reading()
     lines = _with_colons(_lines(_CONTROL.sub("", front)))
     for entry in _entries(lines, line):
@@ -277,21 +278,21 @@ def salvage(front: str, line: int) -> Reading:
 
 
 def _lines(front: str) -> list[str]:
-    """Return the lines of ``front``, Chinese keys made plain."""
+    """Return the lines of ``front`` with Chinese keys in English."""
     text = front.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
     text = _FOREIGN.sub(lambda match: f"{match[1]}{FOREIGN_KEYS[match[2]]}: ", text)
     return text.split("\n")
 
 
 def _with_colons(lines: list[str]) -> list[str]:
-    """Return ``lines`` with name and description completed to keys, if neither is a key."""
+    """Return ``lines`` with missing colons after name and description, if neither is a key."""
     if any(_NAMING_KEY.match(row) for row in lines):
         return lines
     return [_KEY_WITHOUT_COLON.sub(r"\1: ", row) for row in lines]
 
 
 class _Repair:
-    """Fills one `Reading` from lines that are not valid YAML."""
+    """A parser of lines that are not valid YAML; it fills one `Reading`."""
 
     def __init__(self, reading: Reading, anchors: set[str]) -> None:
         self.reading = reading
@@ -333,7 +334,7 @@ class _Repair:
         return values
 
     def entry(self, entry: _Entry, below: deque[_Entry], depth: int) -> tuple[str, JsonValue]:
-        """Read one entry as YAML, else repair it; takes from ``below`` what belongs to it."""
+        """Read one entry as YAML, or repair it; remove its further lines from ``below``."""
         with suppress(Broken):
             return self._only(read_mapping(entry.text, entry.line, self.anchors))
         if joined := self._joined(entry, below):
@@ -358,7 +359,7 @@ class _Repair:
         return entry.key, self._value(entry, depth)
 
     def _joined(self, entry: _Entry, below: deque[_Entry]) -> tuple[str, JsonValue] | None:
-        """Read ``entry`` with as many of the next as close its quotes or brackets."""
+        """Parse ``entry`` together with the following entries that close its quotes or brackets."""
         if entry.head[:1] not in ('"', "'", "[", "{"):
             return None
         text = entry.text
@@ -377,7 +378,7 @@ class _Repair:
         return None
 
     def _unnested(self, entry: _Entry, below: deque[_Entry]) -> bool:
-        """Put keys that are indented below the name, which has a value, next to it."""
+        """Move keys that are indented below the name, which already has a value, to its level."""
         is_name = entry.key.casefold() == "name" and entry.head
         if not (is_name and entry.rest and _DESCRIPTION.match(entry.rest[0])):
             return False
@@ -389,7 +390,7 @@ class _Repair:
         return True
 
     def _only(self, reading: Reading) -> tuple[str, JsonValue]:
-        """Return the one pair of ``reading``; more or none means that the entry is not YAML."""
+        """Return the only pair of ``reading``. Any other number means that it is not YAML."""
         if len(reading.values) != 1:
             raise Broken("not a single key")
         self.reading.findings += reading.findings
@@ -414,7 +415,7 @@ class _Repair:
         return value
 
     def _replace_text(self, entry: _Entry, code: str, value: str) -> None:
-        """Record the replacement of a value, unless another reading is as likely."""
+        """Record the replacement of a value, unless another reading is equally likely."""
         rows = "\n".join((entry.first, *entry.rest)).rstrip(" \t\n").split("\n")
         inside = " " * (entry.indent + 1)
         runs_on = any(row.strip() and not row.startswith((inside, "\t")) for row in rows[1:])
@@ -432,7 +433,7 @@ class _Repair:
         self.patches.append(Patch(code, entry.line, len(rows), keep, gap + text))
 
     def _list(self, entry: _Entry, depth: int) -> list[JsonValue]:
-        """Read the lines below a key as the items of a list, each on its own."""
+        """Read the lines below a key as the items of a list, each item by itself."""
         items: list[JsonValue] = []
         for at, rows in _items(entry.rest, entry.line + 1):
             with suppress(Broken):
@@ -454,7 +455,7 @@ class _Repair:
 
 
 def _items(lines: Sequence[str], line: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line, lines) of each item, the dash of its first line blanked out."""
+    """Yield (line, lines) of each item, with the dash of its first line replaced by a space."""
     item: list[str] = []
     start = line
     indent: int | None = None

@@ -1,4 +1,4 @@
-"""Every rule of the Agent Skills specification, as diagnostics: all problems."""
+"""All rules of the Agent Skills specification, as diagnostics."""
 
 import posixpath
 import re
@@ -13,14 +13,14 @@ from registry.document.markdown import code_spans
 from registry.model import DOCUMENT_NAMES, Diagnostic, Document, JsonValue, SkillFile
 
 NAME_LENGTH: Final = 64
-"""Characters of a name that https://agentskills.io/specification allows."""
+"""Maximum number of characters of a name (https://agentskills.io/specification)."""
 
 _STRICT_NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _NOT_IN_A_SLUG: Final = re.compile(r"[^a-z0-9]+")
 
 
 def same_name(name: str, folder: str) -> str:
-    """Say how name and folder become the same, and a name that the specification allows."""
+    """Describe how to make name and folder equal, with a name that the specification allows."""
     rename, write = f"rename the folder to `{name}`", f"write `name: {folder}`"
     match is_strict(name), is_strict(folder):
         case True, True:
@@ -34,7 +34,7 @@ def same_name(name: str, folder: str) -> str:
 
 
 def is_strict(name: str) -> bool:
-    """Tell whether the reference validator allows a name, and all clients do."""
+    """Tell whether the reference validator and all clients accept a name."""
     return _STRICT_NAME.fullmatch(name) is not None and len(name) <= NAME_LENGTH
 
 
@@ -89,7 +89,7 @@ FOLDERS: Final = ("scripts", "references", "assets")
 """The folders that the specification names for supporting files."""
 
 MAX_FINDINGS: Final = 10
-"""Findings of one code about one body; the last one counts the rest."""
+"""Maximum number of findings with one code about a body; the last one counts the others."""
 
 REFERENCE_CODES: Final[Mapping[str, Rule]] = {
     "reference-missing": Rule("warning", "the body points at a file that the skill does not have"),
@@ -97,11 +97,12 @@ REFERENCE_CODES: Final[Mapping[str, Rule]] = {
     "reference-deep": Rule("info", "the body points at a file more than one folder down"),
 }
 
-# `[text](target "title")`, with or without angle brackets around the target. Bounded, so that a
-# long run of brackets costs no more than its length.
+# `[text](target "title")`, with or without angle brackets around the target. The lengths are
+# bounded, so that a long run of brackets takes linear time.
 _LINK = re.compile(r"\]\([ \t]{0,3}(?:<([^<>\n]{1,300})>|([^\s()<>]{1,300}))(?=\)|[ \t]+[\"'(])")
 _TAIL = re.compile(r"[\w./-]{1,200}", re.ASCII)
-# Prefixes of paths outside the skill: `src/scripts/`, `~/scripts/`, `$HOME/scripts/`.
+# Characters before a path that leads out of the skill: `src/scripts/`, `~/scripts/`,
+# `$HOME/scripts/`.
 _ELSEWHERE: Final = frozenset("_/.~}])>$%*#-")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[#/~\\]")
 _PLACEHOLDER = re.compile(r"[<>{}$*|\"]|\.\.\.|\u2026|^path/to/", re.IGNORECASE)
@@ -131,7 +132,8 @@ def _links(body: str) -> Iterator[tuple[int, str]]:
     """Yield (offset, target) of the Markdown links that name a file by a relative path."""
     if "](" not in body:
         return
-    ticks = counted = 0  # backticks of the line up to ``counted``: an odd number opens code
+    # Number of backticks of the line before ``counted``; if it is odd, the link is in code.
+    ticks = counted = 0
     for match in _LINK.finditer(body):
         offset = match.start()
         line = body.rfind("\n", counted, offset)
@@ -148,7 +150,7 @@ def _links(body: str) -> Iterator[tuple[int, str]]:
 
 
 def _named_paths(body: str) -> Iterator[tuple[int, str]]:
-    """Yield (offset, path) of the files that the text names below `FOLDERS`."""
+    """Yield (offset, path) of the files below `FOLDERS` that the text names."""
     for folder in FOLDERS:
         offset = body.find(f"{folder}/")
         while offset >= 0:
@@ -198,7 +200,7 @@ def _judge(
 
 
 def _paths(files: Sequence[SkillFile]) -> frozenset[str]:
-    """Return all files and folders of the skill, itself included."""
+    """Return all files and folders of the skill, including its own folder."""
     known = {".", *DOCUMENT_NAMES}
     for file in files:
         path = file.path
@@ -217,7 +219,7 @@ BODY_TOKENS: Final = 5000  # "Instructions (< 5000 tokens recommended)"
 BYTES_PER_TOKEN: Final = 4  # the usual rule of thumb for English; close enough for CJK in UTF-8
 
 MAX_KEYS: Final = 10
-"""Unknown keys that get a finding each; one more finding names the rest."""
+"""Maximum number of unknown keys with a finding each; one more finding names the others."""
 
 FIELDS: Final = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
 """The top-level keys of the specification, in its order."""
@@ -267,19 +269,19 @@ RULES: Final[Mapping[str, Rule]] = {
     "body-too-many-tokens": Rule("info", f"the body has more than about {BODY_TOKENS} tokens"),
     **REFERENCE_CODES,
 }
-"""Every code of this module: its severity and what it means."""
+"""Every code of this module, with its severity and meaning."""
 
 SAID_BY: Final[Mapping[str, frozenset[str]]] = {
     "name-missing": frozenset({"empty", "name-missing"}),
     "description-missing": frozenset({"empty", "description-missing", "description-from-body"}),
 }
-"""Findings that are left out where the parser made one of these, which says the same."""
+"""Findings that are left out if the parser reports one of these codes, which means the same."""
 
 _PARENTHESES = re.compile(r"\([^()]*\)")
 
 
 class _Field(NamedTuple):
-    """A value of the front matter and the key it was found under."""
+    """A value of the front matter and its key."""
 
     key: str | None
     value: JsonValue
@@ -288,9 +290,9 @@ class _Field(NamedTuple):
 def check_specification(
     document: Document, *, folder_name: str, files: Sequence[SkillFile]
 ) -> Iterator[Diagnostic]:
-    """Yield all breaches of the Agent Skills specification in ``document``.
+    """Yield all violations of the Agent Skills specification in ``document``.
 
-    ``files`` are the skill's files, the skill file itself among them or not.
+    ``files`` are the skill's files, with or without the skill file.
     """
     front = document.front_matter
     fields = {field: _Field(field, front[field]) for field in FIELDS if field in front}
@@ -324,7 +326,7 @@ def check_specification(
 
 
 class _Finding(NamedTuple):
-    """A problem with ``key``, before anyone looked up the key's line."""
+    """A problem with ``key``, before its line is looked up."""
 
     code: str
     key: str | None

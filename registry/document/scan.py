@@ -1,4 +1,4 @@
-"""Look through one text for what is suspicious: SKILL.md, or a supporting file."""
+"""Search one text for suspicious passages: a SKILL.md or a supporting file."""
 
 import base64
 import binascii
@@ -25,13 +25,13 @@ _SUSPECT: Final = re.compile(
     "[\u180e\u200b-\u200d\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]+"
     "|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}"
 )
-# The same by one set, for a quick look: all of them but the two common selectors.
+# The same as one set, for a quick test: all of them except the two common selectors.
 _CANDIDATE: Final = re.compile(
     "[\u180e\u200b-\u200d\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0d\ufeff"
     "\U000e0000-\U000e01ef]"
 )
 _LONG: Final = 16
-"""Zero-width characters in a row that can encode hidden text."""
+"""Minimum length of a run of zero-width characters that can encode hidden text."""
 
 _PAIRS: Final = ("\ufe0f\ufe0f", "\ufe0f\ufe0e", "\ufe0e\ufe0f", "\ufe0e\ufe0e")
 _BIDI: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
@@ -54,7 +54,7 @@ _UNSPACED = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\ua
 def find_hidden(text: str, beyond: str | None = None) -> Iterator[Place]:
     """Yield the invisible characters of ``text`` that have no legitimate use there.
 
-    ``beyond``: the text without ASCII (`text.beyond_ascii`), if the caller has it. Codes:
+    ``beyond``: the characters outside ASCII (`text.beyond_ascii`), if the caller has them. Codes:
     ``hidden-text`` (tag characters and selectors, which can spell out instructions),
     ``bidi-control`` and ``zero-width-character``.
     """
@@ -88,7 +88,7 @@ def _judge(text: str, match: re.Match[str]) -> Iterator[Place]:
 
 
 def _belongs(char: str, before: str, after: str) -> bool:
-    """Tell whether a single zero-width ``char`` does what it is made for between its neighbours."""
+    """Tell whether a single zero-width ``char`` has its ordinary use between its neighbours."""
     if char == "\u200b":
         return bool(_UNSPACED.match(before) or _UNSPACED.match(after))
     joining = _JOINING.match(before) or _JOINING.match(after)
@@ -101,13 +101,14 @@ def _named(char: str) -> str:
 
 
 MIN_ENTROPY: Final = 3.0
-"""Bits a character, below which a key is a placeholder; random base62 of 20 has about 4."""
+"""Minimum entropy of a key in bits per character; random base62 of length 20 has about 4."""
 
 MIN_LETTERS: Final = 20
-"""Different characters of 64 in a run of base64; fewer make a pattern or a path."""
+"""Minimum number of different characters in 64 characters of base64; a pattern or a path has fewer.
+"""
 
-# One pass over the bytes finds control characters and long runs of letters and digits. Without such
-# a run there is neither a key nor base64.
+# One pass over the bytes finds control characters and long runs of letters and digits. A text
+# without such runs contains neither keys nor base64.
 _CLASSES = bytes(
     b"A"[0] if letter else b"\x01"[0] if control else b" "[0]
     for letter, control in (
@@ -124,13 +125,13 @@ _MEDIA = re.compile(r"data:(?:image|font|audio|video)/[\w.+-]+;base64,$")
 
 
 def look(data: bytes) -> tuple[bool, bool]:
-    """Tell whether ``data``, one byte a character, has control characters, and runs of letters."""
+    """Return whether ``data``, one byte a character, has controls, and runs of letters."""
     classes = data.translate(_CLASSES)
     return b"\x01" in classes, _RUN in classes or b"AIza" in data
 
 
 def find_secrets(text: str, data: bytes) -> Iterator[Place]:
-    """Yield what is shaped like a working key and not a placeholder, never the whole of it."""
+    """Yield strings in the format of working keys, without placeholders, never a whole key."""
     for needle, kind, pattern in threats.SECRETS:
         if needle not in data:
             continue
@@ -145,14 +146,14 @@ def find_secrets(text: str, data: bytes) -> Iterator[Place]:
 
 
 def find_encoded(text: str, data: bytes) -> Iterator[Place]:
-    """Yield long runs of base64 that really decode, but for pictures and keys."""
+    """Yield long runs of base64 that decode to data, except pictures and keys."""
     if _BASE64_RUN not in data.translate(_BASE64, b"\r\n"):
         return
     for match in threats.BASE64_RUN.finditer(text):
         if len(match[0]) < threats.BASE64_LENGTH:
             continue
         before = text[max(0, match.start() - 60) : match.start()]
-        if _MEDIA.search(before) or "PRIVATE KEY-----" in before:  # a key is a finding of its own
+        if _MEDIA.search(before) or "PRIVATE KEY-----" in before:  # a key has its own finding
             continue
         run = "".join(match[0].split())
         kinds = (str.isupper, str.islower, str.isdigit)
@@ -169,19 +170,20 @@ def find_encoded(text: str, data: bytes) -> Iterator[Place]:
 
 
 def _entropy(text: str) -> float:
-    """Return Shannon's bits a character."""
+    """Return the Shannon entropy in bits per character."""
     counts = (text.count(char) / len(text) for char in set(text))
     return -sum(share * log2(share) for share in counts)
 
 
 _SCRIPTS: Final = re.compile("[\u0400-\u04ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]")
-"""Letters of Cyrillic, kana, Chinese characters and Hangul, which each of `FOREIGN` has."""
+"""Letters of Cyrillic, kana, Chinese characters and Hangul; every pattern of `FOREIGN` has one."""
 
 
 def find_foreign(text: str, beyond: str, budget: CpuBudget) -> Iterator[Place]:
-    """Yield what is found of the behaviours that are written in scripts of their own.
+    """Yield the findings of the behaviours in scripts other than Latin.
 
-    ``beyond``: the text without ASCII (`text.beyond_ascii`); ``budget``: how long it may take.
+    ``beyond``: the characters outside ASCII (`text.beyond_ascii`). ``budget``: the time for this
+    text.
     """
     if not _SCRIPTS.search(beyond):
         return
@@ -194,7 +196,7 @@ def find_foreign(text: str, beyond: str, budget: CpuBudget) -> Iterator[Place]:
         for begin, end in stretches:
             for match in budget.find(foreign.pattern, text, begin, end):
                 shown = printable(match[0][:SHOWN])
-                yield Place(foreign.code, match.start(), f"`{shown}` {foreign.says}")
+                yield Place(foreign.code, match.start(), f"{foreign.effect}: `{shown}`")
 
 
 @cache
@@ -203,26 +205,27 @@ def _foreign_prefilter() -> Prefilter[str]:
 
 
 MAX_PLACES: Final = 100
-"""Places at which one check stops; a file of nothing but findings is known by then."""
+"""Maximum number of places that one check reports for a file."""
 
 COMMENT_LENGTH: Final = 4000
-"""Characters of an HTML comment that are read."""
+"""Maximum number of characters of an HTML comment that are read."""
 
 _LETTER: Final = re.compile(rb"\w")
 _DEFENDING: Final = tuple(word.encode() for word in threats.DEFENDING)
 _CONTROL: Final = re.compile(f"[{re.escape(threats.CONTROLS)}\x80-\x9f]")
 
 PIECE: Final = 1 << 18
-"""Characters that are checked at once; a match must be in one piece."""
+"""Number of characters that are checked at once; a match must be in one piece."""
 
 LEAD: Final = 2048
-"""Characters before a piece that are read as its context."""
+"""Number of characters before a piece that are read as its context."""
 
 
 class Kind(NamedTuple):
     """The kind of a text.
 
-    ``prose``: not a program. ``document``: a SKILL.md. ``defending``: about attacks and defence.
+    ``prose``: it is not a program. ``document``: it is a SKILL.md. ``defending``: it is about
+    attacks and defence.
     """
 
     prose: bool = True
@@ -231,7 +234,7 @@ class Kind(NamedTuple):
 
 
 def scan(text: str, kind: Kind) -> Iterator[Place]:
-    """Yield what is found in ``text``."""
+    """Yield the findings in ``text``."""
     for begin in range(0, len(text) or 1, PIECE):
         lead = min(begin, LEAD)
         piece = text[begin - lead : begin + PIECE + LONGEST]
@@ -248,7 +251,7 @@ def _scan_piece(text: str, kind: Kind) -> Iterator[Place]:
     plain = unmask(text, beyond, prose=kind.prose)
     for place in chain(plain.found, _behaviours(plain.text, beyond, kind)):
         yield place._replace(offset=plain.original(place.offset))
-    # One byte a character: offsets are those of the text, and looking for bytes is quick.
+    # One byte a character keeps the offsets, and searching bytes is quick.
     data = text.encode("ascii", "replace")
     control, run = look(data)
     if kind.document and (control or "\x9b" in text):
@@ -282,7 +285,7 @@ def _searches(
     *,
     prose: bool,
 ) -> Iterator[Iterator[Place]]:
-    """Yield what each check and behaviour finds, if it may find anything."""
+    """Yield the findings of each check and behaviour that may find something."""
     for check, needed, where in _CHECKS:
         if (prose or where == "anywhere") and not hits.keys().isdisjoint(needed):
             yield check(text, lower)
@@ -295,7 +298,7 @@ def _searches(
 
 
 class _Quotes:
-    """Tells which places of a text are examples of an attack, not the attack."""
+    """Tells which matches in a text are examples of an attack."""
 
     def __init__(self, text: str, lower: bytes, hits: Hits[bytes], kind: Kind) -> None:
         self._lower = lower
@@ -303,7 +306,7 @@ class _Quotes:
         # The front matter doesn't introduce examples.
         self._body = max(0, lower.find(b"\n---", 3)) if lower.startswith(b"---") else 0
         self._kind = kind
-        # The topic of a skill excuses its quotations, never its requests: programs to install,
+        # The topic of a skill excuses its quotations, but not its requests: programs to install,
         # secrets to send.
         self._excused: frozenset[str] = frozenset()
         if kind.prose and kind.defending:
@@ -317,7 +320,7 @@ class _Quotes:
     def _is_quoted(self, place: Place) -> bool:
         if place.code in self._excused:
             return True
-        # In a program words prove nothing: `payload` is a name like any other.
+        # In a program words prove nothing: `payload` is an ordinary name.
         if not self._kind.prose:
             if not is_entry(self._lower, place.offset):
                 return False
@@ -351,12 +354,13 @@ def _matches(
                 continue  # the end of a longer word
             if accept is None or accept(match):
                 shown = printable(text[start : min(match.end(), start + SHOWN)].strip())
-                yield Place(behaviour.code, start, f"`{shown}` {behaviour.says}")
+                yield Place(behaviour.code, start, f"{behaviour.effect}: `{shown}`")
 
 
 def _control(text: str) -> Iterator[Place]:
     for match in _CONTROL.finditer(text):
-        what = f"the control character U+{ord(match[0]):04X}, which terminals obey"
+        code = f"U+{ord(match[0]):04X}"
+        what = f"the control character {code}, which can change what your terminal shows"
         yield Place("terminal-control", match.start(), what)
 
 
@@ -383,25 +387,33 @@ def _statement(text: str, end: int) -> str:
 def _executed(statement: str, offset: int, into: str) -> Iterator[Place]:
     if "base64" in statement and (decode := threats.DECODE.search(statement)):
         shown = printable(statement[max(0, decode.start() - 40) :].strip() + into)
-        yield Place("encoded-execution", offset, f"`{shown}` runs what it decodes, unseen")
+        yield Place(
+            "encoded-execution",
+            offset,
+            f"runs decoded code unchecked: `{shown}`",
+        )
         return
-    # Without an address it is the pattern that is talked about, not a command.
+    # Without an address the text describes the pattern and is not a command.
     fetch = threats.FETCH.search(statement)
     if fetch and threats.ADDRESS.search(statement, fetch.end()):
         shown = printable(statement[fetch.start() :] + into)
-        yield Place("remote-execution", offset, f"`{shown}` runs what it downloads, unseen")
+        yield Place(
+            "remote-execution",
+            offset,
+            f"runs downloaded code unchecked: `{shown}`",
+        )
 
 
 def _powershell(text: str, _: bytes) -> Iterator[Place]:
     for match in threats.POWERSHELL.finditer(text):
         command = text[match.start() : match.end() + NEAR].partition("\n")[0]
-        what = f"`{printable(command)}` runs what it downloads, unseen"
+        what = f"runs downloaded code unchecked: `{printable(command)}`"
         yield Place("remote-execution", match.start(), what)
 
 
 def _expansion(text: str) -> Iterator[Place]:
     for match in threats.EXPANSION.finditer(text):
-        what = f"`{printable(match[0][2:-1])}` runs as soon as the skill is loaded"
+        what = f"runs a command when the skill is loaded: `{printable(match[0][2:-1])}`"
         yield Place("command-expansion", match.start(), what)
 
 
@@ -412,17 +424,23 @@ def _comments(text: str) -> Iterator[Place]:
         stop = end if end >= 0 else len(text)
         if match := threats.COMMENT_ADDRESS.search(text, start, min(stop, start + COMMENT_LENGTH)):
             shown = printable(text[max(start + 4, match.start() - 20) : match.end() + 20].strip())
-            yield Place("comment-instructions", match.start(), f"a comment says `{shown}`")
+            yield Place(
+                "comment-instructions", match.start(), f"a comment contains instructions: `{shown}`"
+            )
         start = text.find("<!--", end) if end >= 0 else -1
 
 
 def _unseen(text: str, lower: bytes) -> Iterator[Place]:
-    """Find what the rendered page leaves out: link definitions as comments, hidden elements."""
+    """Find hidden content: link definitions used as comments, hidden elements."""
     for match in threats.UNSEEN.finditer(lower):
         said = text[match.end() : match.end() + NEAR].partition("\n\n")[0]
         if told := threats.UNSEEN_ADDRESS.search(said):
             shown = printable(said[max(0, told.start() - 20) : told.end() + 40].strip())
-            yield Place("comment-instructions", match.start(), f"unseen text says `{shown}`")
+            yield Place(
+                "comment-instructions",
+                match.start(),
+                f"hidden text contains instructions: `{shown}`",
+            )
 
 
 _Check = Callable[[str, bytes], Iterator[Place]]

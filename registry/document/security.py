@@ -1,7 +1,7 @@
 """Findings that a person should look at before trusting a skill.
 
-They make no skill invalid, because users switch off a registry with too many false alarms. Each
-code gives one finding a file: the first place, and the lines of the others. Quoted examples of
+They don't make a skill invalid, because users switch off a registry with too many false alarms.
+Each code gives one finding a file: the first place, and the lines of the others. Quoted examples of
 attacks are only notes.
 """
 
@@ -29,10 +29,11 @@ __all__ = [
 ]
 
 MAX_LINES: Final = 5
-"""Further lines that a message names."""
+"""Maximum number of further lines that a message names."""
 
 MAX_SKILL_BYTES: Final = 16 * 1024 * 1024
-"""Bytes of all supporting files of a skill that are looked through: all, by the usual limits."""
+"""Maximum number of bytes of a skill's supporting files that are scanned; equals the usual limit.
+"""
 
 CONTENT_CODES: Final = BEHAVIOUR_RULES.keys() | {
     "bidi-control",
@@ -51,7 +52,7 @@ _PROSE: Final = (".md", ".markdown", ".mdx", ".txt", ".rst", ".html", ".htm", ".
 _SCRIPTS: Final = tuple(
     ".sh .bash .zsh .fish .ps1 .psm1 .bat .cmd .py .pyw .js .mjs .cjs .ts .rb .pl .php .lua".split()
 )
-"""Ends of the names of programs."""
+"""File name extensions of programs."""
 
 _CONTROL = re.compile(f"[{re.escape(threats.CONTROLS)}\x80-\x9f]")
 _LETTERS: Final = bytes(byte if chr(byte) in string.ascii_lowercase else 32 for byte in range(256))
@@ -59,7 +60,7 @@ _CALL = re.compile(r"(\w+)(?:\((.*)\))?", re.DOTALL)
 
 
 def check_security(document: Document, *, files: Sequence[SkillFile]) -> Iterator[Diagnostic]:
-    """Yield what is suspicious in ``document`` and in the names of its ``files``."""
+    """Yield the suspicious passages in ``document`` and in the names of its ``files``."""
     yield from _check_declared(document)
     yield from _check_files(files)
     defending = is_about_defence(document.name, document.description)
@@ -67,7 +68,7 @@ def check_security(document: Document, *, files: Sequence[SkillFile]) -> Iterato
 
 
 def kind_of(path: str, *, defending: bool) -> Kind:
-    """Return what sort of text a supporting file is, by its name.
+    """Return the kind of a supporting file, by its name.
 
     ``defending``: the skill is about attacks and defence (`is_about_defence`).
     """
@@ -91,7 +92,7 @@ def check_file(path: str, data: bytes, *, defending: bool) -> Iterator[Diagnosti
 
 def is_text(path: str, data: bytes) -> bool:
     """Tell whether a file is text that a model or an interpreter would read."""
-    # A shell passes over NUL characters.
+    # A shell ignores NUL characters.
     is_program = path.lower().endswith((*_SCRIPTS, *_PROSE)) or data.startswith((b"#!", *_UTF16))
     return is_program or b"\0" not in data[:_SNIFFED]
 
@@ -99,7 +100,7 @@ def is_text(path: str, data: bytes) -> bool:
 class Texts:
     """The supporting files of a skill that `check_file` must check.
 
-    ``seen``: the paths of all offered files. ``left_out``: the text files without room;
+    ``seen``: the paths of all offered files. ``left_out``: the text files beyond the limit. At most
     `MAX_SKILL_BYTES` of a skill are kept, programs first.
     """
 
@@ -111,7 +112,7 @@ class Texts:
         self._room = MAX_SKILL_BYTES
 
     def offer(self, path: str, content_hash: str, data: bytes, *, may_run: bool) -> None:
-        """Keep a file if it is text. ``may_run``: it may be executed, as its mode says."""
+        """Keep a file if it is text. ``may_run``: its mode allows execution."""
         self.seen.add(path)
         if not is_text(path, data):
             return
@@ -125,17 +126,17 @@ class Texts:
             self.left_out.append(last)
 
     def unchecked(self) -> Iterator[Diagnostic]:
-        """Yield a finding if a text was left out."""
+        """Yield a finding if a text file was left out."""
         if self.left_out:
             more = len(self.left_out) - 1
             others = f", nor {more} more file{'s' if more > 1 else ''}" if more else ""
-            size = f"{MAX_SKILL_BYTES >> 20} MB of a skill are looked through"
-            message = f"`{printable(self.left_out[0])}` was not looked through{others}: {size}"
+            size = f"{MAX_SKILL_BYTES >> 20} MB of a skill's files are scanned"
+            message = f"`{printable(self.left_out[0])}` was not scanned{others}: {size}"
             yield _diagnostic("unchecked-text", message, path=self.left_out[0])
 
 
 def is_about_defence(name: str, description: str) -> bool:
-    """Tell whether a skill is about attacks and defence, and so will quote what it warns of."""
+    """Tell whether a skill is about attacks and defence, and therefore quotes attacks."""
     said = f"{name} {description}"
     words = said.lower().encode("ascii", "replace").translate(_LETTERS).split()
     if not threats.ABOUT_DEFENCE.isdisjoint(words):
@@ -158,12 +159,12 @@ def _findings(text: str, kind: Kind, path: str | None) -> Iterator[Diagnostic]:
         severity: Severity = SECURITY_RULES[code].severity if real else "info"
         message = first.what + more
         if not real:
-            message += "; it seems to be quoted as an example"
+            message += "; probably quoted as an example"
         yield Diagnostic(code, severity, message, line, SECURITY_RULES[code].fix, path)
 
 
 def _hidden(places: Mapping[str, Sequence[Place]]) -> Place | None:
-    """Return a place that manipulates, if the same text does something risky beside it."""
+    """Return a place that manipulates the model, if the same text also does something risky."""
     real = {code: [one for one in found if not one.quoted] for code, found in places.items()}
     codes = {code for code, found in real.items() if found}
     for code in sorted(codes & threats.MANIPULATES):
@@ -175,13 +176,13 @@ def _hidden(places: Mapping[str, Sequence[Place]]) -> Place | None:
 
 
 def _is_said(text: str, found: Sequence[Place], stronger: Sequence[Place]) -> bool:
-    """Tell whether every place is on the line of a finding that says worse of it."""
+    """Tell whether every place is on the line of a worse finding."""
     lines = {text.count("\n", 0, place.offset) for place in stronger}
     return bool(lines) and all(text.count("\n", 0, place.offset) in lines for place in found)
 
 
 def _check_declared(document: Document) -> Iterator[Diagnostic]:
-    """Check what the front matter asks for, and the fields that listings show."""
+    """Check the permissions in the front matter, and the fields that listings show."""
     for tool in document.allowed_tools:
         code = _broad(tool)
         if code:
@@ -206,8 +207,8 @@ def _check_declared(document: Document) -> Iterator[Diagnostic]:
 def _broad(tool: str) -> str | None:
     """Return the code for a tool that allows any command, None for others.
 
-    A bare `Bash` is only noted: most authors mean "this skill needs a shell", and most clients
-    read it so; `Bash(*)` was written to be asked nothing.
+    A bare `Bash` is only noted: most authors mean "this skill needs a shell", and most clients read
+    it that way. `Bash(*)` asks for every command without confirmation.
     """
     if tool == "*":
         return "allowed-tools-broad"

@@ -1,7 +1,7 @@
-"""The attacks that `registry.document.security` looks for, as data (CONVENTIONS.md, "Attacks").
+"""The attacks that `registry.document.security` searches for, as data.
 
-A pattern is tried only where one of its needles occurs in the text's bytes, and every repetition is
-bounded, so that a hostile megabyte costs no more than its length.
+A pattern is tried only if one of its needles occurs in the text's bytes. Every repetition is
+bounded, so the time for a hostile text grows only with its length.
 """
 
 import re
@@ -13,10 +13,12 @@ from registry.document.behaviours import BEHAVIOUR_RULES
 from registry.document.behaviours.table import SecurityRule, rules
 
 SECURITY_RULES: Final[Mapping[str, SecurityRule]] = {**rules("text"), **BEHAVIOUR_RULES}
-"""Every code of `registry.document.security`: its severity, what it means, what to do."""
+"""Every code of `registry.document.security`, with its severity, meaning and advice."""
 
 MIN_RUN: Final = 20
-"""Letters and digits in a row that every key of `SECRETS` has, but for Google's, and all base64."""
+"""Minimum length of the run of letters and digits in all keys of `SECRETS` (except Google's) and in
+base64.
+"""
 
 _PRIVATE_KEY: Final = (
     r"-----BEGIN (?:[A-Z]{2,10} ){0,2}PRIVATE KEY-----(?:\\n|\s){1,4}[A-Za-z0-9+/=\s\\]{60,120}"
@@ -33,7 +35,7 @@ SECRETS: Final = tuple(
         (b"PRIVATE KEY-----", "a private key", _PRIVATE_KEY),
     )
 )
-"""Credentials: bytes that must occur before the pattern is tried, the kind, the pattern."""
+"""Credentials: the bytes that must occur before the pattern is tried, the kind, and the pattern."""
 
 # Placeholders for a key: a word, or characters typed in keyboard order.
 PLACEHOLDER = re.compile(
@@ -105,10 +107,10 @@ ANY_COMMAND: Final = re.compile(r"[*:\s]*|(?:sudo|env|eval|(?:ba|z|da)?sh)(?::|\
 DEFENDING: Final = frozenset(
     "injection injections jailbreak jailbreaks untrusted adversarial malicious".split()
 )
-"""Words of texts that quote attacks to teach or to stop them."""
+"""Words of texts that quote attacks to teach about them or to stop them."""
 
 TALK: Final = frozenset({"instruction-override", "restrictions-lifted", "fake-turn"})
-"""Codes that such texts quote everywhere."""
+"""Codes of passages that such texts often quote."""
 
 EXHIBITS: Final = frozenset({"destructive-command", "encoded-execution", "reverse-shell"})
 """Codes of further quotations in skills about attacks and defence."""
@@ -117,21 +119,21 @@ MANIPULATES: Final = frozenset(
     "concealment claimed-approval instruction-override tool-shadowing restrictions-lifted"
     " fake-turn".split()
 )
-"""Codes of attempts to manipulate the model, so that a user doesn't notice or stop it."""
+"""Codes of attempts to manipulate the model without the user's knowledge."""
 
 RISKY: Final = frozenset(
     "conversation-sent files-sent secret-asked remote-instructions agent-configuration open-door"
     " protection-off persistence remote-execution download-then-run required-program"
     " package-from-address package-look-alike redirected-endpoint".split()
 )
-"""Codes that are warnings, but become `hidden-action` in a text that also manipulates."""
+"""Codes that are only warnings, and become `hidden-action` in a text that also manipulates."""
 
 WEAKER: Final = {
     "remote-execution": "untraceable-execution",
     "download-then-run": "untraceable-execution",
     "required-program": "archive-with-password",
 }
-"""Codes that add nothing on a line that has the other."""
+"""Codes that add nothing to another code on the same line."""
 
 EXAMPLE: Final = re.compile(
     rb"\battack(?:s|er|ers)?\b|\bmalicious|\bmalware|\binjections?\b|\bjailbreak|\buntrusted"
@@ -151,7 +153,7 @@ ABOUT_DEFENCE: Final = frozenset(
     b" intrusion compromise compromised poisoned poisoning seguridad malicioso sicherheit".split()
 )
 ABOUT_DEFENCE_ELSEWHERE: Final = tuple("安全 漏洞 恶意 攻击 注入 渗透 威胁".split())
-"""Words in names and descriptions of skills about attacks and defence."""
+"""Chinese words in names and descriptions of skills about attacks and defence."""
 
 UNSEEN: Final = re.compile(
     rb"\[(?://|comment|_)\]:[ ]?#?|<\w{1,12}[^<>]{0,160}(?:display[ ]?:[ ]?none"

@@ -1,7 +1,7 @@
-"""Undo what disguises a text: a shell or a reader sees the plain text, a search does not.
+"""Remove disguises from a text, so that a search sees the same text as a shell or a reader.
 
-Continued lines are joined. Quotes and escapes inside the names of commands and invisible characters
-are taken out. Letters that only look like Latin ones become Latin, and escaped letters are decoded.
+Continued lines are joined. Quotes and escapes inside the names of commands are removed, and so are
+invisible characters. Look-alike letters become Latin letters, and escaped letters are decoded.
 """
 
 import re
@@ -16,7 +16,7 @@ from registry.document.findings import Place, printable
 from registry.text import LIKE_LATIN
 
 _Edit: TypeAlias = tuple[int, int, str]
-"""Where a part of a text begins and ends, and what it stands for."""
+"""Beginning and end of a part of a text, and its replacement."""
 
 _NAMES: Final = (
     "curl wget bash zsh dash fish eval exec base64 openssl python python3 perl ruby node netcat"
@@ -24,7 +24,7 @@ _NAMES: Final = (
     " downloadstring certutil mshta rundll32 regsvr32 bitsadmin osascript sudo chmod crontab xxd"
     " mkfifo nohup launchctl scp rsync rclone whoami id_rsa passwd"
 ).split()
-"""Names of commands and files that are worth a disguise; none is a part of an ordinary word."""
+"""Names of commands and files that are often disguised; none is part of an ordinary word."""
 
 _NAMED: Final = re.compile(r"(?<![a-z0-9])(" + "|".join(map(re.escape, _NAMES)) + r")(?![a-z0-9])")
 _NOISE: Final = b"'\"`^\\"
@@ -36,7 +36,7 @@ _CLASSES: Final = bytes(
 )
 _INSIDE: Final = re.compile(b"##{0,3}a")
 _WORD: Final = 64
-"""Characters on either side of a quote that are taken for its word."""
+"""Maximum number of characters on each side of a quote that belong to its word."""
 
 _CONTINUED: Final = re.compile(r"\\\r?\n([ \t]*)")
 _BACKTICK: Final = re.compile(r"(?<!`)`\r?\n[ \t]*")
@@ -45,10 +45,10 @@ _UNSEEN: Final = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]+")
 _LATIN: Final = frozenset(string.ascii_letters)
 
 _WIDE: Final = "\uff01"
-"""The first of the letters of full width, behind which are those of formulas."""
+"""The first full-width letter; mathematical letters come after it."""
 
 _CHINESE: Final = "\uff0c\uff08\uff09\uff1a\uff1b\uff1f\uff01"
-"""Signs of full width that Chinese texts have everywhere: , ( ) : ; ? !"""
+"""Full-width punctuation that is common in Chinese texts: , ( ) : ; ? !"""
 
 _FORMULA: Final = re.compile("[\U0001d400-\U0001d7ff]")
 
@@ -56,8 +56,8 @@ _FORMULA: Final = re.compile("[\U0001d400-\U0001d7ff]")
 class Plain(NamedTuple):
     """A text without disguise.
 
-    ``shifts`` are pairs of an offset in it and what must be added from there on for the offset in
-    the original. ``found`` are the names of commands that were disguised.
+    ``shifts`` are pairs: an offset in this text, and the number to add from there on for the offset
+    in the original. ``found`` are the names of commands that were disguised.
     """
 
     text: str
@@ -65,13 +65,16 @@ class Plain(NamedTuple):
     found: Sequence[Place] = ()
 
     def original(self, offset: int) -> int:
-        """Return where an offset of the plain text is in the original."""
+        """Return the offset in the original text."""
         number = bisect_right(self.shifts, (offset, len(self.text) * 4 + 1 << 32))
         return offset + (self.shifts[number - 1][1] if number else 0)
 
 
 def unmask(text: str, beyond: str, *, prose: bool) -> Plain:
-    """Return the text without disguise. ``beyond``: the text without ASCII."""
+    """Return the text without disguise.
+
+    ``beyond``: the characters outside ASCII.
+    """
     if beyond:
         text = _as_latin(text, beyond)
     lower = text.encode("ascii", "replace").lower()
@@ -87,7 +90,7 @@ def unmask(text: str, beyond: str, *, prose: bool) -> Plain:
     parts, shifts, done, length = [], [], 0, 0
     for begin, end, plain in edits:
         if begin < done:
-            continue  # a part of what was replaced already
+            continue  # part of an earlier replacement
         parts += [text[done:begin], plain]
         length += begin - done + len(plain)
         done = end
@@ -111,7 +114,7 @@ def _edits(text: str, lower: bytes, beyond: str, *, prose: bool) -> Iterator[_Ed
 
 
 def _wrapped(text: str, *, prose: bool) -> Iterator[_Edit]:
-    """Yield where a text continues a word behind a hyphen, and PowerShell a line behind a tick."""
+    """Yield words that continue after a hyphen, and PowerShell lines after a tick."""
     if not prose:
         yield from ((match.start(), match.end(), " ") for match in _BACKTICK.finditer(text))
         return
@@ -123,7 +126,7 @@ def _wrapped(text: str, *, prose: bool) -> Iterator[_Edit]:
 
 
 def _disguised(lower: bytes) -> Iterator[tuple[int, int, str, str]]:
-    """Yield where the name of a command has quotes, escapes or line ends inside, and the name."""
+    """Yield names of commands with quotes, escapes or line ends inside, and the plain name."""
     if b"\\" in lower or b"$@" in lower:
         for taken_out in (b"\\\r\n", b"\\\n", b"$@"):
             lower = lower.replace(taken_out, b"\\" * len(taken_out))
@@ -145,8 +148,8 @@ def _disguised(lower: bytes) -> Iterator[tuple[int, int, str, str]]:
 def _as_latin(text: str, beyond: str) -> str:
     """Return the text with Latin letters for look-alike letters; its length stays.
 
-    Full-width letters and those of formulas are always replaced, other letters only in a word with
-    a Latin letter beside them.
+    Full-width and mathematical letters are always replaced, other letters only if their word has a
+    Latin letter.
     """
     alike, letter = _alike()
     there = "".join({*letter.findall(beyond), *_FORMULA.findall(beyond)})
@@ -164,7 +167,7 @@ def _as_latin(text: str, beyond: str) -> str:
 
 @cache
 def _alike() -> tuple[dict[int, str], re.Pattern[str]]:
-    """Map letters to the Latin ones that they look like, small and capital; and what finds them."""
+    """Return a map from look-alike letters to Latin ones, and the expression that finds them."""
     found = dict(LIKE_LATIN)
     for one, latin in LIKE_LATIN.items():
         capital = chr(one).upper()
@@ -176,6 +179,6 @@ def _alike() -> tuple[dict[int, str], re.Pattern[str]]:
         if plain.isascii() and len(plain) == 1:
             found[one] = plain
     letters = {one: latin for one, latin in found.items() if latin != "-"}
-    # Letters beyond the basic plane would make the search a slow one.
+    # Letters beyond the basic plane would slow the search down.
     basic = "".join(chr(one) for one in letters if not _FORMULA.match(chr(one)))
     return letters, re.compile(f"[{re.escape(basic)}]")

@@ -1,4 +1,4 @@
-"""YAML as text: read it with every scalar as written, and write text so that it reads back."""
+"""YAML as text: read every scalar as written, and write text so that it reads back unchanged."""
 
 import json
 import re
@@ -16,7 +16,9 @@ from registry.model import Diagnostic, JsonValue
 _WORDS: Final = frozenset("y n yes no on off true false null none nan inf".split())
 
 _VISIBLE_FORMAT: Final = "\u200c\u200d\u3000"
-"""Joiners of emoji and of Persian and Indic text, and the Chinese space, which need no escape."""
+"""Invisible characters that need no escape: joiners of emoji, Persian and Indic text, the Chinese
+space.
+"""
 
 _FLOW: Final = re.compile(r"[,\[\]{}?:]")
 
@@ -36,7 +38,7 @@ def scalar(text: str, *, like: str = "", flow: bool = False) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return ``text`` in double quotes, on one line, what can't be seen as escapes."""
+    """Return ``text`` in double quotes, on one line, with invisible characters as escapes."""
     return '"' + "".join(map(_escape, text)) + '"'
 
 
@@ -50,7 +52,7 @@ def is_plain(text: str) -> bool:
 
 
 def block(text: str, indent: str, newline: str) -> str | None:
-    """Return ``text``, of several lines, as a literal block, or None where quotes are safer.
+    """Return ``text`` of several lines as a literal block; None if quotes are safer.
 
     The header comes first, for the line of the key; the lines below it begin with ``indent``.
     """
@@ -63,7 +65,7 @@ def block(text: str, indent: str, newline: str) -> str | None:
 
 
 def text_value(text: str, indent: str = "  ", newline: str = "\n", like: str = "") -> str:
-    """Return ``text`` as the value behind `key: `, several lines as a literal block."""
+    """Return ``text`` as the value after `key: `; several lines become a literal block."""
     return block(text, indent, newline) or scalar(text, like=like)
 
 
@@ -76,7 +78,7 @@ def tag_words(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def tag_text(words: Sequence[str]) -> str:
-    """Return stored tags as one text, separated by commas unless that reads otherwise."""
+    """Return stored tags as one text, separated by commas if that parses back to the same tags."""
     text = ", ".join(words)
     same = tuple(coerce.tags(text)) == tuple(words)
     return text if same else json.dumps(words, ensure_ascii=False)
@@ -90,7 +92,7 @@ def _escape(char: str) -> str:
     if char == '"':
         return '\\"'
     seen = _is_visible(char) and char != "\\"
-    return char if seen else char.encode("unicode_escape").decode("ascii")  # YAML's are the same
+    return char if seen else char.encode("unicode_escape").decode("ascii")  # as in YAML
 
 
 MAX_NESTING: Final = 16
@@ -105,11 +107,11 @@ _CORE_TAGS: Final = frozenset(
 
 
 class Broken(Exception):
-    """The text is not YAML as people meant it."""
+    """The text is not the YAML that its author meant."""
 
 
 class Refused(Exception):
-    """The text is YAML that no honest skill needs; ``diagnostic`` says what."""
+    """YAML that no ordinary skill needs; ``diagnostic`` gives the reason."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic)
@@ -126,11 +128,11 @@ class Reading:
 
 
 def read_mapping(text: str, line: int = 1, anchors: set[str] | None = None) -> Reading:
-    """Read ``text``, which begins on ``line`` of its file, as one YAML mapping.
+    """Parse ``text``, which begins on ``line`` of its file, as one YAML mapping.
 
-    ``anchors`` collects the anchors seen, so that entries read one by one know of each other's.
-    Raises `Broken` for anything else and `Refused` for an alias that resolves, a custom
-    tag or nesting over `MAX_NESTING`. No text, or only comments, is an empty mapping.
+    ``anchors`` collects the anchors, so that entries parsed one by one share them. Raises `Broken`
+    for anything else and `Refused` for an alias that resolves, a custom tag or nesting deeper than
+    `MAX_NESTING`. Empty text, or only comments, is an empty mapping.
     """
     reader = _Reader(text, line, set() if anchors is None else anchors)
     root = reader.read()
@@ -142,7 +144,7 @@ def read_mapping(text: str, line: int = 1, anchors: set[str] | None = None) -> R
 
 
 def read_value(text: str, line: int, anchors: set[str]) -> JsonValue:
-    """Read ``text`` as one YAML value of any shape; raises as `read_mapping` does."""
+    """Parse ``text`` as one YAML value of any type. Raises the same errors as `read_mapping`."""
     return _Reader(text, line, anchors).read()
 
 
@@ -236,7 +238,7 @@ class _Reader:
         return key
 
     def _skip(self, event: Any, get: Callable[[], Any], depth: int) -> str:
-        """Pass over a list or mapping that is a key, and return its source text."""
+        """Skip a list or mapping that is a key, and return its source text."""
         start = event.start_mark.index
         first = event
         inside = 1
@@ -285,7 +287,7 @@ class _Reader:
 
 @cache
 def _parser() -> tuple[Callable[[str], Any], bool]:
-    """Return what makes a parser: libyaml's, which is ten times faster, or the pure one."""
+    """Return the function that makes a parser: libyaml's if available, else the slow pure one."""
     import yaml
 
     try:

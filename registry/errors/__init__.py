@@ -1,7 +1,8 @@
-"""Everything that can go wrong: an error owns one sentence, and its facts as attributes.
+"""All errors of the registry: each has one sentence, and its details as attributes.
 
-The sentence says what happened, to what. The face that shows the error adds the next step in
-its own words (`cli/hints.py`, `toolsets/native.py`): a command for people, a tool for models.
+The sentence names the problem and the thing that has it. The interface that shows the error adds
+the next step in its own words (`cli/hints.py`, `toolsets/native.py`): a command for people, a tool
+for models.
 """
 
 from registry.errors.base import *

@@ -8,7 +8,7 @@ from registry.text import Fact, masked
 
 
 class RegistryError(Exception):
-    """The registry can't do what it was asked to do.
+    """The registry can't do what was requested.
 
     ``code`` is stable: the class's name in snake case, unless the class sets another. ``facts`` are
     the details, and also attributes; passwords and tokens of addresses are masked in them. Errors
@@ -41,7 +41,7 @@ class RegistryError(Exception):
         return template.format_map({key: Fact(value) for key, value in self.facts.items()})
 
     def _details(self) -> str:
-        """Return text that follows the sentence and depends on the facts."""
+        """Return text to append to the sentence; it depends on the facts."""
         return ""
 
 
@@ -72,11 +72,11 @@ class Invalid(RegistryError, ValueError):
 
 
 class Unavailable(RegistryError):
-    """Another process uses it now: the same request may work later."""
+    """Another process uses the resource now: the same request may work later."""
 
 
 class UsageProblem(Invalid):
-    """A request that can't be understood: ``message`` says why."""
+    """The request is invalid; ``message`` gives the reason."""
 
     code = "usage"
     sentence = "{message}"
@@ -98,7 +98,7 @@ class SettingsProblem(Invalid):
 
 
 class PersonalityNotFound(NotFound):
-    """The settings know no personality of this name: ``name``, ``similar``, ``known``."""
+    """The settings have no personality with this name: ``name``, ``similar``, ``known``."""
 
     sentence = "No personality named {name:q}."
 
@@ -115,7 +115,7 @@ class PersonalityNotFound(NotFound):
 
 
 class AgentNotFound(NotFound):
-    """No agent has this name: ``name``, ``similar`` names, and all ``known`` ones."""
+    """No agent has this name: ``name``, ``similar`` names, and all ``known`` names."""
 
     sentence = "No agent named {name:q}."
 
@@ -135,7 +135,7 @@ class ToolsetNotFound(NotFound):
 
 
 class FindingUnknown(NotFound):
-    """No finding has this code, or a code that begins like this: ``name``, ``similar``."""
+    """No finding has this code or prefix: ``name``, ``similar``."""
 
     sentence = "There are no findings with the code {name:q}."
 

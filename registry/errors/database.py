@@ -37,7 +37,7 @@ class NotWritable(DatabaseProblem):
 class DatabaseRefused(DatabaseProblem):
     """The server refuses the login: ``path``, ``reason``.
 
-    If known: ``user``, if the password is wrong, or ``unknown``, if the user doesn't exist.
+    ``user`` is set if the password is wrong, ``unknown`` if the user doesn't exist.
     """
 
     user: str | None = None
@@ -47,8 +47,8 @@ class DatabaseRefused(DatabaseProblem):
 class RightMissing(DatabaseProblem):
     """The server does not let this user do this: ``path``, ``reason``.
 
-    ``writing``: the request would have changed data. ``team``: the team that the user doesn't
-    belong to.
+    ``writing``: the request would have changed data. ``team``: the team to which the user doesn't
+    belong.
     """
 
     code = "right_missing"
@@ -59,7 +59,7 @@ class RightMissing(DatabaseProblem):
 
 
 class DatabaseBusy(DatabaseProblem, Unavailable):
-    """Another process held the write lock past the wait: ``path``, ``seconds``."""
+    """Another process held the write lock for longer than the timeout: ``path``, ``seconds``."""
 
     sentence = "The database {path} was busy for {seconds:g} seconds. Try again."
 
@@ -77,7 +77,7 @@ class DatabaseTooNew(DatabaseProblem):
 
 
 class DatabaseTooOld(DatabaseProblem):
-    """Its schema is from before the first release: ``path``, ``revision``."""
+    """The schema is older than the first release: ``path``, ``revision``."""
 
     sentence = (
         "The database {path} can't be used: its schema ({revision}) is from before the first "
@@ -99,7 +99,10 @@ class DatabaseBehind(DatabaseProblem):
 
 
 class DatabaseCorrupt(DatabaseProblem):
-    """The file is not a sound database: ``path``, ``reason``; ``is_row``: only a row is damaged."""
+    """The file is not a sound database: ``path``, ``reason``.
+
+    ``is_row`` is True if only a row is damaged.
+    """
 
     sentence = "The database {path} is damaged ({reason})."
 

@@ -29,7 +29,7 @@ class SkillAmbiguous(Conflict):
 
 
 class SkillInvalid(RegistryError):
-    """The skill is stored but can't be used: ``name``, ``problems``, if known its ``path``."""
+    """The skill is stored but can't be used: ``name``, ``problems``, ``path`` if it is known."""
 
     sentence = "The skill {name:q} can't be used:"
 
@@ -131,8 +131,8 @@ class FileChanging(Unavailable):
 class SkillHeld(SkillNotVisible):
     """A skill of a remote source has security errors that no user has accepted: ``name``.
 
-    ``source`` is the source in which it waits to be trusted; ``address`` is the requested address,
-    if the source may have been made for it. If the skill was not imported, ``source`` is None;
+    ``source`` is the source in which it is quarantined; ``address`` is the requested address, if
+    the source may have been made for it. If the skill was not imported, ``source`` is None;
     ``problems`` are the findings, and ``url`` is its remote source, if it can be pulled from there.
     """
 
@@ -152,7 +152,7 @@ class SkillHeld(SkillNotVisible):
         url: str | None = None,
         problems: "Sequence[Diagnostic]" = (),
     ) -> None:
-        reason = "no agent is given it" if source is not None else "it was not brought in"
+        reason = "it is quarantined" if source is not None else "it was not imported"
         facts = {"source": source, "address": address, "url": url, "reason": reason}
         super().__init__(name=name, rule="held", problems=tuple(problems), **facts)
 
@@ -208,7 +208,7 @@ class RootMissing(ChangeRefused):
 
 
 class FolderPulled(ChangeRefused):
-    """A pulled folder can't be renamed; it adds ``folder``, and ``lock``, its lock file's path."""
+    """A pulled folder can't be renamed: ``folder``, and ``lock``, the path of its lock file."""
 
     code = "change_refused"
 
@@ -226,9 +226,9 @@ class OwnFileUnusable(RegistryError):
 
 
 class ChangePending(RegistryError):
-    """The disk may have changed, but not the database; the next open finishes the change.
+    """The disk may have changed, but not the database: ``path``, ``reason``.
 
-    Facts: ``path``, ``reason``.
+    The next open finishes the change.
     """
 
     sentence = (
@@ -253,10 +253,10 @@ class SkillNotFound(NotFound):
 
 
 class ShorthandUnclear(SkillNotFound):
-    """``name`` may be a mistyped skill of a source, so the repository of that name was not fetched.
+    """``name`` may be a mistyped skill of a source, so no repository of that name was fetched.
 
-    ``source`` is the source whose name it begins with, or nearly does, and ``address`` the explicit
-    form of the repository.
+    ``source`` is the source whose name is the first part, or similar to it. ``address`` is the
+    explicit form of the repository.
     """
 
     code = "skill_not_found"
@@ -276,7 +276,7 @@ class ShorthandUnclear(SkillNotFound):
 
 
 class SkillGone(SkillNotFound):
-    """The skill was removed: ``since`` this time, from ``source`` and ``place``.
+    """The skill was removed at the time ``since``, from ``source`` and ``place``.
 
     The last two are empty if unknown.
     """
@@ -314,7 +314,7 @@ class NotInTrash(SkillNotFound):
 
 
 class SkillNotDeleted(NotInTrash):
-    """A skill of this name exists, so there is nothing to restore."""
+    """A skill with this name exists, so there is nothing to restore."""
 
     code = "skill_not_found"
     sentence = "{name:q} exists and is not in the trash."
@@ -364,8 +364,8 @@ class ContentDamaged(RegistryError):
 class ChangeNotUndone(Conflict):
     """The last change can't be undone, and nothing was changed: ``kind``, ``name``, ``reason``.
 
-    ``place`` (source/folder) is where the skill was; ``revision`` is the number of its content
-    before the change, None if that is unknown or if there was no skill.
+    ``place`` (source/folder) is where the skill was. ``revision`` is the number of its content
+    before the change; None if it is unknown or if there was no skill.
     """
 
     sentence = "Can't undo the {kind} of {name:q}: {reason}."

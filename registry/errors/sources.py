@@ -9,7 +9,7 @@ from registry.text import MAX_CHOICES, escaped
 class SourceUnclear(RegistryError):
     """No source was named, and there is not exactly one: ``known``.
 
-    ``foreign`` are remote sources, if there are no others; ``elsewhere``: all sources belong to
+    ``foreign`` are remote sources, if there are no others. ``elsewhere``: all sources belong to
     other machines. ``to_read``: the request only reads.
     """
 
@@ -74,7 +74,7 @@ class SourceElsewhere(RegistryError):
 
 
 class SourceNotAdopted(SourceElsewhere):
-    """The source claims this host, but this user did not add it: ``name``, ``host``.
+    """The source has this host's name, but this user did not add it: ``name``, ``host``.
 
     If the user added it when the registry had another address, that is ``formerly``; the current
     one is ``address``.
@@ -141,7 +141,7 @@ class HostTaken(Conflict):
 class SourceExists(Conflict):
     """A source with this name or path is already registered: ``name``, ``path``.
 
-    ``path`` is empty if another team's source has the name and this user may not see it.
+    ``path`` is empty if another team's source has the name and this user must not see the source.
     """
 
     sentence = "There is a source {name:q} already"
@@ -188,17 +188,21 @@ class ArchiveRefused(RegistryError):
 
 
 class NoUpstream(NotFound):
-    """The skill has no known remote source: ``name``."""
+    """The skill has no known remote source: ``name``, ``reason``."""
 
-    sentence = "{name:q} comes from no remote source, and none has a skill of its name."
+    sentence = "{name:q} can't be compared with upstream: {reason}."
 
     name: str
+    reason: str
+
+    def __init__(self, name: str, reason: str = "no remote source has a skill of its name") -> None:
+        super().__init__(name=name, reason=reason)
 
 
 class SeveralSkills(RegistryError):
-    """There are several skills, and none was chosen: ``path``, ``names``.
+    """The address has several skills, and none was chosen: ``path``, ``names``.
 
-    ``held``: those that are quarantined until the source ``source`` is trusted.
+    ``held``: the skills that are quarantined until the source ``source`` is trusted.
     """
 
     sentence = "{path:q} holds {count} skills:"
@@ -324,9 +328,9 @@ class RemoteInvalid(RemoteProblem):
 
 
 class PinMoved(RemoteProblem):
-    """The pin of a source points to another version now: ``url``, ``reason``.
+    """The pin of a source now points to another version: ``url``, ``reason``.
 
-    ``way``: the command that accepts the new version; ``commit``: the new version.
+    ``way``: the command that accepts the new version. ``commit``: the new version.
     """
 
     sentence = "{url:q} is not followed: {reason}. If that is right, run: {way}"
@@ -337,7 +341,7 @@ class PinMoved(RemoteProblem):
 
 
 class RemoteTooLarge(RemoteProblem):
-    """It exceeds a size limit: ``url``, ``reason``."""
+    """The data exceeds a size limit: ``url``, ``reason``."""
 
     sentence = "{url:q} is too large: {reason}."
 

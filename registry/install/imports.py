@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeAlias
 
 from registry.changes.create import create_files, detail_after
@@ -13,27 +14,26 @@ from registry.changes.untrusted import check_untrusted, security_status
 from registry.core import Core
 from registry.db.read.skills import folder_of_name
 from registry.db.read.sources import list_sources
-from registry.disk.files import read_file
-from registry.disk.paths import ROOT, check_paths
+from registry.disk.paths import ROOT
 from registry.document.names import check_folder_name
 from registry.document.parse import parse_document
 from registry.errors import (
     ArchiveRefused,
-    FileTooLarge,
     InvalidName,
+    RemoteProblem,
     SeveralSkills,
     SkillExists,
-    SkillInaccessible,
     SkillInvalid,
     UsageProblem,
 )
 from registry.model import DOCUMENT_NAMES, Document, Remote, SkillDetail, Source, Value
 from registry.remotes.address import Address
+from registry.remotes.artifacts import Packed, read_local
 from registry.remotes.discovery import by_skill, wanted_files
 from registry.remotes.kinds import open_remote
 from registry.remotes.snapshot import Blob, Bounds, Snapshot
 from registry.remotes.sources import address_of, check_exists, kind_of
-from registry.remotes.unpacking import BadArchive, Room, strictly, unpack, wrapping
+from registry.remotes.unpacking import BadArchive, Room
 from registry.settings import Limits
 from registry.sync.sources import check_writable, target_source
 from registry.text import folded, quoted
@@ -62,8 +62,6 @@ def import_archive(
     Raises `ArchiveRefused`, `SkillInvalid`, `InvalidName`, `SkillHeld` (unless ``trust``), and as
     `SkillRegistry.create`.
     """
-    from registry.document.parse import parse_document
-
     home = target_source(core, source)
     files, executable = read_archive(path, core.settings.limits)
     document = next(one for one in DOCUMENT_NAMES if one in files)
@@ -83,43 +81,15 @@ def import_archive(
 def read_archive(path: str, limits: Limits) -> Unpacked:
     """Return the files of the single skill in an archive. Raises `ArchiveRefused`."""
     try:
-        data = read_file(os.path.realpath(os.path.expanduser(path)), MAX_PACKED).data
-    except FileNotFoundError:
-        raise ArchiveRefused(path=path, reason="there is no such file") from None
-    except FileTooLarge as error:
-        reason = f"it has {error.facts['size']} bytes, {MAX_PACKED} are allowed"
-        raise ArchiveRefused(path=path, reason=reason) from error
-    except SkillInaccessible as error:
-        raise ArchiveRefused(path=path, reason=str(error.facts["reason"])) from error
+        data, _ = read_local(path, MAX_PACKED)
+    except RemoteProblem as error:
+        raise ArchiveRefused(path=path, reason=error.facts["reason"]) from error
+    room = Room(limits.files, limits.skill_bytes, limits.skill_bytes)
     try:
-        unpacked = _unpack(data, limits)
+        part = Packed(partial(io.BytesIO, data), room)
+        files = dict(part.read(set(part.blobs)))
     except BadArchive as error:
         raise ArchiveRefused(path=path, reason=str(error)) from error
-    return _unwrapped(path, unpacked, limits)
-
-
-def _unpack(data: bytes, limits: Limits) -> Unpacked:
-    files: dict[str, bytes] = {}
-    executable: set[str] = set()
-    room = Room(limits.files, limits.skill_bytes, limits.skill_bytes)
-    for member in unpack(io.BytesIO(data), room):
-        if member.path in files:
-            strictly(member.path, "is there twice")
-        files[member.path] = member.data
-        if member.executable:
-            executable.add(member.path)
-    bad = check_paths(files)
-    if bad is not None:
-        raise BadArchive(f"{bad[0][:100]!r}: {bad[1]}")
-    return files, frozenset(executable)
-
-
-def _unwrapped(path: str, unpacked: Unpacked, limits: Limits) -> Unpacked:
-    """Return the files without the single folder around them, if there is such a folder."""
-    files, executable = unpacked
-    if top := wrapping(files):
-        files = {name.removeprefix(top): data for name, data in files.items()}
-        executable = frozenset(name.removeprefix(top) for name in executable)
     documents = [name for name in DOCUMENT_NAMES if name in files]
     if not documents:
         raise ArchiveRefused(path=path, reason=NO_DOCUMENT)
@@ -129,7 +99,7 @@ def _unwrapped(path: str, unpacked: Unpacked, limits: Limits) -> Unpacked:
     if size > limits.document_bytes:
         reason = f"its {documents[0]} has {size} bytes, {limits.document_bytes} are allowed"
         raise ArchiveRefused(path=path, reason=reason)
-    return files, executable
+    return files, frozenset(name for name, blob in part.blobs.items() if blob.executable)
 
 
 def import_skills(

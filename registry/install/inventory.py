@@ -56,7 +56,7 @@ class Seen(Value):
 
 
 def seen_by(core: Core, agent: Agent, project: Target | None) -> list[Seen]:
-    """Return what an agent sees in a project (None: in all), and what is missing there."""
+    """Return the skills that an agent sees in a project (None: in all), and the missing ones."""
     found: list[Seen] = []
     if project is not None:
         found += _Look(core, project, "project").at(agent.project_places, agent)
@@ -101,7 +101,11 @@ def _read_by(one: Explanation, agent: Agent, seen: Sequence[Seen]) -> Iterator[D
         yield Diagnostic("agent", "info", f"{agent.name} does not read it", fix=fix)
         return
     for each in here:
-        state = "" if each.state in {"pulled", "registered", "unknown"} else f" ({each.state})"
+        state = (
+            ""
+            if each.state in {"pulled", "registered", "unknown"}
+            else f" ({'outdated' if each.state == 'behind' else each.state})"
+        )
         yield Diagnostic("agent", "info", f"{agent.name} reads it from {each.place}{state}")
     names = {each.name for each in here}
     if others := [each for each in seen if each.name in names and each not in here]:

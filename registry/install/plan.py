@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cached_property
@@ -11,7 +11,7 @@ from typing import Final
 
 from registry.core import Core
 from registry.db.read.skills import quarantined
-from registry.disk.atomic import Place, digest_of, digest_of_link, open_named
+from registry.disk.atomic import Place, digest_of, digest_of_link, open_named, remove_tree
 from registry.disk.beneath import Folder
 from registry.disk.links import real_path
 from registry.errors import DatabaseProblem, PullRefused, RegistryError
@@ -24,9 +24,16 @@ from registry.install.content import (
     same_files,
     tree_hash_at,
 )
+from registry.install.history import InstallRecord, keep_edit
 from registry.install.lockfile import Locked, Mode
 from registry.install.provenance import is_taken, locked, overlap_reason
-from registry.install.staging import GroupSwap, TargetChange, staging_dirs
+from registry.install.staging import (
+    GroupSwap,
+    TargetChange,
+    exclusive_lock,
+    staging_dirs,
+    stale_drafts,
+)
 from registry.install.targets import (
     LOCK_DIR,
     PLAIN,
@@ -37,6 +44,7 @@ from registry.install.targets import (
     Target,
 )
 from registry.model import Skill
+from registry.sync.installed import forget_removed
 from registry.sync.sources import own_sources
 
 
@@ -170,7 +178,7 @@ class InstallPlan:
             if reason := self._refusal(known, skill, laid):
                 return InstallResult(skill.ref, path, "failed", reason)
             entries = content_of(self._core, skill) if entries is None else entries
-            entry = _named_as(known, locked(skill, entries, tuple(ids), mode))
+            entry = self._named_as(known, locked(skill, entries, tuple(ids), mode))
             state, lost = self._put(folder, entry, entries, laid)
         except (DatabaseProblem, PullRefused):
             raise
@@ -285,13 +293,8 @@ class InstallPlan:
             with suppress(OSError, PullRefused):
                 known = self._target.known_labels()
                 group = GroupSwap.found(anchor, name, known, self.folder_at)
-            if group is not None:
-                if group.is_decided():
-                    self.note(group.folder, group.entry())
-                continue
-            note = staging.record_in_place(anchor, name)
-            if note is not None and note.entry is not None:
-                self.note(note.folder, note.entry)
+            if group is not None and group.is_decided():
+                self.note(group.folder, group.entry())
 
     def _carry_out(
         self,
@@ -302,7 +305,10 @@ class InstallPlan:
         *,
         is_edit: bool = False,
     ) -> bool:
-        """Change all places of a skill, or none; False: another process was faster."""
+        """Change all places of a skill, or none; False: another process was faster.
+
+        ``is_edit``: the new files differ from the lock's entry.
+        """
         del parts, entries, is_edit
         self.note(folder, entry)
         return True
@@ -432,10 +438,121 @@ class InstallPlan:
                 found.append(TargetChange(one.label, there, None))
         return found
 
+    def _named_as(self, known: Locked | None, entry: Locked) -> Locked:
+        """Return an entry with what the known one says of its skill, if the files are the same.
 
-def _named_as(known: Locked | None, entry: Locked) -> Locked:
-    """Return an entry with the known one's ref, if only that differs: people commit locks."""
-    if known is None or (known.source, known.folder) != (entry.source, entry.folder):
-        return entry
-    is_same = (known.tree_hash, known.origin) == (entry.tree_hash, entry.origin)
-    return replace(entry, ref=known.ref) if is_same else entry
+        An origin stays, also if its address is not a source here. A ref depends on the other
+        sources of this machine, and people commit locks.
+        """
+        if known is None or known.tree_hash != entry.tree_hash:
+            return entry
+        if known.origin is not None and entry.origin is None and not self._how.force:
+            return replace(known, agents=entry.agents, mode=entry.mode)
+        before = known.source, known.folder, known.origin
+        is_same = before == (entry.source, entry.folder, entry.origin)
+        return replace(entry, ref=known.ref) if is_same else entry
+
+
+BATCH: Final = 100
+"""Skills after which the lock file is written; until then staging directories tell the state."""
+
+
+class InstallTransaction(InstallPlan):
+    """The plan of an exclusively locked folder, which can be carried out."""
+
+    def __init__(
+        self, core: Core, stack: ExitStack, target: Target, anchor: Folder, how: InstallOptions
+    ) -> None:
+        super().__init__(core, stack, target, anchor, how)
+        self._anchor = anchor
+        self._written = dict(self.locked)
+        self._behind: list[Callable[[], None]] = []
+        self.changed: dict[str, InstallRecord] = {}
+        """The changes so far, by folder."""
+        self._removed: list[str] = []
+
+    def begin(self) -> None:
+        """Finish or undo interrupted pulls."""
+        self._recover()
+        for address in lockfile.has_secrets(self._target.path):
+            self._written = {}  # so that the lock is written again without it
+            self._core.warn(
+                f"{self._target.path}/{lockfile.NAME} held a password or token in '{address}'. "
+                "It is removed. Revoke it: old copies of the file still contain it. "
+                "Put the new one into ~/.netrc."
+            )
+        self.flush()
+
+    def flush(self) -> None:
+        """Write down what is in place, and clear up behind it."""
+        if self.locked != self._written:
+            lockfile.write_lock(self._anchor, self.locked)
+            self._written = dict(self.locked)
+        while self._behind:
+            self._behind.pop()()
+        with suppress(RegistryError):  # then the next sync finds that they are gone
+            forget_removed(self._core, self._removed)
+        self._removed.clear()
+
+    def _displaced(
+        self, folder: str, entry: Locked | None, edits: Mapping[str, str], *, is_kept: bool
+    ) -> None:
+        now = self.locked.get(folder)
+        self.changed[folder] = InstallRecord.of(entry, now, edits, is_kept=is_kept)
+
+    def _keep(self, folder: str, edits: dict[str, str]) -> dict[str, str]:
+        return {
+            label: digest
+            for label, digest in edits.items()
+            if keep_edit(Place(self.folder_at(label), folder), digest)
+        }
+
+    def _recover(self) -> None:
+        for draft in stale_drafts(self._anchor):
+            remove_tree(Place(self._anchor, draft))
+        for name in staging_dirs(self._anchor):
+            known = self._target.known_labels()
+            group = GroupSwap.found(self._anchor, name, known, self.folder_at)
+            if group is not None:
+                if group.finish():
+                    self.note(group.folder, group.entry())
+                self._behind.append(group.clear)
+            elif staging.record_in(self._anchor, name) is None:  # else begun in another folder
+                self._behind.append(lambda name=name: staging.clear(self._anchor, name))  # type: ignore[misc]
+
+    def _carry_out(
+        self,
+        folder: str,
+        parts: Sequence[TargetChange],
+        entries: Sequence[Entry],
+        entry: Locked | None,
+        *,
+        is_edit: bool = False,
+    ) -> bool:
+        opened = {one.label: self.folder_at(one.label) for one in parts}
+        group = GroupSwap.begin(self._anchor, folder, parts, opened)
+        try:
+            made = group.stage(parts, entries)
+            if entry is not None and made and not is_edit:
+                entry = replace(entry, digest=made)
+            placed = group.place(entry)
+        except BaseException:
+            with suppress(OSError):
+                if not group.finish():
+                    group.clear()
+            raise
+        if not placed:
+            group.clear()
+            return False
+        self.note(folder, entry)
+        self._behind.append(group.clear)
+        gone = [self._target.path_of(one.label) for one in parts if one.link is None]
+        self._removed += [os.path.join(real_path(path), folder) for path in gone]
+        if len(self._behind) >= BATCH:
+            self.flush()
+        return True
+
+    def _open(self, label: str) -> Folder:
+        found = self._stack.enter_context(self._target.open(label, self._anchor, make=True))
+        self._stack.enter_context(exclusive_lock(found))
+        return found

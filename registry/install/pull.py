@@ -19,15 +19,14 @@ from registry.errors import (
     SkillHeld,
 )
 from registry.install import history, lockfile
-from registry.install.content import Entry, content_as_locked, is_known
+from registry.install.content import content_as_locked, is_known
 from registry.install.history import remember
 from registry.install.lockfile import Locked
-from registry.install.plan import InstallPlan
+from registry.install.plan import InstallPlan, InstallTransaction
 from registry.install.provenance import Provenance, folders, original, owner
 from registry.install.restore import LockedOrigins
 from registry.install.staging import LOCK_SECONDS, open_exclusively, where
 from registry.install.targets import PLAIN, InstallOptions, InstallResult, Target
-from registry.install.transaction import InstallTransaction
 from registry.model import Skill
 from registry.remotes.git import COMMIT
 
@@ -60,7 +59,8 @@ def update(
     Missing files of a skill whose address is not a source here are restored from the lock. Raises
     `LockMissing`, and as `pull`.
     """
-    check_folder(target)
+    if not os.path.isdir(target.path):
+        check_locked(target)
     with ExitStack() as stack:
         origins, provenance = LockedOrigins(core, stack, offline=how.offline), Provenance(core)
         work = stack.enter_context(open_transaction(core, target, how))
@@ -68,27 +68,18 @@ def update(
         chosen = [one for one in sorted(work.locked) if names is None or one in names]
         missing = [one for one in chosen if not os.path.lexists(work.path(one))]
         origins.expect(_unknown(core, [work.locked[one] for one in missing]))
-        return [
-            _updated(core, work, provenance, origins, one, how) for one in how.with_progress(chosen)
-        ]
-
-
-def _updated(
-    core: Core,
-    work: InstallPlan,
-    provenance: Provenance,
-    origins: LockedOrigins,
-    folder: str,
-    how: InstallOptions,
-) -> InstallResult:
-    entry = work.locked[folder]
-    skill = owner(core, entry)
-    if skill is not None:
-        return work.pull(folder, skill, entry.agents, how.mode)
-    told = _without_skill(work, provenance, folder, entry)
-    if told.state == "missing" or (told.state == "edited" and (how.force or how.theirs)):
-        return _restore_one(core, work, origins, folder, entry)
-    return told
+        found = []
+        for folder in how.with_progress(chosen):
+            entry = work.locked[folder]
+            skill = owner(core, entry)
+            if skill is not None:
+                found.append(work.pull(folder, skill, entry.agents, how.mode))
+                continue
+            told = _without_skill(work, provenance, folder, entry)
+            if told.state == "missing" or (told.state == "edited" and (how.force or how.theirs)):
+                told = _restore_one(core, work, origins, folder, entry)
+            found.append(told)
+        return found
 
 
 def remove(
@@ -144,18 +135,14 @@ def _restore_one(
             if entries is None:
                 entries = origins.files(entry)
             if entries is not None:
-                _check_foreign(core, entry, entries)
+                files = {one.path: one.data for one in entries}
+                runs = {one.path for one in entries if one.executable}
+                check_untrusted(core, entry.name, files, runs)
         except SkillHeld as held:
             entries, reason = None, _why_held(core, entry, held)
         except RegistryError as error:
             entries, reason = None, str(error)
     return work.restore(folder, entry, entries, reason)
-
-
-def _check_foreign(core: Core, entry: Locked, entries: Sequence[Entry]) -> None:
-    """Raise `SkillHeld` or `SkillInvalid` for files that a sync would quarantine or refuse."""
-    files = {one.path: one.data for one in entries}
-    check_untrusted(core, entry.name, files, {one.path for one in entries if one.executable})
 
 
 def _why_held(core: Core, entry: Locked, held: SkillHeld) -> str:
@@ -180,12 +167,6 @@ def check_locked(target: Target) -> None:
 def is_locked(target: Target) -> bool:
     """Tell whether there is a lock at all."""
     return os.path.lexists(os.path.join(target.path, lockfile.NAME))
-
-
-def check_folder(target: Target) -> None:
-    """Raise `LockMissing` if even the folder for a lock is missing."""
-    if not os.path.isdir(target.path):
-        check_locked(target)
 
 
 def folders_of(target: Target, names: Sequence[str]) -> list[str]:

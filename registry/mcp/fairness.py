@@ -1,7 +1,7 @@
-"""Fair use of threads: which client's request runs next, and how many bytes wait to be sent.
+"""Fair use of threads: decide which client's request runs next, and limit unsent bytes.
 
-Requests are counted by their token, or else by their address. Each of them in turn gets a thread,
-so that a burst of one client delays the next request of another by one job at most.
+Requests are counted by their token, or by their address if they have none. Clients get threads in
+turn. So a burst from one client delays another client's next request by at most one job.
 """
 
 import asyncio
@@ -19,13 +19,16 @@ from weakref import WeakValueDictionary
 T = TypeVar("T")
 
 PART: Final = 64 << 10
-"""Bytes of an answer that are sent at once. The next part waits until the client has taken most."""
+"""Number of bytes of an answer that are sent at once.
+
+The next part waits until the client has taken most of them.
+"""
 
 UNSENT_TO_ONE: Final = 32 << 20
-"""Bytes of answers that may wait for one client. Until it takes some, its requests wait."""
+"""Maximum number of unsent bytes for one client. At the limit, the client's requests wait."""
 
 UNSENT: Final = 128 << 20
-"""Bytes of answers that may wait for all clients together."""
+"""Maximum number of unsent bytes for all clients together."""
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Scope = MutableMapping[str, Any]
@@ -34,7 +37,10 @@ App = Callable[[Scope, Any, Any], Any]
 
 @dataclass(slots=True)
 class Caller:
-    """The client of a request: ``who`` names its token or address; empty outside of requests."""
+    """The client of a request.
+
+    ``who`` names its token or address; it is empty outside of requests.
+    """
 
     who: str = ""
     address: str = ""
@@ -54,13 +60,13 @@ def caller() -> Caller:
 
 
 def check_client() -> None:
-    """Raise `ClientGone` if the client of this work has gone. Long work calls it now and then."""
+    """Raise `ClientGone` if the client of this work has left; long work calls this regularly."""
     if caller().is_gone:
         raise ClientGone
 
 
 class Unsent:
-    """Bytes of answers that wait to be sent: to each client, and in all."""
+    """Counts unsent bytes, for each client and in total."""
 
     def __init__(self) -> None:
         self._of: Counter[str] = Counter()
@@ -68,13 +74,13 @@ class Unsent:
 
     @property
     def total(self) -> int:
-        """Bytes that wait for all clients."""
+        """Total number of unsent bytes."""
         return self._of.total()
 
     def is_much(self, who: str) -> bool:
         """Tell whether a client must read some of its answers before its next request runs.
 
-        A client for which nothing waits is never held up by the others.
+        A client without unsent bytes never has to wait because of other clients.
         """
         mine = self._of[who]
         return mine >= UNSENT_TO_ONE or (mine > 0 and self.total >= UNSENT)
@@ -87,7 +93,7 @@ class Unsent:
 
     @contextmanager
     def of(self, who: str, size: int) -> Iterator[None]:
-        """Count bytes for as long as the block runs."""
+        """Count bytes as unsent while the block runs."""
         self._of[who] += size
         try:
             yield
@@ -101,8 +107,8 @@ class Unsent:
 class FairThreads:
     """A thread pool in which one client can use ``of_one`` threads; one more is for the others.
 
-    A client's further requests wait for its own to end before they queue for a thread, so
-    waiting clients alternate.
+    A client's further requests wait for its running ones before they queue for a thread, so waiting
+    clients alternate.
     """
 
     def __init__(self, of_one: int, name: str, unsent: Unsent | None = None) -> None:
@@ -113,7 +119,7 @@ class FairThreads:
         self.unsent = unsent or Unsent()
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Call a function in a thread, when it is this client's turn."""
+        """Call a function in a thread when it is this client's turn."""
         who, loop = caller().who, asyncio.get_running_loop()
         own = self._clients.setdefault(who, asyncio.Semaphore(self._of_one))
         await own.acquire()
@@ -133,7 +139,7 @@ class FairThreads:
         except RuntimeError:  # the server ends
             end()
             raise ClientGone from None
-        # If the client goes, the thread still works until it notices: its turn is not over.
+        # If the client leaves, its thread works until it notices; until then its turn lasts.
         job.add_done_callback(lambda _: loop.call_soon_threadsafe(end))
         return await asyncio.wrap_future(job)
 
@@ -145,9 +151,9 @@ class FairThreads:
 class FairRequests:
     """ASGI middleware that tells `FairThreads` which client sends each request.
 
-    Behind one of the ``proxies`` it is the address that the proxy forwards. Answers are sent part
-    by part, as the client takes them. When the client of a page goes, the work for it ends; the SDK
-    looks after ``/mcp`` itself.
+    For requests from one of the ``proxies``, the client is the forwarded address. Answers are sent
+    part by part, as the client takes them. If the client of a page leaves, the work for it ends;
+    the SDK does this for ``/mcp``.
     """
 
     def __init__(self, app: Any, unsent: Unsent, proxies: Sequence[Network] = ()) -> None:
@@ -209,7 +215,7 @@ class FairRequests:
         if not is_from(address, self._proxies):
             return address
         given = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
-        # A proxy appends the address that it saw; the part before that comes from the client.
+        # A proxy appends the address that it sees; the part before it comes from the client.
         last = given.rpartition(b",")[2].decode("latin-1").strip()
         try:
             return str(ipaddress.ip_address(last.strip("[]")))

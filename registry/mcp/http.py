@@ -31,14 +31,15 @@ if TYPE_CHECKING:
 
 
 SPARE_FILES: Final = 200
-"""Files that a process has open besides its connections: databases, folders it watches, and those
-that were accepted and not yet counted."""
+"""Number of open files besides connections: databases, watched folders, and connections that are
+accepted but not yet counted.
+"""
 
 H = TypeVar("H")
 
 
 def _connections() -> int:
-    """Return the maximum of open connections that the limit of open files allows."""
+    """Return the maximum number of connections that the limit of open files allows."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = 1000
     return most if soft == resource.RLIM_INFINITY else max(16, min(most, soft - SPARE_FILES))
@@ -46,11 +47,11 @@ def _connections() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Limits for clients: numbers in all and of one address, and times in seconds.
+    """Limits for clients: numbers in total and for one address, and times in seconds.
 
-    ``request_seconds``: from a connection's beginning, or the answer before, to a whole request;
-    ``part_seconds``: to take `PART` bytes of an answer; ``session_seconds``: how long a session
-    lasts that no request uses.
+    ``request_seconds``: from the start of a connection, or from the previous answer, to the end of
+    the request. ``part_seconds``: for the client to take `PART` bytes of an answer.
+    ``session_seconds``: until an unused session ends.
     """
 
     connections: int = field(default_factory=_connections)
@@ -70,7 +71,7 @@ class Admission(Generic[H]):
         self._busy: Counter[H] = Counter()
 
     def enter(self, holder: H, address: str) -> H | None:
-        """Admit a holder. Return the holder that is evicted for it, if any."""
+        """Admit a holder. Return the holder that is evicted in exchange, if any."""
         if holder in self._held:
             return None
         numbers, gone = Counter(self._held.values()), None
@@ -94,7 +95,7 @@ class Admission(Generic[H]):
         self.use(holder, -1)
 
     def leave(self, holder: H) -> None:
-        """Give a place back."""
+        """Free the place of a holder."""
         self._held.pop(holder, None)
         self._busy.pop(holder, None)
 
@@ -107,7 +108,7 @@ class Admission(Generic[H]):
 
 
 class BoundedProtocol(H11Protocol):
-    """A connection that ends if a request or an answer is too slow, or if others need its place."""
+    """A connection that ends if its client is too slow, or if others need its place."""
 
     bounds: ClassVar[Bounds]
     places: "ClassVar[Admission[BoundedProtocol]]"
@@ -118,7 +119,7 @@ class BoundedProtocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """Admit a connection; too many evict an idle one."""
         super().connection_made(transport)
-        # So that `pause_writing` and `resume_writing` follow what the client takes.
+        # Makes uvicorn call `pause_writing` and `resume_writing` as the client takes the bytes.
         transport.set_write_buffer_limits(PART)
         if hasattr(socket, "TCP_NOTSENT_LOWAT"):
             with suppress(OSError):
@@ -131,7 +132,7 @@ class BoundedProtocol(H11Protocol):
         self._end_after(self.bounds.request_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Give the place back."""
+        """Free the connection's place."""
         self._end_after(None)
         self.places.leave(self)
         super().connection_lost(exc)
@@ -142,7 +143,7 @@ class BoundedProtocol(H11Protocol):
         self._look()
 
     def on_response_complete(self) -> None:
-        """Start the timeout for the next request, which includes reading this answer."""
+        """Start the timeout for the next request; it includes the time to read this answer."""
         if self._is_asking:
             self._is_asking = False
             self.places.rest(self)
@@ -151,12 +152,12 @@ class BoundedProtocol(H11Protocol):
         self._look()
 
     def pause_writing(self) -> None:
-        """Start the timeout for the client to read what was sent."""
+        """Start the timeout for the client to take the sent bytes."""
         super().pause_writing()
         self._end_after(self.bounds.part_seconds)
 
     def resume_writing(self) -> None:
-        """Stop the timeout: the client has read most of it."""
+        """Stop the timeout, because the client has taken most of the bytes."""
         super().resume_writing()
         if not self.transport.is_closing():
             self._end_after(None if self._is_asking else self.bounds.request_seconds)
@@ -181,7 +182,7 @@ class BoundedProtocol(H11Protocol):
 
 
 def bounded(bounds: Bounds) -> type[H11Protocol]:
-    """Return a protocol of uvicorn whose connections share these bounds."""
+    """Return a protocol class for uvicorn whose connections share these bounds."""
     places: Admission[Any] = Admission(bounds.connections, bounds.of_one_address)
     return type("Bounded", (BoundedProtocol,), {"bounds": bounds, "places": places})
 
@@ -191,23 +192,23 @@ MAX_BYTES: Final = 4 << 20
 
 RATE: Final = 500.0
 BURST: Final = 2000.0
-"""Requests a second, and at once, from one address."""
+"""Maximum number of requests per second from one address, and of its burst."""
 
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 MAX_PEERS: Final = 4096
 
 DRAIN_SECONDS: Final = 5.0
-"""Seconds for the rest of a refused request to come."""
+"""How many seconds to wait for the rest of a refused request."""
 
 Refusing = Callable[[Headers, int, str, Mapping[str, str]], Response]
 
 
 def allowed_hosts(host: str, port: int) -> list[str] | None:
-    """Return what the Host header of a request to this address may say; None: anything.
+    """Return the allowed values of the Host header for this address; None if any is allowed.
 
-    An address that stands for all of a machine's has no name of its own. It needs a token, which
-    no web page can know, so that rebinding a name to it gains nothing.
+    A wildcard address has no name. It requires a token, which a web page can't know, so DNS
+    rebinding gains nothing.
     """
     with suppress(ValueError):
         if ipaddress.ip_address(host.strip("[]")).is_unspecified:
@@ -226,10 +227,10 @@ def _error(_asked: Headers, status: int, text: str, headers: Mapping[str, str]) 
 class RequestFilter:
     """ASGI middleware that refuses unknown hosts and origins, wrong tokens and floods.
 
-    ``hosts``: the result of `allowed_hosts`. A web page may only call the host that it came from,
-    or must come from one of ``origins``, the addresses that a proxy shows. ``token``: the bearer
-    token that clients must send, compared in constant time. ``refuse`` makes the answer to a
-    refused request from the headers, a status, a message and further headers.
+    ``hosts``: the result of `allowed_hosts`. A web page may call only its own host, unless its
+    origin is in ``origins``, the public addresses of proxies. ``token``: the bearer token that
+    clients must send, compared in constant time. ``refuse`` makes the response to a refused request
+    from the headers, a status, a message and further headers.
     """
 
     def __init__(
@@ -282,7 +283,7 @@ class RequestFilter:
                 text, how = "The token is not valid", 'Bearer error="invalid_token"'
             return self._refused(headers, 401, text, {"www-authenticate": how})
         length = headers.get("content-length", "0")
-        # The SDK bounds bodies that come in chunks.
+        # The SDK bounds bodies that are sent in chunks.
         if not length.isdecimal() or int(length) > MAX_BYTES:
             return self._refused(headers, 413, "The request is too large")
         return None
@@ -312,7 +313,7 @@ class RequestFilter:
 
 
 async def _drain(receive: Any) -> None:
-    """Read the body of a refused request: an answer before its end resets the connection."""
+    """Read the body of a refused request; a response before its end would reset the connection."""
     left = MAX_BYTES
     with anyio.move_on_after(DRAIN_SECONDS):
         while left > 0:
@@ -324,15 +325,15 @@ async def _drain(receive: Any) -> None:
 
 NOT_FOUND: Final = 404
 BAD_REQUEST: Final = 400
-"""The lowest status of a request that failed."""
+"""The lowest status of a failed request."""
 
 SESSION: Final = b"mcp-session-id"
 
 
 class Sessions:
-    """ASGI middleware that ends the oldest idle session when a new one needs its place.
+    """ASGI middleware that ends the oldest idle session if a new one needs its place.
 
-    The SDK would refuse new sessions until an old one has been idle for long.
+    Without it, the SDK would refuse new sessions until an old one times out.
     """
 
     def __init__(self, app: App, bounds: Bounds) -> None:
@@ -370,7 +371,7 @@ class Sessions:
                 await self._end(scope, session)
 
     async def _end(self, scope: Scope, session: bytes) -> None:
-        """End a session as its own client would."""
+        """End a session, as its client would."""
         version = [pair for pair in scope["headers"] if pair[0] in {b"host", b"authorization"}]
         headers = [*version, (SESSION, session), (b"content-length", b"0")]
         asked = {**scope, "method": "DELETE", "headers": headers}
@@ -381,18 +382,18 @@ class Sessions:
         async def ignore(_message: Scope) -> None:
             pass
 
-        with suppress(Exception):  # it ended by itself meanwhile
+        with suppress(Exception):  # the session has ended meanwhile
             await self._app(asked, receive, ignore)
 
 
 BACKLOG: Final = 100
-"""Connections that are accepted at once, before any of them is counted."""
+"""Maximum number of connections that are accepted at once, before any is counted."""
 
 MAX_HEADERS: Final = 32 << 10
-"""Bytes of a request before its body."""
+"""Maximum number of bytes of a request before its body."""
 
 GRACE: Final = 3
-"""Seconds that requests under way have when the server is stopped."""
+"""Number of seconds for running requests to end after the server is stopped."""
 
 
 def run_app(
@@ -405,14 +406,14 @@ def run_app(
     on_stop: Callable[[], object] = lambda: None,
     **settings: Any,
 ) -> None:
-    """Serve an application; ``settings`` are more of uvicorn's.
+    """Serve an application; ``settings`` are further settings of uvicorn.
 
-    ``on_stop`` is called before requests under way are waited for. Raises `UsageProblem` for an
-    address that can't be had.
+    ``on_stop`` is called before the server waits for running requests. Raises `UsageProblem` if the
+    address can't be used.
     """
 
     class Uvicorn(uvicorn.Server):
-        """Ends the streams of listening clients before it waits for them."""
+        """A server that ends the streams of listening clients before it waits for requests."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
@@ -425,7 +426,7 @@ def run_app(
 
         @contextmanager
         def capture_signals(self) -> Iterator[None]:
-            """Catch signals; uvicorn's own would raise them again when all is done."""
+            """Catch signals; uvicorn's own method would raise them again at the end."""
             before = {
                 each: signal.signal(each, self.handle_exit)
                 for each in (signal.SIGINT, signal.SIGTERM)
@@ -453,7 +454,7 @@ def run_app(
         **settings,
     )
     running = Uvicorn(config)
-    with suppress(SystemExit):  # how it ends when it could not begin
+    with suppress(SystemExit):  # uvicorn exits like this if it can't start
         running.run()
     if not running.started:
         message = (
@@ -473,7 +474,7 @@ def serve_http(
 ) -> None:
     """Serve clients at an address, within bounds, until a signal ends it.
 
-    Raises `UsageProblem` if other machines can reach the address and no token is set, and if the
+    Raises `UsageProblem` if other machines can reach the address and no token is set, or if the
     address can't be used.
     """
     if not is_loopback(host) and not token:
@@ -497,15 +498,15 @@ def serve_http(
 
 
 def http_app(server: "SkillServer", bounds: Bounds) -> Any:
-    """Return the SDK's application, with ``/mcp`` its only path."""
+    """Return the SDK's application; its only path is ``/mcp``."""
     from mcp.server.transport_security import TransportSecuritySettings
 
     return server.build().streamable_http_app(
         json_response=True,
         max_request_body_size=MAX_BYTES,
-        # A new session replaces the one that was idle longest; opening sessions come on top.
+        # A new session replaces the one that was idle longest; sessions being opened are extra.
         max_sessions=bounds.sessions + bounds.connections,
         session_idle_timeout=bounds.session_seconds,
-        # The guard has checked the host, also for addresses that the SDK has no host names for.
+        # `RequestFilter` has checked the host, also for addresses whose names the SDK can't know.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 PAGE: Final = 100
 MAX_FILES: Final = 512
 MAX_BYTES: Final = 16 << 20
-"""The limits of the extension: a skill beyond them is left out."""
+"""The limits of the extension: larger skills are left out."""
 
 MAX_COMPLETIONS: Final = 100
 
@@ -36,7 +36,7 @@ TEMPLATE: Final = "skill://{source}/{+path}"
 FOLDER: Final = "inode/directory"
 
 _CHILD: Final = "-"
-"""Stands for whatever is in a folder, of which only the URI is known."""
+"""Stands for any file or folder in a folder of which only the URI is known."""
 
 Json = dict[str, Any]
 
@@ -67,7 +67,7 @@ class SkillResources:
         return entries, following
 
     def skill(self, uri: str) -> Json | None:
-        """Return the extension's entry of the skill whose SKILL.md has this URI."""
+        """Return the extension's entry of the skill with this SKILL.md; None if there is none."""
         found = self._find(uri)
         if found is None or found[1] not in DOCUMENT_NAMES:
             return None
@@ -75,7 +75,7 @@ class SkillResources:
         return None if manifest is None or _uri(manifest) != uri else self._entry(manifest)
 
     def read(self, uri: str) -> tuple[str, bytes] | None:
-        """Return the MIME type and the current bytes of the file at a URI; None if not served."""
+        """Return the MIME type and the bytes of the file at a URI; None if it is not served."""
         found = self._find(uri)
         if found is None:
             return None
@@ -94,7 +94,7 @@ class SkillResources:
     def directory(self, uri: str) -> list[Json] | None:
         """Return the files and folders directly in a folder of a skill; None if there are none.
 
-        The URI has no slash at its end. Unreadable files are left out.
+        The URI must not end in a slash. Unreadable files are left out.
         """
         found = self._find(f"{uri}/{_CHILD}")
         if found is None:
@@ -106,7 +106,7 @@ class SkillResources:
         return [children[name] for name in sorted(children)] or None
 
     def is_served(self, uri: str) -> bool:
-        """Tell whether a file of a skill that is seen has this URI."""
+        """Tell whether this URI names a file of a visible skill."""
         found = self._find(uri)
         if found is None:
             return False
@@ -122,11 +122,11 @@ class SkillResources:
         return None if manifest is None else _uri(manifest)
 
     def listed(self) -> frozenset[tuple[str, str]] | None:
-        """Return the places that a narrowed view lists; None: nothing narrows it."""
+        """Return (source, folder) of the skills in a limited view; None if it has no limits."""
         return self._view.listed()
 
     def complete(self, argument: str, value: str, given: Json) -> list[str]:
-        """Return what an argument of `TEMPLATE` may be, by how it begins."""
+        """Return the values of an argument of `TEMPLATE` that begin with ``value``."""
         found = list_skills(self._core.reader, self._view.filters(Filters()))
         if argument == "source":
             names: Iterable[str] = dict.fromkeys(skill.source for skill in found)
@@ -140,7 +140,7 @@ class SkillResources:
         return [name for name in names if name.startswith(value)]
 
     def _page(self, cursor: str | None) -> tuple[tuple[Manifest, ...], str | None]:
-        """Return a page; raises ValueError for a cursor that is not one of ours."""
+        """Return a page. Raises ValueError for an invalid cursor."""
         start = _start(cursor)
         wanted = self._view.filters(Filters())
         found = manifests(self._core.reader, wanted, limit=PAGE + 1, offset=start)
@@ -164,7 +164,7 @@ class SkillResources:
         return next(iter(self._view.renamed(found)), None)
 
     def _entry(self, skill: Manifest) -> Json | None:
-        """Return the extension's entry, or None for a skill that it can't carry."""
+        """Return the extension's entry; None if the extension can't represent the skill."""
         front_matter = front_matter_json(skill.text)
         reason = _obstacle(skill, front_matter)
         uri = _uri(skill)
@@ -218,7 +218,7 @@ def _listed(skill: Manifest) -> Json:
 
 
 def _children(skill: Manifest, below: str) -> dict[str, Json]:
-    """Return resources of what is directly in a folder (empty, or with a slash), by name."""
+    """Return the direct children of a folder (empty, or with a slash) as resources, by name."""
     home = base(skill.source, skill.folder, skill.name) + quote(below)
     found: dict[str, Json] = {}
     for file in skill.files:
@@ -238,14 +238,14 @@ def _kind(path: str) -> str:
 
 
 def page_of(children: list[Json], cursor: str | None) -> tuple[list[Json], str | None]:
-    """Return a page of a list, and the cursor of the next. Raises ValueError."""
+    """Return a page of a list, and the cursor of the next page. Raises ValueError."""
     start = _start(cursor)
     left = len(children) > start + PAGE
     return children[start : start + PAGE], str(start + PAGE) if left else None
 
 
 def _start(cursor: str | None) -> int:
-    """Return where a page begins; raises ValueError for a cursor that is not one of ours."""
+    """Return the start of a page. Raises ValueError for an invalid cursor."""
     start = 0 if cursor is None else int(cursor)
     if start < 0:
         raise ValueError(cursor)
@@ -258,7 +258,7 @@ MAX_SEGMENTS: Final = 64
 
 
 class Target(NamedTuple):
-    """The file ``path`` of the skill ``name`` in ``folder`` of ``source``, as a URI may name it."""
+    """The file ``path`` of the skill ``name`` in ``folder`` of ``source``; a URI may name it."""
 
     source: str
     folder: str
@@ -267,7 +267,7 @@ class Target(NamedTuple):
 
 
 def base(source: str, folder: str, name: str) -> str:
-    """Return the URI of a skill's folder, with a slash behind it."""
+    """Return the URI of a skill's folder, with a final slash."""
     segments = [] if folder == ROOT else folder.split("/")
     if not segments or segments[-1] != name:
         segments += [ASIDE, name]
@@ -275,7 +275,7 @@ def base(source: str, folder: str, name: str) -> str:
 
 
 def targets(uri: str) -> list[Target]:
-    """Return what ``uri`` may mean, the deepest folder first; nothing if it is not such a URI."""
+    """Return the files that ``uri`` may mean, the deepest folder first; empty for other URIs."""
     if not uri.startswith(SCHEME) or "?" in uri or "#" in uri:
         return []
     source, *segments = [unquote(part) for part in uri.removeprefix(SCHEME).split("/")]
@@ -299,8 +299,8 @@ MAX_COMPATIBILITY: Final = 500
 def strict_front_matter(front_matter: Json, text: str, description: str) -> Json:
     """Return front matter whose six fields follow the specification; other fields are unchanged.
 
-    Values that are not text become their text in the document, or their JSON. Null is left out. A
-    long description or ``compatibility`` is cut at a word. ``text`` is the document.
+    Values that are not text become their text in the document, or their JSON. Null values are left
+    out. A long description or ``compatibility`` is cut after a word. ``text`` is the document.
     ``description`` is the registry's, used if the front matter has none. The name is not checked.
     """
     done = {key: value for key, value in front_matter.items() if key not in _FIELDS}
@@ -318,7 +318,7 @@ def strict_front_matter(front_matter: Json, text: str, description: str) -> Json
     metadata = front_matter.get("metadata")
     if isinstance(metadata, dict):
         done["metadata"] = _texts(metadata, text)
-    # In the order of the document, for the keys that it has.
+    # Keep the order of the document for its own keys.
     return {key: done[key] for key in [*front_matter, *done] if key in done}
 
 
@@ -334,7 +334,7 @@ _FIELDS: Final = frozenset(("description", "license", "compatibility", "allowed-
 
 
 def _texts(metadata: Json, text: str) -> dict[str, str]:
-    """Return ``metadata`` as texts: a number as the document has it, a list or map as JSON."""
+    """Return ``metadata`` as texts: a number as written in the document, a list or map as JSON."""
     if all(isinstance(value, str) for value in metadata.values()):
         return metadata
     written = scalar_texts(text).get("metadata")

@@ -1,6 +1,7 @@
 """Our toolsets and skills as an MCP server, on the official SDK.
 
-One server speaks both generations of the protocol: 2026-07-28, and the handshake of before.
+One server speaks both generations of the protocol: 2026-07-28, and the earlier one with a
+handshake.
 """
 
 import asyncio
@@ -47,14 +48,14 @@ MAX_SUBSCRIPTIONS: Final = 1000
 """Maximum number of resources that one session, or one stream, can subscribe to."""
 
 NOTICE_SECONDS: Final = 5.0
-"""Seconds after which a client that does not read must not hold up the others."""
+"""Number of seconds after which a client that does not read no longer delays the others."""
 
 
 class Notices:
     """Collects events from any thread and sends notices of them from the event loop.
 
-    Clients of 2026-07-28 listen on a subscription stream, which the SDK's bus feeds; sessions of
-    older clients get a notice each.
+    Clients of 2026-07-28 listen on a subscription stream, which the SDK's bus feeds; each session
+    of an older client gets its own notice.
     """
 
     def __init__(self) -> None:
@@ -97,7 +98,7 @@ class Notices:
                 self._loop = self._wake = None
 
     def subscriptions(self, context: Any) -> set[str]:
-        """Return the URIs that the session of this request wants to hear of, to be changed."""
+        """Return the URIs to which this session has subscribed; the caller may change the set."""
         connection = context.session._connection  # noqa: SLF001  # the SDK has no public name
         key = id(connection)
         if key not in self._sessions:
@@ -120,7 +121,7 @@ async def _send(session: Any, uris: frozenset[str], events: list[Any]) -> None:
                     await session.send_resource_list_changed()
                 elif isinstance(event, ResourceUpdated) and event.uri in uris:
                     await session.send_resource_updated(event.uri)
-            except Exception:  # a client that left must not end the others' notices
+            except Exception:  # a client that left must not stop the notices for others
                 log.debug("a notice was not delivered", exc_info=True)
 
 
@@ -130,11 +131,11 @@ SKILLS: Final = "io.modelcontextprotocol/skills"
 """The extension for skills (SEP-2640)."""
 
 SETTINGS: Final = {"directoryRead": True}
-"""How it is declared."""
+"""The value with which the server declares the extension."""
 
 
 class BothGenerations(Server[Any]):
-    """A server that announces changing lists also to clients of the handshake."""
+    """A server that also announces changing lists to older clients, which use the handshake."""
 
     def create_initialization_options(
         self,
@@ -169,7 +170,7 @@ def guarded(handler: Handler[T]) -> Handler[T]:
 
 
 async def advertise(context: Any, following: Callable[[Any], Awaitable[Any]]) -> Any:
-    """Declare the extension to clients of the handshake; the SDK leaves it out of their schemas."""
+    """Declare the extension to older clients; the SDK leaves it out of their schemas."""
     result = await following(context)
     if context.method == "initialize" and isinstance(result, dict):
         result["capabilities"].setdefault("extensions", {})[SKILLS] = SETTINGS
@@ -177,17 +178,17 @@ async def advertise(context: Any, following: Callable[[Any], Awaitable[Any]]) ->
 
 
 def no_resource(uri: str, kind: str = "resource") -> MCPError:
-    """Return the protocol's error for a URI at which nothing is served."""
+    """Return the protocol's error for an unknown URI."""
     return MCPError(types.INVALID_PARAMS, f"No {kind} {shown(uri)}", {"uri": uri})
 
 
 def failure(text: str) -> types.CallToolResult:
-    """Return the error of a call that no toolset answered."""
+    """Return the error of a call that no toolset has answered."""
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
 
 
 ROOTS_SECONDS: Final = 5.0
-"""Seconds in which a client has to name its roots."""
+"""Number of seconds in which a client has to name its roots."""
 
 MAX_ROOTS: Final = 100
 
@@ -195,7 +196,7 @@ MAX_ROOTS: Final = 100
 async def roots_of(session: Any) -> list[str]:
     """Return the folders that a client names as its roots.
 
-    Clients of the handshake are asked; since 2026-07-28 the protocol has no roots.
+    Only older clients are asked; since 2026-07-28 the protocol has no roots.
     """
     capabilities = session.client_capabilities
     if capabilities is None or capabilities.roots is None:
@@ -206,7 +207,7 @@ async def roots_of(session: Any) -> list[str]:
             types.ListRootsResult,
             request_read_timeout_seconds=ROOTS_SECONDS,
         )
-    except Exception:  # whatever a client does, it is served
+    except Exception:  # a client without an answer is served all the same
         log.info("the client did not name its roots", exc_info=True)
         return []
     return folders([str(root.uri) for root in answer.roots])
@@ -247,13 +248,12 @@ def _page(key: str, found: list[Json], cursor: str | None) -> Json:
 
 
 WORKERS: Final = 3
-"""Threads that answer: each keeps a connection to the database, and more only wait for another."""
+"""Number of threads that answer; each keeps a connection to the database."""
 
 INSTRUCTIONS: Final = (
-    "This server has a catalogue of skills: instructions for particular tasks. "
-    "Before a task, look for a skill that fits it{search}, read it completely{read}, "
-    "and follow it. Read supporting files one at a time, by the paths that the skill "
-    "names."
+    "This server offers skills: instructions for particular tasks. Before a task, look for a "
+    "matching skill{search}. If there is one, read all of it{read} and follow it. Read its "
+    "supporting files one at a time, by the paths that it names."
 )
 
 
@@ -262,7 +262,7 @@ class Serving:
     """The served toolsets by name, limited by the fields of `Context`.
 
     ``workdir`` is the folder that decides which projects are visible, by default the registry's.
-    ``roots``: the only client is on this machine, and its roots are asked for.
+    ``roots``: ask the client for its roots, because it is the only client and on this machine.
     """
 
     toolsets: Sequence[str] = ("native",)
@@ -295,7 +295,7 @@ class SkillServer:
 
     @property
     def unsent(self) -> Unsent:
-        """The bytes of answers that wait to be sent."""
+        """The counter of unsent bytes."""
         return self._turns.unsent
 
     def _look_from(self, roots: Sequence[str]) -> None:
@@ -398,11 +398,11 @@ class SkillServer:
                 tasks.cancel_scope.cancel()
 
     def tell(self, changes: Changes) -> None:
-        """Send notices of changes; only the descriptions of the toolset wave list skills."""
+        """Send notices of changes. Only the descriptions of the toolset wave list skills."""
         events: list[Any] = []
         if "wave" in self._serving.toolsets:
             events.append(ToolsListChanged())
-        # A narrowed client gets notices only of skills that it sees, so it learns of no others.
+        # A limited client gets notices only of skills that it sees, so it can't learn of others.
         listed, before = self._resources.listed(), self._listed
         self._listed = listed
         if changes.added or changes.removed if listed is None else listed != before:
@@ -542,7 +542,7 @@ class SkillServer:
         return await self.notices.listen(context, params)
 
     async def _check_subscriptions(self, uris: Sequence[str], before: int) -> None:
-        """Raise `MCPError` for more than a client may wait for, and for what is not served."""
+        """Raise `MCPError` for too many subscriptions, and for URIs that are not served."""
         if before + len(uris) > MAX_SUBSCRIPTIONS:
             message = f"At most {MAX_SUBSCRIPTIONS} resources can be subscribed to"
             raise MCPError(types.INVALID_PARAMS, message)

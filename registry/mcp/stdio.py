@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def serve_stdio(server: "SkillServer") -> None:
     """Serve the client at the other end of stdin and stdout.
 
-    It ends when the client hangs up, when the client no longer reads the answers, or by a signal.
+    The server ends on a signal, when the client hangs up, or when it no longer reads the answers.
     """
     anyio.run(_stdio, server)
 
@@ -28,7 +28,7 @@ async def _stdio(server: "SkillServer") -> None:
 
     def leave() -> None:
         server.close()
-        # The SDK reads stdin in a thread that nothing but the client can wake.
+        # The SDK reads stdin in a thread that only the client can wake.
         os._exit(0)
 
     async with anyio.create_task_group() as tasks:
@@ -37,7 +37,7 @@ async def _stdio(server: "SkillServer") -> None:
             try:
                 async with stdio_server() as (incoming, outgoing):
                     await built.run(incoming, outgoing, built.create_initialization_options())
-            except* ConnectionError:  # an answer without a reader
+            except* ConnectionError:  # the client no longer reads answers
                 leave()
             tasks.cancel_scope.cancel()
 

@@ -1,7 +1,8 @@
-"""Cache downloads of a remote by their digest between runs, and read them as files."""
+"""Archives and downloads of a remote: kept by their digest between runs, and read as files."""
 
 import errno
 import hashlib
+import io
 import json
 import os
 import re
@@ -13,29 +14,48 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from functools import partial
 from http.client import HTTPMessage
 from io import BufferedReader
-from typing import IO, Any, Final, NamedTuple, Protocol, TypeGuard
+from typing import IO, Any, Final, Protocol, TypeGuard
 
 from registry.disk.atomic import OWN, Place, make_path, open_named, remove_tree, replace
 from registry.disk.beneath import READ, WRITE_NEW, Folder
+from registry.disk.files import read_file
 from registry.disk.private import NotOurs, open_own_folder, read_own_file, write_own_file
-from registry.errors import RemoteInvalid, RemoteProblem, RemoteRefused, RemoteUnreachable
+from registry.errors import (
+    FileChanging,
+    FileTooLarge,
+    RemoteInvalid,
+    RemoteProblem,
+    RemoteRefused,
+    RemoteTooLarge,
+    RemoteUnreachable,
+    SkillInaccessible,
+)
 from registry.model import DOCUMENT_NAMES
 from registry.remotes.address import redacted
 from registry.remotes.http import UNCHANGED, Client
-from registry.remotes.snapshot import Blob, Bounds, Notices, Paths
-from registry.remotes.unpacking import BadArchive, Refuse, Room, strictly, unpack, wrapping
+from registry.remotes.snapshot import Blob, Bounds, Notices, Paths, Snapshot
+from registry.remotes.unpacking import (
+    BadArchive,
+    Refuse,
+    Room,
+    TooMuch,
+    strictly,
+    unpack,
+    wrapping,
+)
 
 NOTES: Final = "notes.json"
 NOTES_BYTES: Final = 64 << 20
 
 
 class ArtifactCache:
-    """A folder of ours with notes, and with files that are named by their SHA-256.
+    """A folder of this user with notes, and with files named by their SHA-256.
 
-    ``notes``: JSON of the kind; only hints, since each file is verified by its digest. Only one
-    process at a time uses the folder; several threads may.
+    ``notes``: JSON of the source's kind; only hints, since each file is verified by its digest.
+    Only one process at a time uses the folder; several threads may.
     """
 
     def __init__(self, folder: Folder) -> None:
@@ -92,7 +112,7 @@ class ArtifactCache:
         return os.fdopen(os.open(name, READ, dir_fd=self._folder.fd), "rb")
 
     def keep_only(self, digests: Collection[str]) -> None:
-        """Remove all but the files of these digests, and the notes."""
+        """Remove all files except those with these digests, and the notes."""
         for entry in self._folder.entries():
             if entry.name != NOTES and entry.name not in digests:
                 remove_tree(Place(self._folder, entry.name))
@@ -121,7 +141,7 @@ def _digest(file: BufferedReader) -> str:
 
 
 def made_at(headers: HTTPMessage) -> int | None:
-    """Return when a server says that something was changed last, in seconds since 1970."""
+    """Return the time of the last change, as the server reports it, in seconds since 1970."""
     try:
         return past(parsedate_to_datetime(headers.get("Last-Modified", "")).timestamp())
     except (ValueError, OverflowError):
@@ -184,7 +204,7 @@ class Packed:
 
 
 class Loose:
-    """Files that were brought one by one. Raises `BadArchive`, FileNotFoundError."""
+    """Files that were downloaded one by one. Raises `BadArchive`, FileNotFoundError."""
 
     def __init__(self, cache: ArtifactCache, files: Mapping[str, str]) -> None:
         self._cache = cache
@@ -258,18 +278,11 @@ def _pass_over(name: str, reason: str) -> None:
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
 AT_ONCE: Final = 4
-"""Connections to one server."""
+"""Maximum number of connections to one server."""
 
 
-class Removed(Exception):  # as all that is raised here: after what is the case
+class Removed(Exception):  # named after the state, like the other exceptions
     """A skill that was removed and must not be kept; the message gives the reason."""
-
-
-class Wanted(NamedTuple):
-    """A skill that an index names, and what brings it; raises `RemoteProblem` or `Removed`."""
-
-    folder: str
-    bring: Callable[[], Stored]
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,13 +314,13 @@ def files_of(stored: Iterable[object]) -> set[str]:
 
 
 def version_of(stored: Mapping[str, Stored]) -> str:
-    """Return the version of skills that were brought as these, by their folders."""
+    """Return the version of stored skills, given by their folders."""
     said = json.dumps(stored, sort_keys=True).encode()
     return f"sha256:{hashlib.sha256(said).hexdigest()}"
 
 
 def is_stored(value: object) -> TypeGuard[Stored]:
-    """Tell whether this, read from notes, says as what a skill was brought."""
+    """Tell whether a value from notes is the stored form of a skill."""
     if isinstance(value, dict):
         return bool(value) and all(map(_is_digest, value.values()))
     return _is_digest(value)
@@ -315,7 +328,7 @@ def is_stored(value: object) -> TypeGuard[Stored]:
 
 def fetch_skills(
     cache: ArtifactCache,
-    wanted: Sequence[Wanted],
+    wanted: Mapping[str, Callable[[], Stored]],
     before: Mapping[str, object],
     known: str | None,
     bounds: Bounds,
@@ -325,15 +338,16 @@ def fetch_skills(
 ) -> FetchResult:
     """Fetch and open skills in their order, unless together they are the ``known`` version.
 
+    ``wanted``: what brings each skill, or raises `RemoteProblem`, `BadArchive`, `Removed`.
     A skill that can't be fetched keeps its version from ``before``. Raises `RemoteProblem` if none
     is left.
     """
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
-        brought = list(pool.map(_brought, wanted))
+        brought = list(pool.map(_brought, wanted.values()))
     finally:
         pool.shutdown(cancel_futures=True)
-    pairs = [(want.folder, one) for want, one in zip(wanted, brought, strict=True)]
+    pairs = list(zip(wanted, brought, strict=True))
     offered = {folder: one for folder, one in pairs if not isinstance(one, Removed)}
     came = {folder: one for folder, one in offered.items() if is_stored(one)}
     if len(came) == len(offered) and version_of(came) == known:
@@ -364,9 +378,9 @@ def fetch_skills(
     return FetchResult(parts, stored, notices.said(), failed)
 
 
-def _brought(want: Wanted) -> Stored | Exception:
+def _brought(bring: Callable[[], Stored]) -> Stored | Exception:
     try:
-        return want.bring()
+        return bring()
     except (RemoteProblem, BadArchive, Removed) as problem:
         return problem
 
@@ -402,3 +416,76 @@ def _part(
 
 def _is_digest(value: object) -> bool:
     return isinstance(value, str) and _DIGEST.fullmatch(value) is not None
+
+
+@contextmanager
+def open_archive(
+    url_or_file: str, state: str, known: str | None, bounds: Bounds
+) -> Iterator[Snapshot | None]:
+    """Open the files of a zip or tar archive; yields None if its SHA-256 is still ``known``."""
+    if "://" not in url_or_file:
+        data, changed = read_local(url_or_file, bounds.bytes)
+        version = f"sha256:{hashlib.sha256(data).hexdigest()}"
+        if version == known:
+            yield None
+        else:
+            yield _tree(url_or_file, version, changed, partial(io.BytesIO, data), bounds)
+        return
+    client = Client(url_or_file, bounds)
+    with open_cache(state) as cache:
+        cache.keep_only(())
+        found, answer = cache.renewed(client, client.url, bounds.bytes, _asking(cache, known))
+        version = f"sha256:{found}"
+        if found is None or version == known:
+            yield None
+        else:
+            opened = partial(cache.open, found)
+            yield _tree(redacted(client.url), version, made_at(answer), opened, bounds)
+        if found is not None:  # the checkout has the files already
+            seen = {"etag": answer.get("ETag"), "modified": answer.get("Last-Modified")}
+            cache.note({"version": version, **seen})
+            cache.keep_only(())
+
+
+def _asking(cache: ArtifactCache, known: str | None) -> dict[str, str]:
+    """Return the headers that ask a server for changes since the known version."""
+    noted = {"If-None-Match": "etag", "If-Modified-Since": "modified"}
+    if known is None or cache.notes.get("version") != known:
+        return {}
+    said = {header: cache.notes.get(key) for header, key in noted.items()}
+    return {header: value for header, value in said.items() if isinstance(value, str)}
+
+
+def read_local(path: str, most: int) -> tuple[bytes, int]:
+    """Return a file's bytes and modification time. Raises RemoteUnreachable, RemoteTooLarge."""
+    try:
+        content = read_file(os.path.realpath(os.path.expanduser(path)), most)
+    except FileNotFoundError:
+        raise RemoteUnreachable(url=path, reason="there is no such file") from None
+    except FileTooLarge as error:
+        reason = f"it has {error.facts['size']} bytes, {most} are allowed"
+        raise RemoteTooLarge(url=path, reason=reason) from error
+    except FileChanging as error:
+        raise RemoteUnreachable(url=path, reason="it kept changing") from error
+    except SkillInaccessible as error:
+        raise RemoteUnreachable(url=path, reason=str(error.facts["reason"])) from error
+    return content.data, int(content.facts.st_mtime)
+
+
+def _tree(
+    shown: str, version: str, changed: int | None, opened: Callable[[], IO[bytes]], bounds: Bounds
+) -> Held:
+    notices = Notices()
+    room = Room(bounds.files, bounds.bytes, bounds.artifact_bytes, "a source")
+    try:
+        part = Packed(opened, room, notices.refuse)
+    except TooMuch as error:
+        raise RemoteTooLarge(url=shown, reason=str(error)) from error
+    except BadArchive as error:
+        raise RemoteInvalid(url=shown, reason=str(error)) from error
+    if not part.blobs:
+        said = "; ".join(notices.said()[:1])
+        reason = f"it holds no files{f': {said}' if said else ''}"
+        raise RemoteInvalid(url=shown, reason=reason)
+    parts: dict[str, Part] = {"": part}
+    return Held(version, changed, parts, notices.said())

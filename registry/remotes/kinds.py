@@ -63,7 +63,7 @@ def open_remote(
             url, ref, part = remote.url, remote.ref, remote.part
             return open_git(url, ref, state, known, bounds, part=part, commit=commit)
         case "archive":
-            from registry.remotes.archive import open_archive
+            from registry.remotes.artifacts import open_archive
 
             return open_archive(_path_or_url(remote.url), state, known, bounds)
         case "site":

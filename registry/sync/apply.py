@@ -9,8 +9,6 @@ from functools import partial
 from itertools import compress, islice
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection
-
 from registry.core import Core
 from registry.db.interface import SyncLock, Writer
 from registry.db.read.skills import StoredSkill, by_ids, files_and_findings, findings, has_retired
@@ -62,13 +60,13 @@ PART: Final = 100
 """Versions that a first import publishes in one transaction while other clients wait."""
 
 FEW: Final = 20
-"""So many documents are kept while others wait."""
+"""Maximum number of documents that are kept while other clients wait."""
 
 AT_ONCE: Final = 2
-"""Batches that a server is given at once: it stores one while another is made ready."""
+"""Batches that a server stores at once."""
 
 STATISTICS_AFTER: Final = 500
-"""So many new versions change what the database should know of itself."""
+"""Number of new versions after which the planner's statistics are updated."""
 
 
 class PublishedVersion(NamedTuple):
@@ -95,7 +93,7 @@ class Store:
         self._hidden: set[int] = set()
         self._mismatched = frozenset[int]().union(*(part.mismatched for part in plan.sources))
         first = [part for part in plan.sources if part.source.last_sync_at is None]
-        self._first = [part.source.id for part in first]
+        self.first = [part.source.id for part in first]
         large = [part.source.id for part in first if len(part.new) > PART]
         if large and self._shared:
             with self._writer.transaction() as connection:
@@ -126,7 +124,7 @@ class Store:
         with self._writer.transaction(quiet=first is not None) as connection:
             ids = stage(connection, batch, first=first, mismatched=self._mismatched)
             if first is not None:  # what is done here is not done while all others wait
-                brand_new = (v.columns["replaces"] is None for v in batch)
+                brand_new = [v.columns["replaces"] is None for v in batch]
                 record_revisions(connection, list(compress(ids, brand_new)))
         hidden = [one.columns["id"] for one in batch if one.columns["source_id"] in self._hidden]
         for start in range(0, len(hidden), PART):
@@ -154,21 +152,16 @@ class Store:
             with self._writer.transaction(quiet=True) as connection:
                 store_documents(connection, leaving[start : start + PART])
 
-    def tidy(self) -> None:
-        """Tidy the tables up after much was published, before others wait again."""
-        if len(self.live) >= STATISTICS_AFTER:
-            self._writer.update_statistics()
-
     def join(self) -> None:
         """Refresh the names of skills that were published in parts, in parts as well.
 
         The parts come from this sync or from one that was killed.
         """
-        if not (self._first and self._shared):
+        if not (self.first and self._shared):
             return
         with self._writer.transaction() as connection:
             self._lock.assert_held(connection)
-            joined = begin_resolving(connection, self._first)
+            joined = begin_resolving(connection, self.first)
         if not joined:
             return
         with self._writer.transaction(quiet=True) as connection:
@@ -177,11 +170,6 @@ class Store:
             with self._writer.transaction() as connection:
                 self._lock.assert_held(connection)
                 refresh_names(connection, names[start : start + PART])
-
-    def show(self, connection: Connection) -> None:
-        """Show what was published in parts."""
-        if self._first:
-            finish_importing(connection, self._first)
 
 
 def clear(core: Core, lock: SyncLock) -> None:
@@ -196,16 +184,14 @@ def clear(core: Core, lock: SyncLock) -> None:
             deleted = delete_retired(connection, host=core.host)
 
 
-BATCH: Final = 400
-BATCH_CHARACTERS: Final = 8_000_000
-"""A batch ends at whichever comes first, so that memory stays flat for files of any size."""
+BATCH, BATCH_CHARACTERS = 400, 8_000_000
+"""Maximum number and size of the skills that are stored at once."""
 
 HELPED_FROM: Final = 2000
-"""New skills that pay for starting another process that reads."""
+"""Number of new skills from which a second process helps to read."""
 
-PIECE: Final = 50
-PIECE_BYTES: Final = 1_000_000
-"""The same of what one process reads while another reads something else."""
+PIECE, PIECE_BYTES = 50, 1_000_000
+"""Maximum number and size of the skills that one process reads at once."""
 
 
 class Unread(NamedTuple):
@@ -243,7 +229,8 @@ def apply_plan(
     removed += [version for part in plan.sources for version in part.gone_placeholders]
     progress("publishing", total, total)
     store.keep(removed)
-    store.tidy()
+    if len(store.live) >= STATISTICS_AFTER:  # before others wait again
+        writer.update_statistics()
     store.join()
     with writer.transaction() as connection:
         lock.assert_held(connection)
@@ -252,7 +239,7 @@ def apply_plan(
                 record_remote(connection, part.source.id, part.source.remote)
         waiting = [one for one in staged if one not in store.published]
         live = publish(connection, waiting, removed, plan.settled)
-        store.show(connection)
+        finish_importing(connection, store.first)
         for part in plan.sources:
             replace_notices(connection, part.source.id, part.notices)
             if part.unread:
@@ -360,16 +347,9 @@ def _read(
     for part, found, before in jobs:
         if before is None:
             return read_new(_task(core, scan_ns, now, jobs), recent)  # they are alike
-        what = (part.walk, found, before, part.source.id)
-        new = read_version(
-            core,
-            *what,
-            scan_ns,
-            now,
-            with_contents=core.settings.store_files,
-            from_remote=part.source.remote is not None,
-            recent=recent,
-        )
+        what = (part.walk, found, before, part.source.id, scan_ns, now)
+        is_remote = part.source.remote is not None
+        new = read_version(core, *what, from_remote=is_remote, recent=recent)
         if isinstance(new, NewVersion):
             recent.note_stored(packed.hash for packed in new.contents)
             versions.append(new)
@@ -385,20 +365,21 @@ def read_version(
     scan_ns: int,
     now: str,
     *,
-    with_contents: bool = False,
-    from_remote: bool = False,
+    from_remote: bool,
     recent: Recent | None = None,
 ) -> NewVersion | Unread:
     """Read a folder into a new version, unless a part can't be read: then ``before`` stays.
 
-    ``with_contents``: with the bytes of all files that are read. ``from_remote``: it is quarantined
-    if it has security errors, unless ``before`` has the same files and is trusted.
+    ``from_remote``: it is quarantined if it has security errors, unless ``before`` has the same
+    files and is trusted.
     """
-    what = (walk.root, found, walk.limits)
-    read = partial(read_folder, *what, with_contents=with_contents, recent=recent)
+    what, keep = (walk.root, found, walk.limits), core.settings.store_files
+    read = partial(read_folder, *what, with_contents=keep, recent=recent)
     trusted: KnownHashes = {}
     earlier: Sequence[Diagnostic] = ()
-    if _were_looked_through(before):
+    # Files of an unusable skill are only hashed.
+    is_usable = before.skill.status in {"ok", "warning"}
+    if is_usable and not before.racy and is_current(before.fingerprint):
         trusted, earlier = files_and_findings(core.reader, [before.id])[before.id]
     reading = read(trusted, earlier=earlier)
     if trusted and _is_other_topic(reading, before):
@@ -411,15 +392,6 @@ def read_version(
     if from_remote:
         version.columns["held"] = int(_is_held(core, version, before))
     return version
-
-
-def _were_looked_through(before: StoredSkill) -> bool:
-    """Tell whether the files of a version were, by the rules of today, as their times prove.
-
-    Those of a skill that can't be used are only hashed.
-    """
-    usable = before.skill.status in {"ok", "warning"}
-    return usable and not before.racy and is_current(before.fingerprint)
 
 
 def _is_held(core: Core, version: NewVersion, before: StoredSkill) -> bool:

@@ -28,7 +28,7 @@ from registry.model import Diagnostic, Document, Severity, SkillFile, record
 from registry.settings import Limits
 from registry.text import name_key, utc_text
 
-RULES: Final = "9"
+RULES: Final = "10"
 """Version of the rules that read a folder; raise it with every change of a rule.
 
 The next sync then reads all skills again. Until then `check` uses nothing that is stored.
@@ -461,9 +461,9 @@ def security_errors(found: Iterable[Diagnostic]) -> set[str]:
 
 
 class Task(NamedTuple):
-    """Folders below ``root`` to be read as new skills of a source; see `make_version`.
+    """Folders below ``root`` to read as new skills of a source; see `make_version`.
 
-    ``from_remote``: they are held back for security errors.
+    ``from_remote``: skills with security errors are quarantined.
     """
 
     root: str
@@ -477,7 +477,7 @@ class Task(NamedTuple):
 
 
 def read_new(task: Task, recent: Recent) -> list[NewVersion]:
-    """Read folders that nothing is stored of, step by step.
+    """Read folders of new skills, step by step.
 
     Each step is done for all folders before the next step: its code and data then stay in the
     processor's caches, which saves more than a tenth of the time.

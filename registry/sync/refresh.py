@@ -33,12 +33,8 @@ def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, ScannedFolder
         not stored.racy or content_now(stored.root, found, walk.limits) == stored.skill.tree_hash
     ):
         return stored, found, False
-    if not core.backend.writable:
-        return (
-            stored,
-            found,
-            True,
-        )  # a reader without the right to write gets the newest SKILL.md and older facts
+    if not core.backend.writable:  # the user gets the newest SKILL.md and older facts
+        return stored, found, True
     unread = _reimport(core, walk, stored, found)
     if unread:
         return stored, found.with_unread(unread), True
@@ -61,8 +57,7 @@ def _reimport(
     now = time.time_ns()
     from_remote = bool(stored.remote)
     what = (walk, found, stored, stored.source_id, now, utc_text(now))
-    with_contents = core.settings.store_files
-    new = read_version(core, *what, with_contents=with_contents, from_remote=from_remote)
+    new = read_version(core, *what, from_remote=from_remote)
     if isinstance(new, Unread):
         if not new.has_document:
             about = (one for one in new.findings if one.path == found.document)

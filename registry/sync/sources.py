@@ -45,10 +45,7 @@ def is_here(core: Core, host: str, path: str) -> bool:
 
 
 def check_own(core: Core, name: str, host: str, path: str) -> None:
-    """Raise for a source that is not here.
-
-    `SourceElsewhere`, `SourceNotAdopted`, or `SourceNotYours` for another role's.
-    """
+    """Raise `SourceElsewhere`, `SourceNotAdopted` or `SourceNotYours` if a source isn't here."""
     if host != core.host:
         raise SourceElsewhere(name=name, host=host)
     if not is_here(core, host, path):
@@ -56,10 +53,7 @@ def check_own(core: Core, name: str, host: str, path: str) -> None:
 
 
 def not_adopted(core: Core, name: str, path: str) -> SourceNotAdopted | SourceNotYours:
-    """Return the error about a source under this host's name that this user did not add here.
-
-    Only its owner can adopt it.
-    """
+    """Return the error about a source under this host's name that this user did not add here."""
     for source in list_sources(core.reader, counted=False):
         if source.name == name and not source.own:
             return SourceNotYours(name=name, owner=source.owner, host=source.host)
@@ -74,10 +68,7 @@ def is_ours(core: Core, source: Source) -> bool:
 
 
 def check_ours(core: Core, source: Source, *, as_admin: bool = False) -> None:
-    """Raise, as `check_own`, for a source that is not here; `SourceNotYours` for another role's.
-
-    ``as_admin``: instead `AdminNeeded` where who asks is none.
-    """
+    """Raise as `check_own` and `check_owner`; ``as_admin``: as `check_admin`."""
     if as_admin:
         check_admin(core)
         return
@@ -92,10 +83,7 @@ def check_owner(core: Core, source: Source) -> None:
 
 
 def check_admin(core: Core) -> None:
-    """Raise `AdminNeeded` if the server says that this user is not an admin.
-
-    With a database file every user is an admin.
-    """
+    """Raise `AdminNeeded` if this user is not an admin; with a file, every user is."""
     if core.host and not is_admin(core.reader):
         raise AdminNeeded(path=core.backend.path)
 
@@ -267,16 +255,13 @@ def unadopted_sources(core: Core, known: Sequence[Source]) -> list[Source]:
 
 
 def walk_of(core: Core, root: str, known: Sequence[str] | None = None) -> Walk:
-    """Return a walk of the source at ``root`` that knows all other sources.
-
-    ``known``: the folders of this host's sources, if the caller has them.
-    """
+    """Return a walk of the source at ``root``; ``known``: the folders of this host's sources."""
     known = roots(core.reader, core.host) if known is None else known
     return Walk(root, core.settings.limits, [one for one in known if is_here(core, core.host, one)])
 
 
 def find(core: Core, name: str) -> Source:
-    """Return the source of this name or path, without a count. Raises `SourceNotFound`."""
+    """Return the source of this name or path, not counted. Raises `SourceNotFound`."""
     return found_in(core, list_sources(core.reader, counted=False), name)
 
 
@@ -499,12 +484,12 @@ def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
     check_ours(core, source, as_admin=change.get("as_admin", False))
     new_name, team, owner = (change.get("new_name"), change.get("team"), change.get("owner"))
     if not core.host and (team is not None or owner is not None):
-        raise UsageProblem(message="owners and teams are of a server; a file has neither")
+        raise UsageProblem(message="owners and teams need a server; a SQLite file has neither")
     if owner is not None:
         from registry.db.postgres.rights import is_role
 
         check_admin(core)
-        if not is_role(core.reader, owner):
+        if not is_role(core.reader.rows, owner):
             raise RoleNotFound(name=owner)
     if new_name is not None and new_name != source.name:
         check_name(new_name, [one for one in known if one.id != source.id])
@@ -528,7 +513,7 @@ def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
 def remove(
     core: Core, name: str, *, as_admin: bool = False, with_tombstones: bool = True
 ) -> Source:
-    """Forget a source; see `exchange.remote.sources.remove`."""
+    """Forget a source and its skills; see `SkillRegistry.remove_source`."""
     from registry.db.write.sources import remove_source
 
     wanted = find(core, name)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Which skills a toolset shows; a toolset uses the fields that its contract knows.
+    """The limits of what a toolset shows; a toolset uses the fields that its contract knows.
 
     ``source``: show and write only this source; contracts with a single skills folder require it.
     ``scope``: show only this scope. ``personality``: the name of the visibility policy in the
@@ -54,7 +54,7 @@ def parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
 
 
 def shown(value: object) -> str:
-    """Return what a model sent, encodable and shortened, to repeat it in an answer."""
+    """Return a value that a model sent, encodable and shortened, to repeat it in an answer."""
     try:
         text = "" if value is None else str(value)
     except RecursionError:
@@ -72,13 +72,13 @@ MAX_PROBLEM: Final = 300
 
 
 class Arguments:
-    """Validate the arguments of one tool; the validator is made at the first call."""
+    """Validates the arguments of one tool; the validator is built at the first call."""
 
     def __init__(self, schema: Json) -> None:
         self._schema = schema
 
     def problem(self, arguments: Any) -> str | None:
-        """Describe what is wrong with ``arguments``; None if nothing is."""
+        """Describe why ``arguments`` are invalid; None if they are valid."""
         from jsonschema.exceptions import best_match, relevance
 
         if isinstance(arguments, str):
@@ -142,10 +142,10 @@ class Toolset(ABC):
         return [described(tool, style, strict=strict) for tool in self._current()]
 
     def call(self, tool: str, arguments: Any) -> Json:
-        """Run one tool and return its result or the contract's error; raises nothing.
+        """Run one tool and return its result or the contract's error; never raises.
 
         ``arguments`` may be any JSON value, also JSON text. A blank text and null mean an empty
-        object; null for an optional argument means that it is missing.
+        object. If an optional argument is null, it counts as missing.
         """
         offered = self._tools.get(str(tool))
         if offered is None:

@@ -1,7 +1,8 @@
 """The toolset `basic` (docs/contributing/contracts.md).
 
-It shows one source, read from disk: each of its folders is a skill, unless it only holds folders of
-skills. Skills that are hidden from models, or from the personality, are neither listed nor read.
+It shows one source, read from disk. Each folder of the source is a skill, unless it only holds
+folders of skills. Skills that are hidden from models, or from the personality, are neither listed
+nor read.
 """
 
 import os
@@ -135,10 +136,10 @@ class BasicToolset(Toolset):
         return answer
 
     def _look(self, source: Source, name: str) -> tuple[Json, str]:
-        """Read a skill by its folder's name, which may be a link to another folder of the source.
+        """Read a skill by its folder's name, which may be a link to another folder.
 
-        Returns the answer, and the folder. Raises as `open_home`, and FileNotFoundError for what is
-        not shown.
+        The link must stay in the source. Return the answer and the folder. Raises as `open_home`,
+        and FileNotFoundError if the skill is not shown.
         """
         root, folder = source.path, name
         try:
@@ -259,7 +260,7 @@ def too_large(name: str) -> Json:
 def understood(data: bytes, name: str) -> Json:
     """Return the text of a document, or the contract's error if it isn't UTF-8."""
     try:
-        # As the contract reads it: any line end is a "\n".
+        # The contract reads every line end as "\n".
         documentation = data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError:
         return {"error": f"SKILL.MD contains invalid UTF-8 for skill '{name}'"}

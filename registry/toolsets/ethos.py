@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from registry.catalog.visibility.decisions import decide_all, personality
+from registry.catalog.visibility.decisions import decisions, personality
 from registry.errors import DatabaseProblem, RegistryError, SkillAmbiguous
 from registry.model import Skill
 from registry.toolsets.base import Context, Toolset, one_line, shown
@@ -61,7 +61,7 @@ class EthosToolset(Toolset):
         chosen = personality(context.core.settings, context.personality)
         super().__init__(context, [tool for tool in TOOLS if tool.name in chosen.toolset])
         if log.isEnabledFor(logging.INFO):
-            for skill, choice in decide_all(context.core.reader, chosen):
+            for _, skill, choice in decisions(context.core.reader, chosen):
                 if not choice.visible:
                     log.info("%s is filtered out: %s", one_line(skill.ref), choice.reason)
 
@@ -93,7 +93,7 @@ class EthosToolset(Toolset):
             )
         except DatabaseProblem:
             raise
-        except RegistryError:  # whatever the reason, it tells nothing of what can't be listed
+        except RegistryError:  # whatever the reason, an answer must not reveal a hidden skill
             return _error("not_available", refused)
         self._view.core.usage.read(found.source, found.folder)
         return _value(view_text((found.body or "").strip("\r\n").rstrip(), found.location))

@@ -7,7 +7,7 @@ from registry.model import SCOPES, Scope
 from registry.text import shorten
 
 MIN_DESCRIPTION: Final = 20
-"""Minimum length of shortened descriptions; if there is less room, all are left out."""
+"""Minimum length of shortened descriptions, in characters. With less space, all are left out."""
 
 MAX_DESCRIPTION: Final = 1024
 """Maximum length of a description, in characters (Agent Skills specification)."""
@@ -28,14 +28,14 @@ T = TypeVar("T", bound=HasScope)
 
 
 class Line(NamedTuple):
-    """A skill in a list: ``head`` precedes the colon and the description."""
+    """A skill in a list; ``head`` comes before the colon and the description."""
 
     head: str
     description: str
     scope: Scope
 
     def text(self, longest: int | None = None) -> str:
-        """Return the line; ``longest``: the maximum length of the description, 0 for none."""
+        """Return the line; ``longest`` is the maximum length of the description, 0 for none."""
         if longest == 0:
             return self.head
         description = self.description
@@ -49,7 +49,7 @@ SHORTEST: Final = len("- **a**\n")
 
 
 def strongest(skills: Sequence[T], limit: int) -> Sequence[T]:
-    """Return the first skills of the strongest scopes, as many as ``limit`` characters can hold.
+    """Return the first skills of the strongest scopes that ``limit`` characters can hold.
 
     `fit` would drop all others.
     """
@@ -62,7 +62,7 @@ def strongest(skills: Sequence[T], limit: int) -> Sequence[T]:
 
 
 def fit(lines: Sequence[Line], room: int) -> tuple[list[str], int]:
-    """Return lines that fit into ``room`` characters, and the length of their descriptions.
+    """Return lines that fit into ``room`` characters, and the maximum length of a description.
 
     First, descriptions are shortened to a common length; then they are left out; then skills are
     dropped, weakest scopes and last skills first.

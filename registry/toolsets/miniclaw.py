@@ -64,7 +64,7 @@ class SkillError(Exception):
 def creating(name: str, path: str, error: RegistryError | OSError, *, known: bool) -> SkillError:
     """Return the contract's error for why ``path`` could not be created.
 
-    ``known``: the name is a skill's, not only that of a folder on disk.
+    ``known`` is True if a skill has the name, not only a folder on disk.
     """
     if isinstance(error, SkillExists):
         return SkillError("NameConflict" if known else "SkillAlreadyExists", name=name)
@@ -83,7 +83,7 @@ def failure(
 ) -> SkillError:
     """Return the contract's error, usually ``type``, for a failed read or deletion.
 
-    ``path`` is used if the error itself has none.
+    ``path`` is used if the error has no path of its own.
     """
     if isinstance(error, RegistryError):
         found = _unfound(name, error)

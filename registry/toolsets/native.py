@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 PAGE: Final = 20
 MAX_PAGE: Final = 200
 PIECE: Final = 50_000
-"""Characters (or, of a binary file, bytes) of one answer, where a text is longer."""
+"""Maximum length of a text in one answer, in characters (of a binary file, in bytes)."""
 MAX_PIECE: Final = 1 << 20
 
 STRING: Final[Json] = {"type": "string"}
@@ -76,7 +76,7 @@ def flag(about: str) -> Json:
 
 
 def arguments(properties: Json, *required: str) -> Json:
-    """Return the schema of a tool's arguments: these and no others."""
+    """Return the schema of a tool's arguments; no other arguments are allowed."""
     return {**schema(properties, required), "additionalProperties": False}
 
 
@@ -118,12 +118,12 @@ SKILL_KEYS: Final = tuple(SKILL_FIELDS)
 
 
 def object_with(properties: Json) -> Json:
-    """Return the schema of an object that has all of these properties."""
+    """Return the schema of an object in which all of these properties are required."""
     return schema(properties, tuple(properties))
 
 
 def answer(properties: Json) -> Json:
-    """Return the schema of an answer: these properties, or only an error."""
+    """Return the schema of an answer: an object with these properties, or only an error."""
     return {
         "type": "object",
         "properties": {**properties, "error": object_with({"code": STRING, "message": STRING})},
@@ -152,7 +152,7 @@ CHANGED: Final = answer({"skill": CHANGED_SKILL})
 
 COPIES: Final = flag("Include its copies (same name and files in other places); all or none")
 FATE: Final[Json] = object_with({"changed": STRINGS, "left": STRINGS})
-"""The copies that a change also changed, and those it left, by ref."""
+"""The refs of the copies that the change included, and of those that it left."""
 
 FILES: Final[Json] = {
     "type": "array",
@@ -205,10 +205,7 @@ DESCRIPTION: Final = text("What the skill does and when to use it")
 TOOLS: Final = (
     Tool(
         "list_skills",
-        (
-            "List the available skills, page by page; filters narrow the list. To find a "
-            "skill for a task, use search_skills."
-        ),
+        "List the available skills in pages. To find a skill for a task, use search_skills.",
         arguments(
             {
                 **FILTERS,
@@ -227,12 +224,11 @@ TOOLS: Final = (
     Tool(
         "search_skills",
         (
-            "Find skills by what they do, best match first. Use 2 to 6 keywords that name "
-            'the task and the tool, file type or field ("redact scanned pdf", "kubernetes '
-            "cost report\"), with the technical terms a skill's author would use, not the "
-            "user's whole sentence. If the task has several names, give several queries. "
-            "Skills are described in many languages, mostly English: search in English, and "
-            "if the user writes another language, also in that language."
+            "Find skills for a task, best match first. Give 2 to 6 keywords: the task, and the "
+            'tool, file type or field ("redact scanned pdf", "kubernetes cost report"). Use the '
+            "technical terms of a skill author, not the user's sentence. If the task has several "
+            "names, give several queries. Skills are described in many languages, mostly English: "
+            "search in English and also in the user's language."
         ),
         arguments(
             {
@@ -252,8 +248,8 @@ TOOLS: Final = (
     Tool(
         "read_skill",
         (
-            "Read a skill before you follow it: its instructions (body) and the list of its "
-            "files, from disk."
+            "Read a skill before you follow it: its current instructions (body) and the list of "
+            "its files."
         ),
         arguments(
             {
@@ -290,8 +286,8 @@ TOOLS: Final = (
     Tool(
         "read_skill_file",
         (
-            "Read one supporting file of a skill, by its relative path from read_skill. "
-            "Binary files are returned as base64."
+            "Read one supporting file of a skill; read_skill lists their paths. Binary files are "
+            "returned as base64."
         ),
         arguments(
             {
@@ -342,7 +338,7 @@ TOOLS: Final = (
     ),
     Tool(
         "update_skill",
-        "Change fields or files of a skill. Everything that is not given stays.",
+        "Change fields or files of a skill. Everything else stays unchanged.",
         arguments(
             {
                 "name": NAME,
@@ -364,7 +360,7 @@ TOOLS: Final = (
     ),
     Tool(
         "delete_skill",
-        "Move a skill to the trash; restore_skill brings it back.",
+        "Move a skill to the trash. restore_skill restores it.",
         arguments({"name": NAME, "if_hash": HASH, "copies": COPIES}, "name"),
         answer(
             {
@@ -380,7 +376,7 @@ TOOLS: Final = (
     ),
     Tool(
         "restore_skill",
-        "Restore a deleted skill; if several have the name, the one deleted last.",
+        "Restore a deleted skill. If several have the name, the last deleted one is restored.",
         arguments(
             {
                 "name": text("The deleted skill's name, source/folder or trash_id"),
@@ -394,7 +390,7 @@ TOOLS: Final = (
     ),
     Tool(
         "sync_skills",
-        "Update the catalogue from the folders on disk, after edits by hand.",
+        "Update the catalogue from the folders on disk, for example after manual edits.",
         arguments(
             {
                 "sources": texts("Only these sources (default: all)"),
@@ -419,10 +415,10 @@ TOOLS: Final = (
 _CHECKS: Final = {tool.name: Arguments(tool.parameters) for tool in TOOLS}
 _FOUND: Final = ("score", "snippet", "confidence")
 _HINTS: Final[dict[type[RegistryError], str]] = {
-    SkillInTrash: "restore_skill brings it back.",
-    SkillGone: "restore_skill brings back its last stored revision.",
+    SkillInTrash: "Use restore_skill to restore it.",
+    SkillGone: "Use restore_skill to restore its last stored revision.",
     NotInTrash: "Only the user can list the deleted skills.",
-    SkillMissing: "sync_skills updates the catalogue; restore_skill brings the skill back.",
+    SkillMissing: "Use sync_skills to update the catalogue, or restore_skill to restore the skill.",
     FileNotFoundInSkill: "read_skill lists its files.",
     SkillExists: "Choose another name, or change the existing skill with update_skill.",
     SourceUnclear: (
@@ -453,7 +449,7 @@ class NativeToolset(Toolset):
         problem = _CHECKS[tool].problem(arguments)
         if problem is not None:
             return _error("invalid_arguments", problem)
-        # A whole number may come with a point: 20.0 is one to JSON Schema.
+        # Whole numbers may have a decimal point: JSON Schema accepts 20.0.
         given = {key: int(one) if isinstance(one, float) else one for key, one in arguments.items()}
         try:
             with self._core.explained():
@@ -498,7 +494,7 @@ class NativeToolset(Toolset):
         return {**page, "confidence": found.confidence, "note": note}
 
     def _nothing(self) -> str:
-        """Return why a search found nothing."""
+        """Explain why a search found nothing."""
         if not registered(self._core.reader)[1]:
             return "The registry is empty. The user has to register a folder."
         if not list_skills(self._core.reader, self._filters({}), limit=1).total:
@@ -580,13 +576,13 @@ class NativeToolset(Toolset):
     def _copies(
         self, stored: StoredSkill, *, chosen: bool
     ) -> tuple[list[StoredSkill], "Which | None"]:
-        """Return the copies of a skill in this view, and which to change if ``chosen``."""
+        """Return the copies of a skill in this view, and the ones to change if ``chosen``."""
         found = self._view.admitted(copies_of(self._core.reader, stored))
         places = {one.place for one in found}
         return found, (lambda one: one.place in places) if chosen else None
 
     def _restore_skill(self, *, name: str, source: str | None = None) -> Json:
-        from registry.changes.restore import restore_named
+        from registry.changes.trash import restore_named
 
         among = None if self._view.is_whole else self._sources()
         chosen = None if source is None else self._named(source)
@@ -629,9 +625,10 @@ class NativeToolset(Toolset):
         return self._view.filters(Filters(**chosen))
 
     def _home(self, source: str | None) -> str | None:
-        """Return the source to write to: the named one, or the only one in this view, if any.
+        """Return the source to write to: the named one, or the only one in this view.
 
-        Raises `SourceNotFound` and `SourceUnclear`, which list only sources in this view.
+        None if the view is not limited and no source is named. Raises `SourceNotFound` and
+        `SourceUnclear`, which list only sources in this view.
         """
         if source is not None:
             return self._named(source)
@@ -716,7 +713,7 @@ def _for_models(error: RegistryError) -> str:
     """Return an error's message, with the tool that helps."""
     hint = _HINTS.get(type(error), "")
     if type(error) is SkillNotFound and not error.facts["similar"]:
-        hint = "search_skills finds skills by what they do."
+        hint = "Use search_skills to find skills for a task."
     return f"{error} {hint}".rstrip().encode("utf-8", "replace").decode()
 
 

@@ -1,8 +1,8 @@
 """Tool schemas for frameworks, and the arguments that models send for them.
 
-Each API accepts another subset of JSON Schema and refuses tools that use more. The rules are from
-the APIs' documents: OpenAI, "Structured Outputs", "Supported schemas"; Anthropic, "Strict tool
-use"; Google, `Schema` of the Gemini API.
+Each API accepts another subset of JSON Schema and refuses tools that use more. The rules come from
+the documents of the APIs: OpenAI, "Structured Outputs", "Supported schemas"; Anthropic, "Strict
+tool use"; Google, `Schema` of the Gemini API.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from registry.errors import UsageProblem
 
 Json: TypeAlias = dict[str, Any]
-"""A JSON object; schemas, arguments and results are such."""
+"""A JSON object: a schema, arguments or a result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Tool:
     """One tool as a model sees it; ``parameters`` is a JSON Schema of its arguments.
 
     ``result`` is the JSON Schema of its result, if the contract has one; ``meta`` is further data
-    from the contract. The hints are those of MCP: how a call changes the world.
+    from the contract. The hints are those of MCP; they describe the effect of a call.
     """
 
     name: str
@@ -72,7 +72,7 @@ def described(tool: Tool, style: str, *, strict: bool = False) -> Json:
     about: Json = {"name": tool.name, "description": tool.description}
     if style == "gemini":
         parameters = gemini_schema(tool.parameters)
-        # An object without properties is refused; no parameters at all are fine.
+        # Gemini refuses an object without properties, but accepts a missing key.
         return {**about, "parameters": parameters} if parameters["properties"] else about
     plain = plain_schema(tool.parameters, closed=style == "openai")
     parameters = strict_schema(tool.parameters) if strict else plain
@@ -125,7 +125,7 @@ def plain_schema(schema: Json, *, closed: bool = False) -> Json:
 
 
 def strict_schema(schema: Json, *, optional: bool = False) -> Json:
-    """Return the schema for strict modes; ``optional``: the value may be null.
+    """Return the schema for strict modes; if ``optional``, the value may be null.
 
     Bounds and defaults move into the description.
     """
@@ -144,7 +144,7 @@ def strict_schema(schema: Json, *, optional: bool = False) -> Json:
     if "items" in schema:
         done["items"] = strict_schema(schema["items"])
     if optional or "null" in _types(schema):
-        # As pydantic writes it, which all know; a list of types is news to some.
+        # All clients know this form, which pydantic writes; some don't know a list of types.
         return {"anyOf": [done, {"type": "null"}], **description}
     return {**done, **description}
 
@@ -172,7 +172,7 @@ def gemini_schema(schema: Json, *, optional: bool = False) -> Json:
 def given(schema: Json, sent: Any) -> Any:
     """Convert arguments of strict modes: drop null for optional ones, turn pairs into objects.
 
-    Values that fit no schema stay unchanged.
+    Values that match no schema stay unchanged.
     """
     if isinstance(sent, list):
         if "items" in schema:
@@ -203,7 +203,7 @@ def _type(schema: Json) -> Json:
 
 
 def _description(schema: Json, *, bounds: bool) -> Json:
-    """Return the description, with bounds and default that the shape can't express."""
+    """Return the description, with the bounds and the default that the schema can't express."""
     text = schema.get("description", "")
     notes = [
         f"{word}: {json.dumps(schema[key])}"
@@ -215,7 +215,7 @@ def _description(schema: Json, *, bounds: bool) -> Json:
 
 
 def _is_map(schema: Json) -> bool:
-    """Tell whether a schema is of an object with arbitrary keys."""
+    """Tell whether a schema describes an object with arbitrary keys."""
     return "properties" not in schema and isinstance(schema.get("additionalProperties"), dict)
 
 

@@ -12,7 +12,6 @@ from registry.catalog.resolve import near as similar
 from registry.catalog.visibility.decisions import (
     Limits,
     Seen,
-    decide_all,
     decide_document,
     decisions,
     seen,
@@ -44,7 +43,7 @@ from registry.sync.sources import is_here
 from registry.toolsets.base import Context
 
 _NAMED_ONLY: Final = frozenset({"none", "explicit"})
-"""Modes of a personality that admit only named skills."""
+"""Modes of a personality that show only named skills."""
 
 S = TypeVar("S", bound=Skill)
 T = TypeVar("T", bound=Any)
@@ -53,10 +52,10 @@ T = TypeVar("T", bound=Any)
 class View:
     """The part of a registry that one toolset shows.
 
-    ``explains``: errors name the rule that hides a skill. Only the local user gets them; a model or
-    a limited token must not learn of hidden skills.
+    If ``explains``, errors name the rule that hides a skill. Only the local user gets such errors;
+    a model or a limited token must not learn of hidden skills.
 
-    Raises `PersonalityNotFound` and `SourceNotFound` when it is made.
+    The constructor raises `PersonalityNotFound` and `SourceNotFound`.
     """
 
     def __init__(self, context: Context, *, explains: bool = False) -> None:
@@ -72,7 +71,7 @@ class View:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the view has neither limits nor projects, so that errors may name any skill."""
+        """Whether the view has no limits and no projects, so that errors may name any skill."""
         return self._is_unlimited and not self.core.reader.visibility.knows_projects
 
     @property
@@ -89,7 +88,7 @@ class View:
         ]
 
     def some_offers(self, first: Sequence[str], most: int) -> tuple[list[Offer], int]:
-        """Return at most ``most`` of `offers`, refs in ``first`` first, and the total."""
+        """Return at most ``most`` of `offers`, first those in ``first``, and the total."""
         if self._is_unlimited:
             return listing.some_offers(self.core.reader, first, most)
         offers = self.offers()
@@ -102,18 +101,18 @@ class View:
         if self._is_unlimited and name is None:
             return list(list_skills(self.core.reader, Filters(offered=True)))
         if self._is_unlimited:
-            decided = decide_all(self.core.reader, None, self._environ, name=name)
-            return [skill for skill, choice in decided if choice.visible]
+            decided = decisions(self.core.reader, None, self._environ, name=name)
+            return [skill for _, skill, choice in decided if choice.visible]
         seen = self._seen
         ids = seen.listed if name is None else seen.of_name(name)
         return list(seen.localized_all(list_skills(self.core.reader, Filters(ids=ids))))
 
     def refs(self) -> Mapping[str, str] | None:
-        """Return the refs in this view by global refs; None if the view has no limits."""
+        """Return a map from global refs to refs in this view; None if the view has no limits."""
         return None if self._is_unlimited else self._seen.by_ref
 
     def listed(self) -> frozenset[tuple[str, str]] | None:
-        """Return the places of the listed skills; None if the view has no limits."""
+        """Return (source, folder) of the listed skills; None if the view has no limits."""
         return None if self._is_unlimited else self._seen.listed_places
 
     def localized(self, skill: S) -> S:
@@ -121,11 +120,11 @@ class View:
         return skill if self._is_unlimited else self._seen.localized(skill)
 
     def localized_all(self, some: Iterable[S]) -> tuple[S, ...]:
-        """Return each skill `localized`."""
+        """Return each skill as `localized` does."""
         return tuple(some) if self._is_unlimited else self._seen.localized_all(some)
 
     def localized_hits(self, found: Found) -> Found:
-        """Return the hits of a search, each `localized`."""
+        """Return search hits with skills as `localized` returns them."""
         return found if self._is_unlimited else self._seen.localized_hits(found)
 
     def renamed(self, some: Iterable[T]) -> Sequence[T]:
@@ -184,8 +183,8 @@ class View:
     def resolve(self, handle: str, *, broken: bool = False) -> StoredSkill:
         """Return the stored skill that a name or ref means, for changes; raises as `find`.
 
-        ``broken``: also return an unusable skill, unless it is hidden or a personality limits the
-        view.
+        If ``broken``, also return an unusable skill, unless it is hidden or a personality limits
+        the view.
         """
         try:
             if not self._is_unlimited:
@@ -231,15 +230,15 @@ class View:
                 except SkillNotVisible as error:
                     if error.facts["rule"] == HIDDEN.rule:
                         raise
-                except RegistryError:  # it is gone, or not for this view
+                except RegistryError:  # the skill is gone, or hidden in this view
                     continue
         return None
 
     def folders(self, source: Source) -> dict[str, bool]:
         """Return the stored folders of a source, and whether each is shown.
 
-        A folder below a hidden one is hidden. Skills that other sources shadow are shown, and so
-        are unusable ones unless a personality limits the view.
+        A folder below a hidden folder is hidden. Shadowed skills are shown. Unusable skills are
+        shown unless a personality limits the view.
         """
         hidden = stored_skills.folders(self.core.reader, source.id)
         shown = {folder for folder, is_hidden in hidden.items() if not is_hidden}
@@ -292,7 +291,7 @@ class View:
             if copy is None:
                 raise
             return copy
-        if found.stored is not stored:  # reading found it changed
+        if found.stored is not stored:  # the skill changed during the read
             changed, was_listed = found.stored, self._sees(stored)
             if was_listed and not changed.is_usable:
                 raise unusable(self.core.reader, changed, handle)
@@ -307,7 +306,7 @@ class View:
     def _copy_here(
         self, stored: StoredSkill, look: Callable[[StoredSkill], CurrentSkill]
     ) -> CurrentSkill | None:
-        """Return a copy, in this view, of a skill whose folder is gone; None if it has none."""
+        """Return a copy in this view of a skill whose folder is gone; None if there is no copy."""
         for version in self._seen.copies_of(stored.id):
             copy = self._seen.stored(self.core.reader, version)
             if copy is not None and is_here(self.core, copy.host, copy.root):
@@ -316,7 +315,7 @@ class View:
         return None
 
     def _gone(self, handle: str) -> SkillNotFound | None:
-        """Return the error of a skill that is gone from this view; None with a personality."""
+        """Return a copy in this view of a skill whose folder is gone; None if there is none."""
         if self._personality is not None or not is_storable(handle):
             return None
         gone = latest_tombstone(self.core.reader, handle, {one.name for one in self.sources()})
@@ -344,7 +343,7 @@ class View:
         except RegistryError as error:
             problem = error if self._may_tell(handle, error) else SkillNotFound(handle)
         else:
-            # Only what was read is judged: reading may have found it changed.
+            # Judge only the skill that was read: it may have changed during the read.
             if self._sees(found.stored) or self._stands_in(found.stored):
                 return found
             problem = self._refusal(handle, found.stored)
@@ -404,7 +403,7 @@ class View:
         return self._source in {None, skill.source} and self._scope in {None, skill.scope}
 
     def _is_ours(self, stored: StoredSkill) -> bool:
-        """Tell whether a skill, usable or not, belongs to this view's team, project and limits."""
+        """Tell whether a skill, usable or not, is within the view: limits, team source, project."""
         skill = stored.skill
         theirs = self._is_other_teams(skill.scope, skill.source)
         return stored.within == 1 and self._is_within(skill) and not theirs
@@ -416,7 +415,7 @@ class View:
         return self.core.reader.visibility.shows(source.id, source.scope)
 
     def _refusal(self, handle: str, stored: StoredSkill) -> RegistryError:
-        """Return why an existing skill is not shown, as far as this view may tell."""
+        """Return the error for an existing skill that is not shown; it reveals nothing hidden."""
         skill = stored.skill
         if not self._is_ours(stored):
             return SkillNotFound(handle, self.near(handle))

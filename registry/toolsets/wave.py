@@ -41,10 +41,10 @@ SkillErrorType: TypeAlias = Literal[
 ]
 
 MALFORMED: Final = ("front-matter-", "yaml-")
-"""Prefixes of the codes of findings about the front matter's syntax."""
+"""Prefixes of codes of findings about the syntax of the front matter."""
 
 BROKEN: Final = ("front-matter-not-", "yaml-")
-"""Prefixes of the codes of findings that may have lost a part of the front matter."""
+"""Prefixes of codes of findings that may have lost a part of the front matter."""
 
 NO_FIX: Final = "Correct the SKILL.md"
 
@@ -53,7 +53,8 @@ NO_FIX: Final = "Correct the SKILL.md"
 class SkillErrorDetails:
     """An error of the contract; the suggestions of a validation error are the steps to fix it.
 
-    ``creatable``: the skill doesn't exist; the text lists available ones, and how to create it.
+    ``creatable``: the skill doesn't exist. The text then lists the available skills, and how to
+    create this one.
     """
 
     type: SkillErrorType
@@ -95,7 +96,7 @@ def invalid(name: str, problems: Sequence[Diagnostic]) -> SkillErrorDetails:
     """Return the error of an invalid skill, with all its fixes."""
     errors = [problem for problem in problems if problem.severity == "error"] or list(problems)
     if any(problem.code == "description-missing" for problem in errors):
-        # Broken front matter may be why: it is repaired as far as it can be read, with a warning.
+        # Broken front matter may be the cause: it is repaired as far as possible, with a warning.
         errors += [one for one in problems if one.code.startswith(BROKEN) and one not in errors]
     words = "; ".join(one_line(problem.message) for problem in errors) or "it can't be used"
     fixes = tuple(one_line(problem.fix) for problem in errors if problem.fix) or (NO_FIX,)
@@ -167,7 +168,7 @@ class SkillMetadata:
 
 @dataclass(frozen=True, slots=True)
 class SkillError:
-    """A skill that was found and can't be used."""
+    """A skill that exists but can't be used."""
 
     skill_path: str
     message: str
@@ -175,7 +176,7 @@ class SkillError:
 
 @dataclass(frozen=True, slots=True)
 class SkillDiscoveryResult:
-    """All skills by the name they are invoked by, and what is wrong with the others."""
+    """All skills by their invocation names, and the problems of the unusable ones."""
 
     personal_skills: Mapping[str, SkillMetadata]
     project_skills: Mapping[str, SkillMetadata]
@@ -184,7 +185,7 @@ class SkillDiscoveryResult:
 
 @dataclass(frozen=True, slots=True)
 class ParsedSkillFile:
-    """One SKILL.md, held against the contract's own rules, which are stricter than the registry's.
+    """One SKILL.md, checked against the contract's rules, which are stricter than the registry's.
 
     ``content`` is the Markdown below the front matter.
     """
@@ -202,7 +203,7 @@ def kind_of(scope: Scope) -> SkillType:
 
 
 class SkillManager:
-    """Discovers and loads skills; safe for many threads, nothing is kept between calls."""
+    """Discovers and loads skills. Safe for many threads; keeps nothing between calls."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -215,7 +216,7 @@ class SkillManager:
         return SkillDiscoveryResult(found["personal"], found["project"], tuple(self._errors()))
 
     def available_skills(self) -> list[SkillMetadata]:
-        """Return what can be invoked, by name."""
+        """Return the skills that can be invoked, by name."""
         known = list_sources(self._view.core.reader, counted=False)
         roots = {source.name: source.path for source in known}
         return [
@@ -275,7 +276,7 @@ def parse_skill_file(path: str, limits: Limits | None = None) -> ParsedSkillFile
 
 
 def _read(path: str, limit: int) -> bytes:
-    """Read a SKILL.md; below a folder of wave's skills no link is followed."""
+    """Read a SKILL.md; below a skills folder of wave, links are not followed."""
     above, kept, below = path.rpartition(f"/{_KEPT}/")
     if not kept:
         return read_file(path, limit).data
@@ -285,7 +286,7 @@ def _read(path: str, limit: int) -> bytes:
 
 
 def _violations(document: Document, folder: str) -> Iterator[str]:
-    """Yield what the contract refuses ("Validation Contract")."""
+    """Yield the violations of the contract ("Validation Contract")."""
     for finding in document.diagnostics:
         front = finding.code.startswith(("front-matter-", "yaml-"))
         if finding.severity == "error" or (front and finding.severity == "warning"):
@@ -396,7 +397,7 @@ class WaveToolset(Toolset):
         if there is not None:
             return there, ()
         if isinstance(error, SkillNotFound | SkillNotVisible):
-            known: Any = error.facts.get("similar")  # what is gone has none
+            known: Any = error.facts.get("similar")  # missing if the skill was deleted
             near = list(known) if known else self._view.near(name)
             return not_found(name, f"Skill '{shown(name)}' not found.", near), near
         if isinstance(error, SkillAmbiguous):
@@ -405,9 +406,9 @@ class WaveToolset(Toolset):
         return describe(name, error), ()
 
     def _in_folder(self, name: str) -> SkillErrorDetails | None:
-        """Return what is wrong with a skill that is called otherwise than its folder, ``name``.
+        """Return the error of a skill whose name differs from its folder, ``name``.
 
-        None: there is no such folder, so that one may be created.
+        None if there is no such folder, so that it may be created.
         """
         try:
             found = self._view.in_folder(name)
@@ -428,10 +429,10 @@ class WaveToolset(Toolset):
         first: Sequence[str] = (),
         but: Collection[str | None] = (),
     ) -> Json:
-        """Answer with an error that lists skills: ``first`` first, without ``but``.
+        """Answer with an error that lists skills, first those in ``first``, without ``but``.
 
-        The requested skill is not an alternative to itself: it may have been removed since the last
-        sync.
+        The requested skill is not listed as an alternative to itself: it may have been removed
+        since the last sync.
         """
         listed, names = self._listed(first, but)
         message = details.text(listed)
@@ -468,14 +469,14 @@ class WaveToolset(Toolset):
 
 
 def _rest(missing: int, longest: int) -> str:
-    """Say what of the list is not in it; with nothing missing it is no longer than with it."""
+    """Describe what the list leaves out; the text for ``missing`` skills is the longest."""
     if missing:
         return f"(Only names are listed, and {missing} more skills not even by name.)"
     return "(Long descriptions are shortened.)" if longest else "(Only names are listed.)"
 
 
 def _misuse(arguments: Any) -> str | None:
-    """Say what is wrong with a call, or None."""
+    """Describe why a call is invalid; None if it is valid."""
     if not isinstance(arguments, Mapping) or "skill_name" not in arguments:
         return "skill_name is required."
     if not isinstance(arguments["skill_name"], str) or not arguments["skill_name"].strip():

@@ -11,10 +11,10 @@ _DOTS: Final = {".", ".."}
 
 
 def of_ref(ref: str) -> str:
-    """Return a ref as the end of a URL's path, which is not that of its JSON.
+    """Return a ref as the end of a URL's path that can't be mistaken for its JSON.
 
-    A browser takes a dot at the end for nothing, and two between slashes for a way up, however they
-    are written; not where the slashes are quoted.
+    Browsers drop a dot at the end and read two dots between slashes as a parent folder, also if
+    they are quoted. Quoted slashes prevent this.
     """
     if ref.endswith(f"/{ROOT}"):
         ref = ref[: -len(ROOT)]
@@ -23,7 +23,7 @@ def of_ref(ref: str) -> str:
 
 
 def ref_of(path: str) -> str:
-    """Return the ref that the end of a URL's path, already unquoted, stands for."""
+    """Return the ref for the end of a URL's path, which is already unquoted."""
     return f"{path}{ROOT}" if path.endswith("/") else path
 
 
@@ -53,7 +53,7 @@ def download(ref: str) -> str:
 
 
 def facet(name: str, value: str) -> str:
-    """Return the address of the skills that have a value."""
+    """Return the address of the skills with a facet value."""
     return f"/?{_query(**{name: value})}"
 
 

@@ -28,7 +28,7 @@ from registry.web.rendering import is_place, render
 from registry.web.state import AppState, Edition, Visitor
 
 PLACES: Final = frozenset({"path", "location", "url"})
-"""Keys of JSON that may hold a path of this machine. Paths below a skill's folder are relative."""
+"""JSON keys that may hold a path of this machine. Paths below a skill's folder are relative."""
 
 STRANGE: Final = frozenset({"front_matter"})
 """Keys whose values come from the author of a skill; they stay unchanged."""
@@ -62,7 +62,7 @@ def public_explanation(found: Explanation, sources: Sequence[Source]) -> Explana
     reasons = [
         replace(one, message=named(one.message), fix=one.fix and named(one.fix))
         for one in found.reasons
-        if one.code != "project"  # which names the folder of the project
+        if one.code != "project"  # its text names the folder of the project
     ]
     return replace(found, reasons=tuple(reasons))
 
@@ -82,7 +82,7 @@ OK: Final = 200
 NOT_FOUND: Final = 404
 
 COMPRESSED: Final = 1000
-"""Minimum size of a compressed response, in bytes."""
+"""Minimum size of a response to compress, in bytes."""
 
 MAX_ANSWER: Final = 16 << 20
 """Maximum size of a page or of its JSON, in bytes."""
@@ -127,7 +127,7 @@ class PageContent:
 class Visit:
     """One request by one visitor; ``path`` has no ``.json``.
 
-    `cached` holds for an ``edition``; None if the database couldn't be read.
+    `cached` values are valid for one ``edition``; it is None if the database couldn't be read.
     """
 
     state: AppState
@@ -150,7 +150,7 @@ class Visit:
     def cached(self, what: object, load: Callable[[], Any], *, of_use: bool = False) -> Any:
         """Return a cached value for visitors with the same view, until skills or sources change.
 
-        ``of_use``: until anything in the database changes.
+        If ``of_use``, until any write to the database.
         """
         edition = self.edition and (self.edition.instant if of_use else self.edition.skills)
         limits = self.visitor.personality, self.visitor.source
@@ -163,7 +163,7 @@ Handler = Callable[[Visit], PageContent | Response]
 def visit_of(request: Request, edition: Edition | None = None) -> Visit:
     """Return the visit of a request."""
     path = request.scope["path"]
-    # If the ref ends like this, its dot is written in another way (`addresses.of_ref`).
+    # A ref with this ending has its dot written in another way (`addresses.of_ref`).
     as_json = request.scope["raw_path"].endswith(JSON.encode())
     path = path.removesuffix(JSON) if as_json else path
     visitor: Visitor = request.scope["visitor"]
@@ -173,13 +173,13 @@ def visit_of(request: Request, edition: Edition | None = None) -> Visit:
 def page(
     handler: Handler, *, of_disk: bool = False, of_use: bool = False
 ) -> Callable[[Request], Any]:
-    """Return an endpoint of Starlette that answers by a handler, which runs in a thread.
+    """Return an endpoint of Starlette that runs a handler in a thread.
 
     ``of_disk``: the response depends on files, so it must be made before its ETag is known.
     ``of_use``: it depends on more than skills and sources.
 
-    Responses of these kinds, and all for limited visitors, have an ETag of their own bytes: one of
-    the database would reveal changes that the visitor can't see.
+    These responses, and all responses for limited visitors, have an ETag of their own bytes: an
+    ETag of the database would reveal changes that the visitor can't see.
     """
 
     async def endpoint(request: Request) -> Response:
@@ -227,7 +227,7 @@ def _answer(handler: Handler, visit: Visit, tag: str | None) -> Response:
 def refusal(error: Exception, visit: Visit) -> PageContent:
     """Return the page of an error: its message, and skills that the visitor may have meant.
 
-    Raises the error again if it is a bug, and not due to damaged data.
+    Raises the error again if it is a bug and not caused by damaged data.
     """
     if not isinstance(error, RegistryError):
         found = visit.state.registry.core.damage()
@@ -247,7 +247,7 @@ def refusal(error: Exception, visit: Visit) -> PageContent:
 
 
 def _damage(found: errors.DatabaseCorrupt, visit: Visit) -> str:
-    """Return which data is damaged; only visitors who see all skills get the row."""
+    """Return a description of the damaged data; only visitors who see all skills get the row."""
     log.warning("%s", found)
     of, _, ref = visit.path.strip("/").partition("/")
     if of in OF_SKILL and ref:

@@ -49,7 +49,7 @@ ALWAYS: Final = {
 
 
 class Headers:
-    """ASGI middleware that adds `ALWAYS`, unless a response has these headers."""
+    """ASGI middleware that adds the headers `ALWAYS` unless a response has them."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -74,7 +74,7 @@ FOREVER: Final = "public, max-age=31536000, immutable"
 
 
 def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
-    """Return the catalogue's application; each request needs a ``visitor`` in its scope."""
+    """Return the catalogue's application; the scope of each request needs a ``visitor``."""
     app = Starlette(
         routes=[
             *both("/", "/index.json", page(pages.start)),
@@ -133,7 +133,7 @@ def _clawhub() -> list[Route]:
 
 
 def both(path: str, json_path: str, endpoint: Callable[[Request], Any]) -> list[Route]:
-    """Return the routes of a page and of the same facts as JSON."""
+    """Return the routes of a page and of its JSON."""
     return [Route(path, endpoint), Route(json_path, endpoint)]
 
 
@@ -156,7 +156,7 @@ async def _health(_request: Request) -> Response:
 
 
 async def _robots(_request: Request) -> Response:
-    """Ask search engines to leave the catalogue out."""
+    """Ask search engines not to index the catalogue."""
     return PlainTextResponse("User-agent: *\nDisallow: /\n")
 
 
@@ -182,15 +182,18 @@ LOOPBACK: Final = (ip_network("127.0.0.0/8"), ip_network("::1"))
 """Addresses of proxies if a public URL is given without trusted proxies."""
 
 TURN: Final = 0.001
-"""Seconds after which a thread that works gives way: those that only pass something on wait for
-each of several at every step, and by Python's own 5 ms a page that is ready took a third of one."""
+"""Seconds after which a working thread lets others run.
+
+With Python's default of 5 ms, waiting for other threads took two thirds of the time of a finished
+page.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
     """The address to serve at.
 
-    ``public``: the URL of a proxy, or with a name of this machine; ``tls``: certificate and key.
+    ``public``: the URL of a proxy, or of a name of this machine. ``tls``: certificate and key.
     """
 
     host: str = "127.0.0.1"
@@ -205,19 +208,19 @@ class Address:
 
     @property
     def own(self) -> str:
-        """The URL at which the server listens, to which a proxy forwards."""
+        """The URL at which the server listens, to which a proxy forwards requests."""
         host = f"[{self.host.strip('[]')}]" if ":" in self.host else self.host
         return f"{'https' if self.tls else 'http'}://{host}:{self.port}"
 
     @property
     def is_open(self) -> bool:
-        """Whether requests from this machine need no token, as only this machine is served."""
+        """Whether requests need no token, because the server is for this machine only."""
         public = urlsplit(self.public or "http://localhost").hostname or ""
         return is_loopback(self.host) and is_loopback(public)
 
     @property
     def hosts(self) -> Sequence[str] | None:
-        """Allowed values of the Host header; None: any."""
+        """Allowed values of the Host header; None if any is allowed."""
         own = allowed_hosts(self.host, self.port)
         if own is None:
             return None
@@ -251,13 +254,13 @@ def serve(
 ) -> None:
     """Serve until a signal ends it.
 
-    Raises `UsageProblem` for an address that can't be had, or that others reach while there is
-    neither a token nor a proxy that says who asks, and `PersonalityNotFound`.
+    Raises `UsageProblem` if the address can't be used, or if others can reach it and there is
+    neither a token nor a proxy that names the user. Raises `PersonalityNotFound`.
     """
     if trusted is not None:
         registry.browse(trusted.personality)
     if registry.core.reader.empty:
-        registry.create_database()  # what others fill later is seen then
+        registry.create_database()  # so that later writes by others are seen
     tokens = registry.tokens()
     if not is_loopback(address.host) and trusted is None and not tokens.list():
         message = (

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 INVALID: Final = "This token is unknown or no longer valid."
 COOKIE: Final = "skill_registry"
 MAX_FORM: Final = 32 << 10
-"""Maximum size of the form that signs in, in bytes."""
+"""Maximum size of the sign-in form, in bytes."""
 
 MAX_PARAMETERS: Final = 100
 """Maximum number of parameters in a URL."""
@@ -66,12 +66,12 @@ class Trusted:
 class Auth:
     """ASGI middleware that finds the visitor of each request, or refuses the request.
 
-    If ``is_open``, a request from this machine needs no token, unless it has a sign of a proxy.
+    If ``is_open``, a request from this machine needs no token, unless it shows signs of a proxy.
     ``secure``: browsers connect over TLS.
     """
 
     look_again = 5.0
-    """Seconds after which the access of a listening client is checked again."""
+    """Number of seconds after which the access of a listening client is checked again."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Auth:
             answer = await self._answer(request)
         except DatabaseProblem as error:
             log.warning("Can't identify the sender of a request: %s", error)
-            message = "The server can't check who you are at the moment"  # no database name
+            message = "The server can't check who you are at the moment"  # not its name
             answer = refused(request.headers, 503, message, {"cache-control": "no-store"})
         if answer is not None:
             await answer(scope, receive, send)
@@ -123,7 +123,7 @@ class Auth:
         answering = asyncio.ensure_future(self._app(request.scope, request.receive, noted))
         try:
             while not (await asyncio.wait({answering}, timeout=self.look_again))[0]:
-                with suppress(DatabaseProblem):  # kept for the next request
+                with suppress(DatabaseProblem):  # checked again with the next request
                     if is_open and await self._visitor(request) != visitor:
                         answering.cancel()
                         await asyncio.wait({answering})
@@ -162,20 +162,20 @@ class Auth:
         token = _cookie(headers)
         if token and (known := await self._of_token(token)) is not None:
             return known
-        # A browser's Authorization header may be meant for a proxy, which passes it on.
+        # A browser's Authorization header may be for a proxy that passes it on.
         if self._is_open and not given and is_loopback(peer) and not _is_forwarded(request):
             return Visitor("local", is_local=True)
         return None
 
     async def _of_token(self, token: str) -> Visitor | None:
-        """Return the visitor of a token, and count the request as one of the token."""
+        """Return the visitor of a token, and count the request for the token."""
         visitor = await self._state.visitor_of(token)
         if visitor is not None:
             caller().who = f"token {visitor.name}"
         return visitor
 
     async def _signed_in(self, request: Request) -> Response:
-        """Give a browser a cookie for a token, which only a form of ours can send."""
+        """Give a browser a cookie for a token that our sign-in form sent."""
         body = b""
         async for chunk in request.stream():
             body += chunk
@@ -186,7 +186,8 @@ class Auth:
         if await self._state.visitor_of(token) is None:
             return sign_in(INVALID, wanted)
         entered = RedirectResponse(wanted, 303)
-        # A link on another site brings it along, nothing else does: pages only read.
+        # Links on other sites send this cookie, but other requests from there don't: pages only
+        # read.
         entered.set_cookie(
             COOKIE, token, httponly=True, samesite="lax", secure=self._secure, path="/"
         )
@@ -209,7 +210,7 @@ class Auth:
 
 
 def _is_forwarded(request: Request) -> bool:
-    """Tell whether a request has a sign of a proxy. Some proxies leave none."""
+    """Tell whether a request shows signs of a proxy. Some proxies leave none."""
     if request.scope.get("http_version") in OLD_HTTP:
         return True
     return any(name.lower().startswith(FORWARDED) for name in request.headers)

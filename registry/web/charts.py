@@ -1,4 +1,4 @@
-"""Small charts as SVG, drawn on the server: numbers become places, and nothing else is in them."""
+"""Small charts as SVG, drawn on the server; they contain only positions and sizes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from typing import Final
 from registry.db.read.listing import Facet
 
 MONTHS: Final = 24
-"""Months that a histogram shows at most, the last."""
+"""Maximum number of months in a histogram; the latest are shown."""
 
 HEIGHT: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar of a histogram: its place and height, as SVG has them, and what it stands for."""
+    """One bar of a histogram: its position and height in SVG, its month and its count."""
 
     x: int
     y: int
@@ -25,7 +25,7 @@ class Bar:
 
 
 def months(counts: Sequence[Facet]) -> list[Bar]:
-    """Return a histogram of counts by month; months without any are included."""
+    """Return a histogram of counts by month, with empty months."""
     known = {facet.value: facet.count for facet in counts if _is_month(facet.value)}
     if not known:
         return []
@@ -42,7 +42,7 @@ def months(counts: Sequence[Facet]) -> list[Bar]:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line from one month to another: its points, as SVG has them, in 600 x 120."""
+    """A line from the first month to the last: its points in an SVG of 600 x 120."""
 
     points: str
     first: str
@@ -50,7 +50,7 @@ class Line:
 
 
 def growth(counts: Sequence[Facet]) -> Line | None:
-    """Return the line of how many there were by the end of each month; None: of no month."""
+    """Return the line of totals at the end of each month; None if there is no month."""
     known = {facet.value: facet.count for facet in counts if _is_month(facet.value)}
     if not known:
         return None
@@ -66,13 +66,13 @@ def growth(counts: Sequence[Facet]) -> Line | None:
 
 
 def _is_month(text: str) -> bool:
-    """Tell whether a text is a month; a database of another user may have any text."""
+    """Tell whether a text is a month; the database of another user may hold any text."""
     year, _, month = text.partition("-")
     return len(text) == 7 and year.isdecimal() and month.isdecimal() and 1 <= int(month) <= 12  # noqa: PLR2004
 
 
 def _between(first: str, last: str, most: int) -> list[str]:
-    """Return the months from one to another, the last ``most`` of them."""
+    """Return the months from ``first`` to ``last``, at most the last ``most`` of them."""
     begin, end = (int(month[:4]) * 12 + int(month[5:]) - 1 for month in (first, last))
     begin = max(begin, end - most + 1)
     return [f"{number // 12:04}-{number % 12 + 1:02}" for number in range(begin, end + 1)]

@@ -27,19 +27,19 @@ from registry.web.skill_pages import sent
 from registry.web.state import AppState
 
 DOCUMENT: Final = "SKILL.md"
-"""Name under which clients know the SKILL.md, whatever its file name is."""
+"""The name under which clients know the skill file, whatever its name on disk."""
 
 
 F = TypeVar("F", Entry, SkillFile)
 
 
 def offered_files(kept: Kept) -> list[SkillFile]:
-    """Return the files of a content as clients get them."""
+    """Return the files of a revision as clients get them."""
     return renamed(kept.revision.files, kept.revision.document)
 
 
 def renamed(files: Sequence[F], document: str | None) -> list[F]:
-    """Return files with the document under the name that all clients know."""
+    """Return the files, with the skill file under the name that all clients know."""
     return [replace(one, path=DOCUMENT) if one.path == document else one for one in files]
 
 
@@ -62,7 +62,7 @@ def choices_json(base: str, slug: str, found: Sequence[Offered]) -> dict[str, An
 
 
 def item_json(one: Offered) -> dict[str, Any]:
-    """Return a skill in the form of listings."""
+    """Return a skill in the form used in listings."""
     skill = one.stored.skill
     return {
         "slug": one.slug,
@@ -83,7 +83,7 @@ def item_json(one: Offered) -> dict[str, Any]:
 
 
 def summary_json(one: Offered) -> dict[str, Any]:
-    """Return a skill as a search has it, without its score."""
+    """Return a skill in the form used in search results, without its score."""
     skill = one.stored.skill
     return {
         "slug": one.slug,
@@ -97,7 +97,7 @@ def summary_json(one: Offered) -> dict[str, Any]:
 
 
 def owner_json(one: Offered) -> dict[str, Any]:
-    """Return who has a skill: its source."""
+    """Return the owner of a skill: its source."""
     return {"handle": one.owner, "displayName": one.stored.skill.source}
 
 
@@ -109,19 +109,19 @@ def tags_json(one: Offered) -> dict[str, str]:
 
 
 def version_json(kept: Kept) -> dict[str, Any]:
-    """Return a content as lists of versions have it."""
+    """Return a revision in the form used in lists of versions."""
     return {"version": kept.version, "createdAt": _ms(kept.seen_at), "changelog": ""}
 
 
 def file_json(one: SkillFile) -> dict[str, Any]:
-    """Return a file as a version has it."""
+    """Return a file in the form used in versions."""
     kind = mimetypes.guess_type(one.path)[0] or "application/octet-stream"
     hashed = (one.hash or "").removeprefix("sha256:")
     return {"path": one.path, "size": one.size, "sha256": hashed, "contentType": kind}
 
 
 def _ms(time: str) -> int:
-    """Return a time as milliseconds since 1970; 0 for what is none, in a stranger's database."""
+    """Return a time as milliseconds since 1970; 0 for an invalid time."""
     try:
         return int(datetime.fromisoformat(time).timestamp() * 1000)
     except ValueError:
@@ -135,10 +135,10 @@ _IGNORING: Final = frozenset({".gitignore", ".clawhubignore", ".clawdhubignore"}
 
 
 def fingerprint(files: Sequence[SkillFile]) -> str | None:
-    """Return the fingerprint of files; None: it can't be known here.
+    """Return the fingerprint of files; None if it can't be computed here.
 
-    That is so of names beyond ASCII, whose order is that of a language's rules, and where a file
-    says which others do not count.
+    It can't be computed for names outside ASCII, because their order depends on the language, and
+    for files that clients may ignore.
     """
     lines = []
     for file in files:
@@ -158,7 +158,8 @@ def fingerprint(files: Sequence[SkillFile]) -> str | None:
 def locale_key(path: str) -> tuple[list[int], list[bool]]:
     """Return the key by which JavaScript's ``localeCompare`` orders printable ASCII.
 
-    By the weights of all characters; where these are equal, small letters come before capitals.
+    First it compares the weights of all characters; if these are equal, lower-case letters come
+    before capitals.
     """
     weights = [_WEIGHTS[character] for character in path.lower()]
     return weights, [character.isupper() for character in path]
@@ -169,7 +170,7 @@ USUAL: Final = 25
 MAX_FILE: Final = 10 << 20
 
 _SORTS: Final[Mapping[str, Sort]] = {"createdAt": "created"}
-"""Orders that clients ask for; by all others what changed last comes first."""
+"""Sort orders that clients may request; all others mean the last change first."""
 
 
 class _Refused(Exception):
@@ -194,7 +195,7 @@ Handler = Callable[[Visit], dict[str, Any] | Response]
 
 
 def endpoint(handler: Handler) -> Callable[[Request], Any]:
-    """Return an endpoint of Starlette; errors are plain text, a sentence each."""
+    """Return an endpoint of Starlette; errors are one sentence of plain text."""
 
     async def answer(request: Request) -> Response:
         state: AppState = request.app.state.catalogue
@@ -220,7 +221,7 @@ def _answer(handler: Handler, visit: Visit) -> Response:
 
 
 def discovery(visit: Visit) -> dict[str, Any]:
-    """Say where the API is."""
+    """Return the address of the API."""
     return {"apiBase": visit.base}
 
 
@@ -302,7 +303,7 @@ def file(visit: Visit) -> Response:
 
 
 def download(visit: Visit) -> Response:
-    """Answer ``/download``: a zip with the files at its root, the same bytes each time."""
+    """Answer ``/download``: a zip with the files at its root, the same for the same files."""
     one = _of(visit, visit.request.query_params.get("slug", ""))
     wanted = _chosen(visit, one)
     if wanted.revision.current:
@@ -317,7 +318,7 @@ def download(visit: Visit) -> Response:
 
 
 def resolve(visit: Visit) -> dict[str, Any]:
-    """Answer ``/resolve``: which version a folder with this fingerprint is."""
+    """Answer ``/resolve``: the version of a folder with this fingerprint."""
     query = visit.request.query_params
     one = _of(visit, query.get("slug", ""))
     hashed = query.get("hash", "").lower()
@@ -348,7 +349,7 @@ def _of(visit: Visit, slug: str) -> Offered:
         raise _Refused(404, "Skill not found")
     if len(found) > 1:
         raise _Ambiguous(slug, found)
-    # A skill that was edited since the last sync has another hash, and so its own version.
+    # A skill that was edited since the last sync has another hash, and so another version.
     before = found[0].stored
     stored = visit.view.current(before).stored
     return found[0] if stored.id == before.id else hub.offered(visit.view, [stored])[0]

@@ -21,24 +21,24 @@ from pygments.util import ClassNotFound
 from registry.web import addresses
 
 PIECE: Final = 4000
-"""Characters that are looked at together. A stranger chooses the text, and to some of them a lexer
-takes the square of their length."""
+"""Number of characters that a lexer gets at once, because some hostile texts take quadratic time.
+"""
 
 HIGHLIGHT_SECONDS: Final = 0.3
-"""Seconds, after which the rest of a text stays as it is: nothing else is answered meanwhile."""
+"""Number of seconds after which the rest of a text is not highlighted, as other requests wait."""
 
 LANGUAGES: Final = frozenset(
     "bash css go html ini javascript json python rust sql toml typescript xml yaml".split()
 )
-"""Languages that are highlighted: those whose lexers were tried with what is written to be slow."""
+"""Highlighted languages: those whose lexers were tested with hostile texts."""
 
 _PREFIX: Final = "p-"
 CLASSES: Final = {_PREFIX + name for name in STANDARD_TYPES.values() if name}
-"""The classes that highlighted text may have."""
+"""The allowed classes of highlighted text."""
 
 
 def highlighted(text: str, *, language: str = "", name: str = "") -> str:
-    """Return a text as HTML, in a language by its name, or as what a file is called says."""
+    """Return a text as HTML; the language is given by its name or by the name of the file."""
     lexer = _lexer(language.strip()[:40], name)
     if lexer is None:
         return escape(text)
@@ -48,7 +48,7 @@ def highlighted(text: str, *, language: str = "", name: str = "") -> str:
         if len(piece) > PIECE or time.monotonic() > end:
             parts.append(escape(piece))
         else:
-            # The formatter ends every line, also the last one.
+            # The formatter ends every line with a line break, including the last one.
             marked = str(highlight(piece, lexer, _formatter()))
             parts.append(marked if piece.endswith("\n") else marked.removesuffix("\n"))
     return "".join(parts)
@@ -70,12 +70,12 @@ def _pieces(text: str) -> Iterator[str]:
 def lines(text: str, name: str) -> list[str]:
     """Return the lines of a file as HTML, highlighted."""
     marked = highlighted(text, name=name)
-    # The formatter closes at a line's end the spans that go over several.
+    # The formatter closes spans at each line's end and opens them again.
     return marked.removesuffix("\n").split("\n")
 
 
 def numbered(text: str, name: str) -> str:
-    """Return a file as HTML, each line an element that can be linked to."""
+    """Return a file as HTML; each line is an element with an id for links."""
     marked = enumerate(lines(text, name), 1)
     return "".join(f'<span class="l" id="L{place}">{line}</span>' for place, line in marked)
 
@@ -101,14 +101,13 @@ def _formatter() -> Any:
 MOST: Final = 100_000
 """Maximum length of rendered Markdown, in characters; 99 % of real documents have a third of it.
 
-Markdown that is written to be slow takes most of a second at this length, and blocks all other
-requests.
+Hostile Markdown of this length takes most of a second, and blocks all other requests.
 """
 
 MAX_HTML: Final = 4 << 20
 """Maximum length of the HTML, in characters.
 
-A long address that thousands of links share is copied into each of them.
+If thousands of links share a long address, each gets a copy of it.
 """
 
 _TAGS: Final = set(
@@ -136,9 +135,10 @@ PREFIX: Final = "md-"
 
 
 def rendered(text: str, ref: str, files: Collection[str], folder: str = "") -> str | None:
-    """Return Markdown as safe HTML; None: it is too long, or its HTML would be.
+    """Return Markdown as safe HTML; None if the Markdown or its HTML is too long.
 
-    ``ref`` is the skill's, ``files`` are its paths: relative links lead to those, from ``folder``.
+    ``ref`` is the skill, ``files`` are its paths. Relative links start from ``folder`` and lead to
+    these files.
     """
     if len(text) > MOST:
         return None
@@ -153,7 +153,7 @@ def rendered(text: str, ref: str, files: Collection[str], folder: str = "") -> s
 
 
 def _size(tokens: Iterable[Token]) -> int:
-    """Return how many characters the attributes of these elements have."""
+    """Return the total length of the attributes of these elements, in characters."""
     return sum(
         sum(len(str(value)) for value in token.attrs.values()) + _size(token.children or ())
         for token in tokens
@@ -177,7 +177,7 @@ def _fence(code: str, language: str, _attributes: str) -> str:
 
 
 def _number_headings(tokens: Sequence[Token]) -> None:
-    """Put headings below the page's own, without gaps between levels, and with ids."""
+    """Give headings ids, and levels below those of the page, without gaps."""
     level, taken = 2, Counter[str]()
     for place, token in enumerate(tokens):
         if token.type not in {"heading_open", "heading_close"}:
@@ -220,7 +220,7 @@ class _Rewriting:
         self._folder = folder
 
     def __call__(self, _tag: str, attribute: str, value: str) -> str | None:
-        """Return what an attribute is to say."""
+        """Return the new value of an attribute."""
         if attribute == "id":
             return value if value.startswith(PREFIX) else None
         if attribute == "tabindex":
@@ -248,7 +248,7 @@ class _Rewriting:
         return addresses.raw(self._ref, path)
 
     def _path(self, value: str) -> str | None:
-        """Return the path of a file of the skill that a relative link means."""
+        """Return the path of the skill's file to which a relative link leads."""
         try:
             parts = urlsplit(value)
         except ValueError:

@@ -17,10 +17,10 @@ Limits = tuple[str | None, str | None, bool]
 
 
 class McpMount:
-    """ASGI application that passes a request to the MCP server of its visitor, made when needed.
+    """ASGI application that passes a request to the MCP server of its visitor.
 
-    Visitors without a token that allows changes get read-only tools. ``watch``: one of the servers
-    follows the folders with file events, for all of them.
+    Servers are created when needed. Visitors without a token that allows changes get read-only
+    tools. If ``watch``, one of the servers follows the folders with file events, for all of them.
     """
 
     def __init__(self, registry: "SkillRegistry", bounds: "Bounds", *, watch: bool) -> None:
@@ -63,7 +63,7 @@ class McpMount:
         app = http_app(server, self._bounds)
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        # The task that entered a lifespan must also leave it.
+        # A lifespan must be left by the task that entered it.
         async def live() -> None:
             try:
                 async with app.router.lifespan_context(app):
@@ -80,7 +80,7 @@ class McpMount:
         return Sessions(app, self._bounds)
 
     def _tell(self, changes: "Changes") -> None:
-        """Send changes, which one server watches for, to the clients of all."""
+        """Send changes, which one server watches for, to the clients of all servers."""
         for server in self._servers:
             server.tell(changes)
 

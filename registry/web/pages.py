@@ -1,4 +1,4 @@
-"""The pages over all skills: start, sources, findings, changes, statistics, personalities."""
+"""The pages about all skills: start, sources, findings, changes, statistics, personalities."""
 
 import json
 from collections import Counter
@@ -33,13 +33,13 @@ FACETS: Final = (
     ("status", "Status", "statuses"),
 )
 SHOWN: Final = 12
-"""Values of a facet that are shown at once; the others can be unfolded."""
+"""Number of facet values that are shown at once; a click shows the others."""
 
 PAGED: Final = ("q", "limit", "page")
-"""Parameters that only /index.json takes."""
+"""Parameters that only /index.json accepts."""
 
 STREAMED: Final = 500
-"""Skills that are written at once."""
+"""Number of skills that are written at once."""
 
 
 def start(visit: Visit) -> PageContent:
@@ -68,7 +68,7 @@ def start(visit: Visit) -> PageContent:
         ("facets", params.queries, filters), lambda: view.facets(params.queries, filters)
     )
     broken = visit.cached(("broken",), lambda: _broken(visit))
-    # Each skill has one status, so the facet "status" already has the number.
+    # Each skill has exactly one status, so the counts of the facet "status" give the total.
     total = found.total if params.queries else sum(one.count for one in counts.statuses)
     pages = -(-total // params.limit)
     said: dict[str, Any] = {"total": total, "page": params.page, "pages": pages}
@@ -100,7 +100,7 @@ def _facets(counts: Facets, params: PageQuery) -> Iterator[tuple[str, str, list[
     """Yield each facet: key, title, further values, whether there are more, active value."""
     for key, title, name in FACETS:
         values: Sequence[Facet] = getattr(counts, name)
-        # Of tags several can be chosen; those that are narrow no further.
+        # Several tags can be chosen; more tags narrow the list further.
         further = [one for one in values if key != "tag" or one.value not in params.tags]
         yield key, title, further, len(values) == MOST, getattr(params, key, None)
 
@@ -115,7 +115,7 @@ def _broken(visit: Visit) -> int:
 
 
 async def every_skill(request: Request) -> Response:
-    """Stream all skills that fit what is asked, as a JSON array."""
+    """Stream all skills that match the query, as a JSON array."""
     state = request.app.state.catalogue
     visit = visit_of(request)
     try:
@@ -178,7 +178,7 @@ def _sources(visit: Visit) -> Sequence[Source]:
 
 
 def findings(visit: Visit) -> PageContent:
-    """Count all findings by code, or list those of one."""
+    """Count all findings by code, or list the findings with one code."""
     counts = visit.cached(("counts",), visit.view.counts)
     code = visit.request.query_params.get("code") or None
     page = number_of(visit.request.query_params, "page") or 1
@@ -222,7 +222,7 @@ def changes(visit: Visit) -> PageContent:
 
 
 def recent(visit: Visit, days: int | None) -> list[Change]:
-    """Return the last changes, of so many days. Raises `UsageProblem`."""
+    """Return the changes of the last ``days`` days. Raises `UsageProblem`."""
     since = None
     if days is not None:
         if days > MAX_DAYS:
@@ -304,14 +304,14 @@ def personalities(visit: Visit) -> PageContent:
 
 
 def personality(visit: Visit) -> PageContent:
-    """List the skills that a personality sees, and how many each rule decides."""
+    """List the skills that a personality sees, and the number of skills that each rule decides."""
     name = visit.path.removeprefix("/personalities/")
     known = _known(visit)
     if name not in known:
         raise PersonalityNotFound(name=name, similar=(), known=sorted(known))
     page = number_of(visit.request.query_params, "page") or 1
     rule = visit.request.query_params.get("rule") or None
-    # Two numbers a rule are kept, not a decision a skill.
+    # Two numbers for each rule are cached, not a decision for each skill.
     rules = visit.cached(("rules", name), lambda: _rules(visit, name))
     offset = min((page - 1) * ROWS_PER_PAGE, 1_000_000)
     found = visit.cached(("decided", name, rule, page), lambda: _decided(visit, name, rule, offset))
@@ -377,7 +377,7 @@ def feed(visit: Visit) -> Response:
 def _entry(visit: Visit, change: Change) -> ET.Element:
     entry = ET.Element("entry")
     _add(entry, "title", f"{change.name}: {change.kind}")
-    # An entry is identified by revision; a removal by its time.
+    # An entry's id has the revision; the id of a removal has its time.
     _add(entry, "id", f"urn:skill-registry:{change.uid}:{change.revision or change.at}")
     _add(entry, "updated", change.at)
     path = addresses.history(change.ref) if change.kind != "added" else addresses.skill(change.ref)

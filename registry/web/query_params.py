@@ -14,7 +14,7 @@ from registry.db.read.skills import Sort
 from registry.errors import UsageProblem
 
 PAGE: Final = 30
-"""Skills on a page."""
+"""Number of skills on a page."""
 
 MAX_PAGE: Final = 200
 MAX_OFFSET: Final = 1_000_000
@@ -28,7 +28,7 @@ _SINGLE: Final = ("kind", "category", "source", "scope", "status", "created", "u
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageQuery:
-    """The state of the start page. ``created`` and ``updated`` are months, as ``2026-11``."""
+    """The state of the start page. ``created`` and ``updated`` are months, such as ``2026-11``."""
 
     queries: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -73,12 +73,12 @@ class PageQuery:
 
     @property
     def offset(self) -> int:
-        """How many skills come before the page."""
+        """Number of skills before the page."""
         return min((self.page - 1) * self.limit, MAX_OFFSET)
 
     @property
     def filters(self) -> Filters:
-        """The filters of it. Raises `UsageProblem`."""
+        """The filters of this state. Raises `UsageProblem`."""
         return Filters(
             tags=self.tags,
             kind=self.kind,
@@ -95,9 +95,9 @@ class PageQuery:
 
     @property
     def chosen(self) -> Iterator[tuple[str, str, str]]:
-        """The active filters: facet, value, and the URL without it.
+        """The active filters: facet, value, and the URL without this filter.
 
-        Includes the queries, if there are more than the one in the form.
+        Includes the queries if there are more than the one in the form.
         """
         for one in self.queries if len(self.queries) > 1 else ():
             yield "query", one, self.url(queries=tuple(q for q in self.queries if q != one))
@@ -116,13 +116,13 @@ class PageQuery:
         return f"/?{urlencode(query)}" if query else "/"
 
     def narrowed(self, facet: str, value: str) -> str:
-        """Return the URL of what also has this value."""
+        """Return the URL with one more filter."""
         if facet == "tag":
             return self.url(tags=(*self.tags, value))
         return self.url(**{facet: value})
 
     def hidden_fields(self) -> list[tuple[str, str]]:
-        """Return the parameters that a form must send beside the query."""
+        """Return the parameters that a form must send besides the query."""
         return [pair for pair in replace(self, page=1).pairs() if pair[0] != "q"]
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -141,7 +141,7 @@ class PageQuery:
 
 
 def number_of(given: QueryParams, key: str) -> int | None:
-    """Return a number from 1 that a query string gives; None: it gives none.
+    """Return a positive number from a query string; None if it is missing.
 
     Raises `UsageProblem`.
     """
@@ -154,7 +154,7 @@ def number_of(given: QueryParams, key: str) -> int | None:
 
 
 def _flag(given: QueryParams, key: str) -> bool:
-    """Parse a flag; raise `UsageProblem` for anything but 1, 0, true and false."""
+    """Parse a flag: 1, 0, true or false. Raises `UsageProblem` for other values."""
     text = given.get(key, "").lower()
     if text not in _FLAGS:
         raise UsageProblem(message=f"{key} must be 1 or 0, not {text!r:.60}")

@@ -27,7 +27,7 @@ _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 
 
 def is_place(text: object) -> bool:
-    """Tell whether a text is a place of this machine: an absolute path, or a ``file:`` URL."""
+    """Tell whether a text is a location on this machine: an absolute path, or a ``file:`` URL."""
     return isinstance(text, str) and (text.startswith(("/", "~", "\\", "file:")) or ":\\" in text)
 
 
@@ -66,14 +66,14 @@ def static_url(name: str) -> str:
 
 
 def day(time: str | None) -> Markup:
-    """Return a time, to the day, for people and for machines."""
+    """Return the day of a time as an HTML element for people and programs."""
     if not time:
         return Markup("&ndash;")
     return Markup(f'<time datetime="{escape(time)}">{escape(time[:10])}</time>')  # noqa: S704
 
 
 def size(count: int) -> str:
-    """Return a number of bytes in a unit that people read."""
+    """Return a number of bytes in a readable unit."""
     amount, place = float(count), 0
     while amount >= 1000 and place < len(_UNITS) - 1:  # noqa: PLR2004
         amount, place = amount / 1000, place + 1
@@ -110,7 +110,7 @@ HTML = "text/html"
 def sign_in(problem: str, wanted: str) -> Response:
     """Return the page that asks for a token.
 
-    ``problem`` is what was wrong with the last try, ``wanted`` the address to go on to.
+    ``problem`` is the error of the last attempt, ``wanted`` the page to open after signing in.
     """
     facts = {"problem": problem, "wanted": wanted}
     return _page("sign_in.html", facts, 401, {"cache-control": "no-store"})

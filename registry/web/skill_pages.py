@@ -44,16 +44,16 @@ from registry.web.query_params import number_of
 from registry.web.rendering import is_place
 
 LINES: Final = 3000
-"""Lines of a file that are compared; of twice as many it takes more than twice as long."""
+"""Maximum number of lines of a file to compare. Time grows faster than the number of lines."""
 
 BYTES: Final = 2 << 20
-"""Bytes of files that one page compares, of both sides together."""
+"""Maximum total size of the files that one page compares, both sides together, in bytes."""
 
 ROWS: Final = 10_000
-"""Rows that one page shows."""
+"""Maximum number of rows on a page."""
 
 SECONDS: Final = 1.0
-"""Processor time that one page takes to compare."""
+"""Processor time for the comparisons of one page, in seconds."""
 
 NO_ROOM: Final = "The page is full. To compare this file, run: skill-registry diff"
 
@@ -63,7 +63,7 @@ AROUND: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Row(Value):
-    """One line of both sides; None: that side has none.
+    """One line of both sides; None if a side has no such line.
 
     A ``gap`` stands for ``skipped`` unchanged lines.
     """
@@ -86,11 +86,11 @@ class FileDiff(Value):
 
 
 class NoRoom(Exception):
-    """The limits of a page are reached."""
+    """The limits of a page are exhausted."""
 
 
 class Room:
-    """The rest of the limits on one page's comparisons: bytes, rows, and seconds of CPU time."""
+    """The remaining limits of one page's comparisons: bytes, rows, seconds of CPU time."""
 
     def __init__(self) -> None:
         self._bytes = BYTES
@@ -98,7 +98,7 @@ class Room:
         self._end = thread_time() + SECONDS
 
     def take(self, *, size: int = 0, rows: int = 0) -> None:
-        """Use some of it. Raises `NoRoom`, and `ClientGone` if the visitor has left."""
+        """Use a part of the limits. Raises `NoRoom`, and `ClientGone` if the visitor has left."""
         check_client()
         self._bytes -= size
         self._rows -= rows
@@ -107,18 +107,18 @@ class Room:
 
 
 class _Matcher(difflib.SequenceMatcher[str]):
-    """A matcher that checks the limits at each step, as some texts take minutes."""
+    """A matcher that checks the limits at each step, because some texts would take minutes."""
 
     room: Room
 
     def find_longest_match(self, *where: Any, **named: Any) -> difflib.Match:
-        """Take one step."""
+        """Check the limits and do one step."""
         self.room.take()
         return super().find_longest_match(*where, **named)
 
 
 def compare(path: str, old: bytes | None, new: bytes | None, room: Room | None = None) -> FileDiff:
-    """Compare two contents of a file; None: there was none."""
+    """Compare two versions of a file; None if the file did not exist."""
     try:
         was, now = [(data or b"").decode().splitlines() for data in (old, new)]
     except UnicodeDecodeError:
@@ -156,16 +156,16 @@ def _rows(was: Sequence[str], now: Sequence[str], room: Room) -> Iterator[Row]:
 
 
 SHOWN_FILES: Final = 200
-"""Files that are listed on a page; all are in its JSON."""
+"""Maximum number of files listed on a page; its JSON has all."""
 
 SHOWN_COPIES: Final = 200
-"""Skills of a group that are looked at, the newest."""
+"""Maximum number of copies that a page compares, the newest first."""
 
 SHOWN_TEXT: Final = 400_000
-"""Characters of a file that are shown on a page; all are in its raw view."""
+"""Maximum number of characters of a file on a page; its raw view has all."""
 
 SHOWN_LINES: Final = 20_000
-"""Lines of a file that are shown on a page."""
+"""Maximum number of lines of a file on a page."""
 
 IMAGE_ENDINGS: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 MARKDOWN: Final = (".md", ".markdown")
@@ -175,12 +175,12 @@ AGENTS: Final = "claude-code codex cursor gemini-cli github-copilot opencode".sp
 
 
 def ref_in(visit: Visit, prefix: str) -> str:
-    """Return the ref that a path asks for behind a prefix."""
+    """Return the ref in a path after a prefix."""
     return addresses.ref_of(visit.path.removeprefix(prefix))
 
 
 def located(visit: Visit, prefix: str) -> StoredSkill:
-    """Return the skill that a path asks for; raises as `Browse.locate`."""
+    """Return the requested skill; raises as `Browse.locate`."""
     stored: StoredSkill = visit.view.locate(ref_in(visit, prefix))
     return stored
 
@@ -242,7 +242,7 @@ def _explained(visit: Visit, found: Sequence[Any]) -> Sequence[Any]:
 
 
 def as_html(visit: Visit, text: str, detail: SkillDetail, folder: str = "") -> str | None:
-    """Return Markdown of a skill as safe HTML; as `markdown.rendered`, and kept."""
+    """Return Markdown as safe HTML (see `markdown.rendered`), from the cache if possible."""
     paths = sorted(file.path for file in detail.files)
     key = _digest("md", detail.ref, folder, *paths, text)
     return visit.state.texts.get_or_make(
@@ -277,7 +277,7 @@ def install_lines(ref: str, base: str) -> Iterator[Mapping[str, str]]:
 
 
 def mcp_snippet(base: str) -> str:
-    """Return what an MCP client's configuration says of this server."""
+    """Return the entry for this server in the configuration of an MCP client."""
     entry = {"mcpServers": {"skills": {"type": "http", "url": f"{base}/mcp"}}}
     return json.dumps(entry, indent=2)
 
@@ -311,7 +311,7 @@ def file(visit: Visit) -> PageContent:
 
 
 def _shown(visit: Visit, detail: SkillDetail, path: str, text: str | None) -> dict[str, str | None]:
-    """Return the text of a file as HTML: its ``source``, and if it is Markdown ``rendered``."""
+    """Return the text of a file as HTML: ``source``, and ``rendered`` if it is Markdown."""
     if text is None or text.count("\n") > SHOWN_LINES:
         return {"source": None, "rendered": None}
     folder, _, name = path.rpartition("/")
@@ -325,13 +325,13 @@ def _shown(visit: Visit, detail: SkillDetail, path: str, text: str | None) -> di
 
 
 def bytes_of(visit: Visit, current: CurrentSkill, detail: SkillDetail, path: str) -> bytes:
-    """Return the bytes of a file that a skill lists; raises as `SkillRegistry.read_file`."""
+    """Return the bytes of a listed file of a skill; raises as `SkillRegistry.read_file`."""
     registry, place = visit.state.registry, current.stored.place
     if path in _documents(detail):
         return read_bytes(registry.core, current)
     try:
         return read_file(registry.core, current, path)
-    except FileTooLarge:  # to be read at once by a model; the database may have it all the same
+    except FileTooLarge:  # too large for a model, but the database may have the bytes
         now = next((one.number for one in registry.history(place) if one.current), None)
         if now is None:
             raise
@@ -392,7 +392,7 @@ def why(visit: Visit) -> PageContent:
 
 
 FILES: Final = 50
-"""Files that are compared on a page."""
+"""Maximum number of files that are compared on a page."""
 
 
 def history(visit: Visit) -> PageContent:
@@ -494,7 +494,7 @@ RUN: Final = frozenset(
     ".htm .html .js .mht .mhtml .mjs .pdf .shtml .svg .svgz .swf .wasm .xht .xhtml .xml "
     ".xsl".split()
 )
-"""Suffixes of files that a browser might execute; it saves them instead of showing them."""
+"""File name extensions that a browser might execute; it saves such files and doesn't show them."""
 
 
 def raw(visit: Visit) -> Response:
@@ -512,7 +512,7 @@ def raw(visit: Visit) -> Response:
 
 
 def download(visit: Visit) -> Response:
-    """Send a skill as an archive, in a folder of its name."""
+    """Send a skill as an archive; its folder has the skill's name."""
     path = visit.request.scope["path"].removesuffix(".skill")
     ref = path.removeprefix("/download/")
     stored = visit.view.locate(f"{ref}." if ref.endswith("/") else ref)

@@ -1,4 +1,4 @@
-"""The state of the web application: one registry, threads, caches of answers."""
+"""The state of the web application: one registry, threads, and cached responses."""
 
 import asyncio
 import hashlib
@@ -73,10 +73,10 @@ class Cache(Generic[T]):
 
 
 WORKERS: Final = 4
-"""Threads that answer: each keeps a connection to the database, and more only wait for another."""
+"""Number of threads that answer; each keeps a connection to the database."""
 
 FACTS: Final = 256
-"""Number of cached results of queries. No result grows with the number of skills."""
+"""Maximum number of cached query results. No result grows with the number of skills."""
 
 ANSWERS: Final = 16 << 20
 """Maximum size of all cached responses, in bytes."""
@@ -85,7 +85,7 @@ TEXTS: Final = 16 << 20
 """Maximum size of all cached HTML of skill files, in characters."""
 
 DIGESTS: Final = 10_000
-"""Number of cached digests of archives: a skill with several files must be packed to get one."""
+"""Number of cached archive digests: to get one, a skill with several files must be packed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Visitor:
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether the visitor sees less than all."""
+        """Whether the visitor sees only a part of the registry."""
         return self.personality is not None or self.source is not None
 
 
@@ -119,8 +119,8 @@ class Edition:
 class AppState:
     """One registry for all visitors of a server.
 
-    ``base`` is the address by which it is known, such as ``http://127.0.0.1:8765``; None: by
-    whatever address was asked.
+    ``base`` is its public address, such as ``http://127.0.0.1:8765``. If None, the requested
+    address is used.
     """
 
     def __init__(self, registry: "SkillRegistry", base: str | None = None) -> None:
@@ -139,11 +139,11 @@ class AppState:
         self.digests: Cache[str] = Cache(DIGESTS)
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Call a function that reads the database or the disk in a thread, in fair turns."""
+        """Run a function that reads the database or the disk in a thread, in fair turns."""
         return await self.turns.run(work, *arguments)
 
     async def visitor_of(self, token: str) -> Visitor | None:
-        """Return the visitor of a token; None if it is unknown, or its limits no longer exist."""
+        """Return the visitor of a token; None if it is unknown or its limits no longer exist."""
         return await self.run(self._visitor_of, token)
 
     def _visitor_of(self, shown: str) -> Visitor | None:
@@ -157,11 +157,11 @@ class AppState:
         return Visitor(token.name, token.personality, token.source, token.write)
 
     async def edition(self) -> Edition:
-        """Return the current version of the database, which only this server process knows."""
+        """Return the current version of the database; it has a meaning only in this process."""
         return await asyncio.get_running_loop().run_in_executor(self._clock, self._read_edition)
 
     def _read_edition(self) -> Edition:
-        """Return the version of the database; hash its state only if something was written."""
+        """Return the version of the database. Its state is hashed only after a write."""
         browse = self.registry.browse()
         instant = f"{self._begun}-{browse.version}"
         if self._edition is None or self._edition.instant != instant:

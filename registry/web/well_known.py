@@ -28,11 +28,11 @@ from registry.web.skill_pages import sent
 END: Final = f"/{FOLDER}/{INDEX}"
 MAX_DESCRIPTION: Final = 1024
 STEP: Final = 20
-"""Entries made in one step."""
+"""Number of entries made at once."""
 
 
 async def index(request: Request) -> Response:
-    """Answer the index of all skills, or of those that the path names; streamed."""
+    """Stream the index of all skills, or of the skills that the path names."""
     visit = visit_of(request)
     state = visit.state
     try:
@@ -56,7 +56,7 @@ async def index(request: Request) -> Response:
 
 
 def fetch(visit: Visit) -> Response:
-    """Send an artifact: the SKILL.md of a skill that has nothing else, or an archive."""
+    """Send an artifact: a single SKILL.md, or an archive if the skill has more files."""
     path = visit.request.scope["path"].removeprefix("/artifacts/")
     ref, _, name = path.rpartition("/")
     stored = visit.view.locate(addresses.ref_of(ref))
@@ -69,12 +69,12 @@ def fetch(visit: Visit) -> Response:
 
 
 def entries_of(visit: Visit, skill: Skill, document: str | None) -> list[Entry]:
-    """Return the files of a skill, the document under the name that all clients know."""
+    """Return the files of a skill, with the skill file under the name that all clients know."""
     return renamed(content_of(visit.state.registry.core, skill), document)
 
 
 def artifact(entries: list[Entry]) -> bytes:
-    """Return the bytes that a client gets; the same for the same files."""
+    """Return the bytes that a client gets. The same files give the same bytes."""
     return entries[0].data if len(entries) == 1 else archive(entries)
 
 
@@ -108,7 +108,7 @@ def _with_unique_names(visit: Visit, filters: Filters) -> Iterator[Skill]:
 
 
 def _entries(visit: Visit, skills: Iterator[Skill]) -> list[dict[str, Any]] | None:
-    """Return the next entries; None: there are no more skills."""
+    """Return the next entries; None if there are no more skills."""
     found, seen = [], 0
     for skill in skills:
         seen += 1
@@ -121,12 +121,11 @@ def _entries(visit: Visit, skills: Iterator[Skill]) -> list[dict[str, Any]] | No
 
 
 def _entry(visit: Visit, skill: Skill) -> dict[str, Any] | None:
-    """Return the entry of a skill; None for what no client takes."""
+    """Return the entry of a skill; None if no client accepts the skill."""
     if check_new_name(skill.name) is not None or not skill.description.strip():
         return None
     try:
-        # An edited skill has a different digest, and a client that finds a mismatch drops the
-        # skill.
+        # An edited skill has another digest, and a client that finds a mismatch drops the skill.
         stored = visit.view.locate(f"{skill.source}/{skill.folder}")
         stored = visit.view.current(stored).stored
         skill = stored.skill

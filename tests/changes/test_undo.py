@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from registry.api import SkillRegistry
-from registry.changes import commit, restore
+from registry.changes import commit, trash
 from registry.changes.undo import Undo
 from registry.db.write import history
 from registry.errors import ChangeNotUndone, NothingToUndo, SkillChangedOnDisk, SkillExists
@@ -38,6 +38,21 @@ def test_a_created_skill_goes_to_the_trash(registry, alpha):
     assert undo(registry) == "create"
     assert names(registry) == ["alpha"]
     assert [one.name for one in registry.trash()] == ["beta"]
+
+
+@pytest.mark.both
+def test_a_program_undoes_its_calls_one_by_one(registry, alpha, tmp_path):
+    registry.create("beta", description="New.")
+    registry.update("alpha", description="Two.")
+    registry.pull([registry.resolve("alpha")], str(tmp_path / "to"))
+    assert [one.kind for one in registry.undo()] == ["pull"]
+    assert not (tmp_path / "to" / "alpha").exists()
+    assert [(one.kind, one.name) for one in registry.undo()] == [("update", "alpha")]
+    assert registry.get("alpha").description == "One."
+    assert [(one.kind, one.name) for one in registry.undo()] == [("create", "beta")]
+    assert names(registry) == ["alpha"]
+    with pytest.raises(NothingToUndo):
+        registry.undo()
 
 
 @pytest.mark.both
@@ -277,7 +292,9 @@ def test_copies_that_were_deleted_together_come_back_together_and_go_again(regis
     assert undo(registry) == "delete"
     assert texts(copies) == {"One."}
     registry.delete("two/pdf", copies=True)
-    restore.restore_all(registry.core, restore.with_copies(registry.core, [find(registry, "pdf")]))
+    trash.restore_all(
+        registry.core, trash.with_deleted_copies(registry.core, [find(registry, "pdf")])
+    )
     assert texts(copies) == {"One."}
     assert undo(registry) == "restore"
     assert len(registry.trash()) == 3
@@ -291,7 +308,7 @@ def test_no_copy_comes_back_where_the_place_of_one_is_taken(registry, copies):
     with pytest.raises(ChangeNotUndone, match=r"something is at .*one/pdf now"):
         undo(registry)
     with pytest.raises(SkillExists):
-        restore.with_copies(registry.core, [find(registry, "pdf")])
+        trash.with_deleted_copies(registry.core, [find(registry, "pdf")])
     assert [one.exists() for one in copies] == [True, False, False]
 
 
@@ -321,7 +338,7 @@ def test_a_stranger_adds_nothing_to_what_was_made_together(registry, copies):
 
 
 def find(registry, name):
-    return restore.find_deleted(registry.core, name)
+    return trash.find_deleted(registry.core, name)
 
 
 @pytest.mark.both

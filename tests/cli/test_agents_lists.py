@@ -133,7 +133,7 @@ def test_an_unknown_agent_is_answered_with_the_command_that_lists_them(library, 
 def test_the_lines_have_state_name_and_folder(library, cli, project):
     cli("pull", "haiku", "--agent", "codex")
     ran = cli("list", "--agent", "codex")
-    assert ran.stdout == f"pulled\thaiku\tproject\t{project}/.agents/skills/haiku\n"
+    assert ran.stdout == f"installed\thaiku\tproject\t{project}/.agents/skills/haiku\n"
     assert cli("list", "--agent", "codex", "--format", "names").stdout == "haiku\n"
 
 

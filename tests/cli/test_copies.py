@@ -85,14 +85,21 @@ def test_a_change_says_which_copies_it_left(tripled, cli, change):
     names = "two/pdf, three/pdf" if change != "delete" else None
     assert said[0].startswith("2 copies are unchanged: ")
     assert names is None or names in said[0]
+    do = verb.removesuffix("s")
+    again = f"To {do} them as well: 'skill-registry undo', then repeat the command with --copies."
     if verb == "deletes":
-        assert said[0].endswith("; to delete them as well, repeat the command with --copies")
+        assert said[1] == again
     else:
-        again = (
-            "To change them as well: 'skill-registry undo', then repeat the command with --copies."
-        )
         assert said[1:] == [again, "To compare the copies, run: skill-registry copies pdf"]
         assert cli("copies", "pdf").output.startswith("pdf\tdiffering\t")
+
+
+def test_a_delete_of_one_copy_names_how_to_delete_all(tripled, cli):
+    deleted = cli("delete", "one/pdf")
+    assert "To delete them as well: 'skill-registry undo', then repeat" in deleted.stderr
+    assert cli("undo", "--yes").exit_code == 0
+    again = cli("delete", "one/pdf", "--copies")
+    assert "2 copies are also deleted: two/pdf, three/pdf" in again.stderr
 
 
 @pytest.mark.parametrize("change", CHANGES)

@@ -283,8 +283,32 @@ def test_before_the_next_sync_a_change_of_the_copy_names_the_command_for_it(
     assert refused.stderr.endswith(f"To remove the installed copy, run: {way}\n")
     assert "source remove" not in refused.stderr
     assert cli(*way.split()[1:]).exit_code == 0
-    way = "source remove up" if change[0] == "delete" else "rename alpha omega"
+    way = "source remove up" if change[0] == "delete" else "rename SOURCE/alpha omega"
     assert cli(*change).stderr.endswith(f"skill-registry {way}\n")
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+def test_an_adopted_skill_keeps_its_origin_although_an_own_skill_has_its_files(
+    cli, in_project, tmp_path, agent
+):
+    write_skill(tmp_path / "mine" / "alpha", description="One.")
+    assert cli("sync", str(tmp_path / "mine")).exit_code == 0
+    project = in_project("project")
+    shutil.copytree(tmp_path / "mine" / "alpha", project / ".claude/skills/alpha")
+    theirs = {"sourceType": "git", "sourceUrl": "https://example.org/team.git"}
+    (project / "skills-lock.json").write_text(
+        json.dumps({"version": 1, "skills": {"alpha": theirs}})
+    )
+    assert states(cli("pull", "--adopt", "--json")) == {"alpha": "added"}
+    before = locked(project)
+    assert before["origin"]["url"] == "https://example.org/team.git"
+    assert cli("pull", "alpha", "-a", agent).exit_code == 0
+    after = locked(project)
+    assert [after[key] for key in ("source", "origin")] == [before["source"], before["origin"]]
+    assert agent in after["agents"]
+    assert (project / ".agents/skills/alpha").exists() == (agent == "codex")
+    assert cli("pull", "mine/alpha", "-a", agent, "--force").exit_code == 0
+    assert (locked(project)["source"], locked(project)["origin"]) == ("mine", None)
 
 
 class TestProjectLock:
@@ -387,7 +411,7 @@ def project(cli, upstream, in_project):
 def test_without_the_source_the_agents_list_and_the_check_agree(cli, project):
     assert cli("source", "remove", "up").exit_code == 0
     assert cli("pull", "--check").stdout.split("\t")[0] == "unchanged"
-    assert cli("list", "-a", "claude-code").stdout.startswith("pulled\talpha\t")
+    assert cli("list", "-a", "claude-code").stdout.startswith("installed\talpha\t")
 
 
 def test_undo_of_a_restore_leaves_no_empty_folder(cli, upstream, root):
@@ -429,7 +453,7 @@ def test_a_quarantined_update_is_told_shown_and_trusted(cli, upstream, project):
     commit(upstream, "harm")
     cli("sync")
     checked = cli("pull", "--check")
-    assert checked.stdout.startswith("behind\talpha\t")
+    assert checked.stdout.startswith("outdated\talpha\t")
     assert "alpha is outdated: the update has security errors and is quarantined." in checked.stderr
     assert "To update the outdated skills, run" not in checked.stderr
     shown = cli("diff", "alpha", "--upstream")
@@ -443,10 +467,32 @@ def test_a_quarantined_update_is_told_shown_and_trusted(cli, upstream, project):
     checked, pulled = cli("pull", "--check"), cli("pull")
     assert (checked.exit_code, pulled.exit_code) == (1, 1)
     assert checked.stdout == pulled.stdout
-    assert cli("list", "-a", "claude-code").stdout.startswith("pulled\talpha\t")
-    assert (
-        "alpha can't be installed: it has security errors and is quarantined now" in checked.stderr
-    )
+    assert cli("list", "-a", "claude-code").stdout.startswith("installed\talpha\t")
+    for ran in (checked, pulled):
+        assert (
+            "alpha is still installed: it has security errors and is quarantined now. "
+            in ran.stderr
+        )
+        assert "\nTo remove it, run: skill-registry pull --remove alpha\n" in ran.stderr
+    assert cli("pull", "--remove", "alpha").exit_code == 0
+    assert "alpha was not installed: " in cli("pull", "alpha", "-a", "claude-code").stderr
+
+
+def test_a_skill_that_left_its_source_is_still_installed_and_can_be_removed(
+    cli, upstream, project, tmp_path
+):
+    shutil.rmtree(upstream / "skills/alpha")
+    commit(upstream, "removed")
+    cli("sync")
+    left = f"its source up (file://{upstream}) no longer has a skill in skills/alpha."
+    for ran in (cli("pull", "--check"), cli("pull")):
+        assert (ran.exit_code, ran.stdout.partition("\t")[0]) == (1, "gone")
+        assert f"up/skills/alpha is still installed: {left}\n" in ran.stderr
+        assert "\nTo remove it, run: skill-registry pull --remove alpha\n" in ran.stderr
+    compared = cli("diff", "alpha", "--upstream")
+    assert f"'alpha' can't be compared with upstream: {left}" in compared.stderr
+    assert cli("pull", "--remove", "alpha").exit_code == 0
+    assert not (project / ".claude/skills/alpha").exists()
 
 
 def test_what_lies_in_a_clone_as_the_lock_says_needs_no_network(project, tmp_path, monkeypatch):

@@ -107,7 +107,13 @@ def test_a_database_in_a_place_that_is_no_folder_says_so(newcomer, root, tmp_pat
     ("typed", "told"),
     [
         ("remove", "'delete'"),
-        ("uninstall", "'delete'"),
+        ("uninstall", "'pull --remove' NAME"),
+        ("which", "'show --path' NAME"),
+        ("lock", "'pull'"),
+        ("updates", "'pull --check'"),
+        ("status", "'pull --check'"),
+        ("upgrade", "'pull' for installed skills"),
+        ("view", "'show'"),
         ("install", "'pull'"),
         ("add", "'source add'"),
         ("new", "'create'"),
@@ -130,7 +136,17 @@ def test_a_database_in_a_place_that_is_no_folder_says_so(newcomer, root, tmp_pat
 def test_a_word_of_other_programs_is_told_ours(newcomer, typed, told):
     ran = newcomer(typed, "something")
     assert (ran.exit_code, ran.stdout) == (2, "")
-    assert f"There is no command '{typed}'. Did you mean {told}" in ran.stderr
+    last = ran.stderr.splitlines()[-1]
+    assert last.startswith(f"Error: There is no command '{typed}'. Did you mean {told}")
+
+
+@pytest.mark.reads
+@pytest.mark.parametrize("command", [["list"], ["why", "haiku"]], ids=" ".join)
+@pytest.mark.parametrize("word", ["all", "*"])
+def test_all_agents_where_one_is_asked_for_are_listed_by_a_command(library, cli, command, word):
+    ran = cli(*command, "--agent", word)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert "--agent requires one agent. To list them, run: skill-registry agents" in ran.stderr
 
 
 @pytest.mark.parametrize(
@@ -241,7 +257,7 @@ def test_a_link_that_stood_for_a_skill_is_named_as_one(cli, tmp_path, command):
     told = cli(command, "claude/alpha")
     assert told.exit_code == 1
     assert f"{links / 'alpha'} is a link to the skill 'alpha'." in told.stderr
-    assert "brings it back" not in told.stderr
+    assert "restore" not in told.stderr
 
 
 @pytest.mark.reads
@@ -313,3 +329,61 @@ def test_a_revision_that_is_the_current_one_is_not_said_to_be_restored(library, 
     done = cli("restore", "haiku", "--revision", "1")
     assert done.exit_code == 0
     assert done.stdout.startswith("Nothing to restore in haiku: ")
+
+
+@pytest.mark.reads
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("list --source mine --source other", "--source can't be repeated."),
+        ("list --source=mine --scope personal --source mine", "--source can't be repeated."),
+        ("search forms --source mine --source other", "--source can't be repeated."),
+        ("source update mine --scope project --scope shared", "--scope can't be repeated."),
+        ("list --config one --config two", "--config can't be repeated."),
+        ("show haiku --raw --path", "--raw and --path can't be combined."),
+        ("pull haiku -a codex --link --copy", "--link and --copy can't be combined."),
+    ],
+)
+def test_an_option_of_which_one_would_be_lost_is_refused(library, cli, typed, told):
+    ran = cli(*typed.split())
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.endswith(f"Error: {told}\n")
+
+
+@pytest.mark.reads
+def test_a_global_option_replaces_the_one_of_an_alias(library, cli, tmp_path):
+    ran = cli("--db", str(tmp_path / "typo.db"), "list")
+    assert ran.exit_code == 3
+
+
+@pytest.mark.reads
+def test_a_flag_may_be_repeated_and_so_may_an_option_that_takes_several_values(library, cli):
+    ran = cli("list", "--all", "--all", "--tag", "pdf", "--tag", "forms", "--format", "names")
+    assert (ran.exit_code, ran.stdout) == (0, "pdf-forms\n")
+
+
+@pytest.mark.reads
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("mine/hiaku", "No skill named 'mine/hiaku'. Did you mean 'haiku'?"),
+        ("mien/haiku", "No skill named 'mien/haiku'. Did you mean 'haiku'?"),
+        ("mine/xyzzy", "No skill named 'mine/xyzzy'."),
+        ("./mine/hiaku", None),
+        ("nowhere/xyzzy", None),
+    ],
+)
+def test_why_takes_a_mistyped_ref_for_a_ref_and_not_for_a_path(library, cli, typed, told):
+    ran = cli("why", typed)
+    if told is None:
+        assert (ran.exit_code, "there is no such file or folder" in ran.stdout) == (0, True)
+    else:
+        assert (ran.exit_code, ran.stdout) == (1, "")
+        assert f"Error: {told}" in ran.stderr
+
+
+@pytest.mark.reads
+def test_the_help_of_a_backup_says_how_to_restore_it(cli):
+    text = " ".join(cli("db", "backup", "--help").stdout.split())
+    assert "cp FILE DATABASE" in text
+    assert "skill-registry db copy FILE URL" in text

@@ -411,7 +411,7 @@ def test_a_check_names_the_command_that_brings_what_is_behind(library, cli, root
     told = f"To update the outdated skills, run: skill-registry {again}\n"
     cli("pull", "haiku", *where)
     where = [one for one in where if one not in {"--agent", "codex"}]
-    assert "To bring" not in cli("pull", "--check", *where).stderr
+    assert "To restore" not in cli("pull", "--check", *where).stderr
     write_skill(root / "haiku", description="Another.", age=None)
     cli("sync")
     assert cli("pull", "--check", *where).stderr.endswith(told)
@@ -423,7 +423,7 @@ def test_what_no_pull_made_is_not_called_edited(library, cli, project):
     to = ["--to", str(project / ".agents/skills")]
     cli("pull", "review", *to)
     checked = cli("pull", "--check", "haiku", *to)
-    assert checked.stdout.startswith("not ours\thaiku\t")
+    assert checked.stdout.startswith("unmanaged\thaiku\t")
     assert "haiku was not changed: it was not installed by pull.\n" in checked.stderr
     cli("pull", "--remove", "review", *to)
     ran = cli("pull", "haiku", "--agent", "codex")

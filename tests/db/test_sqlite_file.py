@@ -19,9 +19,6 @@ from tests.conftest import OLD, write_skill
 
 pytestmark = pytest.mark.file
 
-FTS5_MERGES = 4
-"""So many parts of an index of one size become one, by default."""
-
 
 @pytest.fixture
 def backend(filled):
@@ -204,21 +201,6 @@ def test_a_backup_never_goes_over_the_file_itself(backend, database):
     with pytest.raises(UsageProblem):
         backend.backup(str(database), overwrite=True)
     assert backend.reader.rows("SELECT count(*) FROM skills") == [(2,)]
-
-
-def test_a_large_import_puts_merging_off_and_the_next_change_takes_it_up(registry, root, skill):
-    def merges():
-        with closing(sqlite3.connect(registry.path)) as connection:
-            return dict(connection.execute("SELECT k, v FROM search_bodies_config"))
-
-    for number in range(100):
-        skill(f"skill-{number}", body=f"The word is number{number}.\n")
-    registry.sync(str(root), name="mine")
-    assert merges()["automerge"] > FTS5_MERGES
-    registry.create("another", description="Does one thing more.")
-    assert merges()["automerge"] == FTS5_MERGES
-    assert [one.name for one in registry.search("number42")] == ["skill-42"]
-    assert registry.check_database() == []
 
 
 def test_a_damaged_index_is_found_and_holds_up_nobody(filled, database):

@@ -261,7 +261,7 @@ def test_an_encrypted_zip_is_said_to_be_so(refused, tmp_path):
 
 def test_a_file_that_is_also_a_folder_is_refused(refused, tmp_path):
     files = {"SKILL.md": DOCUMENT, "a": b"", "a/b/c": b""}
-    assert "'a' is both a file and a folder" in refused(zipped(tmp_path / "odd.zip", files))
+    assert "'a/b/c' is both a file and a folder" in refused(zipped(tmp_path / "odd.zip", files))
 
 
 def test_an_archive_may_be_reached_through_a_link(mine, tmp_path):

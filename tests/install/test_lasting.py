@@ -12,7 +12,7 @@ import pytest
 from registry.disk import atomic, swap
 from registry.disk.locks import FolderLock
 from registry.errors import ExportRefused, PullRefused
-from registry.install import lockfile, plan, staging, transaction
+from registry.install import lockfile, plan, staging
 from tests.conftest import write_skill
 
 
@@ -85,15 +85,21 @@ def test_what_is_pulled_is_on_the_disk_before_it_is_seen_and_before_it_is_locked
     library, to, steps
 ):
     assert pull(library, to, "alpha") == ["added"]
+    begun = ["fsync room/places.json", "fsync room", "fsync ."]
     staged = [
+        *begun,
         "fsync room/tree/SKILL.md",
         "fsync room/tree/run",
         "fsync room/tree",
         "fsync room",
         "fsync room/note.json",
         "fsync room",
+        "fsync .",
+        "fsync room/entry.json",
+        "fsync room",
     ]
-    locked = ["fsync .", "fsync room", "rename skills.lock.json", "fsync .", "fsync room"]
+    cleared = ["fsync room", "fsync ."]
+    locked = ["fsync .", "fsync room", "rename skills.lock.json", "fsync .", *cleared]
     assert steps(to) == [*staged, "rename alpha", *locked]
     library.update("alpha", description="Two.")
     steps(to)
@@ -180,7 +186,7 @@ def test_what_fails_is_named_with_its_own_path_and_in_words(library, to, tmp_pat
     assert refused.value.facts["path"] == str(tmp_path / "file")
     assert refused.value.facts["reason"] == "Not a directory"
     for fail, expected in failures(to):
-        monkeypatch.setattr(staging, "stage", fail)
+        monkeypatch.setattr(staging, "stage_files", fail)
         monkeypatch.setattr("registry.install.export.replace_file", fail)
         with pytest.raises(PullRefused) as caught:
             pull(library, to, "alpha")
@@ -204,7 +210,7 @@ def test_a_check_that_fails_is_named_with_its_own_path(library, to, monkeypatch)
 
 
 def test_what_is_in_the_making_is_cleared_up_batch_by_batch(library, to, monkeypatch):
-    monkeypatch.setattr(transaction, "BATCH", 1)
+    monkeypatch.setattr(plan, "BATCH", 1)
     seen, real = [], plan.content_of
 
     def content_of(core, skill):

@@ -15,7 +15,7 @@ from registry.errors import (
     RemoteUnreachable,
 )
 from registry.remotes import unpacking
-from registry.remotes.archive import open_archive
+from registry.remotes.artifacts import open_archive
 from registry.remotes.snapshot import Bounds
 from tests.remotes.conftest import document
 from tests.remotes.packed import special, tarred, zipped

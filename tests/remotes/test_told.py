@@ -90,12 +90,12 @@ def test_in_a_pipe_remotes_are_two_more_fields(cli, upstream, root):
         lines = cli("source", "list", "--remote").stdout.splitlines()
         return {row[0]: row[4:] for row in (line.split("\t") for line in lines)}
 
-    assert told() == {"mine": ["-", "-"], "team": [f"{upstream.url}#main", "newest"]}
+    assert told() == {"mine": ["-", "-"], "team": [f"{upstream.url}#main", "current"]}
     upstream.skill("skills/gamma")
     upstream.commit()
-    assert told()["team"][1] == "behind"
+    assert told()["team"][1] == "outdated"
     shutil.move(upstream.bare, upstream.bare.with_name("away"))
-    assert told()["team"][1] == "away"
+    assert told()["team"][1] == "unreachable"
 
 
 def test_a_source_of_a_folder_is_behind_only_where_that_changed(cli, upstream):
@@ -119,7 +119,7 @@ def test_what_was_asked_is_shown_on_a_narrow_terminal(cli, upstream):
     cli("sync", upstream.url)
     shown = cli("source", "list", "--remote", "--format", "table", env={"COLUMNS": "40"}).stdout
     assert "REMOTE" in shown
-    assert "newest" in shown
+    assert "current" in shown
 
 
 def test_a_checkout_that_stays_is_not_said_to_be_removed(cli, upstream, monkeypatch):

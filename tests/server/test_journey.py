@@ -85,7 +85,7 @@ def her_colleague_sees_what_was_granted_and_no_more(world, ada, bob):
     text = ada.path("~/team/skills/style-guide/SKILL.md").read_bytes()
     assert bob.path(".claude/skills/style-guide/SKILL.md").read_bytes() == text
     ada.types("update style-guide --description 'Our style.'")
-    assert bob.fails("pull --check").out.startswith("behind\tteam/style-guide\t")
+    assert bob.fails("pull --check").out.startswith("outdated\tteam/style-guide\t")
     assert bob.types("pull").out.startswith("updated\tteam/style-guide\t")
     bob.fails("update style-guide --description 'My style.'")
     assert "Only an admin" in bob.fails("db grants").err

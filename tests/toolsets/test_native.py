@@ -235,7 +235,7 @@ class TestChanging:
                 error = call(tool, name=name, **more)["error"]
                 assert error["code"] == "skill_not_found"
                 assert f"'{name}' {words}" in error["message"]
-                assert "restore_skill brings" in error["message"]
+                assert "restore_skill" in error["message"]
                 assert "skill-registry " not in error["message"]
             assert call("restore_skill", name=name)["skill"]["ref"] == name
             assert call("read_skill", name=name)["skill"]["ref"] == name

@@ -39,31 +39,20 @@ from registry.text import name_key, spellings
 K = TypeVar("K")
 
 
-def decide_all(
+def decisions(
     reader: Reader,
     personality: Personality | None,
     environ: Mapping[str, str] = os.environ,
     *,
     name: str | None = None,
-) -> list[tuple[Skill, Decision]]:
-    """Return each visible skill (of one ``name``, if given) by name, with its decision.
-
-    A skill is visible if no stronger source hides it. A skill that the personality does not see
-    hides nothing. ``environ`` holds the variables that skills may need, ``PATH`` among them.
-    """
-    return [(skill, choice) for _, skill, choice in decisions(reader, personality, environ, name)]
-
-
-def decisions(
-    reader: Reader,
-    personality: Personality | None,
-    environ: Mapping[str, str],
-    name: str | None = None,
     source_id: int | None = None,
 ) -> Iterator[tuple[int, Skill, Decision]]:
-    """Yield the results of `decide_all`, each with the id of its stored version.
+    """Yield each visible skill by name, with the id of its version and the decision about it.
 
-    ``source_id``: only this source, including its shadowed skills.
+    A skill is visible if no stronger source shadows it. A skill that the personality does not see
+    shadows nothing. ``environ``: the environment variables that skills may need, including
+    ``PATH``. ``name``: only skills of this name. ``source_id``: only this source, with its shadowed
+    skills.
     """
     is_one_source = source_id is not None
     if personality is None:
@@ -77,17 +66,6 @@ def decisions(
         is_hidden = one.id not in free if choice.visible else one.skill.shadowed
         if is_one_source or not is_hidden:
             yield one.id, one.skill, choice
-
-
-def admitted(
-    reader: Reader, personality: Personality, host: Host, **among: str | None
-) -> list[Candidate]:
-    """Return the skills that a personality lets in, by name, hidden by others of them or not.
-
-    ``among`` as `candidates` has it.
-    """
-    decided = _decided(reader, personality, host, **among)
-    return [one for one, choice in decided if choice.visible]
 
 
 def _decided(
@@ -108,11 +86,11 @@ def _decided(
 
 
 def unhidden(some: Iterable[Candidate]) -> set[int]:
-    """Return the versions that no other of these usable skills hides, as `db.write.names` does.
+    """Return the versions that no other of these usable skills shadows, as `db.write.names` does.
 
-    A skill of a project hides those of weaker projects and of none; otherwise that of a stronger
-    source hides the weaker, among sources of one team and one owner, or as an admin decided. Of
-    copies only the first is left.
+    A project's skill shadows those of weaker projects and of no project. Otherwise the skill of a
+    stronger source shadows the weaker one, if both sources have the same team and owner, or an
+    admin has ranked them. Only the first of several copies remains.
     """
     skills = list(some)
     projects: dict[str, int] = {}
@@ -150,18 +128,17 @@ def unhidden(some: Iterable[Candidate]) -> set[int]:
 
 
 def _lower(known: dict[K, int], key: K, value: int) -> None:
-    """Keep the lowest value of a key."""
     known[key] = min(value, known.get(key, value))
 
 
 def _among(one: Candidate) -> tuple[str, int, str]:
-    """Return what is the same for skills that can hide each other."""
+    """Return a key that is equal for skills that can shadow each other."""
     team = "" if one.skill.scope == "project" else one.rank.team
     return one.skill.name, one.rank.project, team
 
 
 def _content(one: Candidate) -> str | int:
-    """Return what is the same for copies of a skill."""
+    """Return a key that is equal for copies of a skill."""
     return one.skill.tree_hash or one.id
 
 
@@ -171,7 +148,7 @@ def decide_document(
     personality: Personality | None,
     environ: Mapping[str, str],
 ) -> Decision:
-    """Decide about a skill file that was just read in a source, stored already or not."""
+    """Decide about a skill file that was just read in a source, whether stored or not."""
     facts = Facts(
         name=document.name,
         source=source.name,
@@ -184,28 +161,17 @@ def decide_document(
     return decide(facts, personality, Host(environ))
 
 
-def decided(core: Core, name: str | None) -> list[tuple[Skill, Decision]]:
-    """Decide about every visible skill for the personality of this name, if any.
-
-    Raises `PersonalityNotFound`.
-    """
-    return decide_all(core.reader, None if name is None else personality(core.settings, name))
-
-
 def seen_by(core: Core, name: str, filters: Filters) -> Filters:
-    """Return ``filters`` of only what the personality of this name sees now.
+    """Return ``filters`` limited to the skills that this personality sees now.
 
     Raises `PersonalityNotFound`.
     """
-    found = decisions(core.reader, personality(core.settings, name), os.environ)
+    found = decisions(core.reader, personality(core.settings, name))
     return replace(filters, ids=[version for version, _, choice in found if choice.visible])
 
 
 def personality(settings: Settings, name: str) -> Personality:
-    """Return the personality that the settings know by this name.
-
-    Raises `PersonalityNotFound` with near names.
-    """
+    """Return a personality of the settings. Raises `PersonalityNotFound` with near names."""
     known = settings.personalities
     if name not in known:
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
@@ -227,7 +193,7 @@ MAX_TOLD: Final = 200
 class Limits:
     """Limits of a view: a source, a scope, a personality, or several of these.
 
-    ``offered``: skills that hide themselves from models are left out of lists.
+    ``offered``: lists omit skills that are hidden from models.
     """
 
     source: str | None = None
@@ -237,7 +203,7 @@ class Limits:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing narrows the view."""
+        """Whether the view has no limits."""
         return self.source is None and self.scope is None and self.personality is None
 
 
@@ -260,16 +226,16 @@ class Row(NamedTuple):
 
     @property
     def files(self) -> tuple[str, str, str | int]:
-        """The same for copies: one name and the same files."""
+        """A key that is equal for copies: the same name and the same files."""
         return self.name, self.team, self.tree_hash or self.id
 
 
 class Seen:
     """The skills of a narrowed view at one state of the database.
 
-    ``listed``: versions that a listing shows; ``unhidden``: also those that can't be used;
-    ``every``: also those that others hide. ``as_stored``: skills beyond the view hide none of it,
-    so what is stored of each skill says which ones it lists.
+    ``listed``: versions that a listing shows; ``unhidden``: also invalid and quarantined ones;
+    ``every``: also shadowed ones. ``as_stored``: no skill outside the view shadows a skill in it,
+    so the stored shadowing is valid in the view.
     """
 
     def __init__(self, rows: Sequence[Row], limits: Limits, *, as_stored: bool = False) -> None:
@@ -286,9 +252,9 @@ class Seen:
         return row.usable and not row.shadowed and not (self._offered and row.hidden)
 
     def localized(self, skill: S) -> S:
-        """Return a skill with the ref, the copies and the shadowing that it has in this view."""
+        """Return a skill with its ref, copies and shadowing in this view."""
         row = self._at.get((skill.source, skill.folder))
-        if row is None:  # it came after this was worked out
+        if row is None:  # it was added after this view was computed
             return replace(skill, ref=f"{skill.source}/{skill.folder}", copies=())
         copies = tuple(self._refs[one] for one in self.copies_of(row.id)[:MAX_COPIES])
         return replace(skill, ref=self._refs[row.id], copies=copies, shadowed=row.shadowed)
@@ -303,28 +269,29 @@ class Seen:
         return replace(found, items=self.localized_all(hits))
 
     def renamed(self, some: Iterable[T]) -> list[T]:
-        """Return values that have the ref of a skill from everywhere with the ref in this view."""
+        """Return values with the refs of this view instead of the refs of an unlimited view."""
         known = self.by_ref
         return [replace(one, ref=known[one.ref]) for one in some if one.ref in known]
 
     def refs(self, some: Iterable[str]) -> tuple[str, ...]:
-        """Return the refs in this view of skills that are named by their refs from everywhere."""
+        """Return the refs of this view for refs of an unlimited view."""
         return tuple(self.by_ref[ref] for ref in some if ref in self.by_ref)
 
     def lists(self, stored: StoredSkill) -> bool:
         """Tell whether the view lists a skill."""
-        return stored.id in self.listed_set
+        row = self._by_id.get(stored.id)
+        return row is not None and self._lists(row)
 
     def stored(self, reader: Reader, version: int) -> StoredSkill | None:
-        """Return a stored version, `localized`; None: the version is gone."""
+        """Return a stored version, `localized`; None: it is gone."""
         found = by_id(reader, version)
         return None if found is None else found._replace(skill=self.localized(found.skill))
 
     def resolve(self, handle: str) -> int:
         """Return the version that a handle means among the skills of the view.
 
-        Handles are read in the order of `catalog.resolve`. Raises `SkillNotFound`, which names no
-        others, and `SkillAmbiguous`.
+        Handles are read in the order of `catalog.resolve`. Raises `SkillNotFound`, without similar
+        names, and `SkillAmbiguous`.
         """
         for spelling in spellings(handle) if is_storable(handle) else ():
             for found in self._attempts(spelling):
@@ -348,7 +315,7 @@ class Seen:
         yield meant
 
     def of_name(self, name: str, *, usable: bool = False) -> list[int]:
-        """Return the listed versions of a name; ``usable``: also those that others hide."""
+        """Return the listed versions of a name; ``usable``: also the shadowed ones."""
         rows = self._named.get(name, ())
         return [row.id for row in rows if self._lists(row) or (usable and row.usable)]
 
@@ -361,23 +328,18 @@ class Seen:
         return list(dict.fromkeys(one.id for one in sorted(found, key=lambda one: one.shadowed)))
 
     def copies_of(self, version: int) -> list[int]:
-        """Return the other versions of the view that have the name and the files of one."""
+        """Return the other versions in the view with the name and files of this version."""
         row = self._by_id.get(version)
         same = self._same_files.get(row.files, ()) if row is not None and row.usable else ()
         return [one.id for one in same if one.id != version]
 
     def near(self, handle: str) -> list[str]:
-        """Return the refs of listed skills whose names look like a handle, the nearest first."""
+        """Return the refs of listed skills with names similar to a handle, the nearest first."""
         return nearest(self._names, handle)
 
     @cached_property
-    def listed_set(self) -> frozenset[int]:
-        """The listed versions, to look one up."""
-        return frozenset(self.listed)
-
-    @cached_property
     def listed_places(self) -> frozenset[tuple[str, str]]:
-        """The places (source, folder) of what is listed."""
+        """The places (source, folder) of the listed skills."""
         return frozenset((row.source, row.folder) for row in self._rows if self._lists(row))
 
     @cached_property
@@ -430,7 +392,7 @@ def _refs(
     sources: Collection[str],
     places: Mapping[tuple[str, str], Row],
 ) -> Iterator[tuple[Row, str]]:
-    """Yield namesakes with their refs."""
+    """Yield skills of the same name with their refs."""
     meant = [row for row in rows if row.usable and not row.shadowed] or rows
     is_place = any(name[:end] in sources for end, one in enumerate(name) if one == "/")
     times: dict[str, int] = {}
@@ -468,7 +430,8 @@ def _load(reader: Reader, limits: Limits, host: Host) -> Seen:
     if limits.personality is None:
         some = list(candidates(reader, judged=False, source=source, scope=scope, unusable=True))
     else:
-        some = admitted(reader, limits.personality, host, source=source, scope=scope)
+        decided = _decided(reader, limits.personality, host, source=source, scope=scope)
+        some = [one for one, choice in decided if choice.visible]
     free = unhidden(one for one in some if one.usable)
     rows = [_row(one, shadowed=one.usable == 1 and one.id not in free) for one in some]
     pairs = zip(some, rows, strict=True)

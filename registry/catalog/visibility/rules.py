@@ -141,20 +141,21 @@ def decide(facts: Facts, personality: Personality | None, host: Host) -> Decisio
 
 
 def _admit(facts: Facts, personality: Personality) -> Decision:
-    """Decide by where a skill comes from and what it is called and tagged."""
+    """Decide by a skill's scope, source, name and tags."""
     if facts.scope == "project":
         return _in("own", "it belongs to the project")
     if facts.scope == "team":
         is_own = facts.source == personality.team
-        whose = f"it belongs to {'its' if is_own else 'the'} team {facts.source}"
-        return _in("team", whose) if is_own else _out("other-team", whose)
+        what = f"{'the' if is_own else 'not the'} team source of this personality"
+        reason = f"its source {facts.source} is {what}"
+        return _in("team", reason) if is_own else _out("other-team", reason)
     ingest = personality.global_ingest
     if _named(facts, ingest.deny):
         return _out("deny", "it is in deny")
     if _named(facts, ingest.allow):
         return _in("allow", "it is in allow")
     if ingest.mode in {"none", "explicit"}:
-        reason = f"the mode {ingest.mode} lets in only what is in allow"
+        reason = f"the mode {ingest.mode} admits only skills in allow"
         return _out(f"mode-{ingest.mode}", reason)
     return _by_tags(facts, ingest) if ingest.mode == "tags" else _by_capability(facts, ingest)
 

@@ -12,6 +12,7 @@ from registry.cli import completion, escape, options
 from registry.cli.batch import copies_option, each, report_copies
 from registry.cli.findings import draw_findings
 from registry.cli.group import session_command
+from registry.cli.hints import naming_what_helps
 from registry.cli.listing import skill_line
 from registry.cli.session import Console, Session, Status
 from registry.errors import ChangeRefused
@@ -164,7 +165,8 @@ def rename(session: Session, /, *, name: str, new_name: str, if_hash: str | None
     The history stays, and "undo" restores the old name. Copies of the skill keep their name.
     """
     handle = options.named(session.registry, name)
-    renamed = session.registry.rename(handle, new_name, if_hash=if_hash)
+    with naming_what_helps(session.registry, handle, new_name):
+        renamed = session.registry.rename(handle, new_name, if_hash=if_hash)
     session.answer(renamed, skill_line(f"Renamed {escape.line(handle)} to", renamed))
 
 
@@ -198,7 +200,7 @@ def edit(session: Session, *, name: str) -> None:
     Exit status: 1 if the editor failed, or if the skill is no longer usable.
     """
     from registry.catalog.resolve import resolve
-    from registry.changes.undo_record import record_edit
+    from registry.changes.recovery import record_edit
 
     console, registry = session.console, session.registry
     editor = _editor(os.environ)

@@ -120,6 +120,10 @@ def backup(session: Session, *, file: str, overwrite: bool) -> None:
     """Copy the database to FILE.
 
     The copy is a consistent SQLite file, even if the database is in use.
+
+    To restore it, stop the programs that use the database, remove the database with its -wal and
+    -shm files, and copy FILE to its path, which "db info" prints: cp FILE DATABASE. To restore it
+    to an empty server: skill-registry db copy FILE URL.
     """
     with waiting(session.console, "copying"):
         session.registry.backup(file, overwrite=overwrite)
@@ -187,7 +191,7 @@ def _report_owner(session: Session, backend: "Backend") -> None:
     """Say which role owns the tables on a server, or will own them."""
     from registry.db.postgres.rights import owner_of_tables
 
-    name, exist = owner_of_tables(backend.reader)
+    name, exist = owner_of_tables(backend.reader.rows)
     belong = "belong" if exist else "will belong"
     session.console.note(
         f"The tables {belong} to the role {escape.line(name)}; this role and its members "

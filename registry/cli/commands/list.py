@@ -18,7 +18,7 @@ from registry.cli.listing import (
     report_nothing_found,
     report_quarantined,
 )
-from registry.cli.options import agent_option, global_option, report_project, target_of
+from registry.cli.options import agent_of, agent_option, global_option, report_project, target_of
 from registry.cli.session import Session
 from registry.db.read.listing import Filters
 from registry.db.read.skills import SORTS, quarantined
@@ -135,10 +135,10 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
         shown = skills.many
         total = found.total if (is_table or not shown) and not found.is_whole else shown
         if not total:
-            report_nothing_found(session, chosen, narrowed=False)
+            report_nothing_found(session, chosen)
         elif is_table:
             session.console.note(f"{shown:,} of {total:,} skills", "dim")
-        report_left_out(session, chosen, "lists")
+        report_left_out(session, chosen)
         report_quarantined(session, chosen)
 
 
@@ -150,7 +150,11 @@ def _record(skill: Skill, held: Collection[tuple[str, str]]) -> dict[str, Any]:
 _PLAIN: Final = {"sort": "name", "reverse": False, "limit": None, "offset": 0}
 
 SEEN: Final[Sequence[Column["Seen"]]] = (
-    Column("STATE", lambda one: one.state, style={"pulled": "green", "edited": "yellow"}),
+    Column(
+        "STATE",
+        lambda one: formatting.INSTALL_STATES.get(one.state, one.state),
+        style={"installed": "green", "edited": "yellow"},
+    ),
     Column("SKILL", lambda one: one.name, style="bold", share=FIRST_SHARE, cut="middle"),
     Column("WHERE", lambda one: one.where, when=lambda places: len(places) > 1),
     Column("FOLDER", lambda one: one.place, cut="middle", drop=1),
@@ -159,10 +163,9 @@ SEEN: Final[Sequence[Column["Seen"]]] = (
 
 def _show_seen(session: Session, name: str, *, is_global: bool) -> None:
     """List what an agent sees, the project's first."""
-    from registry.disk.agents import find_agent
     from registry.install.inventory import loaded_of, seen_by
 
-    agent = find_agent(name)
+    agent = agent_of(name)
     project = None if is_global else target_of(None, is_global=False)
     if project is not None:
         report_project(session, project)

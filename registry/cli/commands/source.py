@@ -40,7 +40,7 @@ def _commit(source: Source) -> str | None:
 def _behind(source: Source, here: Collection[int]) -> str | None:
     if source.remote is None or source.id not in here:
         return None
-    return {True: "behind", False: "newest", None: "away"}[source.remote.behind]
+    return {True: "outdated", False: "current", None: "unreachable"}[source.remote.behind]
 
 
 def _differ(texts: AbstractSet[str]) -> bool:
@@ -129,7 +129,7 @@ def command() -> None:
 @session_command(
     "skill-registry source list",
     "skill-registry source list --json | jq -r '.[].path'",
-    "skill-registry source list --remote         # and which are behind",
+    "skill-registry source list --remote         # and which are outdated",
     group=command,
 )
 @click.option(
@@ -140,8 +140,8 @@ def list_(session: Session, *, remote: bool) -> None:
     """List the sources, the strongest first.
 
     In a pipe each line is the name, the scope, the number of skills and the path, with tabs
-    between. With --remote the address and the state (behind, newest, or away: not reachable)
-    follow; a hyphen means that there is none.
+    between. With --remote the address and the state (outdated, current or unreachable)
+    follow; a hyphen means that the source has no such value.
     """
     sources = session.registry.sources()
     columns = SOURCES

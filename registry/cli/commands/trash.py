@@ -36,13 +36,13 @@ def delete(
 ) -> None:
     """Move skills to the trash.
 
-    The whole folder is moved; "restore" brings it back. A skill that was edited by hand since the
+    The whole folder is moved; "restore" moves it back. A skill that was edited by hand since the
     last sync is not deleted without --force. If you name several skills, none is deleted unless all
     names are found. Copies of a skill stay without --copies; they are listed. Links to the skill
     also stay and are listed.
     """
     from registry.changes.trash import warn_of_successor
-    from registry.cli.hints import removal
+    from registry.cli.hints import naming_what_helps, removal
     from registry.sync.installed import lock_of
 
     if copies and force:
@@ -55,7 +55,10 @@ def delete(
     def remove(name: str) -> "Trashed":
         known = registry.resolve(name)
         lock = lock_of(known.path)
-        with report_copies(session, name, "deletes", copies=copies):
+        with (
+            naming_what_helps(registry, name),
+            report_copies(session, name, "deletes", copies=copies),
+        ):
             trashed = registry.delete(name, if_hash=if_hash, force=force, copies=copies)
         if not known.shadowed:
             visible.add(known.name)
@@ -149,22 +152,22 @@ def _restored(
     session: Session, names: Sequence[str], source: str | None, *, copies: bool
 ) -> tuple[list["SkillDetail"], bool]:
     """Restore skills after all were checked; return them, and whether all came back."""
-    from registry.changes import restore
+    from registry.changes import trash
     from registry.changes.create import detail_after
 
     core = session.registry.core
     if copies:
-        some = restore.with_copies(core, restore.find_all_deleted(core, names, source=source))
+        some = trash.with_deleted_copies(core, trash.find_all_deleted(core, names, source=source))
         return [
-            detail_after(core, one) for one in restore.restore_all(core, some, source=source)
+            detail_after(core, one) for one in trash.restore_all(core, some, source=source)
         ], True
     if not names[1:]:
         return [session.registry.restore(names[0], source=source)], True
-    found = restore.find_all_deleted(core, names, source=source)
+    found = trash.find_all_deleted(core, names, source=source)
     return each_of(
         session,
         found,
-        lambda one: detail_after(core, restore.restore_one(core, one, source=source)),
+        lambda one: detail_after(core, trash.restore_one(core, one, source=source)),
     )
 
 

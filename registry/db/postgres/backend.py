@@ -40,17 +40,14 @@ class PostgresBackend(Backend):
 
     @property
     def shared(self) -> bool:
-        """Always true: any other machine may use it."""
         return True
 
     def make_current(self) -> None:
-        """Create the schema, or upgrade it, as one transaction."""
         from registry.db.postgres.writer import ensure_current
 
         ensure_current(self._address)
 
     def open_writer(self) -> Writer:
-        """Return the only writer, whose connections are pooled."""
         if self._writer is None:
             from registry.db.postgres.writer import PostgresWriter
 
@@ -67,7 +64,6 @@ class PostgresBackend(Backend):
     def mark_unchanged(
         self, source_ids: Sequence[int], now: str, updates: StatUpdates = NO_UPDATES
     ) -> None:
-        """Write ``now`` as the last sync of the sources."""
         from registry.db.write.skills import update_stats
         from registry.db.write.sources import record_sync
 
@@ -79,7 +75,6 @@ class PostgresBackend(Backend):
                 record_sync(connection, source_id, now, "ok")
 
     def add_usage(self, rows: Sequence[UsageRow], wait: float) -> bool:
-        """Add counts of use, without the writers' lock; False: another process locks the rows."""
         import psycopg
 
         from registry.db.postgres.session import Session
@@ -99,7 +94,6 @@ class PostgresBackend(Backend):
         return True
 
     def info(self) -> DatabaseInfo:
-        """Collect the facts."""
         version = self.reader.rows("SHOW server_version")
         size = self.reader.rows("SELECT pg_database_size(current_database())")
         revision, sources, skills = registered(self.reader)
@@ -115,11 +109,9 @@ class PostgresBackend(Backend):
         )
 
     def check(self) -> Sequence[str]:
-        """Look for damage that the server's constraints don't prevent."""
         return list(problems(self.reader.rows, "SELECT skill_id FROM search_texts"))
 
     def backup(self, target: str, *, overwrite: bool) -> None:
-        """Copy the database into a SQLite file."""
         from registry.db.copy import copy
         from registry.db.sqlite.backend import SqliteBackend
 
@@ -136,7 +128,6 @@ class PostgresBackend(Backend):
             _remove(draft.path)
 
     def close(self) -> None:
-        """Close all connections."""
         super().close()
         if self._writer is not None:
             self._writer.close()

@@ -104,7 +104,6 @@ class ServerLock:
         return True
 
     def now_ns(self) -> int:
-        """Return the current time by this machine's clock. Raises if the lock couldn't be taken."""
         if self._refused is not None:
             raise translate(self._refused, self.path, 0) from self._refused
         return time.time_ns()
@@ -122,7 +121,6 @@ class ServerLock:
             raise DatabaseUnreachable(path=self.path, reason=reason)
 
     def owner(self) -> str:
-        """Describe the holder."""
         with suppress(psycopg.Error):
             try:
                 rows = self._ask(_HELD, (self._host,))

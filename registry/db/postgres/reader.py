@@ -75,10 +75,6 @@ class PostgresReader(Reader):
         self._local = threading.local()
 
     def state(self) -> State:
-        """Compare the schema with this program.
-
-        Raises `DatabaseTooNew`, `DatabaseUnreachable` or `DatabaseProblem`.
-        """
         import psycopg
 
         def ask(session: "Session") -> tuple[Any, Any]:
@@ -92,7 +88,6 @@ class PostgresReader(Reader):
         return schema_state(*self._asked(ask), self.path)
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return all rows of a SELECT."""
         if self.empty:
             return []
         ahead, self._ahead = self._ahead, None
@@ -101,7 +96,6 @@ class PostgresReader(Reader):
         return self._ask([_question(sql, parameters)])[0]
 
     def many(self, questions: Sequence[Select]) -> list[list[Any]]:
-        """Return the rows of SELECTs that see one state, in one round trip."""
         if self.empty:
             return [[] for _ in questions]
         asked = [_question(*one) for one in questions]
@@ -111,14 +105,12 @@ class PostgresReader(Reader):
         return self._asked(lambda session: session.ask(whole))[1:-1]
 
     def pipeline(self, question: Select) -> "Callable[[], list[tuple[Any, ...]]]":
-        """Queue this SELECT with the snapshot's next one."""
         pinned = self._pinned
         if pinned is None or self.empty:
             return super().pipeline(question)
         return pinned.add(_question(*question), self._ask)
 
     def finish(self) -> None:
-        """End the snapshot with its next SELECT."""
         if self._pinned is not None:
             self._pinned.is_leaving = True
 
@@ -141,7 +133,6 @@ class PostgresReader(Reader):
     def page(
         self, page: Select, count: Select, along: Select | None = None
     ) -> tuple[list[tuple[Any, ...]], int, list[tuple[Any, ...]]]:
-        """Return the rows of a page, the result of ``count``, and the rows of ``along``."""
         if self.empty or self._pinned is not None:
             return super().page(page, count, along)
         counted: dict[Hashable, tuple[int, int]] = self._local.__dict__.setdefault("counted", {})
@@ -185,7 +176,6 @@ class PostgresReader(Reader):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Give this thread a transaction that sees one state of the database."""
         if self.empty or self._pinned is not None:
             yield
             return
@@ -200,7 +190,6 @@ class PostgresReader(Reader):
                 self._end(pinned.session)
 
     def close(self) -> None:
-        """Close the connections of all threads."""
         free, self._free, self._open = self._free, [], set()
         for session in free:
             session.close()  # connections in use are closed when they are given back

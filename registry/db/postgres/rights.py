@@ -5,16 +5,18 @@ with all rights of a writer, a role can't change another role's source. An admin
 role that owns the tables; policies don't apply to that role.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias
 
 from psycopg import sql
 
-from registry.db.read.skills import Rows
 from registry.model import Value
 
 Right: TypeAlias = Literal["read", "write", "admin"]
+
+Ask: TypeAlias = Callable[..., list[tuple[Any, ...]]]
+"""Returns the rows of a SELECT with its values: of a reader, or in a transaction that writes."""
 
 _ALL: Final = "INSERT, UPDATE, DELETE"
 
@@ -118,30 +120,43 @@ class RoleRights(Value):
     through: tuple[str, ...]
 
 
-class _Facts(NamedTuple):
-    schema: str
+class _Schema(NamedTuple):
+    """The schema of the registry, the owner of its tables, and the version of the server."""
+
+    name: str
     owner: str
     version: int
 
-    def table(self, name: str) -> sql.Identifier:
-        return sql.Identifier(self.schema, name)
+    @classmethod
+    def of(cls, ask: Ask) -> Self:
+        ((name, owner, version),) = ask(_FACTS)
+        return cls(name, owner, int(version))
 
-    def function(self, signature: str) -> sql.Composable:
+    def within(self, *names: str) -> str:
+        """Return names of tables, sequences or routines, quoted, each with the schema."""
+        return ", ".join(f"{_quoted(self.name)}.{_quoted(name)}" for name in names)
+
+    def routine(self, signature: str) -> str:
         name, _, arguments = signature.partition("(")
-        return sql.SQL("{}({})").format(
-            sql.Identifier(self.schema, name),
-            sql.SQL(arguments.removesuffix(")")),
-        )
+        return f"{self.within(name)}({arguments}"
 
 
-def is_role(rows: Rows, role: str) -> bool:
+def _quoted(name: str) -> str:
+    return sql.Identifier(name).as_string()
+
+
+def _text(value: str | None) -> str:
+    return sql.Literal(value).as_string()
+
+
+def is_role(ask: Ask, role: str) -> bool:
     """Tell whether a role exists on the server."""
-    return bool(rows.rows("SELECT 1 FROM pg_roles WHERE rolname = ?", (role,)))
+    return bool(ask("SELECT 1 FROM pg_roles WHERE rolname = ?", (role,)))
 
 
-def owner_of_tables(rows: Rows) -> tuple[str, bool]:
+def owner_of_tables(ask: Ask) -> tuple[str, bool]:
     """Return the role that owns the tables (or would own new ones), and whether they exist."""
-    ((name, exists),) = rows.rows(
+    ((name, exists),) = ask(
         "SELECT CAST(coalesce((SELECT r.rolname FROM pg_class c JOIN pg_roles r "
         "ON r.oid = c.relowner WHERE c.oid = to_regclass('skills')), current_user) AS text), "
         "to_regclass('skills') IS NOT NULL"
@@ -149,136 +164,103 @@ def owner_of_tables(rows: Rows) -> tuple[str, bool]:
     return name, exists
 
 
-def granting(rows: Rows, role: str, may: Right, team: str | None = None) -> list[str]:
+def granting(ask: Ask, role: str, may: Right, team: str | None = None) -> list[str]:
     """Return the statements that grant a role the right to read, write its own sources, or all.
 
     They may run again without harm. If a writer becomes a reader, it loses the right to write,
     unless it has the right through a group. ``team``: the role sees the sources of this team, of
     the teams that it already belongs to, and those without a team; None: the sources of all teams.
     """
-    facts = _facts(rows)
-    who = sql.Identifier(role)
-    made = list(_granted(facts, who, may))
-    if may == "read" and (role, True) in rows.rows(_GRANTED):
-        made = [*_unwritten(facts, who), *made]
-    members, name = facts.table("teams"), sql.Literal(role)
+    schema, who = _Schema.of(ask), _quoted(role)
+    made = list(_granted(schema, who, may))
+    if may == "read" and (role, True) in ask(_GRANTED):
+        made = [*_unwritten(schema, who), *made]
+    members, name = schema.within("teams"), _text(role)
     if team is None:
-        made.append(sql.SQL("DELETE FROM {} WHERE role = {}").format(members, name))
+        made.append(f"DELETE FROM {members} WHERE role = {name}")
     else:
-        insert = "INSERT INTO {} (role, team) VALUES ({}, {}) ON CONFLICT DO NOTHING"
-        made.append(sql.SQL(insert).format(members, name, sql.Literal(team)))
-    detail = sql.SQL("CAST(json_build_object('may', {}, 'team', {}) AS text)").format(
-        sql.Literal(may), sql.Literal(team)
-    )
-    made.append(_noted(facts, "right granted", role, detail))
-    return [one.as_string() for one in made]
+        values = f"({name}, {_text(team)})"
+        made.append(f"INSERT INTO {members} (role, team) VALUES {values} ON CONFLICT DO NOTHING")
+    detail = f"CAST(json_build_object('may', {_text(may)}, 'team', {_text(team)}) AS text)"
+    return [*made, _noted(schema, "right granted", role, detail)]
 
 
-def revoking(rows: Rows, role: str) -> list[str]:
+def revoking(ask: Ask, role: str) -> list[str]:
     """Return the statements that revoke all rights of a role, and free its hosts' names.
 
     Its sources remain, and it remains their owner.
     """
-    facts = _facts(rows)
-    who = sql.Identifier(role)
+    schema, who = _Schema.of(ask), _quoted(role)
     made = [
-        sql.SQL("REVOKE ALL ON {} FROM {}").format(_tables(facts, (*TABLES, *VIEWS)), who),
-        *_unwritten(facts, who),
-        *(
-            sql.SQL("REVOKE ALL ON ROUTINE {} FROM {}").format(facts.function(one), who)
-            for one in ASKED
-        ),
-        sql.SQL("REVOKE ALL ON SCHEMA {} FROM {}").format(sql.Identifier(facts.schema), who),
+        f"REVOKE ALL ON {schema.within(*TABLES, *VIEWS)} FROM {who}",
+        *_unwritten(schema, who),
+        *(f"REVOKE ALL ON ROUTINE {schema.routine(one)} FROM {who}" for one in ASKED),
+        f"REVOKE ALL ON SCHEMA {_quoted(schema.name)} FROM {who}",
     ]
+    owner = _quoted(schema.owner)
     member = "SELECT 1 FROM pg_auth_members WHERE roleid = CAST(? AS regrole) AND member = "
-    known = sql.Identifier(facts.owner).as_string(), who.as_string()
-    if rows.rows(f"{member}CAST(? AS regrole)", known):
-        made.append(sql.SQL("REVOKE {} FROM {}").format(sql.Identifier(facts.owner), who))
+    if ask(f"{member}CAST(? AS regrole)", (owner, who)):
+        made.append(f"REVOKE {owner} FROM {who}")
     made += [
-        sql.SQL("DELETE FROM {} WHERE role = {}").format(facts.table(one), sql.Literal(role))
-        for one in ("teams", "hosts")
+        f"DELETE FROM {schema.within(one)} WHERE role = {_text(role)}" for one in ("teams", "hosts")
     ]
-    made.append(_noted(facts, "right revoked", role, sql.SQL("NULL")))
-    return [one.as_string() for one in made]
+    return [*made, _noted(schema, "right revoked", role, "NULL")]
 
 
-def in_force(rows: Rows) -> dict[str, RoleRights]:
+def in_force(ask: Ask) -> dict[str, RoleRights]:
     """Return the rights of all roles that have any, by name."""
     return {
         role: RoleRights(role, may, None if teams is None else tuple(teams), login, tuple(through))
-        for role, may, teams, login, through in rows.rows(_IN_FORCE)
+        for role, may, teams, login, through in ask(_IN_FORCE)
     }
 
 
-def granting_again(rows: Rows) -> list[str]:
+def granting_again(ask: Ask) -> list[str]:
     """Return the statements that extend the rights of all roles to newer tables."""
-    facts = _facts(rows)
+    schema = _Schema.of(ask)
     return [
-        one.as_string()
-        for role, writes in rows.rows(_GRANTED)
-        for one in _granted(facts, sql.Identifier(role), "write" if writes else "read")
+        one
+        for role, writes in ask(_GRANTED)
+        for one in _granted(schema, _quoted(role), "write" if writes else "read")
     ]
 
 
-def _facts(rows: Rows) -> _Facts:
-    ((schema, owner, version),) = rows.rows(_FACTS)
-    return _Facts(schema, owner, int(version))
-
-
-def _granted(facts: _Facts, who: sql.Identifier, may: Right) -> Iterator[sql.Composed]:
+def _granted(schema: _Schema, who: str, may: Right) -> Iterator[str]:
     if may == "admin":
-        yield sql.SQL("GRANT {} TO {}").format(sql.Identifier(facts.owner), who)
+        yield f"GRANT {_quoted(schema.owner)} TO {who}"
         return
-    yield sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(sql.Identifier(facts.schema), who)
+    yield f"GRANT USAGE ON SCHEMA {_quoted(schema.name)} TO {who}"
     names = TABLES
-    if facts.version >= INVOKED_FROM:
+    if schema.version >= INVOKED_FROM:
         for view in VIEWS:
-            yield sql.SQL("ALTER VIEW {} SET (security_invoker = true)").format(facts.table(view))
+            yield f"ALTER VIEW {schema.within(view)} SET (security_invoker = true)"
         names = (*TABLES, *VIEWS)
-    yield sql.SQL("GRANT SELECT ON {} TO {}").format(_tables(facts, names), who)
-    counts = _tables(facts, tuple(_COUNTED))
-    yield sql.SQL("REVOKE UPDATE ON {} FROM {}").format(counts, who)
-    yield sql.SQL("GRANT INSERT ON {} TO {}").format(counts, who)
+    yield f"GRANT SELECT ON {schema.within(*names)} TO {who}"
+    counts = schema.within(*_COUNTED)
+    yield f"REVOKE UPDATE ON {counts} FROM {who}"
+    yield f"GRANT INSERT ON {counts} TO {who}"
     for table, columns in _COUNTED.items():
-        yield sql.SQL("GRANT UPDATE ({}) ON {} TO {}").format(
-            sql.SQL(columns), facts.table(table), who
-        )
-    for function in ASKED:
-        yield _called(facts, function, who)
+        yield f"GRANT UPDATE ({columns}) ON {schema.within(table)} TO {who}"
+    routines: Sequence[str] = ASKED
     if may == "write":
         for rights in dict.fromkeys(_WRITTEN.values()):
             some = [table for table, one in _WRITTEN.items() if one == rights]
-            yield sql.SQL("GRANT {} ON {} TO {}").format(
-                sql.SQL(rights),
-                _tables(facts, some),
-                who,
-            )
-        yield sql.SQL("GRANT USAGE ON SEQUENCE {} TO {}").format(_tables(facts, SEQUENCES), who)
-        number = facts.table(NUMBERS)
-        yield sql.SQL("GRANT SELECT, UPDATE ON SEQUENCE {} TO {}").format(number, who)
-        for procedure in _REFRESHED:
-            yield _called(facts, procedure, who)
+            yield f"GRANT {rights} ON {schema.within(*some)} TO {who}"
+        yield f"GRANT USAGE ON SEQUENCE {schema.within(*SEQUENCES)} TO {who}"
+        yield f"GRANT SELECT, UPDATE ON SEQUENCE {schema.within(NUMBERS)} TO {who}"
+        routines = (*ASKED, *_REFRESHED)
+    for one in routines:
+        yield f"GRANT EXECUTE ON ROUTINE {schema.routine(one)} TO {who}"
 
 
-def _unwritten(facts: _Facts, who: sql.Identifier) -> Iterator[sql.Composed]:
+def _unwritten(schema: _Schema, who: str) -> Iterator[str]:
     """Yield the statements that revoke a writer's rights beyond a reader's."""
-    tables = _tables(facts, tuple(_WRITTEN))
-    yield sql.SQL("REVOKE {} ON {} FROM {}").format(sql.SQL(_ALL), tables, who)
-    numbers = _tables(facts, (*SEQUENCES, NUMBERS))
-    yield sql.SQL("REVOKE ALL ON SEQUENCE {} FROM {}").format(numbers, who)
+    yield f"REVOKE {_ALL} ON {schema.within(*_WRITTEN)} FROM {who}"
+    yield f"REVOKE ALL ON SEQUENCE {schema.within(*SEQUENCES, NUMBERS)} FROM {who}"
     for one in _REFRESHED:
-        yield sql.SQL("REVOKE ALL ON ROUTINE {} FROM {}").format(facts.function(one), who)
+        yield f"REVOKE ALL ON ROUTINE {schema.routine(one)} FROM {who}"
 
 
-def _tables(facts: _Facts, names: Sequence[str]) -> sql.Composed:
-    return sql.SQL(", ").join(map(facts.table, names))
-
-
-def _called(facts: _Facts, signature: str, who: sql.Identifier) -> sql.Composed:
-    return sql.SQL("GRANT EXECUTE ON ROUTINE {} TO {}").format(facts.function(signature), who)
-
-
-def _noted(facts: _Facts, what: str, role: str, detail: sql.Composable) -> sql.Composed:
-    return sql.SQL("INSERT INTO {} (what, subject, detail) VALUES ({}, {}, {})").format(
-        facts.table("audit"), sql.Literal(what), sql.Literal(role), detail
-    )
+def _noted(schema: _Schema, what: str, role: str, detail: str) -> str:
+    values = f"({_text(what)}, {_text(role)}, {detail})"
+    return f"INSERT INTO {schema.within('audit')} (what, subject, detail) VALUES {values}"

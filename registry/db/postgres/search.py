@@ -106,7 +106,6 @@ class VectorIndex(TextIndex):
         most: int,
         to: SearchLimits,
     ) -> None:
-        """Queue all SELECTs that a search needs, if the facts that they depend on are known."""
         queries = [query for one in asked if (query := query_of(one)).kinds]
         expected = self._local.expected = _Expected(queries, condition, most, to)
         known = self._known
@@ -117,13 +116,11 @@ class VectorIndex(TextIndex):
             expected.rows = [reader.pipeline(one) for one in expected.questions(known)]
 
     def metadata(self, ids: Sequence[int]) -> dict[int, HitMetadata]:
-        """Return the facts that came with hits."""
         expected = self._expected
         told = expected.answer.told if expected and expected.answer else {}
         return {one: told[one] for one in ids if one in told}
 
     def forget(self) -> None:
-        """Forget the queued SELECTs."""
         self._local.expected = None
 
     @property
@@ -186,7 +183,6 @@ class VectorIndex(TextIndex):
         most: int,
         among: Collection[int] | None = None,
     ) -> list[list[int]]:
-        """Return for each query the ids of skills that meet the condition, the best first."""
         finds = [Find(COLUMNS[place], some) for place, some in asked]
         left = [find for find in finds if find.queries]
         texts = 0
@@ -203,7 +199,6 @@ class VectorIndex(TextIndex):
     def parts(
         self, reader: Reader, skill_id: int, patterns: Sequence[Pattern]
     ) -> list[tuple[Part, ...]]:
-        """Return for each pattern the parts of one skill that contain it."""
         asked = [text_query(one) for one in patterns]
         tests = [
             f"{_PARTS[part]} @@ {QUERY}" if query else "false" for query in asked for part in PARTS
@@ -219,7 +214,6 @@ class VectorIndex(TextIndex):
         ]
 
     def vocabulary(self, reader: Reader, beginning: str) -> list[str]:
-        """Return the words of heads that begin with ``beginning``; some may be of deleted heads."""
         return self._words.beginning(reader, beginning)
 
     def _facts(self, reader: Reader) -> Facts:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Final
 
 import psycopg
@@ -21,7 +22,7 @@ from registry.db.postgres.dialect import FACTS, REVISION, Address, schema_state,
 from registry.db.postgres.rights import granting_again
 from registry.db.postgres.session import Session
 from registry.db.write.skills import next_ids
-from registry.db.write.statements import InTransaction
+from registry.db.write.statements import select_rows
 from registry.errors import RegistryError
 
 VACUUM_TABLES: Final = (
@@ -119,7 +120,6 @@ class PostgresWriter(Writer):
         self._engine.dispose(close=False)
 
     def reserve(self, count: int) -> int:
-        """Return the first of ``count`` ids of versions, for staging without the writers' lock."""
         with self.transaction(quiet=True) as connection:
             connection.exec_driver_sql(_LOCK)
             return next_ids(connection, count)
@@ -217,7 +217,7 @@ def _upgrade(engine: Engine, path: str) -> None:
         connection.exec_driver_sql(_UPGRADE_LOCK)
         if _state(connection, path) is not State.CURRENT:
             run_migrations(connection)
-            for one in granting_again(InTransaction(connection)):
+            for one in granting_again(partial(select_rows, connection)):
                 connection.exec_driver_sql(one, execution_options={"no_parameters": True})
 
 

@@ -15,7 +15,6 @@ from registry.db.read.skills import (
     select,
     select_refs,
     skill_of,
-    skills,
 )
 from registry.db.visibility import OFFERABLE, PRECEDENCE, STRONGEST_FIRST, Precedence, Visibility
 from registry.model import Skill
@@ -85,7 +84,7 @@ def skills_sharing_names(reader: Reader, name: str | None = None) -> tuple[Skill
         f"ORDER BY {BY_NAME}",
         () if name is None else (name,),
     )
-    return skills(rows)
+    return tuple(map(skill_of, rows))
 
 
 def same_files_as(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:

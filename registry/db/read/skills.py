@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from stat import S_IXUSR
-from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, get_args
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from registry.db.interface import Reader, Select
 from registry.db.visibility import IMPORTED, STRONGEST_FIRST, Visibility
@@ -47,25 +47,9 @@ _COLUMNS: Final = (
 )
 
 
-class Rows(Protocol):
-    """Runs SELECTs: a reader, or a transaction that writes."""
-
-    @property
-    def visibility(self) -> Visibility:
-        """Which projects are visible."""
-
-    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return all rows of a SELECT."""
-
-
 def columns(visibility: Visibility) -> str:
     """Return the columns of a listing, in the order of `Skill`'s fields."""
     return _COLUMNS.format(ref=visibility.ref, shadowed=visibility.shadowed)
-
-
-def skills(rows: Iterable[tuple[Any, ...]]) -> tuple[Skill, ...]:
-    """Turn rows of `columns` into skills."""
-    return tuple([skill_of(row) for row in rows])
 
 
 def skill_of(row: Sequence[Any]) -> Skill:

@@ -1,6 +1,6 @@
 """Counts of how tools used each skill."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from registry.db.interface import Condition, Reader
 from registry.db.read.skills import FROM
@@ -23,38 +23,33 @@ class UsageCount(Value):
     last_read_at: str | None
 
 
-def usage(reader: Reader) -> list[UsageCount]:
-    """Return the counts of all usable skills that tools have used, the most read first."""
+def _select(reader: Reader, rest: str, *values: object) -> list[UsageCount]:
     rows = reader.rows(
         f"SELECT {reader.visibility.ref}, s.name, src.name, u.listed, u.found, u.read, "
         "u.last_listed_at, u.last_found_at, u.last_read_at "
-        f"FROM {FROM} JOIN usage u ON u.uid = s.uid WHERE s.live = 1 AND {USABLE} "
-        "ORDER BY u.read DESC, u.found DESC, u.listed DESC, s.name_key, s.ref"
+        f"FROM {FROM} JOIN usage u ON u.uid = s.uid WHERE {rest}",
+        values,
     )
     return [UsageCount(*row) for row in rows]
+
+
+def usage(reader: Reader) -> list[UsageCount]:
+    """Return the counts of all usable skills that tools have used, the most read first."""
+    order = "u.read DESC, u.found DESC, u.listed DESC, s.name_key, s.ref"
+    return _select(reader, f"s.live = 1 AND {USABLE} ORDER BY {order}")
 
 
 def most_read(reader: Reader, condition: Condition, limit: int) -> list[UsageCount]:
     """Return the counts of the skills that meet a condition and that tools read most."""
-    rows = reader.rows(
-        f"SELECT {reader.visibility.ref}, s.name, src.name, u.listed, u.found, u.read, "
-        f"u.last_listed_at, u.last_found_at, u.last_read_at FROM {FROM} "
-        f"JOIN usage u ON u.uid = s.uid WHERE u.read > 0 AND {condition[0]} "
-        "ORDER BY u.read DESC, u.found DESC, s.name_key, s.ref LIMIT ?",
-        [*condition[1], limit],
-    )
-    return [UsageCount(*row) for row in rows]
+    order = "u.read DESC, u.found DESC, s.name_key, s.ref"
+    rest = f"u.read > 0 AND {condition[0]} ORDER BY {order} LIMIT ?"
+    return _select(reader, rest, *condition[1], limit)
 
 
 def usage_of(reader: Reader, ref: str, uid: str) -> UsageCount | None:
     """Return the counts of one skill; None: no tool has used it."""
-    rows = reader.rows(
-        "SELECT u.listed, u.found, u.read, u.last_listed_at, u.last_found_at, u.last_read_at, "
-        "s.name, src.name FROM usage u JOIN skills s ON s.uid = u.uid AND s.live = 1 "
-        "JOIN sources src ON src.id = s.source_id WHERE u.uid = ?",
-        [uid],
-    )
-    return UsageCount(ref, *rows[0][6:], *rows[0][:6]) if rows else None
+    found = _select(reader, "u.uid = ? AND s.live = 1", uid)
+    return replace(found[0], ref=ref) if found else None
 
 
 def count_unread(reader: Reader, condition: Condition) -> int:

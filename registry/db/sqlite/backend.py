@@ -38,11 +38,9 @@ class SqliteBackend(Backend):
 
     @property
     def writable(self) -> bool:
-        """Whether this process may write the file, and create others beside it."""
         return may_write(self.path)
 
     def make_current(self) -> None:
-        """Create the file, or upgrade it after making a copy."""
         if os.path.exists(self.path) and not self.writable:
             if self.reader.state() is State.CURRENT:
                 return
@@ -57,19 +55,16 @@ class SqliteBackend(Backend):
             ensure_current(self.path)
 
     def open_writer(self) -> Writer:
-        """Return the writer."""
         from registry.db.sqlite.writer import SqliteWriter
 
         return SqliteWriter(self.path)
 
     def sync_lock(self) -> SyncLockFile:
-        """Return the lock beside the file."""
         return SyncLockFile(self.path)
 
     def mark_unchanged(
         self, source_ids: Sequence[int], now: str, updates: StatUpdates = NO_UPDATES
     ) -> None:
-        """Record ``now`` as the last sync of the sources, if the file is writable."""
         if not self.writable:
             return
         sql = "UPDATE sources SET last_sync_at = ?, last_result = 'ok' WHERE id = ?"
@@ -78,7 +73,6 @@ class SqliteBackend(Backend):
             raise DatabaseBusy(path=self.path, seconds=BUSY_SECONDS)
 
     def add_usage(self, rows: Sequence[UsageRow], wait: float) -> bool:
-        """Add counts of use; False: the file was busy for ``wait`` seconds."""
         return self._write([(sql, [one]) for sql, one in statements(self.reader, rows)], wait)
 
     def _write(self, work: Iterable[tuple[str, Sequence[Sequence[object]]]], wait: float) -> bool:
@@ -106,7 +100,6 @@ class SqliteBackend(Backend):
         return sqlite3.connect(self.path, timeout=wait, isolation_level=None)
 
     def info(self) -> "DatabaseInfo":
-        """Collect the facts."""
         from registry.db.interface import DatabaseInfo
         from registry.disk.mounts import file_system
 
@@ -125,7 +118,6 @@ class SqliteBackend(Backend):
         )
 
     def check(self) -> Sequence[str]:
-        """Look for damage."""
         if self.reader.empty:
             return []
         try:
@@ -138,7 +130,6 @@ class SqliteBackend(Backend):
             raise translate(error, self.path) from error
 
     def backup(self, target: str, *, overwrite: bool) -> None:
-        """Copy the file while it is in use."""
         if self.reader.empty:
             raise UsageProblem(message=f"there is no database at {self.path} yet")
         target = copy_target(target, overwrite=overwrite)

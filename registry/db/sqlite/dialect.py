@@ -18,6 +18,7 @@ from registry.errors import (
     RegistryError,
     UsageProblem,
 )
+from registry.text import segment
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -112,6 +113,7 @@ def connect(path: str) -> sqlite3.Connection:
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA journal_size_limit = 16777216")
     connection.execute("PRAGMA cache_size = -16384")
+    connection.create_function("segment", 1, segment, deterministic=True)
     return connection
 
 
@@ -223,7 +225,6 @@ class SyncLockFile(FileLock):
         return taken
 
     def now_ns(self) -> int:
-        """Return the current time. Raises `DatabaseProblem` if the lock couldn't be taken."""
         if self._refused is not None:
             reason = f"the lock of a sync can't be taken: {self._refused.strerror} ({self.path})"
             raise DatabaseProblem(path=self._database, reason=reason)

@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Table
 
-from registry.db.versions import SEGMENTED, Indexed
-from registry.text import segment
+from registry.db.versions import SEGMENTED, UNINDEXED, Indexed
 
 IN_ARRAY: Final = "IN (SELECT value FROM json_each(?))"
 """The condition that a value is in the array parameter, which `array` returns."""
@@ -23,45 +22,11 @@ REVISION_HASHES: Final = (
 )
 """The content hashes that revisions need."""
 
-_PLAIN: Final = (
-    (
-        "INSERT INTO search_heads ({heads}rowid, name, tags, description) "
-        "SELECT {delete}s.id, s.name, s.tags, s.description FROM documents d "
-        "JOIN skills s ON s.id = d.skill_id WHERE d.indexed = 1 AND d.skill_id {which}"
-    ),
-    (
-        "INSERT INTO search_bodies ({bodies}rowid, body) "
-        "SELECT {delete}d.skill_id, substr(d.text, d.body_start + 1) FROM documents d "
-        "WHERE d.indexed = 1 AND d.skill_id {which}"
-    ),
-)
-_KEEP: Final = "INSERT INTO sketches (skill_id, data) VALUES (?, ?)"
-_NEW: Final = {"heads": "", "bodies": "", "delete": ""}
-_OLD: Final = {"heads": "search_heads, ", "bodies": "search_bodies, ", "delete": "'delete', "}
-# One statement for many rows keeps the work inside SQLite, where other threads can run meanwhile.
-_ADD_PLAIN: Final = [sql.format(**_NEW, which=">= ?") for sql in _PLAIN]
-_FORGET_PLAIN: Final = [sql.format(**_OLD, which=IN_ARRAY) for sql in _PLAIN]
-_SEGMENTED: Final = (
-    "INSERT INTO search_heads ({heads}rowid, name, tags, description) VALUES ({delete}?, ?, ?, ?)",
-    "INSERT INTO search_bodies ({bodies}rowid, body) VALUES ({delete}?, ?)",
-)
-_ADD: Final = [sql.format(**_NEW) for sql in _SEGMENTED]
-_FORGET: Final = [sql.format(**_OLD) for sql in _SEGMENTED]
-_SEGMENTED_TEXTS: Final = (
-    "SELECT s.id, s.name, s.tags, s.description, d.text, d.body_start "
-    "FROM documents d JOIN skills s ON s.id = d.skill_id "
-    f"WHERE d.indexed = 2 AND d.skill_id {IN_ARRAY}"
-)
-
-_MANY: Final = 100
-"""Number of versions from which an import counts as large."""
-
-_SETTINGS: Final = {"automerge": (4, 16), "hashsize": (1 << 20, 4 << 20)}
-"""Settings of FTS5: how often it merges its segments, and how many bytes it buffers.
-
-The first value is FTS5's default. The second is for many versions, which would otherwise be merged
-again with each batch.
-"""
+_TEXTS: Final = {
+    "search_heads": ("name, tags, description", ("s.name", "s.tags", "s.description")),
+    "search_bodies": ("body", ("substr(d.text, d.body_start + 1)",)),
+}
+"""The columns of each index, and their texts."""
 
 
 def array(values: Sequence[int] | Sequence[str]) -> object:
@@ -99,46 +64,31 @@ def ask_later(
 
 
 def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:
-    """Add new versions to the index, after their rows in skills and documents.
-
-    ``versions`` are all versions stored at once, except those that are not indexed.
-    """
-    _settle(connection, many=len(versions) >= _MANY)
-    connection.exec_driver_sql(_KEEP, [(one.id, one.sketch) for one in versions])
-    for sql in _ADD_PLAIN:
-        connection.exec_driver_sql(sql, (versions[0].id,))
-    _give(connection, _ADD, [one for one in versions if one.how == SEGMENTED])
-
-
-def _settle(connection: Connection, *, many: bool) -> None:
-    """Set the merging of the index of bodies, the larger one, for many or few new versions."""
-    stored = connection.exec_driver_sql("SELECT k, v FROM search_bodies_config")
-    told = {row.k: row.v for row in stored}
-    for key, settings in _SETTINGS.items():
-        if told.get(key, settings[False]) != settings[many]:
-            sql = "INSERT INTO search_bodies (search_bodies, rank) VALUES (?, ?)"
-            connection.exec_driver_sql(sql, (key, settings[many]))
+    """Add new versions to the index, after their rows in skills and documents."""
+    sketches = [(one.id, one.sketch) for one in versions]
+    connection.exec_driver_sql("INSERT INTO sketches (skill_id, data) VALUES (?, ?)", sketches)
+    _change_index(connection, [one.id for one in versions], delete=False)
 
 
 def remove_from_index(connection: Connection, ids: Sequence[int]) -> None:
     """Remove versions from the index, before their rows are deleted."""
-    chosen = (array(ids),)
-    for sql in _FORGET_PLAIN:
-        connection.exec_driver_sql(sql, chosen)
-    segmented = [
-        Indexed(skill_id, name, tags, description, content[start:], SEGMENTED)
-        for skill_id, name, tags, description, content, start in connection.exec_driver_sql(
-            _SEGMENTED_TEXTS, chosen
+    _change_index(connection, ids, delete=True)
+
+
+def _change_index(connection: Connection, ids: Sequence[int], *, delete: bool) -> None:
+    """Pass the texts of versions to the indexes, to add them, or to ``delete`` the same texts.
+
+    One statement for many rows keeps the work inside SQLite, where other threads can run meanwhile.
+    """
+    for table, (columns, texts) in _TEXTS.items():
+        command, value = (f"{table}, ", "'delete', ") if delete else ("", "")
+        given = ", ".join(
+            f"CASE d.indexed WHEN {SEGMENTED} THEN segment({text}) ELSE {text} END"
+            for text in texts
         )
-    ]
-    _give(connection, _FORGET, segmented)
-
-
-def _give(connection: Connection, statements: Sequence[str], versions: Sequence[Indexed]) -> None:
-    """Pass segmented texts to the indexes; passing the same texts with `_FORGET` removes them."""
-    if not versions:
-        return
-    heads = [(one.id, *map(segment, (one.name, one.tags, one.description))) for one in versions]
-    bodies = [(one.id, segment(one.body)) for one in versions]
-    connection.exec_driver_sql(statements[0], heads)
-    connection.exec_driver_sql(statements[1], bodies)
+        connection.exec_driver_sql(
+            f"INSERT INTO {table} ({command}rowid, {columns}) SELECT {value}s.id, {given} "
+            "FROM documents d JOIN skills s ON s.id = d.skill_id "
+            f"WHERE d.indexed <> {UNINDEXED} AND d.skill_id {IN_ARRAY}",
+            (array(ids),),
+        )

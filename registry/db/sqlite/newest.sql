@@ -237,21 +237,6 @@ CREATE TABLE audit (
     subject TEXT,
     detail TEXT
 );
-CREATE VIEW skill AS
-SELECT s.ref, s.name, s.description, s.kind, s.category,
-    CASE s.tags WHEN '' THEN '[]' ELSE '["' || replace(replace(replace(
-        s.tags, '\', '\\'), '"', '\"'), '
-', '","') || '"]' END AS tags,
-    src.scope, src.name AS source,
-    CASE s.folder WHEN '.' THEN src.path ELSE src.path || '/' || s.folder END AS path,
-    s.version, s.license, s.author, s.created_at, s.updated_at, s.content_hash, s.tree_hash,
-    s.status, s.shadowed = 1 AS shadowed, s.hidden = 1 AS hidden, s.folder, src.host, src.project,
-    src.url AS origin_url, src.pin AS origin_ref, src.version AS origin_commit,
-    s.held = 1 AS held, s.file_count, s.bytes,
-    coalesce(u.listed, 0) AS listed, coalesce(u.found, 0) AS found, coalesce(u.read, 0) AS read,
-    u.last_read_at, s.uid
-FROM skills s JOIN sources src ON src.id = s.source_id LEFT JOIN usage u ON u.uid = s.uid
-WHERE s.live = 1 AND s.status <> 'no_document';
 CREATE VIEW skill_tag AS
 SELECT s.ref, s.name, t.tag FROM skills s JOIN skill_tags t ON t.skill_id = s.id
 WHERE s.live = 1 AND s.status <> 'no_document';
@@ -281,4 +266,19 @@ SELECT CASE WHEN s.status <> 'no_document' THEN s.ref END AS skill, src.name AS 
     d.severity, d.code, d.path, d.line, d.message, d.fix
 FROM diagnostics d JOIN sources src ON src.id = d.source_id LEFT JOIN skills s ON s.id = d.skill_id
 WHERE d.skill_id IS NULL OR s.live = 1;
-INSERT INTO alembic_version VALUES ('0022');
+CREATE VIEW skill AS 
+SELECT s.ref, s.name, s.description, s.kind, s.category,
+    CASE s.tags WHEN '' THEN '[]' ELSE '["' || replace(replace(replace(
+        s.tags, '\', '\\'), '"', '\"'), '
+', '","') || '"]' END AS tags,
+    src.scope, src.name AS source,
+    CASE s.folder WHEN '.' THEN src.path ELSE src.path || '/' || s.folder END AS path,
+    s.version, s.license, s.author, s.created_at, s.updated_at, s.content_hash, s.tree_hash,
+    s.status, s.shadowed = 1 AS shadowed, s.hidden = 1 AS hidden, s.folder, src.host, src.project,
+    CASE WHEN src.url IS NULL THEN nullif(substr(s.installed, 1, instr(s.installed, char(10)) - 1), '') ELSE src.url END AS origin_url, CASE WHEN src.url IS NULL THEN nullif(substr(substr(s.installed, instr(s.installed, char(10)) + 1), 1, instr(substr(s.installed, instr(s.installed, char(10)) + 1), char(10)) - 1), '') ELSE src.pin END AS origin_ref, CASE WHEN src.url IS NULL THEN nullif(substr(substr(substr(s.installed, instr(s.installed, char(10)) + 1), instr(substr(s.installed, instr(s.installed, char(10)) + 1), char(10)) + 1), 1, instr(substr(substr(s.installed, instr(s.installed, char(10)) + 1), instr(substr(s.installed, instr(s.installed, char(10)) + 1), char(10)) + 1), char(10)) - 1), '') ELSE src.version END AS origin_commit,
+    s.held = 1 AS held, s.file_count, s.bytes,
+    coalesce(u.listed, 0) AS listed, coalesce(u.found, 0) AS found, coalesce(u.read, 0) AS read,
+    u.last_read_at, s.uid
+FROM skills s JOIN sources src ON src.id = s.source_id LEFT JOIN usage u ON u.uid = s.uid
+WHERE s.live = 1 AND s.status <> 'no_document';
+INSERT INTO alembic_version VALUES ('0023');

@@ -58,10 +58,6 @@ class SqliteReader(Reader):
         self._local = threading.local()
 
     def state(self) -> State:
-        """Compare the file's schema with this program; a missing file is empty.
-
-        Raises `DatabaseTooNew`, `DatabaseCorrupt` or `DatabaseProblem`.
-        """
         try:
             facts = os.stat(self.path)
         except FileNotFoundError:
@@ -79,7 +75,6 @@ class SqliteReader(Reader):
             raise translate(error, self.path) from error
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return all rows of a SELECT."""
         if self.empty:
             return []
         try:
@@ -91,7 +86,6 @@ class SqliteReader(Reader):
             raise translate(error, self.path) from error
 
     def stream(self, sql: str, parameters: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
-        """Yield the rows of a SELECT without holding them all."""
         if self.empty:
             return
         try:
@@ -111,10 +105,6 @@ class SqliteReader(Reader):
             raise translate(error, self.path) from error
 
     def version(self) -> int | None:
-        """Return a number that changes if another connection changes the database.
-
-        Compare it only with numbers that the same thread got. None: the database doesn't exist.
-        """
         if self.empty:
             return None
         with activity:
@@ -123,7 +113,6 @@ class SqliteReader(Reader):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Give this thread a transaction that sees one state of the database."""
         begun = None
         with activity:
             if not self.empty and not self._connection().in_transaction:
@@ -137,7 +126,6 @@ class SqliteReader(Reader):
                     begun.execute("ROLLBACK")
 
     def close(self) -> None:
-        """Close the connections of all threads."""
         with activity.alone() as left:
             self.forked(idle=left)
 

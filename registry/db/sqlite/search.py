@@ -59,8 +59,6 @@ class Fts5Index(TextIndex):
         most: int,
         among: Collection[int] | None = None,
     ) -> list[tuple[int, int]]:
-        """Return for each pattern how many heads and bodies contain it, at most ``most`` each."""
-
         def count(place: IndexPart, pattern: Pattern) -> int:
             if among is not None:
                 return min(most, len(_matches(reader, place, pattern, among)))
@@ -78,7 +76,6 @@ class Fts5Index(TextIndex):
         most: int,
         among: Collection[int] | None = None,
     ) -> list[list[int]]:
-        """Return for each query the ids of skills that meet the condition, the best first."""
         if among is not None:
             return [_narrowed(reader, *one, condition, most, among) for one in asked]
         found: list[list[int]] = [[] for _ in asked]
@@ -105,8 +102,6 @@ class Fts5Index(TextIndex):
     def parts(
         self, reader: Reader, skill_id: int, patterns: Sequence[Pattern]
     ) -> list[tuple[Part, ...]]:
-        """Return for each pattern the parts of one skill that contain it."""
-
         def holds(part: Part, pattern: Pattern) -> bool:
             place: IndexPart = "bodies" if part == "body" else "heads"
             sql = f"SELECT 1 FROM {_matching(place)} AND rowid = ?"
@@ -115,7 +110,6 @@ class Fts5Index(TextIndex):
         return [tuple(part for part in PARTS if holds(part, one)) for one in patterns]
 
     def vocabulary(self, reader: Reader, beginning: str) -> list[str]:
-        """Return the words of heads that begin with ``beginning``, as the index stores them."""
         rows = reader.rows(
             "SELECT term FROM search_words WHERE term >= ? AND term < ?",
             [beginning, f"{beginning}\U0010ffff"],

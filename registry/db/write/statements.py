@@ -1,6 +1,6 @@
 """Statements that both databases understand, with ``?`` for values."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any, Final
 
@@ -8,7 +8,6 @@ from sqlalchemy import Connection, CursorResult, Table
 
 from registry.db.postgres import index as postgres
 from registry.db.sqlite import index as sqlite
-from registry.db.visibility import EVERYTHING, Visibility
 
 MAX_VARIABLES: Final = 30_000  # SQLite and PostgreSQL allow some more than 32,000
 
@@ -30,28 +29,13 @@ def execute(connection: Connection, sql: str, *values: object) -> CursorResult[A
     )
 
 
-class InTransaction:
-    """Runs SELECTs of the reading lane in a transaction that writes, before it is committed."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    @property
-    def visibility(self) -> Visibility:
-        """All projects: these rows are not shown to users."""
-        return EVERYTHING
-
-    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return all rows of a SELECT."""
-        text = dialect_of(self._connection).to_driver(sql)
-        found = self._connection.exec_driver_sql(text, tuple(parameters) or None)
-        return [tuple(row) for row in found]
-
-    def later(self, sql: str, parameters: Sequence[object]) -> Callable[[], list[Any]]:
-        """Return a getter for the rows of a SELECT, to call after the transaction is committed."""
-        words = dialect_of(self._connection)
-        answer: Callable[[], list[Any]] = words.ask_later(self._connection, sql, parameters)
-        return answer
+def select_rows(
+    connection: Connection, sql: str, parameters: Sequence[object] = ()
+) -> list[tuple[Any, ...]]:
+    """Return the rows of a SELECT of the reading lane, in a transaction that writes."""
+    text = dialect_of(connection).to_driver(sql)
+    found = connection.exec_driver_sql(text, tuple(parameters) or None)
+    return [tuple(row) for row in found]
 
 
 def execute_many(connection: Connection, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -5,18 +5,14 @@ It is plain SQL: a tool call in its own process must not import SQLAlchemy to co
 
 import json
 import threading
-import time
-from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from itertools import repeat
-from operator import attrgetter
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 from registry.db.forks import reopen_in_child
 from registry.db.interface import Backend, Reader, Select, UsageRow
 from registry.errors import DatabaseProblem
-from registry.text import utc_now, utc_text
+from registry.text import utc_now
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -68,8 +64,6 @@ ON CONFLICT (day, uid) DO UPDATE SET
   read = usage_days.read + excluded.read
 """
 
-_place_of: Final = attrgetter("source", "folder")
-
 
 class Located(Protocol):
     """An object that has a skill's source and folder."""
@@ -101,33 +95,6 @@ def statements(reader: Reader, rows: Sequence[UsageRow]) -> list[Select]:
     ]
 
 
-class _Counts:
-    """How often, and when last, each event happened to the skill at each place."""
-
-    def __init__(self) -> None:
-        self.often: Counter[tuple[UsageEvent, tuple[str, str]]] = Counter()
-        self.last: dict[tuple[UsageEvent, tuple[str, str]], int] = {}
-
-    def add(self, event: UsageEvent, skills: Sequence[Located]) -> None:
-        # All in C: otherwise a listing of ten thousand skills would take a few milliseconds more.
-        events = list(zip(repeat(event), map(_place_of, skills)))
-        self.often.update(events)
-        self.last.update(zip(events, repeat(time.time_ns())))
-
-    def merge(self, later: "_Counts") -> None:
-        self.often.update(later.often)
-        self.last.update(later.last)
-
-    def rows(self) -> list[UsageRow]:
-        """Return for each place the three counts, the three times, and the place."""
-        found: dict[tuple[str, str], list[int | str | None]] = {}
-        for (event, place), number in self.often.items():
-            row = found.setdefault(place, [0, 0, 0, None, None, None])
-            at = EVENTS.index(event)
-            row[at], row[at + 3] = number, utc_text(self.last[event, place])
-        return [(*row, *place) for place, row in found.items()]
-
-
 class Usage:
     """Counts of one process for a database; safe for many threads."""
 
@@ -141,7 +108,7 @@ class Usage:
         """Forget the parent's counts; see `registry.db.forks`."""
         self._lock = threading.Lock()
         self._writing = threading.Lock()
-        self._waiting: _Counts | None = None
+        self._waiting: dict[tuple[str, str], list[Any]] = {}
         self._timer: threading.Timer | None = None
 
     def listed(self, skills: Sequence[Located]) -> None:
@@ -160,12 +127,12 @@ class Usage:
         """Write the counts; keep them if the database is busy or unusable."""
         with self._writing:
             with self._lock:
-                waiting, self._waiting = self._waiting, None
-                self._timer = None
-            if waiting is None or self._backend.reader.empty:
+                waiting, self._waiting, self._timer = self._waiting, {}, None
+            if not waiting or self._backend.reader.empty:
                 return
+            rows = [(*row, *place) for place, row in waiting.items()]
             try:
-                done = self._backend.add_usage(waiting.rows(), WAIT)
+                done = self._backend.add_usage(rows, WAIT)
             except (DatabaseProblem, OSError):
                 done = False
             if not done:
@@ -178,19 +145,25 @@ class Usage:
                 self._timer.cancel()
         self.write()
 
-    def _put_back(self, unwritten: _Counts) -> None:
+    def _put_back(self, unwritten: dict[tuple[str, str], list[Any]]) -> None:
         with self._lock:
-            if self._waiting is not None:
-                unwritten.merge(self._waiting)
+            for place, later in self._waiting.items():
+                row = unwritten.setdefault(place, [0, 0, 0, None, None, None])
+                for at in range(len(EVENTS)):
+                    row[at] += later[at]
+                    row[at + 3] = later[at + 3] or row[at + 3]
             self._waiting = unwritten
 
     def _note(self, event: UsageEvent, skills: Sequence[Located]) -> None:
         if not self._enabled or not skills:
             return
+        at, now = EVENTS.index(event), utc_now()
         with self._lock:
-            if self._waiting is None:
-                self._waiting = _Counts()
-            self._waiting.add(event, skills)
+            for one in skills:  # the counts of each event, then the last time of each
+                place = one.source, one.folder
+                row = self._waiting.setdefault(place, [0, 0, 0, None, None, None])
+                row[at] += 1
+                row[at + 3] = now
             if self._timer is None:
                 self._timer = threading.Timer(WRITE_AFTER, self.write)
                 self._timer.daemon = True

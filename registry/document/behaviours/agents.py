@@ -1,4 +1,4 @@
-"""Attacks on the agent itself: its servers, permissions, memory, and its user's consent."""
+"""Attacks on the agent: on its MCP servers, permissions and memory, and on its user's consent."""
 
 import re
 from typing import Final
@@ -47,13 +47,13 @@ def _not_negated(match: re.Match[bytes]) -> bool:
 
 
 BEHAVIOURS: Final = (
-    # Permissions that are opened.
+    # Wider permissions.
     Behaviour(
         "protection-off",
         pattern(
             rf"(?:{_SETTINGS}[\s\S]{{0,240}}?{_OPEN}|{_OPEN}[\s\S]{{0,240}}?{_SETTINGS})",
         ),
-        "lets the agent do everything unasked",
+        "lets the agent do everything without asking",
         accept=lambda match: (
             _not_negated(match)
             and re.search(
@@ -72,16 +72,16 @@ BEHAVIOURS: Final = (
         "switches off a protection of the agent",
         accept=_not_negated,
     ),
-    # A program that changes the agent's servers.
+    # A program that changes the agent's MCP servers.
     Behaviour(
         "agent-configuration",
         pattern(
             rf"{_SETTINGS}[\s\S]{{0,500}}?mcp_?servers[\"'\]]{{0,3}}(?:\]|\.\w|\[|,[ ]?\{{\}}\)\[)"
             r"[\s\S]{0,300}?(?:json\.dump|write_text|writefile|\.write\()",
         ),
-        "adds a server to the agent",
+        "adds an MCP server to the agent",
     ),
-    # Memory and rules.
+    # The agent's memory and rules.
     Behaviour(
         "agent-configuration",
         pattern(
@@ -89,7 +89,7 @@ BEHAVIOURS: Final = (
             r"|\bremember (?:permanently|forever|from now on|for (?:all|every) (?:future|later))\b)"
             rf"[^\n]{{0,160}}?{_TRUST}",
         ),
-        "changes what the agent remembers",
+        "changes the agent's memory",
         where="prose",
         accept=_not_negated,
     ),

@@ -1,4 +1,4 @@
-"""Actions that are kept from the user, in languages with Latin letters."""
+"""Actions that a skill hides from the user, in languages with Latin letters."""
 
 import re
 from typing import Final
@@ -69,7 +69,7 @@ _RISKY: Final = re.compile(
     rb"|\brun(?:s|ning)?\b[^.\n]{0,40}[\w/-]\.(?:sh|ps1|bat)\b|\bthe upload\b|\brm -rf\b"
     rb"|--force\b|dangerously-skip|\b0x[0-9a-f]{20}|\bbc1[a-z0-9]{14}"
 )
-# Honest texts also say what to leave out, for example secrets.
+# Harmless texts also list what to leave out, for example secrets.
 _RIGHTLY: Final = re.compile(
     rb"(?:mention|reveal|disclos\w{1,3}|show|log|logging|include|including|list|report|describe|document)"
     rb"[ ](?:\w{1,12}[ ])?(?:it|this|that|these|them|the \w{2,12})[ ](?:in (?:the "
@@ -82,7 +82,7 @@ REACH: Final = 260
 
 
 def _is_risky(match: re.Match[bytes]) -> bool:
-    """Return True if something risky is near a sentence that keeps it from the user."""
+    """Return True if there is something risky near a sentence that hides it from the user."""
     begin = max(0, match.start() - REACH)
     begin = max(begin, match.string.rfind(b"\n#", begin, match.start()))
     near = match.string[begin : match.end() + REACH]
@@ -96,11 +96,11 @@ def _is_risky(match: re.Match[bytes]) -> bool:
 
 
 BEHAVIOURS: Final = (
-    # Something risky, kept from the user.
+    # Risky actions that are hidden from the user.
     Behaviour(
         "hidden-action",
         pattern(_KEPT),
-        "keeps something risky from the user",
+        "hides a risky action from the user",
         where="prose",
         accept=_is_risky,
     ),
@@ -116,10 +116,10 @@ BEHAVIOURS: Final = (
             r"|execute|append|install|read|copy)\b(?:(?!-->)[^<]){0,160}?(?:https?://|~/\.\w|\.env\b"
             r"|\.ssh\b|\bcredentials\b|\bapi keys?\b|\bprivate keys?\b|mcp\.json|settings\.json)"
         ),
-        "is an instruction that readers don't see",
+        "contains an instruction that readers don't see",
         where="prose",
     ),
-    # Kept from the user.
+    # Any action that is hidden from the user.
     Behaviour(
         "concealment",
         pattern(
@@ -128,7 +128,7 @@ BEHAVIOURS: Final = (
             rf"(?:{_SAY})(?:(?=[^.\n]{{0,60}}{_USER})[^.\n]{{0,70}}?{_DEED}"
             rf"|[^.\n]{{0,40}}{_DEED}[^.\n]{{0,60}}{_USER})",
         ),
-        "keeps something from the user",
+        "hides something from the user",
         where="prose",
     ),
     Behaviour(
@@ -144,7 +144,7 @@ BEHAVIOURS: Final = (
             r"|without (?:telling|informing|notifying|alerting"
             r"|asking or telling) (?:the )?(?:users?|humans?|anyone|anybody|operator|owner))",
         ),
-        "keeps something from the user",
+        "hides something from the user",
         where="prose",
     ),
     Behaviour(
@@ -169,7 +169,7 @@ BEHAVIOURS: Final = (
             r"|them|out|these|all of it)){0,3} (?:quietly|secretly|discreetly|covertly)\b"
             r"|(?:as though|as if) nothing (?:had )?happened)",
         ),
-        "is to happen unseen by the user",
+        "tells the agent to act without the user's knowledge",
         where="prose",
     ),
     Behaviour(
@@ -198,7 +198,7 @@ BEHAVIOURS: Final = (
             r"|informar o usu.rio|avisar o usu.rio|o conhecimento do usu.rio)|usu.rio n.o (?:deve"
             r"|precisa) (?:saber|ver))",
         ),
-        "keeps something from the user",
+        "hides something from the user",
         where="prose",
     ),
 )

@@ -1,4 +1,4 @@
-"""Code that runs unseen: downloaded, decoded, or steered by another machine."""
+"""Code that runs before anyone can check it: downloaded, decoded, or sent by another machine."""
 
 import re
 from typing import Final
@@ -12,7 +12,7 @@ from registry.document.behaviours.table import (
     pattern,
 )
 
-# A file's name, or a variable that holds it.
+# A file name, or a variable that holds one.
 _FILE: Final = r"[\w./~$%{}\\-]{2,80}"
 _RUN_FILE: Final = (
     rf"(?:chmod[ \t]{{1,3}}(?:[augo]{{0,3}}\+\w{{0,2}}x|0?[157]\d\d)[ \t]{{1,3}}"
@@ -44,7 +44,7 @@ _FETCHED_FROM: Final = (
     ("untraceable-execution", _UNTRACEABLE),
     ("download-then-run", "https://"),
 )
-"""Each code with the addresses that it is about."""
+"""Codes, each with the beginning of the addresses that it covers."""
 
 BEHAVIOURS: Final = (
     # curl -o F URL; chmod +x F / bash F / ./F
@@ -75,7 +75,7 @@ BEHAVIOURS: Final = (
         )
         for code, address in _FETCHED_FROM
     ),
-    # Given to a shell in other ways than a pipe: sh -c "$(curl http://address)", a piped address.
+    # Commands passed to a shell without a pipe: sh -c "$(curl http://address)", a piped address.
     Behaviour(
         "untraceable-execution",
         pattern(
@@ -83,7 +83,7 @@ BEHAVIOURS: Final = (
             rf"(?:tee[^\n|]{{0,60}}\|[ \t]{{0,4}})?(?:sudo[ \t]{{1,3}}(?:-\w[ "
             rf"\t]{{1,3}}){{0,3}})?(?:{RUNNER}|iex)\b",
         ),
-        "runs what it downloads, unseen",
+        "runs downloaded code unchecked",
     ),
     Behaviour(
         "untraceable-execution",
@@ -92,9 +92,9 @@ BEHAVIOURS: Final = (
             rf"|node)[ \t]{{1,3}}(?:-\w{{1,6}}[ \t]{{1,3}})?[\"']{{0,2}}(?:[$<]\(|`)[ ]?",
             rf"{_FETCHERS}\b[^\n]{{0,160}}{_UNTRACEABLE}",
         ),
-        "runs what it downloads, unseen",
+        "runs downloaded code unchecked",
     ),
-    # In Python and JavaScript: fetched, then run.
+    # Python and JavaScript code that is fetched, then run.
     Behaviour(
         "download-then-run",
         pattern(
@@ -113,7 +113,7 @@ BEHAVIOURS: Final = (
             r"|rmtree\([ ]?(?:os\.path\.expanduser\([\"']~/?[\"']\)|(?:pathlib\.)?path\.home\(\)"
             r"|[\"']/[\"'])[ ]?[,)])",
         ),
-        "deletes all of a home folder or a disk",
+        "deletes a whole home folder or disk",
         accept=_not_a_string,
     ),
     Behaviour(
@@ -124,7 +124,7 @@ BEHAVIOURS: Final = (
             r"|history[ ]-c\w{0,2}\b(?=[\s;&`])|wipefs[ ][^\n]{0,20}/dev/|vssadmin[ ]delete"
             r"|wevtutil[ ]cl\b)",
         ),
-        "destroys data or the traces of what was done",
+        "destroys data or logs",
     ),
     Behaviour(
         "destructive-command",
@@ -132,6 +132,6 @@ BEHAVIOURS: Final = (
             r"(?:(?:rm|shred|truncate|ln)[ ][^\n]{0,40}\.(?:bash|zsh)_history|unset[ ]histfile"
             r"|histfile=/dev/null)",
         ),
-        "removes the traces of what was done",
+        "removes logs or the shell history",
     ),
 )

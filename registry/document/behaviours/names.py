@@ -1,4 +1,4 @@
-"""Names of packages that are nearly those of well-known ones."""
+"""Package names that imitate well-known names."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ TARGETS: Final = frozenset(
 """Names that attackers imitate (the most downloaded packages, and victims of known cases)."""
 
 REAL: Final = frozenset({"preact", "request", "boto", "https"})
-"""Real packages, and words of commands, that are nearly called like another."""
+"""Real packages, and words in commands, whose names are close to other names."""
 
 _NAME: Final = re.compile(r"(?:@[\w.-]{1,60}/)?([\w][\w.-]{3,60})")
 SHORTEST: Final = 5
@@ -34,7 +34,7 @@ _WITH_VALUE: Final = frozenset(
 
 
 def look_alike(names: str) -> str | None:
-    """Return which of the ``names`` to install is nearly a well-known one; None: none is."""
+    """Return the first of the ``names`` that imitates a well-known name; None if there is none."""
     parts = iter(names.split()[:20])
     for part in parts:
         if part in _WITH_VALUE:
@@ -60,7 +60,7 @@ _SHORTENED: Final = {short: target for target in TARGETS for short in _shortened
 
 
 def _is_near(name: str) -> bool:
-    """Return True if one insertion, deletion, replacement or swap makes a target of the name."""
+    """Return True if one insertion, deletion, replacement or swap turns the name into a target."""
     if name in _SHORTENED:
         return True
     for place, short in enumerate(_shortened(name)):

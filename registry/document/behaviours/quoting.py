@@ -1,14 +1,14 @@
-"""Separate indicators in texts about defence from commands that a text asks for."""
+"""Tell examples of attacks in texts about defence from commands that a text asks for."""
 
 import re
 from typing import Final
 
 _HEAD: Final = 400
-"""Characters at the start of a file without front matter that say what the file is about."""
+"""Number of characters at the start of a file without front matter that name its topic."""
 
 _BEFORE: Final = 500
 _AFTER: Final = 200
-"""Characters around an indicator in which the text says what the indicator is."""
+"""Number of characters around a match that may describe it as an example."""
 
 _TOPIC: Final = re.compile(
     rb"detect|\bhunt|indicator|incident|forensic|\bsigma\b|\byara\b|\bsiem\b|\bsoc\b|\bedr\b|\bvet(?:s|ting)?\b"
@@ -56,7 +56,7 @@ _ASKS: Final = re.compile(
     rb":[ *_]{0,3})$"
 )
 
-# An item of a checklist, which asks a question of what is checked.
+# An item of a checklist; it asks a question about the checked system.
 _BOX: Final = re.compile(rb"[-*+][ ]\[[ x]\][ ]")
 
 # A string, a comment, or a pair of a name and a string; never a call.
@@ -72,10 +72,10 @@ _CALLS: Final = re.compile(
 
 
 def is_indicator(lower: bytes, offset: int, body: int, *, defending: bool) -> bool:
-    """Return True if the text at ``offset`` is shown as an example of an attack.
+    """Return True if the text at ``offset`` is an example of an attack.
 
-    ``lower``: the lower-case text; ``body``: where the front matter ends, 0 if there is none;
-    ``defending``: the skill is about attacks and defence.
+    ``lower``: the lower-case text. ``body``: the offset of the end of the front matter, 0 without
+    front matter. ``defending``: the skill is about attacks and defence.
     """
     fence = _fence(lower, offset, body)
     if fence < 0 and not _is_in_quotes(lower, offset):
@@ -119,7 +119,7 @@ def is_comment(lower: bytes, offset: int) -> bool:
 
 
 def _before(lower: bytes, offset: int, body: int, fence: int) -> bytes:
-    """Return what introduces a place: its line so far, or the line above its code block."""
+    """Return the text that introduces an offset: its line, or the line above its code block."""
     if fence >= 0:
         return _lead(lower, body, fence)[-240:]
     begin = lower.rfind(b"\n", 0, offset) + 1

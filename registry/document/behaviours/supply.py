@@ -1,4 +1,4 @@
-"""Programs and packages from strangers that a skill asks to install."""
+"""Programs and packages from unknown authors that a skill asks you to install."""
 
 import re
 from typing import Final
@@ -48,7 +48,7 @@ _RUNS_A_PROGRAM = _has(
     r"\b(?:run|open|launch|execute|start|double-click) [^\n ]{2,60}\.(?:exe|scr|msi)\b"
 )
 _HAS_ADDRESS = _has(r"https?://")
-# Signs of other passwords than that of an archive.
+# Words that show that a password does not belong to an archive.
 _OF_A_LOGIN = _has(
     r"username|\blogin\b|log in|database|email|\bpdf\b|postgres|--password|encrypt|\badmin\b",
     r"sudo pass|_pass|pass_|getpass|\bsmtp\b|\.env\b",
@@ -65,7 +65,7 @@ _WELL_KNOWN = _has(
     r"|libreoffice\.org"
     r"|imagemagick\.org|steampowered\.com|blender\.org|unity\.com|unity3d\.com|r-project\.org)"
 )
-# Where there are sources and a history, or a well-known registry.
+# Hosts with source code and a history, and well-known registries.
 _SOURCES = _has(
     r"https?://(?:www\.)?(?:github\.com|gitlab\.com|npmjs\.com|pypi\.org|crates\.io|docs\."
     r"|formulae\.brew)",
@@ -81,7 +81,7 @@ def _around(match: re.Match[bytes], before: int = NEAR, after: int = NEAR) -> by
 
 
 def _locked(match: re.Match[bytes]) -> bool:
-    """Return True if a password is that of an archive or program to be downloaded and run."""
+    """Return True if the password opens an archive or program to download and run."""
     near = _around(match)
     return bool(
         _HAS_ARCHIVE.search(near)
@@ -91,7 +91,7 @@ def _locked(match: re.Match[bytes]) -> bool:
 
 
 def _demanded(match: re.Match[bytes]) -> bool:
-    """Return True if what is downloaded is a program to be run before all else."""
+    """Return True if the download is a program that must be run before everything else."""
     near = _around(match, 200, 260)
     return bool(
         _HAS_PROGRAM.search(near)
@@ -106,7 +106,7 @@ BEHAVIOURS: Final = (
     Behaviour(
         "archive-with-password",
         pattern(_PASS, r"[\"'`*]{0,3}[ \t]{0,3}(?:is\b|:|=|of\b|\(|\*{0,2}[`'\"])"),
-        "is the password of something to be downloaded and run",
+        "gives the password of a file to download and run",
         accept=_locked,
     ),
     Behaviour(
@@ -115,12 +115,12 @@ BEHAVIOURS: Final = (
             r"(?:unzip[ ](?:-[a-oq-z]{1,4}[ ]){0,3}-p[ ]?[\"']?[\w!@-]{2,30}[\"']?[ ][^\n "
             r"]{1,80}\.zip|\b7za?[ ]{1,2}[xe][^\n]{0,80}? -p[\w\"']|unrar[ ][^\n]{0,20}-p\w)"
         ),
-        "opens an archive with a password",
+        "unpacks an archive with a password",
     ),
     Behaviour(
         "required-program",
         pattern(_OBTAIN),
-        "must be downloaded and run first",
+        "tells you to download and run a program first",
         where="prose",
         accept=_demanded,
     ),
@@ -134,13 +134,13 @@ BEHAVIOURS: Final = (
             r"[\s\S]{0,160}?(?:download|\binstall|quick (?:setup|install)"
             r"|get it)[^\n]{0,80}?https?://[\w.-]{4,60}(?:/[\w.-]{0,24})?/?(?![\w/.-])",
         ),
-        "must be downloaded and installed first",
+        "tells you to download and install a program first",
         where="prose",
         accept=lambda match: (
             _WELL_KNOWN.search(match[0]) is None and _SOURCES.search(match[0]) is None
         ),
     ),
-    # A bare link in the place of a package's name: the host decides what is installed.
+    # A URL in place of a package name: its host decides what is installed.
     Behaviour(
         "required-program",
         pattern(
@@ -148,7 +148,7 @@ BEHAVIOURS: Final = (
             r"[:\-][ *_`]{0,4}(?:\[[^\]\n]{0,60}\]\()?https?://[\w.-]{4,60}(?:/[\w.-]{0,24})?/?"
             r"(?![\w/.-])",
         ),
-        "is the only description of a program to install",
+        "names only a link as the program to install",
         where="prose",
         accept=lambda match: (
             _WELL_KNOWN.search(match[0]) is None and _SOURCES.search(match[0]) is None
@@ -162,7 +162,7 @@ BEHAVIOURS: Final = (
             r"\b(?:copy|copies|copied|paste)\b[^\n]{0,160}?\b(?:terminal|shell|powershell|console"
             r"|command prompt|cmd)\b",
         ),
-        "has a command to be pasted into a terminal",
+        "tells you to paste a command into a terminal",
         where="prose",
         accept=lambda match: (
             b"\n\n" not in match[0]
@@ -181,7 +181,7 @@ BEHAVIOURS: Final = (
             r"\b(?:execute|run)[ ](?:the|its|that|this"
             r"|whatever)[ ](?:[\w-]{1,20}[ ]){0,3}?(?:command|script|one-liner|snippet|code)",
         ),
-        "has a command that the user must run",
+        "tells you to run a command",
         where="prose",
     ),
     Behaviour(
@@ -191,7 +191,7 @@ BEHAVIOURS: Final = (
             r"|(?:\w{0,10}paste\w{0,10}"
             r"|\w{0,10}bin|\w{0,10}snippet\w{0,4})\.[a-z]{2,6}/(?:raw|r))/[\w-]{3,40}"
         ),
-        "is an anonymous paste to run",
+        "runs a script from an anonymous paste site",
         accept=lambda match: (
             re.search(
                 rb"\b(?:run|execute|paste|copy|terminal|install|bash|zsh|sh|python|eval"

@@ -1,9 +1,10 @@
-"""The shape of the tables of behaviours, and the pieces that their patterns share.
+"""The types of the tables of behaviours, and the fragments that their patterns share.
 
-A pattern runs over the text as lower-case bytes, one byte a character (`?` for what is not ASCII),
-or over the text itself if it is written as text. Every repetition is bounded, so that a hostile
-megabyte costs no more than its length. After you change a pattern, run ``make needles``: it works
-out what a text must hold before the pattern is tried (`registry.document.prefilter`).
+A pattern over bytes is matched against the lower-case text, one byte a character (`?` for a
+character outside ASCII). A pattern over text is matched against the text. Every repetition is
+bounded, so the time for a hostile text grows only with its length. After you change a pattern, run
+``make needles``: it derives the strings that a text must contain before the pattern is tried
+(`registry.document.prefilter`).
 """
 
 import re
@@ -36,7 +37,7 @@ def _entries() -> list[list[str]]:
 
 
 def rules(kind: str) -> dict[str, SecurityRule]:
-    """Return what ``rules.tsv`` says of the codes of a kind."""
+    """Return the codes of a kind with their rules from ``rules.tsv``."""
     return {
         code: SecurityRule(cast("Severity", severity), meaning, fix)
         for its, code, severity, meaning, fix in _entries()
@@ -45,41 +46,41 @@ def rules(kind: str) -> dict[str, SecurityRule]:
 
 
 class Pattern:
-    """A regular expression over bytes, compiled when it is first tried: most texts try few."""
+    """A regular expression over bytes; compiled at its first use, because most texts use few."""
 
     def __init__(self, source: str) -> None:
         self.source = source
 
     @cached_property
     def compiled(self) -> re.Pattern[bytes]:
-        """The expression, compiled."""
+        """The compiled expression."""
         return re.compile(self.source.encode())
 
 
 class Behaviour(NamedTuple):
-    """One way to do harm, and the pattern that finds it.
+    """One harmful behaviour, and the pattern that finds it.
 
-    ``says`` follows the quotation in the message. ``where``: ``prose`` means only Markdown and
-    plain text. ``accept`` makes the final decision about a match.
+    ``effect`` begins the message; a quotation of the match follows it. If ``where`` is
+    ``prose``, only Markdown and plain text are searched. ``accept`` decides about each match.
     """
 
     code: str
     pattern: Pattern
-    says: str
+    effect: str
     where: Where = "anywhere"
     accept: Callable[[re.Match[bytes]], bool] | None = None
 
 
 class Foreign(NamedTuple):
-    """The same for a language without ASCII."""
+    """A behaviour whose pattern is in a script other than Latin."""
 
     code: str
     pattern: re.Pattern[str]
-    says: str
+    effect: str
 
 
 def pattern(*parts: str) -> Pattern:
-    """Return the pattern of the parts, one after the other, for lower-case bytes."""
+    """Return the pattern of the joined parts, for lower-case bytes."""
     return Pattern("".join(parts))
 
 
@@ -87,7 +88,7 @@ PRIVATE_ADDRESS: Final = (
     r"(?:127\.|0\.0\.0\.0|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|169\.254\.|100\.64\.)"
 )
 ADDRESS: Final = rf"(?!{PRIVATE_ADDRESS})\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?![\w.])"
-"""A bare IPv4 address that is not of a private network."""
+"""A bare IPv4 address outside private networks."""
 
 LOCAL: Final = (
     rf"(?:localhost|[\w-]{{1,40}}\.local\b|host\.docker|{PRIVATE_ADDRESS}|\[?::1|<|\$|\{{)"
@@ -115,7 +116,7 @@ SECRET_FILE: Final = (
     r"|\.ethereum[/\\]"
     r"|gh[/\\]hosts\.yml|\.terraform\.d|\.cargo[/\\]credentials|local state\b|web data\b)"
 )
-"""Files and folders that hold what gives access."""
+"""Files and folders that hold credentials."""
 
 SECRET_WORDS: Final = (
     r"(?:(?:api|ssh|private|access|secret|wallet|signing|encryption)[ -]?keys?\b|passwords?\b"
@@ -126,4 +127,4 @@ SECRET_WORDS: Final = (
     r"|netrc"
     r"|gnupg|npmrc|kube|docker)\b)"
 )
-"""How prose names them."""
+"""Names of credentials in prose."""

@@ -1,4 +1,4 @@
-"""Secrets and talk that are sent out, and orders that come in."""
+"""Programs that send secrets or conversations away, or receive instructions."""
 
 import re
 from typing import Final
@@ -56,7 +56,7 @@ def _of_a_stranger(match: re.Match[bytes]) -> bool:
 
 
 BEHAVIOURS: Final = (
-    # In a shell: a secret file as the body of a request.
+    # Shell commands that send a secret file as the body of a request.
     Behaviour(
         "secret-sent",
         pattern(
@@ -112,10 +112,10 @@ BEHAVIOURS: Final = (
             _VENDORS,
             r"_[a-z_]{0,30}(?:key|token|secret|pat)\b",
         ),
-        "sends a key to a stranger",
+        "sends a key to an unknown host",
         accept=_of_a_stranger,
     ),
-    # In a program.
+    # Programs that do the same.
     Behaviour(
         "secret-sent",
         pattern(
@@ -123,7 +123,7 @@ BEHAVIOURS: Final = (
             r"\([^;]{0,250}?(?:(?:dict\(|str\(|dumps\(|repr\()?os\.environ(?![\w.\[]|\s{0,20}\.)"
             r"|(?<![\w.])process\.env(?![\w.\[?]))",
         ),
-        "sends the whole environment",
+        "sends all environment variables",
         accept=lambda match: (
             re.search(rb"\n[ ]{0,4}(?:def|function|class|const|export) ", match[0]) is None
             and b"subprocess" not in match[0]
@@ -138,7 +138,7 @@ BEHAVIOURS: Final = (
             _SENT,
             r"\([^;]{0,200}?\b(?P=name)\b(?![\w.\[(]|[ ]?=)",
         ),
-        "sends the whole environment",
+        "sends all environment variables",
         accept=lambda match: re.search(rb"\n(?:def|function|class) ", match[0]) is None,
     ),
     Behaviour(
@@ -163,7 +163,7 @@ BEHAVIOURS: Final = (
             _SENT,
             r"[ (]",
         ),
-        "is read, and something is sent",
+        "reads a file that holds secrets, and sends data",
         accept=lambda match: (
             re.search(rb"(?:^|\n)[ ]{0,2}(?:def|function|class|async def)\b", match[0]) is None
             and b"```\n" not in match[0]

@@ -1,0 +1,77 @@
+"""The commands that a message prints mean exactly the skill of its sentence."""
+
+import shlex
+
+import pytest
+
+from tests.conftest import write_skill
+from tests.home import git
+
+
+@pytest.fixture
+def team(cli, tmp_path):
+    """A repository with a skill `deploy`, synced as the source `team`."""
+    folder = tmp_path / "upstream"
+    write_skill(folder / "skills" / "deploy", description="The team's.")
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", "-A")
+    git(folder, "-c", "user.name=S", "-c", "user.email=s@example.com", "commit", "-qm", "one")
+    assert cli("sync", f"file://{folder}", "--name", "team").exit_code == 0
+    return folder
+
+
+def commands(text):
+    """Return the commands of a printed line, as arguments."""
+    return [shlex.split(one)[1:] for one in text.rpartition("run: ")[2].split(" && ")]
+
+
+class TestRenameOfARemoteSkill:
+    def test_the_printed_commands_rename_the_copy_and_no_skill_of_the_same_name(
+        self, cli, team, tmp_path, monkeypatch
+    ):
+        write_skill(tmp_path / "mine" / "other")
+        own = write_skill(tmp_path / "shop" / ".claude" / "skills" / "deploy")
+        (tmp_path / "shop" / ".git").mkdir()
+        cli("sync", str(tmp_path / "mine"), "--name", "mine")
+        cli("sync", str(own.parent), "--name", "shop", "--scope", "project")
+        monkeypatch.chdir(tmp_path / "shop")
+        settings = tmp_path / "settings.yaml"
+        settings.write_text("default_source: mine\n")
+        refused = cli("rename", "team/deploy", "dep", "--config", str(settings))
+        assert refused.exit_code == 1
+        first, second = commands(refused.stderr)
+        assert first == ["import", f"file://{team}", *"--skill deploy --source mine".split()]
+        assert second == ["rename", "mine/deploy", "dep"]
+        for one in (first, second):
+            assert cli(*one).exit_code == 0
+        assert own.is_dir()
+        assert (tmp_path / "mine" / "dep" / "SKILL.md").exists()
+
+    def test_the_only_own_source_is_named(self, cli, team, tmp_path):
+        write_skill(tmp_path / "mine" / "other")
+        cli("sync", str(tmp_path / "mine"), "--name", "mine")
+        for one in commands(cli("rename", "deploy", "dep").stderr):
+            assert cli(*one).exit_code == 0
+        assert (tmp_path / "mine" / "dep" / "SKILL.md").exists()
+
+    def test_of_several_own_sources_the_user_chooses_one(self, cli, team, tmp_path):
+        for name in ("mine", "other"):
+            write_skill(tmp_path / name / f"skill-of-{name}")
+            cli("sync", str(tmp_path / name), "--name", name)
+        refused = cli("rename", "deploy", "dep")
+        assert "a source of your own, choose it as SOURCE ('mine' or 'other') and run: " in (
+            refused.stderr
+        )
+        assert commands(refused.stderr)[1] == ["rename", "SOURCE/deploy", "dep"]
+
+    def test_an_installed_skill_with_the_new_name_is_not_named(
+        self, cli, team, tmp_path, monkeypatch
+    ):
+        write_skill(team / "skills" / "dep")
+        git(team, "add", "-A")
+        git(team, "-c", "user.name=S", "-c", "user.email=s@example.com", "commit", "-qm", "two")
+        assert cli("sync", "team").exit_code == 0
+        (tmp_path / "shop" / ".git").mkdir(parents=True)
+        monkeypatch.chdir(tmp_path / "shop")
+        assert cli("pull", "dep", "-a", "codex").exit_code == 0
+        assert "--remove" not in cli("rename", "team/deploy", "dep").stderr
