@@ -334,10 +334,7 @@ def _steps(
         findings.extend(_unsaid(check_security(usable, files=files), usable, found))
     yield None
     if usable:
-        defending = is_about_defence(usable.name, usable.description)
-        for path, (content_hash, text) in texts.kept.items():
-            findings.extend(_check_once(recent, path, content_hash, text, defending))
-        findings.extend(texts.unchecked())
+        findings.extend(_check_texts(texts, usable, recent))
         unseen = hashes.keys() - texts.seen - {found.document}
         findings.extend(
             finding
@@ -366,6 +363,13 @@ def _unsaid(
     for finding in findings:
         if finding.code not in said:
             yield _placed(finding, found.document)
+
+
+def _check_texts(texts: Texts, document: Document, recent: Recent) -> Iterator[Diagnostic]:
+    defending = is_about_defence(document.name, document.description)
+    for path, (content_hash, text) in texts.kept.items():
+        yield from _check_once(recent, path, content_hash, text, defending)
+    yield from texts.unchecked()
 
 
 def _check_once(
