@@ -483,7 +483,7 @@ LEADING = [
     ({"commit": "0" * 40}, "."),
     ({"path": "../../etc"}, "is not a folder in it"),
     ({"path": "/etc"}, "is not a folder in it"),
-    ({"path": "skills/slides"}, "is not the same there"),
+    ({"path": "skills/slides"}, "has changed there"),
 ]
 
 
