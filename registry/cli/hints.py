@@ -160,10 +160,8 @@ def _own_copy(registry: "SkillRegistry", skill: "Skill", new_name: str) -> str:
     return f"To get a copy with that name in a source of your own, {where}: {way}"
 
 
-def _read_only(error: errors.RegistryError, arguments: Sequence[str]) -> str:
+def _read_only(arguments: Sequence[str]) -> str:
     """Return what to do instead of a change of a skill of a remote source."""
-    if notes := getattr(error, "__notes__", None):
-        return " ".join(notes)
     if "create" in arguments:
         return "Name a source of your own with --source."
     return (
@@ -321,6 +319,9 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
 
     ``arguments``: the command line, for hints that repeat it with another option.
     """
+    notes = " ".join(getattr(error, "__notes__", ()))
+    if notes or isinstance(error, errors.SourceReadOnly):
+        return notes or _read_only(arguments)
     if isinstance(error, errors.LockMissing | errors.NotPulled):
         if again := _for_all_projects(error, arguments):
             return again
@@ -330,8 +331,6 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
         source = quote(escape.line(error.facts["name"]))
         names = f"skill-registry list --all --source {source}"
         return f"You can install its skills by name. To list them, run: {names}"
-    if isinstance(error, errors.SourceReadOnly):
-        return _read_only(error, arguments)
     found = _HINTS.get(type(error), "")
     if not isinstance(found, str):
         return found(error)
