@@ -310,11 +310,12 @@ def _missing(core: Core, handle: str) -> Tombstone | None:
 def prune(
     core: Core, *, keep: int = 20, before: str | None = None, as_admin: bool = False
 ) -> tuple[int, int]:
-    """Delete all revisions that are older than a time, except the current and the ``keep`` newest.
+    """Delete the revisions of each skill except the current one and the newest ``keep``.
 
-    On a server, only revisions of this role's sources on this host are deleted. With ``as_admin``,
-    those of all sources are deleted (raises `AdminNeeded`). Returns the numbers of deleted
-    revisions, and of contents that only they had.
+    If ``before`` is given, revisions seen at this time or later also stay. On a server, only
+    revisions in this role's sources on this host are deleted. With ``as_admin``, the revisions of
+    all sources are deleted (raises `AdminNeeded`). Returns the numbers of deleted revisions, and of
+    contents that only they had.
     """
     from registry.db.write.history import prune
 

@@ -182,7 +182,8 @@ class Undo:
     def _copies(self, there: Sequence[StoredSkill]) -> tuple[Which | None, list[int]]:
         """Return which copies to change with the first skill, and which skills to change alone.
 
-        A skill must be changed alone if it is no longer a copy of the first skill."""
+        A skill must be changed alone if it is no longer a copy of the first skill.
+        """
         known = {one.uid for one in copies_of(self.core.reader, there[0])}
         wanted = {one.uid for one in there[1:]} & known
         alone = [place for place, one in enumerate(there) if place and one.uid not in wanted]
