@@ -365,13 +365,20 @@ def check_folder(core: Core, path: str, *, alone: bool = False) -> Iterator[Chec
         link = follow(path, None, [one.path for one in sources])
         yield Checked(os.path.basename(path), path, [finding(link, None, fatal=False)])
         return
+    found = False
     for place in (real, path):
         holding = [one.path for one in sources if is_below(place, one.path)]
-        if holding:
+        if holding and not found:
             root = max(holding, key=len)
-            yield from _check_below(core, root, os.path.relpath(place, root), path, alone=alone)
-            return
-    yield from _check_below(core, real, ROOT, path, alone=alone)
+            folder = os.path.relpath(place, root)
+            for one in _check_below(core, root, folder, path, alone=alone):
+                found = True
+                yield one
+            if place == real:
+                return
+    # In a source, the links of a pull lead to a folder outside.
+    if not found:
+        yield from _check_below(core, real, ROOT, path, alone=alone)
 
 
 def _check_below(
