@@ -149,7 +149,10 @@ def test_source_list_tells_the_remotes_where_it_is_asked_to(cli, synced, upstrea
         (("update", "alpha", "--description", "Other."), "skill-registry pull NAME --to DIR"),
         (("delete", "alpha"), "skill-registry source remove team"),
         (("delete", "alpha", "beta"), "skill-registry source remove team"),
-        (("rename", "team/alpha", "mine"), " --skill alpha && skill-registry rename alpha mine"),
+        (
+            ("rename", "team/alpha", "mine"),
+            " --skill alpha --source SOURCE && skill-registry rename SOURCE/alpha mine",
+        ),
     ],
     ids=lambda change: change[0],
 )
