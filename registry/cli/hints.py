@@ -104,7 +104,12 @@ def installed_copies(skill: "Skill") -> Iterator[tuple[str, str]]:
         for target in (Target.project(os.getcwd()), Target.everywhere()):
             with suppress(errors.RegistryError):
                 for folder, entry in read_lock(target.path).items():
-                    if entry.origin is None or not is_of(skill, entry.origin):
+                    is_it = (
+                        (entry.source, entry.folder) == (skill.source, skill.folder)
+                        if entry.origin is None
+                        else is_of(skill, entry.origin)
+                    )
+                    if not is_it:
                         continue
                     for one in target.install_paths(entry.agents, entry.mode, folder):
                         if os.path.lexists(path := one.path_of(folder)):
@@ -189,6 +194,24 @@ def _for_all_projects(error: errors.RegistryError, arguments: Sequence[str]) -> 
             again = " ".join(quote(escape.line(one)) for one in (*arguments, "--global"))
             return f"For the skills of all projects, run: skill-registry {again}"
     return ""
+
+
+def _despite_edits(_error: errors.RegistryError, arguments: Sequence[str]) -> str:
+    """Return how to see the edits that stop `pull --frozen`, and the command that replaces them."""
+    by_force = "--theirs" in arguments  # it spares what `pull` did not write
+    again = [*arguments, "--force" if by_force else "--theirs"]
+    check = [one for one in arguments if one not in {"--frozen", "--offline", "--theirs"}]
+    see, replace = (
+        " ".join(quote(escape.line(one)) for one in one_of)
+        for one_of in (
+            [*check, "--check"],
+            again,
+        )
+    )
+    return (
+        f"To see the edits, run: skill-registry {see}. To replace them by the files of the lock, "
+        f"run: skill-registry {replace}"
+    )
 
 
 def _database_missing(error: errors.RegistryError) -> str:
@@ -316,6 +339,15 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
 }
 
 
+_WITH_ARGUMENTS: Final[
+    dict[type[errors.RegistryError], Callable[[errors.RegistryError, Sequence[str]], str]]
+] = {
+    errors.LockEdited: _despite_edits,
+    errors.SourceReadOnly: _read_only,
+}
+"""Hints that depend on the command line."""
+
+
 def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
     """Return the hint for an error; empty if its message is enough.
 
@@ -330,8 +362,8 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
         source = quote(escape.line(error.facts["name"]))
         names = f"skill-registry list --all --source {source}"
         return f"You can install its skills by name. To list them, run: {names}"
-    if isinstance(error, errors.SourceReadOnly):
-        return _read_only(error, arguments)
+    if made := _WITH_ARGUMENTS.get(type(error)):
+        return made(error, arguments)
     found = _HINTS.get(type(error), "")
     if not isinstance(found, str):
         return found(error)
