@@ -294,9 +294,7 @@ def _report_suspicious(session: Session, report: "SyncReport") -> None:
     console, new = session.console, {*report.added, *report.updated}
     for part in report.sources:
         is_own = part.remote is None
-        found = security_findings(
-            session.registry.core.reader, part.name, new if is_own else None
-        )
+        found = security_findings(session.registry.core.reader, part.name, new if is_own else None)
         shown = [one for one in found if one.ref in new and (one.severity == "error" or not is_own)]
         limit = None if session.verbose else MAX_SHOWN
         for one in shown[:limit]:
