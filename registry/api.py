@@ -350,15 +350,15 @@ class SkillRegistry:
 
     def tags(self) -> Sequence[listing.Facet]:
         """Count the visible skills of each tag."""
-        return listing.tags(self.core.reader)
+        return listing.facet(self.core.reader, "tag")
 
     def kinds(self) -> Sequence[listing.Facet]:
         """Count the visible skills of each kind."""
-        return listing.kinds(self.core.reader)
+        return listing.facet(self.core.reader, "kind")
 
     def categories(self) -> Sequence[listing.Facet]:
         """Count the visible skills of each category."""
-        return listing.categories(self.core.reader)
+        return listing.facet(self.core.reader, "category")
 
     def stats(self) -> summary.Stats:
         """Return counts, sizes and times of the registry."""
@@ -476,7 +476,7 @@ class SkillRegistry:
         `SourceUnclear`.
         """
         from registry.changes.create import detail_after
-        from registry.changes.restore import restore_named
+        from registry.changes.trash import restore_named
 
         return detail_after(self.core, restore_named(self.core, name, source=source))
 

@@ -30,7 +30,7 @@ UNEXPECTED: Final = (
     TypeError,
     ValueError,
 )
-"""Exceptions that a value of a wrong type can cause anywhere."""
+"""Exceptions that a stored value of the wrong type can cause in any operation."""
 
 
 class Follower(Protocol):

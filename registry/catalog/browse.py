@@ -17,7 +17,7 @@ from registry.db.read import findings, history, listing, summary, usage
 from registry.db.read.findings import Finding, FindingCount
 from registry.db.read.history import Change
 from registry.db.read.listing import Facets, Filters, where
-from registry.db.read.skills import Sort, StoredSkill, by_id, same_name
+from registry.db.read.skills import Sort, StoredSkill, by_ids, same_name
 from registry.db.read.sources import list_sources
 from registry.db.read.summary import Size
 from registry.db.read.usage import UsageCount
@@ -157,10 +157,10 @@ class Browse:
 
     def by_ids(self, ids: Sequence[int]) -> Sequence[StoredSkill]:
         """Return the versions of these numbers that are still there."""
-        reader = self.core.reader
-        load = by_id if self.is_whole else self._seen.stored
-        found = (load(reader, one) for one in ids)
-        return [one for one in found if one is not None]
+        found = list(by_ids(self.core.reader, ids).values())
+        if self.is_whole:
+            return found
+        return [one._replace(skill=self._seen.localized(one.skill)) for one in found]
 
     def current(self, stored: StoredSkill) -> CurrentSkill:
         """Compare a skill that `locate` returned with its folder, and return the current version.

@@ -22,7 +22,7 @@ from registry.errors import DatabaseProblem, RegistryError
 from registry.model import JsonValue, Value
 
 MAX_PROMPT: Final = 4000
-"""Characters of a prompt that are kept: its words are what is asked, and only the first of them."""
+"""Maximum number of characters of a prompt; the rest is cut off."""
 
 _FILE: Final = re.compile(
     r"(?:(?:evals?|evaluations?)/[^/]+|(?:tests?/)?[^/]*(?:eval|trigger)[^/]*)"
@@ -57,7 +57,7 @@ class Prompt(NamedTuple):
 
 
 class NotPrompts(Exception):
-    """A file that can't be understood; the reason is its text."""
+    """A file of prompts is invalid; the exception's text is the reason."""
 
 
 def is_prompt_file(path: str) -> bool:
@@ -68,7 +68,7 @@ def is_prompt_file(path: str) -> bool:
 def read_prompts(path: str, data: bytes) -> list[Prompt]:
     """Return the prompts in a file, each once.
 
-    Raises `NotPrompts` for what is not the format that the file's name says, or holds no prompt.
+    Raises `NotPrompts` if the file is not in the format of its name, or has no prompts.
     """
     try:
         text = data.decode("utf-8-sig")
@@ -104,7 +104,7 @@ def _parsed(ending: str, text: str) -> JsonValue:
 
 
 def _json(text: str) -> JsonValue:
-    # Numbers are not looked at, and some that JSON allows make Python give up.
+    # Numbers are not used, and Python can't parse some that JSON allows.
     value: JsonValue = json.loads(
         text, parse_int=_nothing, parse_float=_nothing, parse_constant=_nothing
     )
@@ -159,15 +159,15 @@ def _key(key: object) -> str:
 
 
 BEST: Final = 5
-"""A skill passes if it is among this many first hits, which an agent will look at."""
+"""Number of first hits that count as found: an agent looks at these."""
 
 MAX_FILES, MAX_PROMPTS = 20, 500
-"""Maximum number of prompts of one skill."""
+"""Maximum number of prompt files of one skill, and of prompts."""
 
 MAX_COMPETITORS: Final = 3
 
 _LIKELY: Final = ("%eval%", "%trigger%")
-"""A word in the path of every file of prompts."""
+"""LIKE patterns of the paths of prompt files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ class Answer(Value):
 
 @dataclass(frozen=True, slots=True)
 class Competitor(Value):
-    """A skill that came first in the place of those that were meant, so many times."""
+    """A skill that was the first hit instead of the right one, and how often."""
 
     ref: str
     wins: int
@@ -225,7 +225,7 @@ class SkillScore(Value):
 
 @dataclass(frozen=True, slots=True)
 class Problem(Value):
-    """A file of prompts, below the skill's folder, that was not understood: why."""
+    """A prompt file that is invalid: its path below the skill's folder, and the reason."""
 
     ref: str
     path: str
@@ -273,8 +273,8 @@ def evaluate(
 
 
 def _subjects(core: Core, names: Sequence[str], filters: Filters) -> list[StoredSkill]:
-    """Return the skills that are meant and have files that may hold prompts, by name."""
-    if names:  # what their authors just wrote counts
+    """Return the selected skills that have prompt files, by name."""
+    if names:  # use the files on disk, which the author may have just edited
         filters = replace(filters, ids=[CurrentSkill.of(core, one).stored.id for one in names])
     return list(by_ids(core.reader, skills_with_files(core.reader, filters, _LIKELY)).values())
 
@@ -310,7 +310,7 @@ def _shipped(
 
 
 def _place(found: Sequence[Match], ids: set[int]) -> int | None:
-    """Return the first place that one of these skills has, or that is alike one."""
+    """Return the first place of one of these skills, or of a near-duplicate of one."""
     return next(
         (
             place

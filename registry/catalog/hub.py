@@ -25,7 +25,7 @@ _HANDLE: Final = re.compile(r"[^a-z0-9._-]+")
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A skill as other registries name it: ``@owner/slug``; ``turn`` is that of its content."""
+    """A skill as other registries name it: ``@owner/slug``; ``turn`` belongs to its content."""
 
     stored: StoredSkill
     slug: str
@@ -34,13 +34,13 @@ class Offered:
 
     @property
     def version(self) -> str:
-        """The version of the content that it has now."""
+        """The version of the skill's current content."""
         return version_of(self.turn)
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A content that can be had, with its version."""
+    """A stored content of a skill, with its version."""
 
     version: str
     seen_at: str
@@ -53,15 +53,15 @@ def version_of(turn: int) -> str:
 
 
 def owner_of(source: str) -> str:
-    """Return the handle of a source: a handle is compared without case."""
+    """Return the handle of a source; handles are compared without case."""
     return _HANDLE.sub("-", source.lower()).strip("-._") or "source"
 
 
 def find(browse: Browse, wanted: str, owner: str | None = None) -> list[Offered]:
-    """Return the visible skills of a slug, of one owner if given."""
+    """Return the visible skills with a slug; ``owner``: only this owner's."""
     found = _chosen(
         browse, _ids(browse, wanted), wanted, 1
-    )  # the first of each source has no number
+    )  # the first skill of each source has no number
     numbered = _NUMBERED.fullmatch(wanted)
     if numbered is not None:
         place = int(numbered[2])
@@ -77,7 +77,7 @@ def page(
 ) -> tuple[list[Offered], bool]:
     """Return some visible skills, and whether there are more.
 
-    With a ``prefix`` those whose names begin so, by name.
+    ``prefix``: only skills whose names begin with it, by name.
     """
     reader = browse.core.reader
     if prefix:
@@ -100,7 +100,7 @@ def offered(browse: Browse, some: Sequence[StoredSkill]) -> list[Offered]:
 
 
 def contents(browse: Browse, one: Offered) -> list[Kept]:
-    """Return the contents of a skill that can be had, what was current last first."""
+    """Return the stored contents of a skill, the last current one first."""
     reader = browse.core.reader
     known = {each.number: each for each in revisions(reader, one.stored.uid)}
     return [
@@ -111,7 +111,7 @@ def contents(browse: Browse, one: Offered) -> list[Kept]:
 
 
 def _chosen(browse: Browse, ids: Sequence[int], wanted: str, place: int) -> list[Offered]:
-    """Return of each source the skill that has a slug in this place, the first seen being 1."""
+    """Return, for each source, its n-th skill with a slug; ``place`` is n, counted from 1."""
     by_owner: dict[str, list[StoredSkill]] = {}
     for one in browse.by_ids(history.first_seen(browse.core.reader, ids)):
         by_owner.setdefault(owner_of(one.skill.source), []).append(one)
@@ -129,7 +129,7 @@ def _chosen(browse: Browse, ids: Sequence[int], wanted: str, place: int) -> list
 
 
 def _ids(browse: Browse, wanted: str) -> list[int]:
-    """Return the visible versions whose names become this slug."""
+    """Return the visible versions whose names give this slug."""
     reader = browse.core.reader
     condition = browse.condition(browse.filters(Filters()))
     if slug(wanted) != wanted:

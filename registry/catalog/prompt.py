@@ -1,4 +1,4 @@
-"""The catalogue of skills for a system prompt: XML as the reference library has it, or Markdown."""
+"""The catalogue of skills for a system prompt: the reference library's XML, or Markdown."""
 
 import html
 import os
@@ -19,22 +19,22 @@ from registry.model import SCOPES, Skill
 Style: TypeAlias = Literal["xml", "markdown"]
 
 MIN_DESCRIPTION: Final = 40
-"""A budget makes no description shorter: rather, skills are left out."""
+"""Minimum length of a shortened description; below it, skills are omitted instead."""
 
 _NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _DISTURBING: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
 )
-"""Controls, line ends and marks of direction: in a path they can only mislead."""
+"""Controls, line breaks and direction marks: in a path they can only mislead."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptText:
-    """The catalogue, and by refs what a budget cost; the text tells the numbers as well.
+    """The catalogue, and the refs of the skills that the budget shortened or omitted.
 
-    ``decisions`` says of each skill whether and why the personality sees it; there are none
-    without a personality.
+    The text also reports their numbers. ``decisions``: why the personality sees each skill or not;
+    empty without a personality.
     """
 
     text: str
@@ -52,7 +52,7 @@ def prompt(
     max_chars: int | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> PromptText:
-    """Return the catalogue of what models with a personality (None: any model) see.
+    """Return the catalogue for models with a personality (None: any model).
 
     Raises `PersonalityNotFound`.
     """
@@ -103,7 +103,7 @@ def render_prompt(
 
 
 def _kept(entries: Sequence[CatalogEntry], style: Style, room: int) -> frozenset[int]:
-    """Return which entries fit, with descriptions as short as they get."""
+    """Return the entries that fit, with descriptions of the minimum length."""
     kept = set()
     for index in sorted(range(len(entries)), key=lambda i: SCOPES.index(entries[i].scope)):
         room -= _size(entries[index], style, MIN_DESCRIPTION)
@@ -114,7 +114,7 @@ def _kept(entries: Sequence[CatalogEntry], style: Style, room: int) -> frozenset
 
 
 def _cap(entries: Sequence[CatalogEntry], style: Style, room: int) -> int:
-    """Return the length to which descriptions may grow for all entries to fit."""
+    """Return the maximum length of descriptions at which all entries fit."""
     low, high = (
         MIN_DESCRIPTION,
         max((len(entry.description) for entry in entries), default=MIN_DESCRIPTION),
@@ -186,7 +186,7 @@ def _fit_for_xml(text: str) -> str:
 
 
 def _location(path: str) -> str:
-    """Return a path as the reference has it: raw, unless a tag could begin in it.
+    """Return a path as the reference library writes it: raw, unless a tag could begin in it.
 
     Then all of it is escaped, so that a stranger's folder can't end the element.
     """

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from registry.catalog.copies import copies_of
 from registry.changes.recovery import Change, finish_all, recover, sweep
@@ -65,7 +65,7 @@ class CrossDevice(Exception):  # caught by callers, never shown
 def new_operation(
     context: ChangeContext, number: str | None = None
 ) -> "Iterator[tuple[str, Folder]]":
-    """Make and sign a folder in ops for staging a change; yields its number and the folder."""
+    """Create and sign a folder in ops for staging a change; yield its number and the folder."""
     number = number or new_numbers()[0]
     with make_folder(Place(context.state.ops, number), 0o700) as operation:
         context.signer.write(Place(operation, OWNER), "staging", number, {})
@@ -73,23 +73,13 @@ def new_operation(
 
 
 def new_entry(
-    context: ChangeContext,
-    number: str,
-    kind: Kind,
-    folder: str,
-    *,
-    staged: str | None = None,
-    target: str | None = None,
-    base: str | None = None,
-    new: str | None = None,
-    uid: str | None = None,
-    created_at: str | None = None,
+    context: ChangeContext, number: str, kind: Kind, folder: str, **facts: Any
 ) -> JournalEntry:
-    """Return the journal entry of a change of a skill's folder, or of ``target`` in it.
+    """Return the journal entry of a change of a skill's folder, staged in its operation's folder.
 
-    ``staged``: where below the state folder, by default in the folder of the operation; ``new`` is
-    the digest of what is complete there.
+    ``facts``: other columns than usual.
     """
+    usual = {"target": folder, "staged": f"ops/{number}/{TREE}", "base": None, "new": None}
     return JournalEntry(
         id=number,
         host=context.core.host,
@@ -97,13 +87,8 @@ def new_entry(
         root=context.source.path,
         kind=kind,
         folder=folder,
-        target=target or folder,
-        staged=staged or f"ops/{number}/{TREE}",
-        base=base,
-        new=new,
-        uid=uid,
-        created_at=created_at,
         started_at=utc_now(),
+        **(usual | facts),
     )
 
 
@@ -172,7 +157,7 @@ def _sign(context: ChangeContext, entry: JournalEntry) -> None:
 
 
 def _refused(context: ChangeContext, entry: JournalEntry, error: OSError) -> Exception:
-    """Return the error for a disk that stopped a change, which did not happen."""
+    """Return the error for a change that did not happen because of a disk error."""
     if error.errno == errno.EXDEV:
         return CrossDevice(context.source.path)
     reason = error.strerror or str(error)
@@ -192,7 +177,7 @@ def publish(entry: JournalEntry, swap: Swap, name: str) -> None:
     """Do the rename that is the commit point, and verify what it displaced."""
     path = join(entry.root, entry.target)
     if swap.live is None or swap.staged is None:
-        # Where it was a moment ago there is nothing now, or a link.
+        # Another process just removed the folder, or replaced it by a link.
         raise SkillChangedOnDisk(name=name, path=path)
     try:
         displaced = swap.publish()
@@ -201,7 +186,7 @@ def publish(entry: JournalEntry, swap: Swap, name: str) -> None:
             raise
         raise SkillExists(name=name, path=path) from None
     if displaced is not None and digest_of(displaced) != entry.base:
-        # An edit slipped in between the comparison and the rename: recovery gives it back.
+        # An edit happened between the comparison and the rename: recovery restores it.
         raise SkillChangedOnDisk(name=name, path=path)
     for place in swap.in_order:
         sync_folder(place.folder)
@@ -214,8 +199,8 @@ def roll_forward_or_back(
     try:
         for pause in PAUSES:
             try:
-                # Where the entry is struck out, a COMMIT arrived whose answer was lost: writing
-                # down once more what the disk says changes nothing.
+                # If the entry is gone, a COMMIT arrived and its answer was lost. Recording the
+                # state of the disk again changes nothing.
                 return finish_all(changes, back=back, is_done=is_done)
             except DatabaseUnreachable:
                 time.sleep(pause)
@@ -232,7 +217,7 @@ Result = TypeVar("Result")
 
 
 def under_lock(core: Core, source_id: int, change: Callable[[ChangeContext], Result]) -> Result:
-    """Run a change with the source's lock held and everything unfinished brought to an end."""
+    """Run a change with the source's lock held, after finishing all unfinished changes."""
     return under_locks(core, {source_id: ""}, lambda contexts: change(contexts[source_id]))
 
 
@@ -291,10 +276,10 @@ def _clear_up(contexts: Mapping[int, ChangeContext]) -> None:
 
 
 Which: TypeAlias = Callable[[StoredSkill], bool]
-"""Tells which of a skill's copies are changed with it."""
+"""Decides which copies of a skill are changed with it."""
 
 MAX_TOGETHER: Final = 1000
-"""Skills that are changed together."""
+"""Maximum number of skills that are changed together."""
 
 
 def with_copies(
@@ -335,7 +320,7 @@ def change_together(
     group: Sequence[StoredSkill],
     stage: Callable[[ChangeContext, StoredSkill, str], JournalEntry],
 ) -> list[StoredSkill | None]:
-    """Stage a change of each skill, by its number, and carry all out; the named skill is last."""
+    """Stage a change of each skill, by its number, and commit them all; the named skill is last."""
 
     def change(contexts: Mapping[int, ChangeContext]) -> list[StoredSkill | None]:
         numbered = zip(group, new_numbers(len(group)), strict=True)

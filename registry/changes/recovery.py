@@ -5,6 +5,7 @@ daily. Only changes that this user signed come here (`unfinished`). Every path f
 source, the folder in it and the number of the change.
 """
 
+import json
 import secrets
 import time
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from typing import TypeAlias
 
 from sqlalchemy import Connection
 
+from registry.changes.signer import Signer, new_numbers, signed
 from registry.changes.state import (
     META,
     OWNER,
@@ -24,11 +26,12 @@ from registry.changes.state import (
     recorded,
     signed_entry,
 )
-from registry.changes.undo_record import made_change
+from registry.core import Core
 from registry.db.audit_context import audit_context
-from registry.db.read.history import stored_hashes
+from registry.db.read.history import RecordedChange, stored_hashes
 from registry.db.read.journal import JournalEntry
 from registry.db.read.skills import StoredSkill, at_place, stored
+from registry.db.versions import NewVersion
 from registry.db.visibility import EVERYTHING
 from registry.db.write.history import add_change, note_trash
 from registry.db.write.journal import drop_entry, has_entry
@@ -252,3 +255,67 @@ def _is_over(context: ChangeContext, entry: JournalEntry) -> bool:
             for place in unknown_in(swap.staged, {entry.new, entry.base if is_live else None}):
                 _set_aside(context, place)
     return True
+
+
+def made_change(
+    context: ChangeContext,
+    entry: JournalEntry,
+    live: LiveVersion | None,
+    version: NewVersion | None,
+    renamed: LiveVersion | None,
+) -> RecordedChange | None:
+    """Return the record of a change from ``live`` to ``version`` (None: no skill); None: nothing.
+
+    A restored skill counts as not there before. ``renamed``: the version in a renamed skill's old
+    folder.
+    """
+    if entry.is_rename and renamed is None:
+        return None
+    columns = {} if version is None else version.columns
+    before, after = None if live is None else live.tree_hash, columns.get("tree_hash")
+    if renamed is not None:
+        kind = "rename"
+        before = json.dumps({"folder": renamed.folder, "tree_hash": renamed.tree_hash})
+    elif entry.uid is not None:
+        kind, before = "restore", None
+    elif version is None:
+        kind = "delete"
+    else:
+        kind = "create" if live is None else "update"
+    if (live is None and version is None) or (kind == "update" and before == after):
+        return None
+    return signed(
+        context.signer,
+        number=entry.id,
+        kind=kind,
+        uid=columns["uid"] if live is None else live.uid,
+        name=columns["name"] if live is None else live.name,
+        source=context.source.name,
+        folder=entry.folder,
+        before=before,
+        after=after,
+        made_at=entry.started_at,
+    )
+
+
+def record_edit(core: Core, before: StoredSkill, after: StoredSkill) -> None:
+    """Record a user's edit of a skill on disk for `undo`.
+
+    Raises `DatabaseProblem`, `OwnFileUnusable`.
+    """
+    if before.skill.tree_hash == after.skill.tree_hash:
+        return
+    change = signed(
+        Signer.of(core, after.root),
+        number=new_numbers()[0],
+        kind="update",
+        uid=after.uid,
+        name=after.skill.name,
+        source=after.skill.source,
+        folder=after.folder,
+        before=before.skill.tree_hash,
+        after=after.skill.tree_hash,
+        made_at=utc_now(),
+    )
+    with core.writer.transaction() as connection:
+        add_change(connection, change, core.host)

@@ -132,8 +132,9 @@ def is_together(number: str, other: str) -> bool:
     return number[:GROUP_DIGITS] == other[:GROUP_DIGITS]
 
 
-def signed(signer: Signer, change: RecordedChange) -> RecordedChange:
-    """Return a change with its command, its tool and its signature."""
+def signed(signer: Signer, **facts: Any) -> RecordedChange:
+    """Return a change of these facts with its command, its tool and its signature."""
     who = current_context()
-    change = change._replace(command=who.command, tool=who.tool)
+    # The database gives the id.
+    change = RecordedChange(id=0, signature="", command=who.command, tool=who.tool, **facts)
     return change._replace(signature=signer.sign("undo", change.number, facts_of(change)))

@@ -69,7 +69,10 @@ class StateFolder:
 
     @classmethod
     def make(cls, root: str, *, inside: bool | None = None) -> Self:
-        """Open it, and make what is missing; ``inside``: in the root, where beside can't be."""
+        """Open the state folder, and create missing folders.
+
+        ``inside``: put it in the root, if the folder beside the root can't be used.
+        """
         made = cls._open(root, inside=inside, make=True)
         assert made is not None  # noqa: S101  # it was made
         return made
@@ -106,11 +109,11 @@ class StateFolder:
         return FileLock("lock", folder=self.home)
 
     def operations(self) -> list[str]:
-        """Return the numbers of the changes that left something in ops."""
+        """Return the numbers of the changes that left files in ops."""
         return _numbers(self.ops)
 
     def trashed(self) -> list[str]:
-        """Return the numbers of what was put into the trash."""
+        """Return the numbers of the deleted skills in the trash."""
         return _numbers(self.trash)
 
     def __enter__(self) -> Self:
@@ -152,7 +155,7 @@ def _make_sure(above: Folder, home: Folder) -> None:
     if is_gone(ignore):
         above.sync()
         home.sync()
-        with suppress(FileExistsError):  # another process was faster
+        with suppress(FileExistsError):  # another process created it first
             write_file(ignore, b"*\n")
 
 
@@ -162,7 +165,7 @@ def state_path(root: str, *, inside: bool | None = None) -> str:
     beside = os.path.join(parent, f".{name}{STATE_SUFFIX}")
     within = os.path.join(root, STATE_SUFFIX)
     if inside is None:
-        # The first choice stays: recovery must look in the folder that has the staged files.
+        # The first choice of the place stays: recovery must find the staged files.
         can_write = os.access(parent, os.W_OK | os.X_OK)
         inside = _may_be_ours(within) or not (os.path.lexists(beside) or can_write)
     return within if inside else beside
@@ -209,7 +212,7 @@ class ChangeContext:
         try:
             root = Folder.open(source.path)
         except FileNotFoundError as error:
-            # Don't create it: its disk may only be unmounted, and would hide the new folder.
+            # Don't create the root: its disk may be unmounted, and would hide the new folder.
             reason = "the source's folder does not exist"
             raise RootMissing(path=source.path, reason=reason) from error
         except OSError as error:
@@ -235,7 +238,7 @@ def refusal(path: str, error: OSError) -> RegistryError:
 
 @contextmanager
 def open_swap(context: ChangeContext, entry: JournalEntry) -> Iterator[Swap]:
-    """Open the folders that a change moves something between."""
+    """Open the folders between which a change moves content."""
     area, number, tree = entry.staged.split("/")
     home = {"ops": context.state.ops, "trash": context.state.trash}[area]
     with ExitStack() as stack:
@@ -247,7 +250,7 @@ def open_swap(context: ChangeContext, entry: JournalEntry) -> Iterator[Swap]:
 def recorded(
     core: Core, source: Source, state: StateFolder, signer: Signer, number: str
 ) -> JournalEntry | None:
-    """Return a change that we signed when it began, where the journal agrees."""
+    """Return a change that this user signed when it began, if the journal agrees."""
     entry = signed_entry(source, core.host, state, signer, number)
     return entry if entry is not None and journal.is_journalled(core.reader, entry) else None
 
@@ -255,7 +258,7 @@ def recorded(
 def signed_entry(
     source: Source, host: str, state: StateFolder, signer: Signer, number: str
 ) -> JournalEntry | None:
-    """Return a change as we signed it when it began; None: there is no such record."""
+    """Return the signed record of a change when it began; None: there is no such record."""
     operation = open_if_there(state.ops, number)
     if operation is None:
         return None

@@ -157,16 +157,8 @@ def _signed(row: StoredToken) -> dict[str, object]:
 
 
 def _token(row: StoredToken) -> Token:
-    return Token(
-        row.number,
-        row.name,
-        row.write == 1,
-        row.personality,
-        row.source,
-        row.created_at,
-        row.expires_at,
-        row.used_at,
-    )
+    facts = {key: value for key, value in row._asdict().items() if key not in {"hash", "signature"}}
+    return Token(**{**facts, "write": row.write == 1})
 
 
 def _hashed(shown: str) -> str:

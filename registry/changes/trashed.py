@@ -17,12 +17,12 @@ from registry.model import Source, Value
 from registry.sync.sources import own_sources
 
 NOTED: Final = ("name", "folder", "deleted_at", "created_at", "uid")
-"""The signed fields of a deleted folder; the others follow from its path."""
+"""The signed fields of a deleted folder; the other fields follow from its path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trashed(Value):
-    """A deleted skill that can be restored; ``path`` is where its folder is kept."""
+    """A deleted skill that can be restored; ``path`` is its folder in the trash."""
 
     id: str
     name: str
@@ -35,11 +35,11 @@ class Trashed(Value):
 
     @property
     def place(self) -> str:
-        """Where it was, source/folder."""
+        """The former place, source/folder."""
         return f"{self.source}/{self.folder}"
 
     def is_called(self, name: str) -> bool:
-        """Tell whether a name, trash id or source/folder may mean it."""
+        """Tell whether a name, trash id or source/folder may mean this deletion."""
         return name in {self.name, self.id, self.place}
 
 
@@ -102,7 +102,7 @@ def _kept(core: Core, source: Source) -> tuple[list[tuple[int, Trashed]], list[s
 
 
 def note_of(signer: Signer, trash: Folder, number: str) -> dict[str, str] | None:
-    """Return the signed record of a deleted folder; None: the folder has none of ours."""
+    """Return the signed record of a deleted folder; None: this user did not sign one."""
     kept = open_if_there(trash, number)
     if kept is None:
         return None

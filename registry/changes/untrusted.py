@@ -38,7 +38,7 @@ def check_untrusted(
 def security_status(
     core: Core, name: str, files: Mapping[str, bytes], executable: Collection[str]
 ) -> tuple[bool, bool]:
-    """Tell whether a sync would quarantine a skill of untrusted files, and whether warn."""
+    """Tell whether a sync would quarantine the skill in untrusted files, and whether it warns."""
     reading = _read(core, files, executable)
     has_warning = any(
         one.category == "security" and one.severity != "info" for one in reading.findings

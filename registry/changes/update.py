@@ -1,4 +1,4 @@
-"""Update or rename a skill, compared with what the change is based on."""
+"""Update or rename a skill, after comparing the folder with the stored version."""
 
 import errno
 import os
@@ -89,8 +89,8 @@ def update_skill(
     }
     if any(field is not None for field in fields.values()):
         check_own(core, stored.skill.source, stored.host, stored.root)
-        # Not by way of the registry, which would tell the database what the file is now: the edit
-        # made by hand that must stop this change would be known to the next one.
+        # Don't read it through the registry: that would store the current file, and the next change
+        # would no longer notice the edit made by hand.
         data = read_document(core, stored, stored.document)
         if not force and digest(data) != (if_hash or stored.skill.content_hash):
             raise SkillChangedOnDisk(name=stored.skill.ref, path=stored.path)
@@ -121,11 +121,13 @@ def update_files(
 ) -> StoredSkill:
     """Write or remove files of a skill; every other byte stays.
 
-    ``if_hash``: the content hash that the caller has seen; another one is refused, as is an edit
-    made by hand since the last sync unless ``force`` (`SkillChangedOnDisk`). ``executable``: sets
-    or clears the bit by path. ``copies``: which also change, all or none. One file is swapped by
-    itself, several with a copy of the whole folder. Raises `OutsideSkill`, `ChangeRefused`,
-    `UsageProblem`, and as `commit.commit`.
+    ``if_hash``: refuse the change if the skill no longer has this content hash. Without ``force``,
+    refuse it also after an edit made by hand since the last sync (`SkillChangedOnDisk`).
+    ``executable``: sets or clears the bit by path. ``copies``: the copies to change too, all or
+    none.
+
+    A single file is swapped by itself, several files with a copy of the whole folder. Raises
+    `OutsideSkill`, `ChangeRefused`, `UsageProblem`, and as `commit.commit`.
     """
     for path in edits:
         check_path(path)
@@ -152,10 +154,10 @@ def update_files(
 
 
 def base_of(core: Core, stored: StoredSkill, if_hash: str | None, *, force: bool) -> StoredSkill:
-    """Return the stored version a change is based on; with ``if_hash`` or ``force``, as on disk.
+    """Return the stored version to change; with ``if_hash`` or ``force``, the version on disk.
 
-    Else an edit made by hand is refused later, under the lock. Raises `SkillChangedOnDisk`,
-    `SkillInaccessible`.
+    Otherwise the change is refused later, under the lock, if the folder was edited by hand. Raises
+    `SkillChangedOnDisk`, `SkillInaccessible`.
     """
     if if_hash is None and not force:
         return stored
@@ -168,7 +170,10 @@ def base_of(core: Core, stored: StoredSkill, if_hash: str | None, *, force: bool
 
 
 def compare(context: ChangeContext, stored: StoredSkill | None) -> None:
-    """Raise `SkillChangedOnDisk` or `SkillMissing` unless the folder is as stored; None: forced."""
+    """Raise `SkillChangedOnDisk` or `SkillMissing` if the folder differs from ``stored``.
+
+    ``stored`` is None if the change is forced.
+    """
     if stored is None:
         return
     limits = context.core.settings.limits
@@ -178,7 +183,7 @@ def compare(context: ChangeContext, stored: StoredSkill | None) -> None:
 
 
 def not_as_stored(stored: StoredSkill) -> RegistryError:
-    """Return the error for a folder that is not what was stored, or is gone."""
+    """Return the error for a folder that is missing or differs from the stored version."""
     is_there = os.path.lexists(stored.path)
     return (SkillChangedOnDisk if is_there else SkillMissing)(
         name=stored.skill.ref, path=stored.path
@@ -198,7 +203,7 @@ def _update_file(
     with ExitStack() as stack:
         live = open_place(stack, context.root, target)
         before = None if live is None else digest_of(live)
-        # After the digest: an edit before it is seen here, a later one by the rename.
+        # After the digest: this finds earlier edits, and the rename finds later ones.
         compare(context, check)
         if data is None and before is None:
             reason = "there is no such file"
@@ -296,13 +301,13 @@ def _with(mode: int, executable: bool | None) -> int:  # three states of one fil
 
 
 def refuse_nested(context: ChangeContext, base: StoredSkill) -> None:
-    """Raise `ChangeRefused` for a folder that holds other skills, or another source."""
+    """Raise `ChangeRefused` for a folder that contains other skills or another source."""
     walk = Walk(base.root, context.core.settings.limits, context.roots)
     found = {one.folder for one in walk.below(base.folder) if one.is_skill}
     if nested := sorted(found - {base.folder}):
         reason = f"it holds other skills: {', '.join(nested[:5])}"
         raise ChangeRefused(path=base.path, reason=reason)
-    # The walk leaves these out: their skills are another source's.
+    # The walk omits these folders: their skills belong to another source.
     for root in context.roots:
         if root.startswith(f"{base.path}/"):
             raise ChangeRefused(path=base.path, reason=f"it holds another source: {root}")
@@ -341,7 +346,7 @@ def rename_skill(
 
 
 def _refuse_pulled(base: StoredSkill, name: str) -> None:
-    """Raise `FolderPulled` for a folder that a lock lists: links lead to it, and pulls go there."""
+    """Raise `FolderPulled` for a folder in a lock: links lead to it, and pulls update it."""
     folder = os.path.basename(base.folder)
     lock = None if folder == name else lock_of(base.path)
     if lock is not None:

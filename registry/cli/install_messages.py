@@ -20,7 +20,7 @@ _TELLING: Final = {
     "behind": "is outdated",
     "edited": "was edited after it was installed",
     "failed": "was not installed",
-    "gone": "was not installed",
+    "gone": "is not installed",
     "updated": "replaced your edits",
     "removed": "was removed with your edits",
 }
@@ -45,12 +45,17 @@ def explain(
     from registry.install.provenance import UNLESS_FORCED
 
     edited = [one for one in done if one.state == "edited" and one.reason != EQUAL]
-    locked = read_lock(target.path) if edited else {}
+    told = [one for one in done if one.reason is not None and one.state in _TELLING]
+    locked = read_lock(target.path) if told else {}
     foreign = [one for one in edited if os.path.basename(one.path) not in locked]
-    for one in done:
-        if one.reason is not None and one.state in _TELLING:
-            session.console.note(_reason(session, one, adopt, is_foreign=one in foreign))
-    states = {one.state for one in done if one.reason != EQUAL}
+    staying = [one for one in done if _stays(session, one, locked)]
+    for one in told:
+        text = _reason(session, one, adopt, is_foreign=one in foreign, stays=one in staying)
+        session.console.note(text)
+    if staying:
+        names = " ".join(quote(escape.line(os.path.basename(one.path))) for one in staying)
+        them = "it" if len(staying) == 1 else "them"
+        session.console.note(f"To remove {them}, run: {again} --remove {names}")
     outdated = [one for one in done if one.state == "behind" or BEHIND_TOO in (one.reason or "")]
     if outdated:
         shown = _named(target, outdated[0]) if len(outdated) == 1 else "NAME"
@@ -70,27 +75,45 @@ def explain(
         session.console.note(
             "Folders that 'pull' did not create are not changed; to overwrite them, add --force."
         )
-    if "gone" in states:
-        session.console.note(
-            "Installed skills that left the registry stay. To remove them, run: skill-registry "
-            "pull --remove NAME"
-        )
     if any((one.reason or "").endswith(UNLESS_FORCED) for one in done):
         session.console.note("To replace the existing folder, add --force.")
 
 
-def _reason(session: Session, one: "InstallResult", adopt: str, *, is_foreign: bool) -> str:
-    """Return why a skill was left alone, or what was lost, and what to do; see `explain`."""
+def _stays(session: Session, one: "InstallResult", locked: "Mapping[str, Locked]") -> bool:
+    """Tell whether an installed skill that `pull` would not install now is on disk."""
+    from registry.catalog.resolve import resolve
+    from registry.install.provenance import owner
+
+    entry = locked.get(os.path.basename(one.path))
+    if entry is None or not os.path.lexists(one.path) or one.state not in {"failed", "gone"}:
+        return False
+    skill = owner(session.registry.core, entry)
+    if skill is None or one.state == "gone":
+        return one.state == "gone"
+    stored = resolve(session.registry.core.reader, f"{skill.source}/{skill.folder}")
+    return bool(stored.quarantined) and stored.skill.ref == one.ref
+
+
+def _reason(
+    session: Session, one: "InstallResult", adopt: str, *, is_foreign: bool, stays: bool
+) -> str:
+    """Return why a skill was left alone, or what was lost, and what to do; see `explain`.
+
+    ``stays``: see `_stays`.
+    """
     from registry.install.plan import EQUAL, FOREIGN, QUARANTINED
 
-    ref, reason = escape.line(one.ref), escape.text(one.reason or "").rstrip(".")
+    told = QUARANTINED if stays and one.state == "failed" else one.reason or ""
+    ref, reason = escape.line(one.ref), escape.text(told).rstrip(".")
     way = _way_out(session, one.ref) if one.state in {"failed", "behind"} else ""
     message = {
         EQUAL: "was not changed",
         FOREIGN: "was not changed",
         QUARANTINED: "can't be installed",
     }.get(one.reason or "")
-    if message is None:
+    if stays:
+        message = "is still installed"
+    elif message is None:
         message = (
             "was not installed: 'pull' did not create the existing folder" if is_foreign else None
         )

@@ -67,7 +67,7 @@ class Column(NamedTuple, Generic[T]):
     def cells(
         self, items: Iterable[T], *, in_table: bool, now: float | None = None
     ) -> Iterator[str]:
-        """Yield the escaped text of each item; numbers in a table have thousands separators.
+        """Yield the escaped cell text of each item; numbers in a table have thousands separators.
 
         ``now``: on a terminal, the seconds since 1970.
         """
@@ -116,8 +116,8 @@ class _Strip:
 def draw_table(console: Console, columns: Sequence[Column[T]], items: Iterable[T]) -> Iterator[str]:
     """Yield the header and the rows, no line wider than the console.
 
-    Columns without content are left out. The items are gone through twice, to measure and to draw
-    them, and never held.
+    Empty columns are omitted. The items are iterated twice, to measure and to draw them, and not
+    kept.
     """
     now = time() if console.is_terminal else None
     strips = [_Strip(column) for column in columns if column.only != "plain"]
@@ -270,16 +270,13 @@ def draw_facts(console: Console, facts: Iterable[tuple[str, str]]) -> Iterator[s
             yield f"{label.lower()}\t{escape.line(value)}"
 
 
-def report_left_out(session: "Session", chosen: Filters, does: str) -> None:
-    """Print on stderr how many skills of other projects are left out.
-
-    ``does``: the verb for the effect of ``--all`` on them.
-    """
+def report_left_out(session: "Session", chosen: Filters) -> None:
+    """Print on stderr how many skills of other projects are left out of a list."""
     elsewhere = session.registry.left_out(chosen)
     if elsewhere:
         are, them = ("is", "it") if elsewhere == 1 else ("are", "them")
         left = f"{formatting.count(elsewhere, 'skill')} of other projects {are} left out"
-        session.console.note(f"{left}; --all {does} {them}.")
+        session.console.note(f"{left}; --all lists {them}.")
 
 
 def report_quarantined(session: "Session", chosen: Filters) -> None:
@@ -301,10 +298,10 @@ def report_quarantined(session: "Session", chosen: Filters) -> None:
     session.console.note(text)
 
 
-def report_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool) -> None:
-    """Explain on stderr why nothing is listed and what to do next.
+def report_nothing_found(session: "Session", chosen: Filters, *, more: int | None = None) -> None:
+    """Explain on stderr why nothing is listed or found and what to do next.
 
-    ``narrowed``: the request has limits beside the filters.
+    ``more``: in a search, how many hits it has with ``--all``.
     """
     note, registry = session.console.note, session.registry
     sources = registry.sources()
@@ -330,15 +327,13 @@ def report_nothing_found(session: "Session", chosen: Filters, *, narrowed: bool)
     elif unknown := list(_unknown(registry, chosen)):
         for message in unknown:
             note(message)
-    elif narrowed or chosen not in (Filters(), Filters(all=True)):
-        others = 0 if narrowed else _hidden(registry, chosen)
+    elif more is not None or chosen not in (Filters(), Filters(all=True)):
+        others = _hidden(registry, chosen) if more is None else more
         do, them = ("that is", "it") if others == 1 else ("that are", "them")
-        more = (
-            f" {others:,} {do} shadowed or invalid would match; --all lists {them}."
-            if others > 0
-            else ""
-        )
-        note(f"No skills match.{more}")
+        which = "shadowed or invalid" if more is None else "shadowed, invalid or of other projects"
+        does = "lists" if more is None else "finds"
+        how = f" {others:,} {do} {which} would match; --all {does} {them}." if others > 0 else ""
+        note(f"No skills match.{how}")
     elif not registry.left_out():  # report_left_out() prints them
         note("No usable skills; to list the others, add --all.")
 

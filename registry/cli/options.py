@@ -44,7 +44,7 @@ class StatusChoice(Choice):
 
 
 class Parsed(ParamType):
-    """A value that a function makes of its text; the message of its ValueError is shown."""
+    """The type of an option that a function parses; the message of its ValueError is printed."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
         self.name = name
@@ -59,7 +59,7 @@ class Parsed(ParamType):
 
 
 def _when(text: str, *, end: bool = False) -> str:
-    """Return the UTC timestamp that a date, a timestamp or an age means."""
+    """Return the UTC timestamp of a date, a timestamp or an age."""
     from registry.document.dates import moment
 
     return moment(text, end=end)
@@ -204,9 +204,9 @@ def filters(session: Session, given: dict[str, Any]) -> Filters:
 
 
 def named(registry: "SkillRegistry", given: str) -> str:
-    """Return the handle of the skill that a name, a ref or the path of a folder means.
+    """Return the handle of a skill, given a name, a ref or the path of its folder.
 
-    An unknown path is returned unchanged, to be refused like a name. Raises `FolderMissing`.
+    An unknown path is returned unchanged, and then refused like a name. Raises `FolderMissing`.
     """
     from registry.errors import FolderMissing, SkillNotFound
     from registry.text import is_path
@@ -227,7 +227,7 @@ def named(registry: "SkillRegistry", given: str) -> str:
 
 
 def view_of(registry: "SkillRegistry", personality: str) -> "View":
-    """Return what a personality sees of a registry; its errors name the rule that hides a skill.
+    """Return the view of a personality; its errors name the rule that hides a skill.
 
     Raises `PersonalityNotFound`.
     """
@@ -278,7 +278,7 @@ where_options = stack(
 
 
 def target_of(to: str | None, *, is_global: bool) -> "Target":
-    """Return where skills are pulled to."""
+    """Return the target that skills are installed into."""
     from registry.install.targets import Target
 
     if to is not None:
@@ -289,7 +289,7 @@ def target_of(to: str | None, *, is_global: bool) -> "Target":
 
 
 def report_project(session: Session, target: "Target", to: str | None = None) -> None:
-    """Print the project of a command, unless it is about all projects or the folder ``to``."""
+    """Print the project of a command, unless it uses all projects or the folder ``to``."""
     if to is None and not target.is_global:
         session.console.note(f"Project: {escape.line(target.path)}", "dim")
 

@@ -220,14 +220,14 @@ class Session:
         if self.db and not self.starts_new and is_file and not os.path.lexists(opened.path):
             opened.close()
             raise DatabaseMissing(path=opened.path, name="")
-        opened.core.tell_no_more_that_it_is_empty()  # listings say it, with the next command
+        opened.core.tell_no_more_that_it_is_empty()  # listings report it with the next command
         opened.core.on_warning = lambda text: self.console.note(escape.text(text), "yellow")
         if self.verbose:
             self._log()
         return opened
 
     def _log(self) -> None:
-        """Print the tracebacks of errors that stop one source only, until the session ends."""
+        """Print the tracebacks of errors that stop only one source, until the session ends."""
         import logging
 
         console, logger = self.console, logging.getLogger(FETCHING)
@@ -244,7 +244,7 @@ class Session:
 
     @cached_property
     def settings(self) -> "Settings":
-        """The settings file's. Raises `SettingsProblem`."""
+        """The settings from the settings file. Raises `SettingsProblem`."""
         from pathlib import Path
 
         from registry.settings import load_settings

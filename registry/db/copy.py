@@ -1,6 +1,5 @@
 """Copy a registry from one database into another, of the same kind or not."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -73,10 +72,15 @@ class _Copy:
         from registry.db.write.names import refresh_names
 
         # The audit log is first, because the target adds rows to it for the tables that follow.
-        self._whole(schema.audit, "id", _numbered_anew)
+        self._whole(schema.audit, "id", self._numbered_anew)
         sources = self._whole(schema.sources, "id", self._placed)
-        skills = self._skills()
-        notices = f"(skill_id IS NULL OR skill_id IN {_LIVE})"
+        skills = self._whole(schema.skills, "id", condition="live = 1")
+        theirs = f"skill_id IN {_LIVE}"
+        self._whole(schema.documents, "skill_id", condition=theirs)
+        self._whole(schema.skill_files, "skill_id, path", condition=theirs)
+        self._whole(schema.skill_tags, "tag, skill_id", condition=theirs)
+        self._index()
+        notices = f"(skill_id IS NULL OR {theirs})"
         self._whole(schema.diagnostics, "id", condition=notices)
         contents = self._whole(schema.contents, "hash", size=PAGE // 10)
         revisions = self._whole(schema.revisions, "id")
@@ -93,6 +97,10 @@ class _Copy:
                 )
         return CopyCounts(sources, skills, revisions, contents)
 
+    @staticmethod
+    def _numbered_anew(row: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in row.items() if key != "id"}
+
     def _placed(self, row: dict[str, Any]) -> dict[str, Any]:
         if row["host"] == self._source.host:
             row["host"] = self._target.host
@@ -105,12 +113,12 @@ class _Copy:
         change: Callable[[dict[str, Any]], dict[str, Any]] = lambda row: row,
         *,
         condition: str = "1 = 1",
-        size: int = PAGE,
+        size: int | None = None,
     ) -> int:
         from registry.db.write.statements import insert_rows
 
         marks = ", ".join("?" for _ in key.split(", "))
-        ending = f"ORDER BY {key} LIMIT {size}"
+        ending = f"ORDER BY {key} LIMIT {size or PAGE}"
         total = self._source.reader.rows(f"SELECT count(*) FROM {table.name} WHERE {condition}")
         copied = 0
         rows = self._rows(table, f"{condition} {ending}")
@@ -131,36 +139,17 @@ class _Copy:
             dict(zip(columns, row, strict=True)) for row in self._source.reader.rows(sql, values)
         ]
 
-    def _skills(self) -> int:
-        from registry.db import schema
+    def _index(self) -> None:
         from registry.db.versions import UNINDEXED, Indexed
-        from registry.db.write.statements import dialect_of, insert_rows
+        from registry.db.write.statements import dialect_of
 
-        reader = self._source.reader
-        ids = [row[0] for row in reader.rows("SELECT id FROM skills WHERE live = 1 ORDER BY id")]
-        for start in range(0, len(ids), PAGE):
-            some = json.dumps(ids[start : start + PAGE])
-            rows: dict[str, list[dict[str, Any]]] = {}
-            for table, key in (
-                (schema.skills, "id"),
-                (schema.documents, "skill_id"),
-                (schema.skill_files, "skill_id"),
-                (schema.skill_tags, "skill_id"),
-            ):
-                which = f"{key} {reader.in_json_array} ORDER BY {key}"
-                rows[table.name] = self._rows(table, which, [some])
-                insert_rows(self._connection, table, rows[table.name])
-            skills = {row["id"]: row for row in rows["skills"]}
-            indexed = []
-            for row in rows["documents"]:
-                if row["indexed"] != UNINDEXED:
-                    skill, body = skills[row["skill_id"]], row["text"][row["body_start"] :]
-                    texts = (skill["name"], skill["tags"], skill["description"], body)
-                    indexed.append(Indexed(skill["id"], *texts, row["indexed"]))
+        sql = (
+            "SELECT s.id, s.name, s.tags, s.description, substr(d.text, d.body_start + 1) "
+            "FROM documents d JOIN skills s ON s.id = d.skill_id WHERE s.live = 1 "
+            f"AND d.indexed <> {UNINDEXED} AND s.id > ? ORDER BY s.id LIMIT ?"
+        )
+        last = 0
+        while rows := self._source.reader.rows(sql, (last, PAGE)):
+            indexed = list(map(Indexed._make, rows))
             dialect_of(self._connection).add_to_index(self._connection, indexed)
-            self._progress("copying skills", start + len(skills), len(ids))
-        return len(ids)
-
-
-def _numbered_anew(row: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in row.items() if key != "id"}
+            last = indexed[-1].id

@@ -62,14 +62,13 @@ _USABLE: Final = frozenset({"ok", "warning"})
 
 
 class Indexed(NamedTuple):
-    """The texts of a version in the full-text index; ``how``: see `PLAIN`, `SEGMENTED`."""
+    """The texts of a version in the full-text index."""
 
     id: int
     name: str
     tags: str
     description: str
     body: str
-    how: int
 
     @property
     def sketch(self) -> bytes:

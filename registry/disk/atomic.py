@@ -33,7 +33,7 @@ class Place(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Its absolute path, for messages."""
+        """The absolute path of the place, for messages."""
         return self.folder.path_of(self.name)
 
 
@@ -161,7 +161,7 @@ def make_path(path: str, mode: int = 0o777) -> None:
         return
     parent = os.path.dirname(path)
     make_path(parent, mode)
-    with suppress(FileExistsError):  # made by another process, or a file: opening it fails then
+    with suppress(FileExistsError):  # by another process; or a file, which can't be opened then
         os.mkdir(path, mode)
     with open_named(parent) as above:
         above.sync()

@@ -101,7 +101,7 @@ def reason_of(error: OSError) -> str:
 def _check(path: str) -> None:
     if path.startswith("/") or ".." in path.split("/"):
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
-    if "\0" in path:  # the system would end the path there
+    if "\0" in path:  # the system would cut the path off there
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
 
 
@@ -165,7 +165,7 @@ class Folder:
         return open_beneath(self.fd, path, flags, mode)
 
     def lstat(self, path: str) -> os.stat_result:
-        """Return what stat says of ``path`` below this folder; a link is described itself."""
+        """Return the facts of ``path`` below this folder; of a link, the link's own."""
         _check(path)
         if "/" not in path:
             return os.stat(path or ".", dir_fd=self.fd, follow_symlinks=False)
@@ -174,7 +174,7 @@ class Folder:
             return os.stat(name, dir_fd=holder.fd, follow_symlinks=False)
 
     def holds(self, path: str) -> bool:
-        """Tell whether there is something at ``path`` below this folder, a link perhaps."""
+        """Tell whether a file, folder or link exists at ``path`` below this folder."""
         try:
             self.lstat(path)
         except OSError:
@@ -182,7 +182,10 @@ class Folder:
         return True
 
     def entries(self) -> "list[os.DirEntry[str]]":
-        """Return what is in it; their ``path`` is the name, and they go stale when it is closed."""
+        """Return the entries of this folder.
+
+        Their ``path`` is only the name, and they are unusable after the folder is closed.
+        """
         with os.scandir(self.fd) as listing:
             return list(listing)
 
@@ -191,11 +194,14 @@ class Folder:
         return self.path if path in {"", "."} else f"{self.path.rstrip('/')}/{path}"
 
     def sync(self) -> None:
-        """Make the names in it durable. An error is never tried again: it may pass unseen."""
+        """Make the names in this folder durable.
+
+        Errors are never retried: a retry may wrongly succeed.
+        """
         os.fsync(self.fd)
 
     def close(self) -> None:
-        """Give the handle back."""
+        """Close the handle."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1

@@ -64,7 +64,7 @@ class Swap:
 
     @property
     def creates(self) -> bool:
-        """Whether the place must be empty before."""
+        """Whether the place must be empty before the change."""
         return self.base is None
 
     @property
@@ -74,7 +74,7 @@ class Swap:
 
     @property
     def in_order(self) -> list[Place]:
-        """Both places, that of the new name first: it must be durable before the old name goes."""
+        """Both places, the new name first: it must be durable before the old name is removed."""
         places = (self.staged, self.live) if self.deletes else (self.live, self.staged)
         return [one for one in places if one is not None]
 
@@ -98,7 +98,7 @@ class Swap:
         return (None if self.live is None else digest_of(self.live)) == self.new
 
     def settle(self, set_aside: Callable[[Place], None]) -> None:
-        """Bring the disk to the old or new state; ``set_aside`` gets edits that can't be live."""
+        """Complete or undo the swap; ``set_aside`` saves edits for which there is no place."""
         if self.staged is None or self.creates:
             return
         if self.deletes:
@@ -130,7 +130,7 @@ class Swap:
         if displaced is None:
             return
         if live is None:
-            set_aside(old)  # it has nowhere to go back to
+            set_aside(old)  # its old folder is gone
         elif is_gone(live):
             if displaced == self.base and digest_of(staged) == self.new:
                 rename_new(staged, live)
@@ -141,7 +141,7 @@ class Swap:
             rename_new(old, live)  # the edit made by hand wins
 
     def roll_forward(self) -> None:
-        """Publish, unless that is done or a place was edited since; then call `settle`."""
+        """Publish the new content, unless a place was edited since; then call `settle`."""
         if self.live is None or self.staged is None:
             return
         if self.creates:
@@ -153,7 +153,7 @@ class Swap:
         elif is_exchanged(self.staged) and self._holds(staged=self.new, live=self.base):
             try:
                 exchange(self.staged, self.live)
-            except ExchangeUnsupported:  # `settle` goes on from here
+            except ExchangeUnsupported:  # `settle` completes the rest
                 rename_new(self.live, _beside(self.staged, OLD))
 
     def roll_back(self) -> None:
@@ -177,7 +177,7 @@ class Swap:
         """Move published content back to its staged place."""
         if is_gone(staged) and digest_of(live) == self.new:
             rename_new(live, staged)
-            if digest_of(staged) != self.new:  # an edit slipped in
+            if digest_of(staged) != self.new:  # an edit happened in between
                 rename_new(staged, live)
 
     def unknown(self) -> list[Place]:

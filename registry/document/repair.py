@@ -37,7 +37,7 @@ _PLAIN_ESCAPES: Final = {"n": "\n", "t": "\t"}
 
 
 class Text(NamedTuple):
-    """A value as text, and the problem that it had."""
+    """A value as text, and its problem."""
 
     value: str
     code: str
@@ -64,7 +64,7 @@ def closed(text: str, head: str, rest: Sequence[str]) -> Iterator[Text]:
 
 
 def untangle(original: str) -> Iterator[Text]:
-    """Yield a broken entry with corrected escapes, one kind after the other, then tabs."""
+    """Yield attempts to correct a broken entry: one kind of escape after another, then tabs."""
     text = _PAIR.sub(_join, original)
     message = "a character is written as two JSON escapes, which is not YAML"
     yield Text(text, "yaml-surrogates", message, "write the character itself")
@@ -79,7 +79,7 @@ def untangle(original: str) -> Iterator[Text]:
 
 
 def plain_text(head: str, rest: Sequence[str]) -> Text:
-    """Return the text that a person reads in ``head`` (after the colon) and the lines below."""
+    """Return the text of ``head`` (after the colon) and the lines below, as a person reads it."""
     if block := _BLOCK.match(head):
         return _block_text(head[block.end() :], block[1], rest)
     value = fold([head, *rest])
@@ -136,7 +136,7 @@ def _unquote(head: str, rest: Sequence[str]) -> str:
     mark = head[0]
     first = head[1:]
     if rest and first.endswith(mark) and not first.endswith("\\" + mark):
-        # A quoted text with more text below it: a person reads on.
+        # Text continues below a quoted text: a person reads both.
         text = fold([first[:-1], *rest])
     else:
         text = fold([head, *rest])
@@ -222,10 +222,10 @@ class _Entry:
 
 
 def repair(front: str, line: int) -> Reading:
-    """Parse ``front``, which begins on ``line`` and is not valid YAML, as far as a person could.
+    """Parse ``front``, which begins on ``line`` and is not valid YAML, as a person would read it.
 
-    Values that are valid YAML are parsed as `read_mapping` parses them. Raises `Refused` under the
-    same conditions.
+    Values that are valid YAML are parsed as in `read_mapping`. Raises `Refused` under the same
+    conditions.
     """
     reading = Reading()
     cleaned = _CONTROL.sub("", front)
@@ -292,7 +292,7 @@ def _with_colons(lines: list[str]) -> list[str]:
 
 
 class _Repair:
-    """Fills one `Reading` from lines that are not valid YAML."""
+    """A parser of lines that are not valid YAML; it fills one `Reading`."""
 
     def __init__(self, reading: Reading, anchors: set[str]) -> None:
         self.reading = reading
@@ -334,7 +334,7 @@ class _Repair:
         return values
 
     def entry(self, entry: _Entry, below: deque[_Entry], depth: int) -> tuple[str, JsonValue]:
-        """Read one entry as YAML, else repair it; remove its further lines from ``below``."""
+        """Read one entry as YAML, or repair it; remove its further lines from ``below``."""
         with suppress(Broken):
             return self._only(read_mapping(entry.text, entry.line, self.anchors))
         if joined := self._joined(entry, below):
@@ -433,7 +433,7 @@ class _Repair:
         self.patches.append(Patch(code, entry.line, len(rows), keep, gap + text))
 
     def _list(self, entry: _Entry, depth: int) -> list[JsonValue]:
-        """Read the lines below a key as the items of a list, each on its own."""
+        """Read the lines below a key as the items of a list, each item by itself."""
         items: list[JsonValue] = []
         for at, rows in _items(entry.rest, entry.line + 1):
             with suppress(Broken):

@@ -196,7 +196,7 @@ def find_foreign(text: str, beyond: str, budget: CpuBudget) -> Iterator[Place]:
         for begin, end in stretches:
             for match in budget.find(foreign.pattern, text, begin, end):
                 shown = printable(match[0][:SHOWN])
-                yield Place(foreign.code, match.start(), f"`{shown}` {foreign.says}")
+                yield Place(foreign.code, match.start(), f"{foreign.effect}: `{shown}`")
 
 
 @cache
@@ -354,12 +354,13 @@ def _matches(
                 continue  # the end of a longer word
             if accept is None or accept(match):
                 shown = printable(text[start : min(match.end(), start + SHOWN)].strip())
-                yield Place(behaviour.code, start, f"`{shown}` {behaviour.says}")
+                yield Place(behaviour.code, start, f"{behaviour.effect}: `{shown}`")
 
 
 def _control(text: str) -> Iterator[Place]:
     for match in _CONTROL.finditer(text):
-        what = f"the control character U+{ord(match[0]):04X}, which terminals obey"
+        code = f"U+{ord(match[0]):04X}"
+        what = f"the control character {code}, which can change what your terminal shows"
         yield Place("terminal-control", match.start(), what)
 
 
@@ -386,25 +387,33 @@ def _statement(text: str, end: int) -> str:
 def _executed(statement: str, offset: int, into: str) -> Iterator[Place]:
     if "base64" in statement and (decode := threats.DECODE.search(statement)):
         shown = printable(statement[max(0, decode.start() - 40) :].strip() + into)
-        yield Place("encoded-execution", offset, f"`{shown}` runs what it decodes, unseen")
+        yield Place(
+            "encoded-execution",
+            offset,
+            f"runs decoded code unchecked: `{shown}`",
+        )
         return
     # Without an address the text describes the pattern and is not a command.
     fetch = threats.FETCH.search(statement)
     if fetch and threats.ADDRESS.search(statement, fetch.end()):
         shown = printable(statement[fetch.start() :] + into)
-        yield Place("remote-execution", offset, f"`{shown}` runs what it downloads, unseen")
+        yield Place(
+            "remote-execution",
+            offset,
+            f"runs downloaded code unchecked: `{shown}`",
+        )
 
 
 def _powershell(text: str, _: bytes) -> Iterator[Place]:
     for match in threats.POWERSHELL.finditer(text):
         command = text[match.start() : match.end() + NEAR].partition("\n")[0]
-        what = f"`{printable(command)}` runs what it downloads, unseen"
+        what = f"runs downloaded code unchecked: `{printable(command)}`"
         yield Place("remote-execution", match.start(), what)
 
 
 def _expansion(text: str) -> Iterator[Place]:
     for match in threats.EXPANSION.finditer(text):
-        what = f"`{printable(match[0][2:-1])}` runs as soon as the skill is loaded"
+        what = f"runs a command when the skill is loaded: `{printable(match[0][2:-1])}`"
         yield Place("command-expansion", match.start(), what)
 
 
@@ -415,7 +424,9 @@ def _comments(text: str) -> Iterator[Place]:
         stop = end if end >= 0 else len(text)
         if match := threats.COMMENT_ADDRESS.search(text, start, min(stop, start + COMMENT_LENGTH)):
             shown = printable(text[max(start + 4, match.start() - 20) : match.end() + 20].strip())
-            yield Place("comment-instructions", match.start(), f"a comment says `{shown}`")
+            yield Place(
+                "comment-instructions", match.start(), f"a comment contains instructions: `{shown}`"
+            )
         start = text.find("<!--", end) if end >= 0 else -1
 
 
@@ -425,7 +436,11 @@ def _unseen(text: str, lower: bytes) -> Iterator[Place]:
         said = text[match.end() : match.end() + NEAR].partition("\n\n")[0]
         if told := threats.UNSEEN_ADDRESS.search(said):
             shown = printable(said[max(0, told.start() - 20) : told.end() + 40].strip())
-            yield Place("comment-instructions", match.start(), f"unseen text says `{shown}`")
+            yield Place(
+                "comment-instructions",
+                match.start(),
+                f"hidden text contains instructions: `{shown}`",
+            )
 
 
 _Check = Callable[[str, bytes], Iterator[Place]]

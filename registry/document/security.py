@@ -130,8 +130,8 @@ class Texts:
         if self.left_out:
             more = len(self.left_out) - 1
             others = f", nor {more} more file{'s' if more > 1 else ''}" if more else ""
-            size = f"{MAX_SKILL_BYTES >> 20} MB of a skill are looked through"
-            message = f"`{printable(self.left_out[0])}` was not looked through{others}: {size}"
+            size = f"{MAX_SKILL_BYTES >> 20} MB of a skill's files are scanned"
+            message = f"`{printable(self.left_out[0])}` was not scanned{others}: {size}"
             yield _diagnostic("unchecked-text", message, path=self.left_out[0])
 
 
@@ -159,7 +159,7 @@ def _findings(text: str, kind: Kind, path: str | None) -> Iterator[Diagnostic]:
         severity: Severity = SECURITY_RULES[code].severity if real else "info"
         message = first.what + more
         if not real:
-            message += "; it seems to be quoted as an example"
+            message += "; probably quoted as an example"
         yield Diagnostic(code, severity, message, line, SECURITY_RULES[code].fix, path)
 
 

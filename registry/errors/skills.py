@@ -152,7 +152,7 @@ class SkillHeld(SkillNotVisible):
         url: str | None = None,
         problems: "Sequence[Diagnostic]" = (),
     ) -> None:
-        reason = "no agent is given it" if source is not None else "it was not brought in"
+        reason = "it is quarantined" if source is not None else "it was not imported"
         facts = {"source": source, "address": address, "url": url, "reason": reason}
         super().__init__(name=name, rule="held", problems=tuple(problems), **facts)
 

@@ -188,11 +188,15 @@ class ArchiveRefused(RegistryError):
 
 
 class NoUpstream(NotFound):
-    """The skill has no known remote source: ``name``."""
+    """The skill has no known remote source: ``name``, ``reason``."""
 
-    sentence = "{name:q} comes from no remote source, and none has a skill of its name."
+    sentence = "{name:q} can't be compared with upstream: {reason}."
 
     name: str
+    reason: str
+
+    def __init__(self, name: str, reason: str = "no remote source has a skill of its name") -> None:
+        super().__init__(name=name, reason=reason)
 
 
 class SeveralSkills(RegistryError):

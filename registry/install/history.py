@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Self
 
-from registry.changes.signer import Signer, new_numbers
+from registry.changes.signer import Signer, new_numbers, signed
 from registry.core import Core
 from registry.db.read.history import RecordedChange, facts_of, last_changes
 from registry.disk.atomic import (
@@ -95,25 +95,22 @@ def remember(core: Core, target: Target, made: Mapping[str, InstallRecord]) -> N
         return
     more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
     number = new_numbers()[0]
-    change = RecordedChange(
-        id=0,  # given by the database
-        number=number,
-        kind=KIND,
-        uid=number,  # it is about no skill of a source
-        name=", ".join(names[:MAX_NAMED]) + more,
-        source="",
-        folder=target.path,
-        before=json.dumps({folder: _before(one) for folder, one in made.items()}),
-        after=json.dumps({folder: one.left for folder, one in made.items()}),
-        made_at=utc_now(),
-        signature="",
-    )
     # Most pulls change nothing: import the code that writes only for the others.
-    from registry.changes.signer import signed
     from registry.db.write.history import add_change, drop_old_changes
 
     with suppress(RegistryError):
-        change = signed(Signer.of(core), change)
+        change = signed(
+            Signer.of(core),
+            number=number,
+            kind=KIND,
+            uid=number,  # it is about no skill of a source
+            name=", ".join(names[:MAX_NAMED]) + more,
+            source="",
+            folder=target.path,
+            before=json.dumps({folder: _before(one) for folder, one in made.items()}),
+            after=json.dumps({folder: one.left for folder, one in made.items()}),
+            made_at=utc_now(),
+        )
         with core.writer.transaction() as connection:
             add_change(connection, change, core.host)
             drop_old_changes(connection, core.host)

@@ -209,7 +209,7 @@ def overlap_reason(skill: Skill, folders: Sequence[str]) -> str | None:
     return LIES_ABOVE if any(is_below(one, real) for one in folders) else None
 
 
-_NOT_IN_SOURCE: Final = "{url} is the source {source} here, which has no skill in {path} any more"
+_NOT_IN_SOURCE: Final = "its source {source} no longer has a skill in {path}"
 
 
 class Provenance:
@@ -223,15 +223,17 @@ class Provenance:
         is_from_address = entry.origin is not None and bool(entry.origin["url"])
         return is_from_address and self._source(entry) is None
 
-    def reason(self, entry: Locked) -> str | None:
-        """Say why there is no skill for an entry; None: it is gone from where it came."""
+    def reason(self, entry: Locked) -> str:
+        """Say why there is no skill for an entry."""
         if entry.origin is None or not entry.origin["url"]:
-            return None
+            if not entry.source:
+                return "no source here has it"
+            return _NOT_IN_SOURCE.format(source=entry.source, path=entry.folder)
         url, path = entry.origin["url"], entry.origin["path"] or ROOT
         source = self._source(entry)
         if source is None:
             return f"{url} is not a source here"
-        return _NOT_IN_SOURCE.format(url=url, source=source, path=path)
+        return _NOT_IN_SOURCE.format(source=f"{source} ({url})", path=path)
 
     def _source(self, entry: Locked) -> str | None:
         """Return the name of a source that has the skill at an entry's origin."""

@@ -86,13 +86,13 @@ def exclusive_lock(folder: Folder, wait: float = LOCK_SECONDS) -> Iterator[None]
 
 
 def staging_dirs(folder: Folder) -> list[str]:
-    """Return the names of this user's staging directories that killed processes left."""
+    """Return the names of this user's staging directories that interrupted processes left."""
     names = [entry.name for entry in folder.entries()]
     return [name for name in names if _is_staged(name) and is_ours(Place(folder, name))]
 
 
 def stale_drafts(folder: Folder) -> list[str]:
-    """Return the names of the files that killed processes were about to put in place."""
+    """Return the names of the drafts that interrupted processes left."""
     entries = [entry for entry in folder.entries() if _is_staged(entry.name)]
     return [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
 
@@ -102,7 +102,7 @@ def _is_staged(name: str) -> bool:
 
 
 def is_ours(place: Place) -> bool:
-    """Tell whether there is a folder of this user's own."""
+    """Tell whether a place is a folder that belongs to this user."""
     try:
         open_own_folder(place).close()
     except (NotOurs, FileNotFoundError):
@@ -126,7 +126,7 @@ class SwapRecord:
 
 
 def put(to: Folder, name: str) -> bool:
-    """Do what the record of a staging directory says; False: another process was faster."""
+    """Carry out the record of a staging directory; False: another process was faster."""
     with _opened(to, name) as (record, swap):
         if record is None:
             return False
@@ -136,10 +136,13 @@ def put(to: Folder, name: str) -> bool:
 
 
 def repair(to: Folder, name: str) -> SwapRecord | None:
-    """Verify or finish a swap, give back an edit it displaced; return its record if it is made."""
+    """Verify or finish a swap, and restore an edit that it displaced.
+
+    Returns its record if the swap is done.
+    """
     with _opened(to, name) as (record, swap):
         if record is None:
-            return None  # nothing was moved yet
+            return None  # no rename happened yet
         swap.settle(_leave)
         is_done = swap.is_done()
     sync_folder(to)
@@ -155,7 +158,7 @@ def roll_back(to: Folder, name: str) -> None:
 
 
 def record_in_place(to: Folder, name: str) -> SwapRecord | None:
-    """Return the record of a staging directory if what it describes is in place; change nothing."""
+    """Return the record of a staging directory if its new state is in place; change nothing."""
     with _opened(to, name) as (record, swap):
         return record if record is not None and swap.is_done() else None
 
@@ -180,13 +183,13 @@ def record_in(to: Folder, name: str) -> SwapRecord | None:
 
 
 def read_record(home: Folder) -> SwapRecord | None:
-    """Return the record in a staging directory; None: there is none, or not to its end."""
+    """Return the record in a staging directory; None: there is none, or it is incomplete."""
     try:
         data = json.loads(read_below(home, RECORD, MAX_BYTES).data)
         # Others may be able to write this folder: a path must not lead out of it.
         return SwapRecord(safe_folder(data["folder"]), data["base"], data["new"])
     except UNREADABLE:
-        return None  # the renames come after it
+        return None  # the record is written before the renames
 
 
 @contextmanager
@@ -201,7 +204,7 @@ def _opened(to: Folder, name: str) -> Iterator[tuple[SwapRecord | None, Swap]]:
 
 
 def _leave(_: Place) -> None:
-    """Leave an edit in the staging directory, which `clear` keeps then."""
+    """Leave an edit in the staging directory; `clear` then keeps it."""
 
 
 def _write(to: Folder, name: str, file: str, facts: Any) -> None:
@@ -250,7 +253,7 @@ class GroupSwap:
         parts: Sequence[TargetChange],
         opened: Mapping[str, Folder],
     ) -> Self:
-        """Say durably what is going to change."""
+        """Record durably which places the group will change."""
         parts = in_order(parts)
         deciding = next((one for one in parts if one.link == ""), parts[0]).label
         labels = [one.label for one in parts]
@@ -283,9 +286,9 @@ class GroupSwap:
         return cls(anchor, name, record, {label: open_label(label) for label in labels})
 
     def stage(self, parts: Sequence[TargetChange], entries: Sequence[Entry]) -> str:
-        """Prepare all places; return the digest of the skill's folder, empty if it is in none.
+        """Prepare all places; return the digest of the skill's folder, or "" if no place gets it.
 
-        Where no link can be made, the files are put in its place.
+        If a link can't be made, the files are put in its place.
         """
         digest = ""
         files = {one.path: (one.data, one.executable) for one in entries}
@@ -311,7 +314,10 @@ class GroupSwap:
         return digest
 
     def place(self, entry: Locked | None) -> bool:
-        """Put all in place, or nothing: False. ``entry``: for the lock; None: it is removed."""
+        """Put all places into their new state, or none: False.
+
+        ``entry``: the new entry of the lock; None removes it.
+        """
         _write(self.anchor, self.name, ENTRY, None if entry is None else asdict(entry))
         for number, label in enumerate(self.labels):
             if not put(self._opened[label], self.name):
@@ -321,7 +327,7 @@ class GroupSwap:
         return True
 
     def finish(self) -> bool:
-        """Go on with what a dead process left, or take it back: False."""
+        """Finish the change of a dead process; False: undo it."""
         staged = self._staged()
         if self.deciding not in staged:
             return False  # nothing is in place yet, or the lock covers it
@@ -338,7 +344,7 @@ class GroupSwap:
         return True
 
     def is_decided(self) -> bool:
-        """Tell whether it counts as made; change nothing."""
+        """Tell whether the change counts as done; change nothing."""
         if self.deciding not in self._staged():
             return False
         with open_own_folder(Place(self.anchor, self.name)) as home:
@@ -347,7 +353,7 @@ class GroupSwap:
         return record_in_place(self._opened[self.deciding], self.name) is not None
 
     def entry(self) -> Locked | None:
-        """Return what the lock is to say; None: the skill was removed.
+        """Return the new entry of the lock; None: the skill was removed.
 
         Raises as `lockfile.locked_from`, and OSError.
         """
@@ -357,16 +363,16 @@ class GroupSwap:
 
     def clear(self) -> None:
         """Remove the staging directories; possible edits stay."""
-        # The deciding place goes first: without it, nothing is rolled forward or back.
+        # Clear the deciding place first: without it, nothing is rolled forward or back.
         for label in sorted(self.labels, key=lambda one: one != self.deciding):
             if is_ours(Place(self._opened[label], self.name)):
                 clear(self._opened[label], self.name)
-                self._opened[label].sync()  # before the record of it goes
+                self._opened[label].sync()  # durable before its record is removed
         if is_ours(Place(self.anchor, self.name)):
             clear(self.anchor, self.name)
 
     def _staged(self) -> list[str]:
-        """Return the labels of the places that are prepared, and not cleared yet, in order."""
+        """Return the labels of the places that are prepared and not yet cleared, in order."""
         opened = ((label, self._opened[label]) for label in self.labels)
         there = [(label, one) for label, one in opened if is_ours(Place(one, self.name))]
         return [label for label, one in there if record_in(one, self.name) is not None]

@@ -43,7 +43,7 @@ class Taken(NamedTuple):
 
 
 def all_changes(core: Core) -> "list[Undo | PullUndo]":
-    """Return what can be undone: one value for each command, the latest first."""
+    """Return the changes that can be undone, one for each command, the latest first."""
     found: list[Undo | PullUndo] = [*Undo.all_of(core)]
     found += [PullUndo.of(core, one) for one in remembered_pulls(core)]
     return sorted(found, key=lambda one: one.change.id, reverse=True)
@@ -88,7 +88,7 @@ class PullUndo:
 
     @property
     def taken(self) -> list[Taken]:
-        """The results for the skills that are not back in their former state already."""
+        """The results for the skills that are not yet back in their former state."""
         found, locked = [], read_lock(self.target.path)
         for folder, one in self.brought.items():
             state = one.left or one.state
@@ -102,7 +102,7 @@ class PullUndo:
         return found
 
     def forget(self) -> None:
-        """Forget the pull, which stays made."""
+        """Delete the record of the pull, so that it can't be undone."""
         with self.core.writer.transaction() as connection:
             drop_change(connection, self.change)
 
@@ -112,12 +112,12 @@ class PullUndo:
         return ""
 
     def carry_out(self) -> None:
-        """Undo the pull, and delete its record. Raises `ChangeNotUndone`, and as `pull.pull`.
+        """Undo the pull, and delete its record.
 
-        Nothing happens then, except if another process edits at that moment: what is restored
-        already is skipped the next time.
+        Raises `ChangeNotUndone`, and as `pull.pull`. After an error nothing has changed, unless
+        another process edits at that moment; the next call skips what is restored already.
         """
-        self._check_lock()  # no folder is made for it
+        self._check_lock()  # don't create a folder for it
         with open_transaction(self.core, self.target, remembers=False) as work:
             for folder in self._planned():
                 self._take_back(work, folder)
@@ -128,7 +128,7 @@ class PullUndo:
             raise self._refused(f"there is no lock in {self.target.path} any more")
 
     def _planned(self) -> list[str]:
-        """Return the folders in which the pull must be undone; a killed undo may have done some."""
+        """Return the folders to restore; an interrupted undo may have restored some of them."""
         self._check_lock()
         found = []
         with open_transaction(self.core, self.target, _DRY) as plan:
@@ -141,7 +141,7 @@ class PullUndo:
                         self._check_as_left(plan, folder, now)
                     self._take_back(plan, folder)
                 elif one.is_changed or state_of(now) != one.left:
-                    continue  # it is back already, or the lock says something newer
+                    continue  # it is restored already, or a newer entry replaced it
                 found.append(folder)
         return found
 
@@ -192,7 +192,10 @@ class PullUndo:
         self._check(work.restore(folder, replace(entry, files=files), entries))
 
     def _content(self, entry: Locked) -> list[Entry] | None:
-        """Return the files of a lock's entry without network access; None: held, or not kept."""
+        """Return the files of a lock's entry without network access.
+
+        Returns None if they are quarantined or not stored.
+        """
         entries = content_as_locked(self.core, entry.name, entry.tree_hash)
         if entries is None:
             with ExitStack() as stack, suppress(RegistryError):

@@ -17,7 +17,7 @@ from registry.document.differing import difference
 from registry.errors import NoUpstream, RegistryError, RemoteInvalid
 from registry.install.content import content_of, local_content
 from registry.install.lockfile import read_lock
-from registry.install.provenance import at_origin, origin_of, owner
+from registry.install.provenance import Provenance, at_origin, origin_of, owner
 from registry.install.pull import folders_of
 from registry.install.targets import Target
 from registry.model import Origin
@@ -82,6 +82,9 @@ def _diff_installed(core: Core, target: Target, folder: str) -> UpstreamDiff | N
     entry = read_lock(target.path)[folder]
     skill = owner(core, entry)
     there = target.install_paths(entry.agents, entry.mode, folder)[0].path
+    provenance = Provenance(core)
+    if skill is None and entry.origin is not None and not provenance.is_strange(entry):
+        raise NoUpstream(entry.ref, provenance.reason(entry))
     if skill is None or not os.path.isdir(os.path.join(there, folder)):
         return None
     with open_named(there) as above:

@@ -17,7 +17,7 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 from http.client import HTTPMessage
 from io import BufferedReader
-from typing import IO, Any, Final, NamedTuple, Protocol, TypeGuard
+from typing import IO, Any, Final, Protocol, TypeGuard
 
 from registry.disk.atomic import OWN, Place, make_path, open_named, remove_tree, replace
 from registry.disk.beneath import READ, WRITE_NEW, Folder
@@ -52,10 +52,10 @@ NOTES_BYTES: Final = 64 << 20
 
 
 class ArtifactCache:
-    """A folder of ours with notes, and with files that are named by their SHA-256.
+    """A folder of this user with notes, and with files named by their SHA-256.
 
-    ``notes``: JSON of the kind; only hints, since each file is verified by its digest. Only one
-    process at a time uses the folder; several threads may.
+    ``notes``: JSON of the source's kind; only hints, since each file is verified by its digest.
+    Only one process at a time uses the folder; several threads may.
     """
 
     def __init__(self, folder: Folder) -> None:
@@ -112,7 +112,7 @@ class ArtifactCache:
         return os.fdopen(os.open(name, READ, dir_fd=self._folder.fd), "rb")
 
     def keep_only(self, digests: Collection[str]) -> None:
-        """Remove all but the files of these digests, and the notes."""
+        """Remove all files except those with these digests, and the notes."""
         for entry in self._folder.entries():
             if entry.name != NOTES and entry.name not in digests:
                 remove_tree(Place(self._folder, entry.name))
@@ -141,7 +141,7 @@ def _digest(file: BufferedReader) -> str:
 
 
 def made_at(headers: HTTPMessage) -> int | None:
-    """Return when a server says that something was changed last, in seconds since 1970."""
+    """Return the time of the last change, as the server reports it, in seconds since 1970."""
     try:
         return past(parsedate_to_datetime(headers.get("Last-Modified", "")).timestamp())
     except (ValueError, OverflowError):
@@ -204,7 +204,7 @@ class Packed:
 
 
 class Loose:
-    """Files that were brought one by one. Raises `BadArchive`, FileNotFoundError."""
+    """Files that were downloaded one by one. Raises `BadArchive`, FileNotFoundError."""
 
     def __init__(self, cache: ArtifactCache, files: Mapping[str, str]) -> None:
         self._cache = cache
@@ -278,18 +278,11 @@ def _pass_over(name: str, reason: str) -> None:
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
 AT_ONCE: Final = 4
-"""Connections to one server."""
+"""Maximum number of connections to one server."""
 
 
-class Removed(Exception):  # as all that is raised here: after what is the case
+class Removed(Exception):  # named after the state, like the other exceptions
     """A skill that was removed and must not be kept; the message gives the reason."""
-
-
-class Wanted(NamedTuple):
-    """A skill that an index names, and what brings it; raises `RemoteProblem` or `Removed`."""
-
-    folder: str
-    bring: Callable[[], Stored]
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,13 +314,13 @@ def files_of(stored: Iterable[object]) -> set[str]:
 
 
 def version_of(stored: Mapping[str, Stored]) -> str:
-    """Return the version of skills that were brought as these, by their folders."""
+    """Return the version of stored skills, given by their folders."""
     said = json.dumps(stored, sort_keys=True).encode()
     return f"sha256:{hashlib.sha256(said).hexdigest()}"
 
 
 def is_stored(value: object) -> TypeGuard[Stored]:
-    """Tell whether this, read from notes, says as what a skill was brought."""
+    """Tell whether a value from notes is the stored form of a skill."""
     if isinstance(value, dict):
         return bool(value) and all(map(_is_digest, value.values()))
     return _is_digest(value)
@@ -335,7 +328,7 @@ def is_stored(value: object) -> TypeGuard[Stored]:
 
 def fetch_skills(
     cache: ArtifactCache,
-    wanted: Sequence[Wanted],
+    wanted: Mapping[str, Callable[[], Stored]],
     before: Mapping[str, object],
     known: str | None,
     bounds: Bounds,
@@ -345,15 +338,16 @@ def fetch_skills(
 ) -> FetchResult:
     """Fetch and open skills in their order, unless together they are the ``known`` version.
 
+    ``wanted``: what brings each skill, or raises `RemoteProblem`, `BadArchive`, `Removed`.
     A skill that can't be fetched keeps its version from ``before``. Raises `RemoteProblem` if none
     is left.
     """
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
-        brought = list(pool.map(_brought, wanted))
+        brought = list(pool.map(_brought, wanted.values()))
     finally:
         pool.shutdown(cancel_futures=True)
-    pairs = [(want.folder, one) for want, one in zip(wanted, brought, strict=True)]
+    pairs = list(zip(wanted, brought, strict=True))
     offered = {folder: one for folder, one in pairs if not isinstance(one, Removed)}
     came = {folder: one for folder, one in offered.items() if is_stored(one)}
     if len(came) == len(offered) and version_of(came) == known:
@@ -384,9 +378,9 @@ def fetch_skills(
     return FetchResult(parts, stored, notices.said(), failed)
 
 
-def _brought(want: Wanted) -> Stored | Exception:
+def _brought(bring: Callable[[], Stored]) -> Stored | Exception:
     try:
-        return want.bring()
+        return bring()
     except (RemoteProblem, BadArchive, Removed) as problem:
         return problem
 
@@ -454,7 +448,7 @@ def open_archive(
 
 
 def _asking(cache: ArtifactCache, known: str | None) -> dict[str, str]:
-    """Return the headers by which a server tells whether it still has the known version."""
+    """Return the headers that ask a server for changes since the known version."""
     noted = {"If-None-Match": "etag", "If-Modified-Since": "modified"}
     if known is None or cache.notes.get("version") != known:
         return {}
@@ -463,7 +457,7 @@ def _asking(cache: ArtifactCache, known: str | None) -> dict[str, str]:
 
 
 def read_local(path: str, most: int) -> tuple[bytes, int]:
-    """Return a file's bytes, and when it was changed. Raises RemoteUnreachable, RemoteTooLarge."""
+    """Return a file's bytes and modification time. Raises RemoteUnreachable, RemoteTooLarge."""
     try:
         content = read_file(os.path.realpath(os.path.expanduser(path)), most)
     except FileNotFoundError:

@@ -21,7 +21,7 @@ CONTAINERS: Final = (
     *("skills", "skills/.curated", "skills/.experimental", "skills/.system"),
     *(f".{name}/skills" for name in AGENT_FOLDERS),
 )
-"""Folders in which skills lie up to `NESTED` deep."""
+"""Folders that contain skills at a depth of up to `NESTED`."""
 
 REPOSITORIES: Final = frozenset({"git", "archive"})
 """Kinds whose skills are only in the usual places; for the others, all folders count."""
@@ -40,12 +40,12 @@ MAX_PLUGINS: Final = 2000
 MAX_NOTICES: Final = 20
 MAX_NAMED: Final = 3
 MAX_FOLDER: Final = 100
-"""Characters of a folder's path in a notice."""
+"""Maximum length of a folder's path in a notice, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The folders of skills, none inside another, and what could not be had."""
+    """The folders of skills, none inside another, and notices about missing skills."""
 
     folders: tuple[str, ...]
     notices: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class _Named:
 
 
 def manifests(paths: Iterable[str], part: str | None) -> list[str]:
-    """Return those of the files, below ``part``, that say where a repository keeps its skills."""
+    """Return the files below ``part`` that list the skill folders of a repository."""
     known, begin = set(paths), f"{part}/" if part else ""
     first = next((begin + one for one in MARKETPLACES if begin + one in known), None)
     return [one for one in (first, begin + PLUGIN) if one in known]
@@ -180,7 +180,7 @@ def _name_skills(plugin: dict[str, Any], home: str, named: _Named) -> None:
 
 
 def _path_inside(path: object, home: str) -> str | None:
-    """Return a path that a file names, relative to the repository; None: it is none inside."""
+    """Return a path in a file, relative to the repository; None: it leads out."""
     if not isinstance(path, str) or path.startswith(("/", "~")) or len(path) > PATH_BYTES:
         return None
     parts = [part for part in path.split("/") if part not in {"", "."}]
@@ -222,7 +222,7 @@ def _above(path: str) -> Iterator[str]:
 
 
 def skills_of(files: Iterable[str]) -> list[str]:
-    """Return the folders among some files that hold a skill file, none inside another."""
+    """Return the folders with a skill file, none inside another."""
     folders = {next(_above(one)) for one in files if os.path.basename(one) in DOCUMENT_NAMES}
     return [one for one in sorted(folders) if one == ROOT or folders.isdisjoint(_above(one))]
 
@@ -239,7 +239,7 @@ def by_skill(files: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def _named(tree: Snapshot, folders: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return the folders of skills with one of these names: their own, else their documents'."""
+    """Return the folders of skills with these folder names, or else with these skill names."""
     wanted = {name.casefold() for name in names}
     found = [one for one in folders if os.path.basename(one).casefold() in wanted]
     if len({os.path.basename(one).casefold() for one in found}) == len(wanted):

@@ -81,7 +81,7 @@ def checkouts() -> Path:
 
 @contextmanager
 def new_place(telling: str) -> Iterator[tuple[str, str]]:
-    """Yield the folder in which a checkout is made, and its final path, named after ``telling``.
+    """Yield the folder for a new checkout, and its final path, named after ``telling``.
 
     Both are removed if the block raises.
     """
@@ -107,12 +107,15 @@ def _sweep() -> None:
 
 
 def tree_of(home: str) -> str:
-    """Return the folder in a checkout that is the source's."""
+    """Return the folder of a checkout that the source reads."""
     return os.path.join(home, TREE)
 
 
 def home_of(tree: str, name: str) -> str:
-    """Return the checkout of a source by the path in its row. Raises `SourceInvalid`: not ours."""
+    """Return the checkout of a source by the path in its row.
+
+    Raises `SourceInvalid` if the path is not a checkout of this user.
+    """
     home, last = os.path.split(tree)
     above, own = os.path.split(home)
     is_ours = last == TREE and above == str(checkouts()) and _NAME.fullmatch(own) is not None
@@ -123,7 +126,10 @@ def home_of(tree: str, name: str) -> str:
 
 
 def remove_checkout(tree: str, remote: Remote, name: str) -> None:
-    """Remove a source's checkout. Raises `SourceInvalid`: not its own; `SyncRunning`."""
+    """Remove a source's checkout.
+
+    Raises `SourceInvalid` if the checkout belongs to another source, and `SyncRunning`.
+    """
     home = home_of(tree, name)
     with Checkout.locked(home) as checkout:
         checkout.check_asked(remote, name)
@@ -131,7 +137,7 @@ def remove_checkout(tree: str, remote: Remote, name: str) -> None:
 
 
 def _without_secret(noted: dict[str, Any]) -> dict[str, Any]:
-    """Return what was asked for without the password or token that its address had once."""
+    """Return the recorded request without a password or token in its address."""
     asked = noted.get("asked")
     if isinstance(asked, list) and len(asked) > 1 and isinstance(asked[1], str):
         return {"asked": [asked[0], without_secrets(asked[1]), *asked[2:]]}
@@ -182,11 +188,11 @@ class Checkout:
             raise SourceInvalid(path=self.home, reason=reason)
 
     def is_of(self, remote: Remote) -> bool:
-        """Tell whether it is a checkout of exactly this; nothing is noted."""
+        """Tell whether this is a checkout of exactly this remote."""
         return self._noted(ASKED).get("asked") == _asked(remote)
 
     def ask(self, remote: Remote) -> None:
-        """Note what the user asks for from now on, whatever the pin was before."""
+        """Record the remote that the user asks for; the former pin no longer counts."""
         self._note(ASKED, {"asked": _asked(remote), "pin": None})
 
     @property
@@ -203,13 +209,13 @@ class Checkout:
         return self._noted(ASKED).get("pin", "") is None
 
     def note_pin(self, kind: str, commit: str) -> None:
-        """Note what the pin is, unless that is noted; before a fetch, which may be cut off."""
+        """Record the pin if it is not recorded; done before a fetch, which may be interrupted."""
         if self.pin is None:
             self._note(ASKED, {**self._noted(ASKED), "pin": [kind, commit]})
 
     @property
     def version(self) -> str | None:
-        """The version that was written last, whether or not it surely reached the disk."""
+        """The version that was written last, even if it may not have reached the disk."""
         version = self._was.get("version")
         return version if isinstance(version, str) else None
 
@@ -248,14 +254,14 @@ class Checkout:
         self._note(MANIFEST, {"version": tree.version, "boot": self._sure_from(changed=changed)})
 
     def _sure_from(self, *, changed: bool) -> str | None:
-        """Return the only boot that surely has the files; None: a later boot read them."""
+        """Return the boot in which the files were written; None: a later boot has read them."""
         now = this_boot()
         if changed or now is None or not self._was:
             return now
         return None if self._was.get("boot") != now else now
 
     def _found(self) -> list[str]:
-        """Return what is on the disk but folders, whatever was noted."""
+        """Return all files on disk, recorded or not."""
         found = []
         for holder, folders, files in os.walk(self.tree):
             links = [name for name in folders if os.path.islink(os.path.join(holder, name))]
@@ -264,7 +270,7 @@ class Checkout:
         return found
 
     def _remove_empty(self) -> None:
-        """Remove folders that hold nothing, which may be where files are wanted."""
+        """Remove empty folders, in case new files need their names."""
         for holder, _folders, _files in os.walk(self.tree, topdown=False):
             if holder != self.tree:
                 with suppress(OSError):
@@ -329,7 +335,7 @@ class Pin(NamedTuple):
 
 
 def pin_now(checkout: Checkout, remote: Remote, name: str, bounds: Bounds) -> Pin | None:
-    """Ask what the pin of the source ``name`` means now; None: no name.
+    """Return the current pin of the source ``name``; None: the pin is not a name.
 
     Raises `PinMoved`, `RemoteProblem`.
     """
@@ -365,13 +371,13 @@ def commit_now(source: Source, bounds: Bounds) -> str | None:
 
 
 def _before(checkout: Checkout, found: Mapping[str, str]) -> Pin | None:
-    """Return what the pin was so far; None: nothing tells."""
+    """Return the former pin; None: unknown."""
     if checkout.pin is not None:
         return Pin(*checkout.pin)
     version = checkout.version
     if version is None or checkout.is_pinned_anew:
         return Pin(*next(iter(found.items())))
-    # The checkout was made before pins were remembered.
+    # The checkout is older than the records of pins.
     same = [kind for kind, commit in found.items() if commit == version]
     kinds = same or list(found)
     return Pin(kinds[0], version) if len(kinds) == 1 or same else None
@@ -383,10 +389,10 @@ PLAIN: Final = SyncOptions()
 AT_ONCE: Final = 4
 
 TOGETHER: Final = 3.0
-"""Seconds within which sources that are fetched are stored together."""
+"""Maximum time in seconds to collect fetched sources before they are stored together."""
 
 WINK: Final = 0.05
-"""Seconds between two looks at whether what is interrupted has ended."""
+"""Interval in seconds at which interrupted work is checked for its end."""
 
 
 def fetch_sources(
@@ -438,7 +444,7 @@ def _fetched(core: Core, source: Source, options: SyncOptions) -> Fetched:
 
 
 def internal(error: Exception) -> str:
-    """Return how an unexpected error is reported. Its traceback is logged, at level DEBUG."""
+    """Return the report of an unexpected error. Its traceback is logged, at level DEBUG."""
     return f"Internal error ({in_one_line(error)[:MAX_REASON]})"
 
 

@@ -13,7 +13,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -71,200 +70,6 @@ _USUAL: Final = (
 
 _MOVED = re.compile(r"returned error: 30[12378]\b")
 _SILENT = re.compile(r"(?i)^(?:fatal|error|remote|warning): *")
-
-
-class GitProgram:
-    """Git on one bare repository of ours, within bounds for all that it does."""
-
-    def __init__(self, url: str, home: str, bounds: Bounds) -> None:
-        check_git_url(url, url)
-        self.url = url
-        self.home = home
-        self.bounds = bounds
-        self.has_failed = False
-        self._is_led = False
-        self._deadline = time.monotonic() + bounds.seconds
-        schemes = "https:ssh:git:file"
-        parts = urlsplit(url)
-        # A server on this machine is ours to tell that it may leave out blobs.
-        self.served = [f"--upload-pack={_SERVED}"] if parts.scheme == "file" else []
-        if parts.scheme in {"git", "http"} and not is_loopback(parts.hostname):
-            reason = f"{parts.scheme} does not protect files in transit: use https"
-            raise RemoteInvalid(url=url, reason=reason)
-        self._settings = [*_SETTINGS]
-        if parts.scheme == "http":
-            schemes += ":http"
-            self._settings.append("http.proxy=")  # a password is for this machine only
-        self._environment = _environment(schemes)
-        if bounds.anonymous:
-            self._settings += ["credential.helper=", "http.emptyAuth=false"]
-            self._environment |= _without_netrc()
-        if bounds.public:
-            self.keep_to_public_hosts()
-
-    def keep_to_public_hosts(self) -> None:
-        """Reach the remote only at its public addresses. Raises `RemoteProblem`."""
-        from registry.remotes.http import Client
-
-        parts = urlsplit(self.url)
-        if parts.scheme == "https":
-            client = Client(self.url, self.bounds)
-            if addresses := client.addresses():
-                host, port = host_of(parts), port_of(parts)
-                self._settings.append(f"http.curloptResolve={host}:{port}:{','.join(addresses)}")
-        else:
-            reason = stranger_reason("it is not an https address", self.url)
-            raise RemoteInvalid(url=self.url, reason=reason)
-
-    def run(
-        self,
-        *arguments: str,
-        given: bytes | None = None,
-        at_home: bool = True,
-        errors: bool = False,
-    ) -> bytes:
-        """Run git to its end and return its output, or its ``errors``. Raises `RemoteProblem`."""
-        code, out, said = self._ended(*arguments, given=given, at_home=at_home)
-        text = said.decode(errors="replace")
-        if code != 0 and _MOVED.search(text) and self._follow():
-            code, out, said = self._ended(*arguments, given=given, at_home=at_home)
-            text = said.decode(errors="replace")
-        if code != 0:
-            raise self._failure(code, text)
-        return said if errors else out
-
-    def forbid_network(self) -> None:
-        """Let git speak no protocol from now on."""
-        self._environment["GIT_ALLOW_PROTOCOL"] = "none"
-
-    def code(self, *arguments: str) -> int:
-        """Run git to its end and return its exit status."""
-        return self._ended(*arguments)[0]
-
-    def _ended(
-        self, *arguments: str, given: bytes | None = None, at_home: bool = True
-    ) -> tuple[int, bytes, bytes]:
-        complaint: list[bytes] = []
-        with self.running(*arguments, at_home=at_home) as process:
-            assert process.stdin and process.stdout and process.stderr  # noqa: PT018, S101
-            others = [
-                Thread(target=_tell, args=(process.stdin, given or b""), daemon=True),
-                Thread(target=_hear, args=(process.stderr, complaint), daemon=True),
-            ]
-            for one in others:
-                one.start()
-            out = process.stdout.read(MAX_SAID + 1)
-            if len(out) > MAX_SAID:
-                reason = f"it says more than {MAX_SAID} bytes of its branches"
-                raise RemoteTooLarge(url=self.url, reason=reason)
-            process.wait()
-            for one in others:
-                one.join()
-        self.left()
-        return process.returncode, out, b"".join(complaint)
-
-    def _follow(self) -> bool:
-        """Switch to the address that the server redirects to, once; False: there is none to follow.
-
-        Git would send the user's credentials to any host, so only a redirect on the same host is
-        followed.
-        """
-        if self._is_led:
-            return False
-        self._is_led = True
-        from io import BytesIO
-
-        from registry.remotes.http import Client
-
-        asked, base = "/info/refs?service=git-upload-pack", self.url.rstrip("/")
-        bounds = replace(self.bounds, seconds=min(self.left(), 30.0))
-        try:
-            got = Client(base, bounds).get(base + asked, BytesIO(), MAX_SAID, {}).url
-        except RemoteProblem:
-            return False  # what git says of it is the better answer
-        found = urljoin(got, got.removesuffix(asked))
-        if not got.endswith(asked) or found == base:
-            return False
-        check_git_url(found, found)
-        before, after = urlsplit(base), urlsplit(found)
-        if (before.scheme, before.netloc) != (after.scheme, after.netloc):
-            reason = f"it has moved to another host: add {found} if that is right"
-            raise RemoteInvalid(url=self.url, reason=reason)
-        self.url = found
-        return True
-
-    def left(self) -> float:
-        """Return the remaining seconds. Raises `RemoteUnreachable` if there are none left."""
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            self.has_failed = True
-            raise RemoteUnreachable(url=self.url, reason="it takes too long")
-        return left
-
-    @contextmanager
-    def running(
-        self, *arguments: str, at_home: bool = True, heard: bool = True
-    ) -> Iterator[subprocess.Popen[bytes]]:
-        """Start git in its own session, so that none of its children prompts or outlives it.
-
-        ``heard``: capture its error output; it is not read while git runs.
-        """
-        settings = (*self._settings, f"remote.origin.url={self.url}")
-        git = ["git", *(word for one in settings for word in ("-c", one))]
-        if at_home:
-            git.append(f"--git-dir={self.home}")
-        limits = str(self.bounds.bytes // _BLOCK), str(_MEMORY)
-        pipe = subprocess.PIPE
-        try:
-            process = subprocess.Popen(  # noqa: S603  # what is run is checked above
-                ["/bin/sh", "-c", _LIMITED, *limits, *git, *arguments],
-                stdin=pipe,
-                stdout=pipe,
-                stderr=pipe if heard else subprocess.DEVNULL,
-                env=self._environment,
-                cwd="/",
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise RemoteInvalid(
-                url=self.url, reason=f"git can't be run: {error.strerror}"
-            ) from error
-        end = Timer(max(self._deadline - time.monotonic(), 0), _kill, [process])
-        end.daemon = True
-        _running.add(process)
-        try:
-            end.start()
-            yield process
-        finally:
-            end.cancel()
-            if process.poll() is None:
-                _kill(process)
-            for stream in (process.stdin, process.stdout, process.stderr):
-                if stream is not None:
-                    with suppress(OSError):
-                        stream.close()
-            process.wait()
-            _running.discard(process)
-
-    def _failure(self, code: int, said: str) -> Exception:
-        self.has_failed = True
-        lines = [_SILENT.sub("", line).strip() for line in said.splitlines()]
-        told = "; ".join(dict.fromkeys(one for one in lines if one and one not in _USUAL))[:500]
-        text = told.lower()
-        if code == 127 or "git: not found" in text:  # noqa: PLR2004  # of the shell
-            return RemoteInvalid(url=self.url, reason="git is not installed")
-        is_cut = text == "fetch-pack: invalid index-pack output"  # it was killed without a word
-        if is_cut or code in {-signal.SIGXFSZ, 128 + signal.SIGXFSZ} or "file too large" in text:
-            reason = f"it has more than {self.bounds.bytes} bytes"
-            return RemoteTooLarge(url=self.url, reason=reason)
-        if "dumb http transport" in text:
-            reason = "it is on a plain web server, which can't serve parts of a repository: "
-            return RemoteInvalid(url=self.url, reason=f"{reason}clone it, and sync the clone")
-        if "out of memory" in text:
-            return RemoteTooLarge(url=self.url, reason="git would need too much memory for it")
-        if any(sign in text for sign in _AWAY):
-            return RemoteUnreachable(url=self.url, reason=told)
-        return RemoteInvalid(url=self.url, reason=f"git says: {told or f'exit status {code}'}")
 
 
 _running: set[subprocess.Popen[bytes]] = set()
@@ -402,7 +207,7 @@ def open_git(
     git.begin(rest if known is not None else None, commit)
     try:
         seen = f"{SEEN}/{hashlib.sha256((ref or '').encode()).hexdigest()}"
-        before = git.at(seen) if known is not None else None
+        before = git.at(f"{seen}^{{commit}}") if known is not None else None
         notices: list[str] = []
         if not git.fetch(commit, before):
             notices.append(f"its history was rewritten: it no longer contains {before}")
@@ -422,20 +227,197 @@ def is_changed(url: str, part: str, before: str, now: str, bounds: Bounds) -> bo
         git.begin(None, now)
         git.fetch(before, None)
         git.fetch(now, None)
-        was = git.folder_at(before, part)
-        return was is None or was != git.folder_at(now, part)
+        was = git.at(f"{before}:{part}")
+        return was is None or was != git.at(f"{now}:{part}")
     return True
 
 
-class Git(GitProgram):
-    """One bare repository of ours, and the remote that it is filled from."""
+class Git:
+    """Git on one bare repository of ours, within bounds, and the remote that it is filled from."""
 
     _partial = True
 
-    def stay_here(self) -> None:
-        """Reach no remote from now on."""
-        self._partial = False
-        self.forbid_network()
+    def __init__(self, url: str, home: str, bounds: Bounds) -> None:
+        check_git_url(url, url)
+        self.url = url
+        self.home = home
+        self.bounds = bounds
+        self.has_failed = False
+        self._is_led = False
+        self._deadline = time.monotonic() + bounds.seconds
+        schemes = "https:ssh:git:file"
+        parts = urlsplit(url)
+        # A server on this machine is ours to tell that it may leave out blobs.
+        self.served = [f"--upload-pack={_SERVED}"] if parts.scheme == "file" else []
+        if parts.scheme in {"git", "http"} and not is_loopback(parts.hostname):
+            reason = f"{parts.scheme} does not protect files in transit: use https"
+            raise RemoteInvalid(url=url, reason=reason)
+        self._settings = [*_SETTINGS]
+        if parts.scheme == "http":
+            schemes += ":http"
+            self._settings.append("http.proxy=")  # a password is for this machine only
+        self._environment = _environment(schemes)
+        if bounds.anonymous:
+            self._settings += ["credential.helper=", "http.emptyAuth=false"]
+            self._environment |= _without_netrc()
+        if bounds.public:
+            self.keep_to_public_hosts()
+
+    def keep_to_public_hosts(self) -> None:
+        """Reach the remote only at its public addresses. Raises `RemoteProblem`."""
+        from registry.remotes.http import Client
+
+        parts = urlsplit(self.url)
+        if parts.scheme == "https":
+            client = Client(self.url, self.bounds)
+            if addresses := client.addresses():
+                host, port = host_of(parts), port_of(parts)
+                self._settings.append(f"http.curloptResolve={host}:{port}:{','.join(addresses)}")
+        else:
+            reason = stranger_reason("it is not an https address", self.url)
+            raise RemoteInvalid(url=self.url, reason=reason)
+
+    def run(
+        self,
+        *arguments: str,
+        given: bytes | None = None,
+        at_home: bool = True,
+        errors: bool = False,
+    ) -> bytes:
+        """Run git to its end and return its output, or its ``errors``. Raises `RemoteProblem`."""
+        code, out, said = self._ended(*arguments, given=given, at_home=at_home)
+        text = said.decode(errors="replace")
+        if code != 0 and _MOVED.search(text) and self._follow():
+            code, out, said = self._ended(*arguments, given=given, at_home=at_home)
+            text = said.decode(errors="replace")
+        if code != 0:
+            raise self._failure(code, text)
+        return said if errors else out
+
+    def _ended(
+        self, *arguments: str, given: bytes | None = None, at_home: bool = True
+    ) -> tuple[int, bytes, bytes]:
+        complaint: list[bytes] = []
+        with self.running(*arguments, at_home=at_home) as process:
+            assert process.stdin and process.stdout and process.stderr  # noqa: PT018, S101
+            others = [
+                Thread(target=_tell, args=(process.stdin, given or b""), daemon=True),
+                Thread(target=_hear, args=(process.stderr, complaint), daemon=True),
+            ]
+            for one in others:
+                one.start()
+            out = process.stdout.read(MAX_SAID + 1)
+            if len(out) > MAX_SAID:
+                reason = f"it says more than {MAX_SAID} bytes of its branches"
+                raise RemoteTooLarge(url=self.url, reason=reason)
+            process.wait()
+            for one in others:
+                one.join()
+        self.left()
+        return process.returncode, out, b"".join(complaint)
+
+    def _follow(self) -> bool:
+        """Switch to the address that the server redirects to, once; False: there is none to follow.
+
+        Git would send the user's credentials to any host, so only a redirect on the same host is
+        followed.
+        """
+        if self._is_led:
+            return False
+        self._is_led = True
+        from io import BytesIO
+
+        from registry.remotes.http import Client
+
+        asked, base = "/info/refs?service=git-upload-pack", self.url.rstrip("/")
+        bounds = replace(self.bounds, seconds=min(self.left(), 30.0))
+        try:
+            got = Client(base, bounds).get(base + asked, BytesIO(), MAX_SAID, {}).url
+        except RemoteProblem:
+            return False  # what git says of it is the better answer
+        found = urljoin(got, got.removesuffix(asked))
+        if not got.endswith(asked) or found == base:
+            return False
+        check_git_url(found, found)
+        before, after = urlsplit(base), urlsplit(found)
+        if (before.scheme, before.netloc) != (after.scheme, after.netloc):
+            reason = f"it has moved to another host: add {found} if that is right"
+            raise RemoteInvalid(url=self.url, reason=reason)
+        self.url = found
+        return True
+
+    def left(self) -> float:
+        """Return the remaining seconds. Raises `RemoteUnreachable` if there are none left."""
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            self.has_failed = True
+            raise RemoteUnreachable(url=self.url, reason="it takes too long")
+        return left
+
+    @contextmanager
+    def running(
+        self, *arguments: str, at_home: bool = True, heard: bool = True
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """Start git in its own session, so that none of its children prompts or outlives it.
+
+        ``heard``: capture its error output; it is not read while git runs.
+        """
+        settings = (*self._settings, f"remote.origin.url={self.url}")
+        git = ["git", *(word for one in settings for word in ("-c", one))]
+        if at_home:
+            git.append(f"--git-dir={self.home}")
+        limits = str(self.bounds.bytes // _BLOCK), str(_MEMORY)
+        pipe = subprocess.PIPE
+        try:
+            process = subprocess.Popen(  # noqa: S603  # what is run is checked above
+                ["/bin/sh", "-c", _LIMITED, *limits, *git, *arguments],
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe if heard else subprocess.DEVNULL,
+                env=self._environment,
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise RemoteInvalid(
+                url=self.url, reason=f"git can't be run: {error.strerror}"
+            ) from error
+        end = Timer(max(self._deadline - time.monotonic(), 0), _kill, [process])
+        end.daemon = True
+        _running.add(process)
+        try:
+            end.start()
+            yield process
+        finally:
+            end.cancel()
+            if process.poll() is None:
+                _kill(process)
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream is not None:
+                    with suppress(OSError):
+                        stream.close()
+            process.wait()
+            _running.discard(process)
+
+    def _failure(self, code: int, said: str) -> Exception:
+        self.has_failed = True
+        lines = [_SILENT.sub("", line).strip() for line in said.splitlines()]
+        told = "; ".join(dict.fromkeys(one for one in lines if one and one not in _USUAL))[:500]
+        text = told.lower()
+        if code == 127 or "git: not found" in text:  # noqa: PLR2004  # of the shell
+            return RemoteInvalid(url=self.url, reason="git is not installed")
+        is_cut = text == "fetch-pack: invalid index-pack output"  # it was killed without a word
+        if is_cut or code in {-signal.SIGXFSZ, 128 + signal.SIGXFSZ} or "file too large" in text:
+            reason = f"it has more than {self.bounds.bytes} bytes"
+            return RemoteTooLarge(url=self.url, reason=reason)
+        if "dumb http transport" in text:
+            reason = "it is on a plain web server, which can't serve parts of a repository: "
+            return RemoteInvalid(url=self.url, reason=f"{reason}clone it, and sync the clone")
+        if "out of memory" in text:
+            return RemoteTooLarge(url=self.url, reason="git would need too much memory for it")
+        if any(sign in text for sign in _AWAY):
+            return RemoteUnreachable(url=self.url, reason=told)
+        return RemoteInvalid(url=self.url, reason=f"git says: {told or f'exit status {code}'}")
 
     def find(self, ref: str | None) -> str:
         """Return the commit that a ref means at the remote now: a tag before a branch."""
@@ -506,17 +488,12 @@ class Git(GitProgram):
             size = sum(one.stat().st_size for one in found)
             if packs <= 2 * MAX_PACKS and size <= self.bounds.bytes:
                 is_locked = self.has_failed and any(Path(self.home).rglob("*.lock"))
-                return not self.has_failed or (not is_locked and self.code("fsck") == 0)
+                return not self.has_failed or (not is_locked and self._ended("fsck")[0] == 0)
         return False
 
     def at(self, name: str) -> str | None:
-        """Return the commit that a name in our repository stands for; None: there is none."""
-        code, out, _ = self._ended("rev-parse", "--quiet", "--verify", f"{name}^{{commit}}")
-        return out.decode().strip() if code == 0 else None
-
-    def folder_at(self, commit: str, part: str) -> str | None:
-        """Return the tree that a folder is in a commit that is here; None: there is none."""
-        code, out, _ = self._ended("rev-parse", "--quiet", "--verify", f"{commit}:{part}")
+        """Return the object that a name (``COMMIT:FOLDER``: a tree) means; None: there is none."""
+        code, out, _ = self._ended("rev-parse", "--quiet", "--verify", name)
         return out.decode().strip() if code == 0 else None
 
     def fetch(self, commit: str, before: str | None) -> bool:
@@ -530,7 +507,7 @@ class Git(GitProgram):
             self._fetch(f"--shallow-since=@{when}", refspecs=[refspec])
         except RemoteProblem:  # no commit is that new; the next fetch reports any other problem
             self._fetch(f"--depth={LOOKED_BACK}", refspecs=[refspec])
-        return self.code("merge-base", "--is-ancestor", before, commit) == 0
+        return self._ended("merge-base", "--is-ancestor", before, commit)[0] == 0
 
     def _fetch(self, *options: str, refspecs: Sequence[str], settled: bool = True) -> None:
         """Fetch objects; ``settled``: let git report its commits, to fetch only new objects."""
@@ -598,8 +575,8 @@ class Git(GitProgram):
         """Yield the bytes of blobs that are here. Raises `RemoteInvalid`, `RemoteUnreachable`."""
         with self.running("cat-file", "--batch", heard=False) as process:
             assert process.stdin is not None and process.stdout is not None  # noqa: PT018, S101
-            asking = threading.Thread(target=_ask, args=(process.stdin, ids), daemon=True)
-            asking.start()
+            given = "".join(f"{one}\n" for one in ids).encode()
+            Thread(target=_tell, args=(process.stdin, given), daemon=True).start()
             for wanted in ids:
                 head = process.stdout.readline(200).split()
                 size = int(head[2]) if len(head) == 3 and head[1] == b"blob" else -1  # noqa: PLR2004
@@ -629,13 +606,6 @@ class Git(GitProgram):
         if process.returncode != 0 or rest:
             self.has_failed = True
             raise RemoteInvalid(url=self.url, reason="its list of files can't be read to the end")
-
-
-def _ask(stream: IO[bytes], ids: Sequence[str]) -> None:
-    with suppress(OSError):  # git ended before it read everything
-        for one in ids:
-            stream.write(f"{one}\n".encode())
-        stream.close()
 
 
 @contextmanager
@@ -672,7 +642,8 @@ class _Kept(Git):
         self._is_offline = is_offline
         super().__init__(url, self._at_rest, bounds)
         if is_offline:
-            self.stay_here()
+            self._partial = False
+            self._environment["GIT_ALLOW_PROTOCOL"] = "none"
 
     def tree(self, ref: str | None, folders: Collection[str]) -> GitTree:
         """Return the tree of a commit, fetched if it is missing here."""
@@ -713,7 +684,7 @@ class _Kept(Git):
 
     def _holds(self, commit: str) -> bool:
         is_one = COMMIT.fullmatch(commit) is not None and os.path.isdir(self.home)
-        return is_one and self.at(commit) is not None
+        return is_one and self.at(f"{commit}^{{commit}}") is not None
 
     def _take(self, commit: str) -> None:
         """Take it from where it rests, to fetch something into it."""

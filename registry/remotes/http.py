@@ -49,7 +49,7 @@ OTHERS: Final = 0o077
 
 
 def reason_of(error: Exception) -> str | None:
-    """Return what went wrong on the way to a server, None where the server is to blame."""
+    """Return the reason if the way to a server failed; None: the fault is the server's."""
     match error:
         case ssl.SSLCertVerificationError():
             return f"its certificate can't be trusted: {error.verify_message}"
@@ -100,7 +100,7 @@ def _basic(user: str, password: str) -> str:
 
 
 def tunnel(proxy: SplitResult, host: str, port: int, seconds: float) -> socket.socket:
-    """Connect to a host through a proxy. Raises OSError where it won't."""
+    """Connect to a host through a proxy. Raises OSError if the proxy refuses."""
     connection = http.client.HTTPConnection(
         proxy.hostname or "", proxy.port or PORTS["http"], timeout=seconds
     )
@@ -110,35 +110,29 @@ def tunnel(proxy: SplitResult, host: str, port: int, seconds: float) -> socket.s
     return connection.sock
 
 
-def cut_off(held: list[socket.socket]) -> None:
-    """End a connection that another thread waits for; of TLS, without its words of farewell."""
-    with suppress(OSError):
-        socket.socket.shutdown(held[0], socket.SHUT_RDWR)
-
-
 TIMEOUT: Final = 15.0
-"""Seconds until a connection is made, and between two pieces of what it brings."""
+"""Timeout in seconds for a connection, and for each read from it."""
 
 REDIRECTS: Final = 5
 
 ATTEMPTS: Final = 3
-"""How often a server is asked that says it is busy (as the `clawhub` client does)."""
+"""Number of attempts if a server is busy (as in the `clawhub` client)."""
 
 PAUSE: Final = 0.5
-"""Seconds until a busy server is asked again that does not say when, doubled each time."""
+"""Seconds before a new attempt if a busy server names no time; doubled each time."""
 
 JSON_BYTES: Final = 8 << 20
-"""Bytes of one JSON document: an index of 20,000 skills has fewer."""
+"""Maximum size of a JSON document in bytes; an index of 20,000 skills is smaller."""
 
 PACKED: Final = frozenset({"gzip", "x-gzip"})
 TAPES: Final = (".tar.gz", ".tgz")
-"""Names by which servers call an encoding what is how the file itself is packed."""
+"""File names for which servers report the file's own compression as an encoding."""
 
 CHUNK: Final = 1 << 16
 OK: Final = 200
 UNCHANGED: Final = 304
 CONDITIONS: Final = frozenset({"If-None-Match", "If-Modified-Since"})
-"""Headers of a request that a server may answer with `UNCHANGED`."""
+"""Request headers that let a server answer `UNCHANGED`."""
 
 NOT_FOUND: Final = 404
 BUSY: Final = frozenset({429, 503})
@@ -155,7 +149,7 @@ class Answer(NamedTuple):
 
 
 class Client:
-    """Asks for what belongs to one remote, within its bounds all together; for several threads."""
+    """HTTP client for one remote; all its requests share the bounds. Safe for several threads."""
 
     def __init__(self, url: str, bounds: Bounds) -> None:
         self._bounds = bounds
@@ -169,7 +163,7 @@ class Client:
         self._login = None if bounds.anonymous else login_at(split(url))
 
     def json(self, url: str) -> tuple[Any, Answer]:
-        """Return a JSON document, and the answer that brought it."""
+        """Return a JSON document, and the server's answer."""
         into = BytesIO()
         answer = self.get(url, into, JSON_BYTES, {"Accept": "application/json"})
         try:
@@ -260,7 +254,7 @@ class Client:
                 else:
                     held = [tunnel(proxy, host, port, self._patience())]
         except RemoteUnreachable as problem:
-            self._away[host, port] = problem  # an index may name it a thousand times
+            self._away[host, port] = problem  # an index may name the host a thousand times
             raise
         late = Event()
         timer = _cut_off_after(min(self._left(), self._bounds.patience), held, late)
@@ -303,7 +297,7 @@ class Client:
         return urlsplit(said if "//" in said else f"//{said}")
 
     def addresses(self) -> list[str]:
-        """Return those addresses of the host that may be asked; none if a proxy is asked.
+        """Return the permitted addresses of the host; an empty list if a proxy is used.
 
         Raises `RemoteProblem`.
         """
@@ -321,7 +315,7 @@ class Client:
         return allowed
 
     def _connected(self, url: str, host: str, port: int) -> socket.socket:
-        """Connect to the first address of a host that answers, and that may be asked."""
+        """Connect to the first permitted address of a host that answers."""
         problem: OSError = OSError("there is no address of this host")
         for address in self._found(url, host, port):
             try:
@@ -331,7 +325,7 @@ class Client:
         raise problem
 
     def _check(self, url: str, addresses: list[IPAddress]) -> list[IPAddress]:
-        """Return those of a host's addresses that may be asked. Raises `RemoteInvalid`."""
+        """Return the permitted addresses of a host. Raises `RemoteInvalid` if there are none."""
         places = {address: place_of(address) for address in addresses}
         if self._first_place is None:
             allowed = [one for one in addresses if places[one] == "public"] or addresses
@@ -368,7 +362,7 @@ class Client:
             with self._network(url):
                 chunk = response.read1(min(CHUNK, most + 1))
             if not chunk:
-                self._check_time(url)  # or it ends because it was cut off
+                self._check_time(url)  # or it fails because the deadline closed it
                 break
             into.write(chunk[: most - size])
             size += len(chunk)
@@ -395,7 +389,7 @@ class Client:
 
     @contextmanager
     def _network(self, url: str) -> Iterator[None]:
-        """Say in our words what goes wrong between here and a server."""
+        """Turn network errors into `RemoteProblem` with plain messages."""
         self._check_time(url)
         try:
             yield
@@ -425,7 +419,8 @@ def _cut_off_after(seconds: float, held: list[socket.socket], late: Event) -> Ti
 
     def end() -> None:
         late.set()
-        cut_off(held)
+        with suppress(OSError):  # of TLS, without its words of farewell
+            socket.socket.shutdown(held[0], socket.SHUT_RDWR)
 
     timer = Timer(max(seconds, 0.0), end)
     timer.daemon = True
@@ -435,7 +430,7 @@ def _cut_off_after(seconds: float, held: list[socket.socket], late: Event) -> Ti
 
 @contextmanager
 def _in_time(late: Event) -> Iterator[None]:
-    """Raise TimeoutError for what fails because the connection was ended for being late."""
+    """Raise TimeoutError for errors after the deadline closed the connection."""
     try:
         yield
     except (http.client.HTTPException, OSError, ValueError) as error:

@@ -13,7 +13,6 @@ from registry.remotes.artifacts import (
     ArtifactCache,
     Removed,
     Stored,
-    Wanted,
     fetch_skills,
     files_of,
     is_stored,
@@ -71,10 +70,7 @@ def open_hub(url: str, state: str, known: str | None, bounds: Bounds) -> Iterato
             yield None
             return
         cache.keep_only(files_of(before.values()))
-        wanted = [
-            Wanted(item.folder, partial(_bring, client, base, cache, item, bounds))
-            for item in items
-        ]
+        wanted = {item.folder: partial(_bring, client, base, cache, item, bounds) for item in items}
         gathered = fetch_skills(cache, wanted, before, known, bounds, notices, url=base)
         yield gathered.tree(past(max((item.updated for item in items), default=0) // 1000))
         versions = {

@@ -1,7 +1,7 @@
 """A source that is a web site with an index of skills (discovery RFC 0.2.0, and its form 0.1.0)."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -13,7 +13,6 @@ from registry.remotes.address import redacted, resolved
 from registry.remotes.artifacts import (
     ArtifactCache,
     Stored,
-    Wanted,
     fetch_skills,
     files_of,
     made_at,
@@ -71,12 +70,12 @@ def open_site(url: str, state: str, known: str | None, bounds: Bounds) -> Iterat
             if version_of(offers) == known:
                 yield None
                 return
-            wanted = [
-                Wanted(name, partial(_bring, client, cache, entry, bounds))
+            wanted: dict[str, Callable[[], Stored]] = {
+                name: partial(_bring, client, cache, entry, bounds)
                 for name, entry in entries.items()
-            ]
+            }
         else:
-            wanted = list(_loose(client, cache, index, bounds, notices))
+            wanted = dict(_loose(client, cache, index, bounds, notices))
         before = cache.noted("skills")
         cache.keep_only(files_of([*before.values(), *offers.values()]))
         gathered = fetch_skills(cache, wanted, before, known, bounds, notices, url=index.url)
@@ -168,7 +167,7 @@ def _bring(client: Client, cache: ArtifactCache, entry: _Entry, bounds: Bounds) 
 
 def _loose(
     client: Client, cache: ArtifactCache, index: Index, bounds: Bounds, notices: Notices
-) -> Iterator[Wanted]:
+) -> Iterator[tuple[str, Callable[[], Stored]]]:
     """Yield the skills of the older form, with files beside the index, without digests."""
     known = set()
     for entry in index.skills:
@@ -181,7 +180,7 @@ def _loose(
             continue
         known.add(name)
         urls = {path: f"{quote(name)}/{quote(path)}" for path in files or ()}
-        yield Wanted(name, partial(_bring_files, client, cache, index.url, urls, bounds))
+        yield name, partial(_bring_files, client, cache, index.url, urls, bounds)
 
 
 def _why_not(files: Any, bounds: Bounds) -> str | None:

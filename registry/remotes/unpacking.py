@@ -114,7 +114,9 @@ def wrapping(paths: Iterable[str]) -> str:
 
 def _unpacked(file: IO[bytes], room: Room, refuse: Refuse) -> Iterator[Member]:
     files, size = 0, 0
-    most = _most(file, room)
+    packed = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    most = min(room.size, max(RATIO_FREE, RATIO * packed))
     for name, problem, executable, opened in _entries(file, room, most):
         path = "/".join(part for part in name.split("/") if part not in {"", "."})
         reason = problem
@@ -135,12 +137,6 @@ def _unpacked(file: IO[bytes], room: Room, refuse: Refuse) -> Iterator[Member]:
                 continue
             reason = f"has more than {room.each} bytes"
         refuse(name, reason)
-
-
-def _most(file: IO[bytes], room: Room) -> int:
-    packed = file.seek(0, os.SEEK_END)
-    file.seek(0)
-    return min(room.size, max(RATIO_FREE, RATIO * packed))
 
 
 def _entries(file: IO[bytes], room: Room, most: int) -> Iterator[_Entry]:

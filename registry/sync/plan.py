@@ -86,20 +86,20 @@ class SourcePlan:
         return {one.folder for one in self.walk.notices if one.diagnostic.code == LINK_KNOWN}
 
     def remember(self, found: ScannedFolder) -> None:
-        """Remember what the scan saw of a folder, up to a number, so that memory stays flat."""
+        """Keep the scan of a folder, up to a maximum number, so that memory stays bounded."""
         if len(self.seen_folders) < MAX_REMEMBERED:
             self.seen_folders[found.folder] = found
 
     def look(self, folder: str) -> ScannedFolder | None:
-        """Return what the scan saw of a folder, else look again; None: it is gone.
+        """Return the scan of a folder, or scan it again; None: the folder is gone.
 
-        A file that changed since the scan does no harm: the fingerprint that is stored with its
-        new content is the old one, so the next sync reads it again.
+        A file that changed since the scan is safe: its new content is stored with the old
+        fingerprint, so the next sync reads it again.
         """
         return self.seen_folders.get(folder) or self.walk.one(folder)
 
     def look_last(self, folder: str) -> ScannedFolder | None:
-        """Return and forget what `look` returns."""
+        """Return the result of `look`, and forget the scan."""
         return self.seen_folders.pop(folder, None) or self.walk.one(folder)
 
     def count_unchanged(self, row: StoredFingerprint) -> None:
@@ -109,7 +109,7 @@ class SourcePlan:
             self.invalid_unchanged += row.status == "invalid"
 
     def report(self) -> SourceReport:
-        """Return what is known of the source when all is planned."""
+        """Return the report of the source after planning."""
         return SourceReport(
             self.source.name,
             self.source.path,
@@ -123,7 +123,7 @@ class SourcePlan:
         )
 
     def take(self, fetched: Fetched) -> None:
-        """Note what was fetched before the source was scanned, and what became of that."""
+        """Record what was fetched before the scan, and its result."""
         self.moved_on = fetched.remote != self.source.remote
         self.fetched, self.source = fetched, replace(self.source, remote=fetched.remote)
         if self.outcome == "ok":
@@ -131,7 +131,7 @@ class SourcePlan:
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing to write but times, and skills that went."""
+        """Whether there is nothing to write except times and removals."""
         work = self.new, self.placeholders, self.updates, self.unread, self.gone_placeholders
         return not any((*work, self.notices_changed, self.moved_on))
 
@@ -204,10 +204,10 @@ def compare(
     *,
     verify: bool,
 ) -> Iterator[Difference]:
-    """Merge both streams, each in the order of `position`, into their differences.
+    """Compare both streams, sorted by `position`, and yield their differences.
 
-    A folder is the ``same`` only where its fingerprint is equal and was not taken so early that a
-    later change could hide behind it; ``verify`` trusts no fingerprint.
+    A folder is the ``same`` if its fingerprint is equal, and old enough that no later change can
+    have the same fingerprint; ``verify`` trusts no fingerprint.
     """
     rows = iter(known)
     row = next(rows, None)
@@ -246,7 +246,7 @@ def _examine(
     *,
     verify: bool,
 ) -> None:
-    """Find out whether a folder whose stat facts moved really has another content."""
+    """Plan an update if the files of a folder changed, and a touch if only their times did."""
     if not found.is_skill or row.status == "no_document":
         if found.is_skill or row.status != "no_document":
             plan.updates[found.folder] = row.id
@@ -256,7 +256,7 @@ def _examine(
         plan.updates[found.folder] = row.id
         plan.rechecked.add(found.folder)
         return
-    # Equal stat facts stand for an equal file only where they were old when they were taken.
+    # Equal times and sizes prove equal files only if they were old at the last sync.
     trusted = {} if verify or row.racy else before
     hashed = hash_files(plan.source.path, found, trusted, plan.walk.limits)
     unread = [*found.unread, *hashed.unread]
@@ -281,15 +281,15 @@ def _examine(
 
 
 BRAKE: Final = 10
-"""A source may lose this many skills, or half of what it had, before its rows are held."""
+"""A source may lose this many skills, or half of its skills; rows of a larger loss stay."""
 
 Moves: TypeAlias = dict[tuple[int, str], RemovedSkill]
-"""The version that went to (source id, folder)."""
+"""Removed versions by the (source id, folder) that they moved to."""
 
 
 @dataclass(frozen=True, slots=True)
 class SyncOptions:
-    """How a sync is run; see DESIGN.md, The command line."""
+    """Options of a sync; see `SkillRegistry.sync`."""
 
     dry_run: bool = False
     verify: bool = False
@@ -310,7 +310,7 @@ class Plan:
 
     @property
     def touched(self) -> Iterator[tuple[int, ScannedFolder]]:
-        """The versions whose content is unchanged, with their folders."""
+        """The versions with unchanged content but new times, with their folders."""
         for part in self.sources:
             for folder, version in part.touches.items():
                 found = part.look(folder)
@@ -319,7 +319,7 @@ class Plan:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing has to be written but times."""
+        """Whether there is nothing to write except times."""
         work = self.moves, self.removed, self.settled
         return not any(work) and all(part.is_idle for part in self.sources)
 
@@ -332,7 +332,7 @@ def make_plan(
     options: SyncOptions,
     progress: Progress,
 ) -> Plan:
-    """Scan the targets and decide what has to be done. Nothing is written."""
+    """Scan the targets and plan all changes. Nothing is written."""
     parts = [
         plan_source(reader, source, roots, limits, verify=options.verify, progress=progress)
         for source in targets
@@ -362,10 +362,10 @@ def make_plan(
 
 
 def _is_held(part: SourcePlan, lost: Sequence[RemovedSkill], leaving: int, *, prune: bool) -> bool:
-    """Decide whether a source keeps the rows of the skills it lost, and note why.
+    """Decide whether a source keeps the rows of its lost skills, and record the reason.
 
-    That a folder can't be read never proves that its skills are gone; anything else that looks
-    like an unmounted drive or a mishap waits until it is confirmed (``prune``).
+    An unreadable folder never proves that its skills are gone. Any other loss that looks like an
+    unmounted drive or an accident waits for confirmation (``prune``).
     """
     if part.outcome == "ok" and lost and not prune:
         had = part.unchanged + len(part.updates) + leaving

@@ -582,7 +582,7 @@ class NativeToolset(Toolset):
         return found, (lambda one: one.place in places) if chosen else None
 
     def _restore_skill(self, *, name: str, source: str | None = None) -> Json:
-        from registry.changes.restore import restore_named
+        from registry.changes.trash import restore_named
 
         among = None if self._view.is_whole else self._sources()
         chosen = None if source is None else self._named(source)

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from registry.api import SkillRegistry
-from registry.changes import commit, restore
+from registry.changes import commit, trash
 from registry.changes.undo import Undo
 from registry.db.write import history
 from registry.errors import ChangeNotUndone, NothingToUndo, SkillChangedOnDisk, SkillExists
@@ -292,7 +292,9 @@ def test_copies_that_were_deleted_together_come_back_together_and_go_again(regis
     assert undo(registry) == "delete"
     assert texts(copies) == {"One."}
     registry.delete("two/pdf", copies=True)
-    restore.restore_all(registry.core, restore.with_copies(registry.core, [find(registry, "pdf")]))
+    trash.restore_all(
+        registry.core, trash.with_deleted_copies(registry.core, [find(registry, "pdf")])
+    )
     assert texts(copies) == {"One."}
     assert undo(registry) == "restore"
     assert len(registry.trash()) == 3
@@ -306,7 +308,7 @@ def test_no_copy_comes_back_where_the_place_of_one_is_taken(registry, copies):
     with pytest.raises(ChangeNotUndone, match=r"something is at .*one/pdf now"):
         undo(registry)
     with pytest.raises(SkillExists):
-        restore.with_copies(registry.core, [find(registry, "pdf")])
+        trash.with_deleted_copies(registry.core, [find(registry, "pdf")])
     assert [one.exists() for one in copies] == [True, False, False]
 
 
@@ -336,7 +338,7 @@ def test_a_stranger_adds_nothing_to_what_was_made_together(registry, copies):
 
 
 def find(registry, name):
-    return restore.find_deleted(registry.core, name)
+    return trash.find_deleted(registry.core, name)
 
 
 @pytest.mark.both

@@ -468,9 +468,31 @@ def test_a_quarantined_update_is_told_shown_and_trusted(cli, upstream, project):
     assert (checked.exit_code, pulled.exit_code) == (1, 1)
     assert checked.stdout == pulled.stdout
     assert cli("list", "-a", "claude-code").stdout.startswith("installed\talpha\t")
-    assert (
-        "alpha can't be installed: it has security errors and is quarantined now" in checked.stderr
-    )
+    for ran in (checked, pulled):
+        assert (
+            "alpha is still installed: it has security errors and is quarantined now. "
+            in ran.stderr
+        )
+        assert "\nTo remove it, run: skill-registry pull --remove alpha\n" in ran.stderr
+    assert cli("pull", "--remove", "alpha").exit_code == 0
+    assert "alpha was not installed: " in cli("pull", "alpha", "-a", "claude-code").stderr
+
+
+def test_a_skill_that_left_its_source_is_still_installed_and_can_be_removed(
+    cli, upstream, project, tmp_path
+):
+    shutil.rmtree(upstream / "skills/alpha")
+    commit(upstream, "removed")
+    cli("sync")
+    left = f"its source up (file://{upstream}) no longer has a skill in skills/alpha."
+    for ran in (cli("pull", "--check"), cli("pull")):
+        assert (ran.exit_code, ran.stdout.partition("\t")[0]) == (1, "gone")
+        assert f"up/skills/alpha is still installed: {left}\n" in ran.stderr
+        assert "\nTo remove it, run: skill-registry pull --remove alpha\n" in ran.stderr
+    compared = cli("diff", "alpha", "--upstream")
+    assert f"'alpha' can't be compared with upstream: {left}" in compared.stderr
+    assert cli("pull", "--remove", "alpha").exit_code == 0
+    assert not (project / ".claude/skills/alpha").exists()
 
 
 def test_what_lies_in_a_clone_as_the_lock_says_needs_no_network(project, tmp_path, monkeypatch):

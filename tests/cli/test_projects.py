@@ -35,10 +35,14 @@ def test_a_listing_says_in_one_line_what_it_leaves_out(cli, project):
     assert "1 skill of other projects is left out; --all lists it.\n" in result.stderr
 
 
-def test_a_search_that_finds_nothing_says_what_was_left_out(cli, project):
+def test_a_search_that_finds_nothing_says_what_it_finds_with_all(cli, project):
     assert cli("search", "release").stderr.splitlines()[-1] == (
-        "2 skills of other projects are left out; --all finds them."
+        "No skills match. 1 that is shadowed, invalid or of other projects would match; "
+        "--all finds it."
     )
+    for more in ([], ["--all"]):
+        assert cli("search", "zzz", *more).stderr.splitlines()[-1] == "No skills match."
+    assert cli("search", "release", "--kind", "none").stderr.count("--all") == 0
     assert cli("search", "release", "--all").stdout.startswith("release")
 
 

@@ -209,8 +209,7 @@ class TestMoved:
         (told,) = (one for one in registry.update_pulled(str(project)) if one.state == "gone")
         assert told.ref == "office/skills/slides"
         assert told.reason == (
-            f"file://{office} is the source office here, "
-            "which has no skill in skills/slides any more"
+            f"its source office (file://{office}) no longer has a skill in skills/slides"
         )
 
     def test_in_a_folder_of_ones_own_it_is_followed_too(self, registry, root, skill, tmp_path):

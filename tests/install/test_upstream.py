@@ -56,7 +56,7 @@ def test_of_a_copy_of_ones_own_it_shows_what_the_original_has_instead(library, r
     shown = library.diff_upstream("notes")
     assert "-Mine.\n+One.\n" in shown
     assert "--- SKILL.md (here)\n+++ SKILL.md (theirs/notes)\n" in shown
-    with pytest.raises(NoUpstream, match="'lonely' comes from no remote source"):
+    with pytest.raises(NoUpstream, match="'lonely' can't be compared with upstream: no"):
         library.diff_upstream("lonely")
 
 

@@ -27,7 +27,11 @@ def test_pull_lists_what_an_address_offers_and_installs_and_registers_nothing(cl
     listed = cli("pull", three.url, "--list")
     assert listed.exit_code == 0, listed.output
     rows = [line.split("\t") for line in listed.stdout.splitlines()]
-    assert [name for name, _ in rows] == ["alpha", "beta", "gamma"]
+    assert [(name, status) for name, _, status in rows] == [
+        ("alpha", "ok"),
+        ("beta", "ok"),
+        ("gamma", "ok"),
+    ]
     assert rows[0][1] == "Sorts letters."
     found = json.loads(cli("pull", three.url, "--list", "--json").stdout)
     keys = ["name", "description", "version", "folder", "usable", "quarantined", "warning"]
@@ -179,8 +183,10 @@ def test_list_marks_what_is_quarantined(cli, one_held):
     assert [line.split()[:2] for line in table[1:]] == [["alpha", "ok"], ["evil", "quarantined"]]
     found = json.loads(cli("pull", one_held.url, "--list", "--json").stdout)
     assert [(one["usable"], one["quarantined"]) for one in found] == [(True, False), (True, True)]
-    told = "1 skill is quarantined, because it has security errors. To see and trust"
-    assert told in cli("pull", one_held.url, "--list").stderr
+    told = "1 skill is quarantined, because it has security errors: evil. To see and trust"
+    listed = cli("pull", one_held.url, "--list")
+    assert told in listed.stderr
+    assert [line.split("\t")[2] for line in listed.stdout.splitlines()] == ["ok", "quarantined"]
     cli("sync", one_held.url)
     cli("source", "trust", "team", "--yes")
     found = json.loads(cli("pull", one_held.url, "--list", "--json").stdout)

@@ -40,17 +40,17 @@ class AskedWord(Value):
 
     @property
     def in_head(self) -> bool:
-        """Whether the name, the tags or the description have it."""
+        """Whether the name, the tags or the description has the word."""
         return any(part != "body" for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Ahead(Value):
-    """A skill that comes before another one, and why.
+    """A better hit, and why it is better.
 
-    ``words``: those of its head that the other's lacks; ``stronger``: those of its name or tags
-    that the other has in its description only; the most telling first. ``named``: its name is
-    exactly what was typed.
+    ``words``: words of its name, tags and description that the explained skill lacks there;
+    ``stronger``: words that are in its name or tags, but only in the description of the explained
+    skill; most telling first. ``named``: its name is exactly the query.
     """
 
     ref: str
@@ -93,7 +93,7 @@ def placed(
     wanted: FilterArguments,
     personality: str | None,
 ) -> list[Placed]:
-    """Say where skills stand for a query; see `SkillRegistry.why_found`."""
+    """Explain the places of skills for a query; see `SkillRegistry.why_found`."""
     narrowed = chosen(core, filters, wanted)
     subjects = judged(core, explain(core, subject), personality)
     seen = narrowed if personality is None else seen_by(core, personality, narrowed)
@@ -107,7 +107,7 @@ def placed(
 
 
 class _Search:
-    """A query that was asked, and what it found."""
+    """A query and its hits."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class _Search:
         )
 
     def words(self, version: int) -> tuple[AskedWord, ...]:
-        """Return the words that were looked for, as a version has them, the most telling first."""
+        """Return the search words, each with the parts that have it; most telling first."""
         parts = self.reader.index.parts(
             self.reader, version, [pattern for pattern, _, _ in self.looked_for]
         )
@@ -169,7 +169,7 @@ class _Search:
         )
 
     def ahead(self, mine: Sequence[AskedWord], before: Sequence[Match]) -> Iterator[Ahead]:
-        """Yield what comes before a skill with these words."""
+        """Yield the hits before a skill that has these words."""
         skills = bodies_and_skills(self.reader, [one.id for one in before], self.reader.visibility)
         for place, one in enumerate(before, 1):
             skill = skills[one.id][1]
@@ -188,7 +188,7 @@ class _Search:
             )
 
     def to_write(self, words: Sequence[AskedWord]) -> tuple[str, ...]:
-        """Return words that a description should have, without those that are parts of others."""
+        """Return the words to add to a description, without words that are parts of other words."""
         meant, told = self._translated(words)
         lacking = [
             one
@@ -209,9 +209,9 @@ class _Search:
         ]
 
     def _translated(self, words: Sequence[AskedWord]) -> tuple[set[str], set[str]]:
-        """Return what authors say for words of other languages, and those words.
+        """Return the English terms for words of other languages, and those words.
 
-        A word that some skill has is taken for one of the authors' own.
+        A word that at least one skill has needs no translation.
         """
         asked = self.asked
         known = {
@@ -232,7 +232,7 @@ class _Search:
     def reasons(
         self, subject: Explanation, version: int, words: Collection[AskedWord]
     ) -> Iterator[Diagnostic]:
-        """Yield why a skill is not among what was found, beside what `why` says already."""
+        """Yield the reasons why a skill is not a hit, in addition to those of `why`."""
         is_usable = subject.skill is not None and subject.skill.status in {"ok", "warning"}
         for name, value in _given(self.filters) if is_usable else ():
             alone: Mapping[str, object] = {name: value, "ids": [version]}
@@ -252,7 +252,7 @@ class _Search:
 def _looked_for(
     reader: Reader, query: str, asked: Asked, among: Among | None
 ) -> list[tuple[Pattern, str | None, float]]:
-    """Return what was looked for, what was typed for it, and how telling it is: the most first."""
+    """Return each pattern of the search, the typed word, and its weight; heaviest first."""
     found: dict[Pattern, tuple[str | None, float]] = {}
     for word in asked.words:
         said = None if word.pattern.words == word.typed else " ".join(word.typed)

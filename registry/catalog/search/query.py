@@ -74,7 +74,7 @@ Term: TypeAlias = tuple[str, ...]
 """Lower-case words that must follow one another."""
 
 MAX_TERMS: Final = 32
-"""A longer question is cut: its first distinct words say what it is about."""
+"""Maximum number of terms; the first distinct words of a longer question show its topic."""
 
 _QUOTED: Final = re.compile(r'"([^"]*)"|\u201c([^\u201d]*)\u201d|\u300c([^\u300d]*)\u300d')
 _OTHER_WIDTH: Final = re.compile("[\uff01-\uffee]+")
@@ -90,7 +90,7 @@ _LONGEST_KEPT: Final = 40
 def parse(query: str) -> list[Term]:
     """Return the terms of a query, those of phrases first.
 
-    Words that only hold a sentence together are left out, unless there are no others.
+    Function words are removed, unless there are no other words.
     """
     query = _of_usual_width(query)
     phrases = [group for match in _QUOTED.finditer(query) for group in match.groups() if group]
@@ -108,7 +108,7 @@ def unquoted(query: str) -> str:
 
 
 def _of_usual_width(text: str) -> str:
-    """Return a text with letters as all others write them that were typed for East Asian text."""
+    """Return a text with full-width letters and digits in their usual width."""
     return _OTHER_WIDTH.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
 
 
@@ -129,7 +129,7 @@ def _phrase(text: str) -> Term:
 
 
 def _loose(text: str) -> Iterator[Term]:
-    """Yield the terms of what is not quoted; the parts of a compound count beside the whole."""
+    """Yield the terms outside of quotes; a compound gives itself and its parts."""
     for piece in _BETWEEN.split(text):
         for place, part in enumerate(runs(piece)):
             if place % 2:
@@ -141,7 +141,11 @@ def _loose(text: str) -> Iterator[Term]:
 
 
 def _unspaced(run: str) -> list[str]:
-    """Return the pairs of a run that may tell something, else all, else its only character."""
+    """Return pairs of neighbouring characters of a text without spaces.
+
+    Pairs of function characters only count if there are no others. A single character is its own
+    term.
+    """
     parts = [letters(part) for part in FUNCTION_CHARACTERS.split(run)]
     found = [pair for part in parts for pair in pairs(part)]
     whole = letters(run)
@@ -167,19 +171,19 @@ def joined(terms: list[Term]) -> list[Term]:
 def pattern(term: Term) -> str:
     """Return a regular expression that finds a term in the original characters."""
     if has_unspaced("".join(term)):
-        # Of pairs that overlap the first characters and the last pair are the text.
+        # Pairs overlap: their first characters and the last pair give the text.
         text = "".join(word[0] for word in term[:-1]) + term[-1]
         return r"\s*".join(map(re.escape, text))
     return r"\b" + between(term)
 
 
 def between(term: Term) -> str:
-    """Return a regular expression of words with little between them."""
+    """Return a regular expression for words with little text between them."""
     return r"\W{0,3}".join(map(re.escape, term))
 
 
 def stem(word: str) -> str:
-    """Cut an English ending off, so that "charts" finds "chart" and "creating" "creation"."""
+    """Return a word without its English ending: "charts" finds "chart", "creating" "creation"."""
     return _stem(word) if len(word) <= _LONGEST_KEPT else _cut_off(word)
 
 
@@ -199,7 +203,7 @@ def _cut_off(word: str) -> str:
 
 
 _stem = lru_cache(maxsize=8192)(_cut_off)
-"""The heads of what is found say the same words again and again."""
+"""Cached, because descriptions repeat the same words."""
 
 
 MAX_WORDS: Final = 16
@@ -218,14 +222,14 @@ _Words: TypeAlias = dict[str, list[tuple[str, str]]]
 
 
 class OtherWords(NamedTuple):
-    """Synonyms for a query: from lay English, and from other languages."""
+    """Terms to add to a query: synonyms of everyday English, and translations."""
 
     lay: tuple[Term, ...]
     foreign: tuple[Term, ...]
 
 
 def other_words(query: str) -> OtherWords:
-    """Return terms of authors for what a query says otherwise, each once."""
+    """Return the technical terms for the everyday or foreign words of a query, each once."""
     text = f" {' '.join(split(fold(query)))} "
     return OtherWords(
         *(
@@ -236,13 +240,13 @@ def other_words(query: str) -> OtherWords:
 
 
 def said_for(query: str) -> dict[Term, str]:
-    """Return for the terms of `other_words` what the query says instead of each."""
+    """Return, for each term of `other_words`, the words of the query that it replaces."""
     lay, foreign = _meant(query)
     return {tuple(meant.split()): said for meant, said in {**foreign, **lay}.items()}
 
 
 def _meant(query: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return meanings of lay words and foreign words, each with the phrase that it translates."""
+    """Return the meanings of everyday English words, and of foreign words, with those words."""
     lay: dict[str, str] = {}
     foreign: dict[str, str] = {}
     if has_unspaced(query):
@@ -264,12 +268,12 @@ def _meant(query: str) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _is_english_sentence(words: Sequence[str]) -> bool:
-    """Tell whether function words of English, and of no other language, hold words together."""
+    """Tell whether the function words of a text are English, and not of another language."""
     return not ENGLISH.isdisjoint(words) and _ELSEWHERE.isdisjoint(words)
 
 
 def _in_text(text: str) -> Iterator[tuple[str, str]]:
-    """Yield what the longest known words of a text without spaces mean, and the words."""
+    """Yield the meanings of the longest known words in a text without spaces, and those words."""
     known = _unspaced_words()
     start = 0
     while start < len(text):
@@ -284,7 +288,7 @@ def _in_text(text: str) -> Iterator[tuple[str, str]]:
 def _in_words(
     table: _Words, words: Sequence[str], is_same: Callable[[str, str], bool]
 ) -> Iterator[tuple[str, str]]:
-    """Yield what the words mean that these begin with, and those words."""
+    """Yield the meanings of known words and phrases in a list of words, and those words."""
     for text, meant in table.get(words[0][:_BEGINNING], ()):
         known = text.split()
         if len(known) <= len(words) and all(map(is_same, known, words)):
@@ -298,7 +302,7 @@ def _is_same_in_english(known: str, word: str) -> bool:
 
 
 def _is_same(known: str, word: str) -> bool:
-    """Tell whether a word is a known one but for an ending of two letters."""
+    """Tell whether two words differ by an ending of at most two letters."""
     if known == word:
         return True
     beginning = max(len(known), len(word)) - _ENDING
@@ -307,7 +311,7 @@ def _is_same(known: str, word: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _english() -> tuple[_Words, set[str]]:
-    """Return the English lay words, and all words that mean themselves first."""
+    """Return the everyday English words with their meanings, and the words to leave unchanged."""
     table: _Words = {}
     known: set[str] = set()
     for author, others, *_ in _concepts():
@@ -320,7 +324,7 @@ def _english() -> tuple[_Words, set[str]]:
 
 @lru_cache(maxsize=1)
 def _foreign() -> _Words:
-    """Return words of languages that set spaces between them."""
+    """Return the foreign words of languages with spaces between words."""
     table: _Words = {}
     for author, _, _, _, _, *languages in _concepts():
         for one in filter(None, "|".join(languages).split("|")):
@@ -330,7 +334,7 @@ def _foreign() -> _Words:
 
 @lru_cache(maxsize=1)
 def _unspaced_words() -> dict[str, list[str]]:
-    """Return words of scripts without spaces."""
+    """Return the foreign words of scripts without spaces."""
     table: dict[str, list[str]] = {}
     for author, _, *languages in _concepts():
         for one in filter(None, "|".join(languages[:3]).split("|")):

@@ -27,24 +27,27 @@ MAX_RANKED: Final = 100
 """Number of hits that are ranked in each list; users don't page further."""
 
 COMMON: Final = 3000
-"""Words that so many texts hold are equally common."""
+"""A word that is in this many texts counts as equally common as any more frequent word."""
 
 MAX_BODY_TERMS: Final = 6
 MAX_TEXTS: Final = 3000
-"""The rarest words are looked for in bodies, as long as no more texts have to be ranked for them:
-more of them cost more than they tell."""
+"""Maximum number of bodies to rank.
+
+The rarest words of a query are searched in bodies until their matches exceed this number; more
+matches take time and improve little.
+"""
 
 EVERYWHERE: Final = 10_000
-"""A word in this many bodies has no weight there, and takes longest to rank.
+"""A word in this many bodies has no weight there; counting stops at this number.
 
-Words are counted up to this number. Among common words, only the rarest is searched.
+If all words are common, only the rarest is searched.
 """
 
 MAX_KNOWN, MAX_LENGTH = 5000, 60
-"""Patterns of which it is remembered how many skills hold them, and the characters of one."""
+"""Maximum number of patterns with cached counts, and of characters of such a pattern."""
 
 RANK: Final = 6
-"""How slowly a place in a list loses its worth: after so many others, half of it."""
+"""The constant k of reciprocal rank fusion, k / (k + rank): after k places, half the score."""
 
 HEADS, BODIES, LAY, FOREIGN = 1.0, 0.6, 1.0, 1.0
 """Weight of the first place: in heads; in bodies; in heads with lay English; in heads for
@@ -84,7 +87,7 @@ def _among(ids: tuple[int, ...]) -> Among:
 
 
 class Word(NamedTuple):
-    """A term that was typed, what is looked for, and how many heads and bodies hold that."""
+    """A typed term, the pattern to search for, and the number of heads and bodies with it."""
 
     typed: Term
     pattern: Pattern
@@ -93,14 +96,14 @@ class Word(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """How much it tells: the more, the fewer skills have it."""
+        """The weight of the word: rarer words weigh more."""
         weight = math.log(COMMON / (min(self.heads, COMMON - 1) + 1)) + _LEAST
         is_accident = not self.heads and has_unspaced("".join(self.pattern.words))
         return weight * _UNKNOWN_PAIR if is_accident else weight
 
     @property
     def telling(self) -> float:
-        """How much it tells as a share of what a word can, from 0 to 1."""
+        """The weight as a share of the maximum weight, from 0 to 1."""
         return self.weight / (math.log(COMMON) + _LEAST)
 
 
@@ -125,17 +128,17 @@ class Said(NamedTuple):
 
     @classmethod
     def of(cls, query: str) -> Self:
-        """Return what a query says, whatever is in the index."""
+        """Return the parsed query, independent of the index."""
         terms = parse(query)
         compounds = [term for term in joined(terms) if term not in terms]
         return cls(terms, compounds, other_words(unquoted(query)))
 
 
 def understand(reader: Reader, said: Said, among: Among | None = None) -> Asked:
-    """Return how the index is asked for a query.
+    """Return the query for the index.
 
-    A word that no skill has stands for those that begin with it, else for those spelt much alike.
-    ``among``: the skills that a narrowed view shows, from which all counts come.
+    A word that no skill has is replaced by words that begin with it, or by words with a similar
+    spelling. ``among``: the skills of a narrowed view; all counts are limited to them.
     """
     terms = said.terms
     sought = [(term, _pattern(term)) for term in (*terms, *said.compounds)]
@@ -146,7 +149,7 @@ def understand(reader: Reader, said: Said, among: Among | None = None) -> Asked:
 
 
 def expect(reader: Reader, queries: Sequence[Said], condition: Condition, most: int) -> None:
-    """Let the index know what it is going to be asked: a server is asked for all of it at once."""
+    """Announce the next queries to the index, so that a server gets them in one request."""
 
     def sought(said: Said) -> SearchTerms:
         typed = [
@@ -168,7 +171,7 @@ def expect(reader: Reader, queries: Sequence[Said], condition: Condition, most: 
 def counted(
     reader: Reader, looked_for: Sequence[tuple[Term, Pattern]], among: Among | None = None
 ) -> list[Word]:
-    """Return terms with how many skills hold what is looked for."""
+    """Return terms with the number of skills that have their patterns."""
     held = _held(reader, [pattern for _, pattern in looked_for], among)
     return [Word(*one, *counts) for one, counts in zip(looked_for, held, strict=True)]
 
@@ -176,7 +179,7 @@ def counted(
 def _held(
     reader: Reader, patterns: Sequence[Pattern], among: Among | None
 ) -> list[tuple[int, int]]:
-    """Return how many heads and bodies hold each pattern; kept until the database changes."""
+    """Return the number of heads and bodies with each pattern; cached."""
 
     def nothing(_: Reader) -> dict[Pattern, tuple[int, int]]:
         return {}
@@ -195,12 +198,12 @@ def _held(
 
 
 def _pattern(term: Term) -> Pattern:
-    """Return what is looked for: a single character begins a pair."""
+    """Return the pattern of a term; a single character matches pairs that begin with it."""
     return Pattern(term, len(term) == 1 and len(term[0]) == 1 and has_unspaced(term[0]))
 
 
 def _instead(reader: Reader, words: Sequence[Word], among: Among | None) -> list[Word]:
-    """Return words, each that no skill has with what it may stand for."""
+    """Return words; those that no skill has come with their replacements."""
     found = list(words)
     unknown = [
         place
@@ -218,7 +221,7 @@ def _instead(reader: Reader, words: Sequence[Word], among: Among | None) -> list
 
 
 def _may_begin(term: Term) -> bool:
-    """Tell whether a word may stand for those that begin with it."""
+    """Tell whether words that begin with a word may replace it."""
     return len(term) == 1 and len(term[0]) >= _MIN_PREFIX and not has_unspaced(term[0])
 
 
@@ -243,14 +246,14 @@ def _nearly(reader: Reader, word: Word, among: Among | None) -> Word:
 def rank(
     reader: Reader, asked: Asked, condition: Condition, most: int, among: Among | None = None
 ) -> dict[int, float]:
-    """Return the ids of skills that match and a condition holds for, with scores, the best first.
+    """Return the scores of the skills that match and meet a condition, by id, best first.
 
-    At most ``most`` of each list are looked at.
+    At most ``most`` skills of each list count.
     """
     in_heads = [word.pattern for word in asked.words if word.heads]
     in_bodies = [word.pattern for word in _rarest(asked)]
     every = sum(word.weight for word in asked.words) or 1.0
-    # The weight of a list is the weight of its words in the query.
+    # A list weighs as much as its words in the query.
     above = sum(word.weight for word in asked.words if word.heads) / every
     below = sum(word.weight for word in asked.words if word.bodies) / every
     questions: list[tuple[float, IndexQuery]] = [
@@ -267,14 +270,14 @@ def rank(
     for (weight, _), found in zip(questions, lists, strict=True):
         for place, one in enumerate(found):
             scores[one] = scores.get(one, 0.0) + weight * RANK / (RANK + place)
-    if len(asked.words) == 1:  # a head that has it tells all that was asked
+    if len(asked.words) == 1:  # a head with this word contains the whole query
         named = set[int]().union(lists[0], *lists[2:])
         _put_last(scores, scores.keys() - named, named)
     return dict(sorted(scores.items(), key=lambda one: (-one[1], one[0])))
 
 
 def _put_last(scores: dict[int, float], last: Collection[int], others: Collection[int]) -> None:
-    """Lower scores in their order, so that they are below those of all others."""
+    """Lower the scores of some skills below those of all others, and keep their order."""
     most = max((scores[one] for one in last), default=0.0)
     least = min((scores[one] for one in others), default=most)
     for one in last:
@@ -282,7 +285,7 @@ def _put_last(scores: dict[int, float], last: Collection[int], others: Collectio
 
 
 def _rarest(asked: Asked) -> list[Word]:
-    """Return the words that are looked for in bodies."""
+    """Return the words to search in bodies."""
     said = (word for word in asked.words if word.bodies)
     telling = [word for word in said if word.bodies < EVERYWHERE or word.heads < MAX_RANKED]
     held = sorted(telling, key=lambda word: word[::-1])
@@ -331,7 +334,7 @@ class Wanted(NamedTuple):
     foreign: Sequence[_Sought]
 
     def named_by(self, head: str) -> float:
-        """Return how much of it the text of a head names."""
+        """Return the share of the query that a head contains."""
         said = _stems(head)
         own = 0.0
         for weight, ways in self.words:
@@ -342,7 +345,7 @@ class Wanted(NamedTuple):
 
 
 def confidence(asked: Asked, skill: Skill) -> float:
-    """Return how much of what was asked a skill's head names, weighed by how rare it is: 0 to 1."""
+    """Return the share of the query that a skill's head contains, weighted by rarity: 0 to 1."""
     return wanted(asked).named_by(head_of(skill))
 
 
@@ -381,7 +384,7 @@ def _holds(said: frozenset[str], sought: _Sought) -> bool:
 
 @lru_cache(maxsize=16)
 def wanted(asked: Asked) -> Wanted:
-    """Return what is looked for in heads."""
+    """Return the patterns to find in heads."""
     words = [(word.weight, ways) for word, ways in _ways(asked)]
     return Wanted(
         words,
@@ -419,5 +422,5 @@ def _sought(pattern: Pattern) -> _Sought:
 
 @lru_cache(maxsize=1000)
 def _stems(text: str) -> frozenset[str]:
-    """Return the stems of a head's words: the same skills are found by many questions."""
+    """Return the stems of a head's words; cached, because many queries find the same skills."""
     return frozenset(stems(words(text.casefold())))

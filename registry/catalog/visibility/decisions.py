@@ -49,9 +49,10 @@ def decisions(
 ) -> Iterator[tuple[int, Skill, Decision]]:
     """Yield each visible skill by name, with the id of its version and the decision about it.
 
-    A skill is visible if no stronger source hides it. A skill that the personality does not see
-    hides nothing. ``environ`` holds the variables that skills may need, ``PATH`` among them.
-    ``name``: only skills of this name. ``source_id``: only this source, with its shadowed skills.
+    A skill is visible if no stronger source shadows it. A skill that the personality does not see
+    shadows nothing. ``environ``: the environment variables that skills may need, including
+    ``PATH``. ``name``: only skills of this name. ``source_id``: only this source, with its shadowed
+    skills.
     """
     is_one_source = source_id is not None
     if personality is None:
@@ -85,11 +86,11 @@ def _decided(
 
 
 def unhidden(some: Iterable[Candidate]) -> set[int]:
-    """Return the versions that no other of these usable skills hides, as `db.write.names` does.
+    """Return the versions that no other of these usable skills shadows, as `db.write.names` does.
 
-    A skill of a project hides those of weaker projects and of none; otherwise that of a stronger
-    source hides the weaker, among sources of one team and one owner, or as an admin decided. Of
-    copies only the first is left.
+    A project's skill shadows those of weaker projects and of no project. Otherwise the skill of a
+    stronger source shadows the weaker one, if both sources have the same team and owner, or an
+    admin has ranked them. Only the first of several copies remains.
     """
     skills = list(some)
     projects: dict[str, int] = {}
@@ -131,13 +132,13 @@ def _lower(known: dict[K, int], key: K, value: int) -> None:
 
 
 def _among(one: Candidate) -> tuple[str, int, str]:
-    """Return what is the same for skills that can hide each other."""
+    """Return a key that is equal for skills that can shadow each other."""
     team = "" if one.skill.scope == "project" else one.rank.team
     return one.skill.name, one.rank.project, team
 
 
 def _content(one: Candidate) -> str | int:
-    """Return what is the same for copies of a skill."""
+    """Return a key that is equal for copies of a skill."""
     return one.skill.tree_hash or one.id
 
 
@@ -147,7 +148,7 @@ def decide_document(
     personality: Personality | None,
     environ: Mapping[str, str],
 ) -> Decision:
-    """Decide about a skill file that was just read in a source, stored already or not."""
+    """Decide about a skill file that was just read in a source, whether stored or not."""
     facts = Facts(
         name=document.name,
         source=source.name,
@@ -161,7 +162,10 @@ def decide_document(
 
 
 def seen_by(core: Core, name: str, filters: Filters) -> Filters:
-    """Return ``filters`` for what this personality sees now. Raises `PersonalityNotFound`."""
+    """Return ``filters`` limited to the skills that this personality sees now.
+
+    Raises `PersonalityNotFound`.
+    """
     found = decisions(core.reader, personality(core.settings, name))
     return replace(filters, ids=[version for version, _, choice in found if choice.visible])
 
@@ -189,7 +193,7 @@ MAX_TOLD: Final = 200
 class Limits:
     """Limits of a view: a source, a scope, a personality, or several of these.
 
-    ``offered``: skills that hide themselves from models are left out of lists.
+    ``offered``: lists omit skills that are hidden from models.
     """
 
     source: str | None = None
@@ -199,7 +203,7 @@ class Limits:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing narrows the view."""
+        """Whether the view has no limits."""
         return self.source is None and self.scope is None and self.personality is None
 
 
@@ -222,16 +226,16 @@ class Row(NamedTuple):
 
     @property
     def files(self) -> tuple[str, str, str | int]:
-        """The same for copies: one name and the same files."""
+        """A key that is equal for copies: the same name and the same files."""
         return self.name, self.team, self.tree_hash or self.id
 
 
 class Seen:
     """The skills of a narrowed view at one state of the database.
 
-    ``listed``: versions that a listing shows; ``unhidden``: also those that can't be used;
-    ``every``: also those that others hide. ``as_stored``: skills beyond the view hide none of it,
-    so what is stored of each skill says which ones it lists.
+    ``listed``: versions that a listing shows; ``unhidden``: also invalid and quarantined ones;
+    ``every``: also shadowed ones. ``as_stored``: no skill outside the view shadows a skill in it,
+    so the stored shadowing is valid in the view.
     """
 
     def __init__(self, rows: Sequence[Row], limits: Limits, *, as_stored: bool = False) -> None:
@@ -248,9 +252,9 @@ class Seen:
         return row.usable and not row.shadowed and not (self._offered and row.hidden)
 
     def localized(self, skill: S) -> S:
-        """Return a skill with the ref, the copies and the shadowing that it has in this view."""
+        """Return a skill with its ref, copies and shadowing in this view."""
         row = self._at.get((skill.source, skill.folder))
-        if row is None:  # it came after this was worked out
+        if row is None:  # it was added after this view was computed
             return replace(skill, ref=f"{skill.source}/{skill.folder}", copies=())
         copies = tuple(self._refs[one] for one in self.copies_of(row.id)[:MAX_COPIES])
         return replace(skill, ref=self._refs[row.id], copies=copies, shadowed=row.shadowed)
@@ -265,12 +269,12 @@ class Seen:
         return replace(found, items=self.localized_all(hits))
 
     def renamed(self, some: Iterable[T]) -> list[T]:
-        """Return values that have the ref of a skill from everywhere with the ref in this view."""
+        """Return values with the refs of this view instead of the refs of an unlimited view."""
         known = self.by_ref
         return [replace(one, ref=known[one.ref]) for one in some if one.ref in known]
 
     def refs(self, some: Iterable[str]) -> tuple[str, ...]:
-        """Return the refs in this view of skills that are named by their refs from everywhere."""
+        """Return the refs of this view for refs of an unlimited view."""
         return tuple(self.by_ref[ref] for ref in some if ref in self.by_ref)
 
     def lists(self, stored: StoredSkill) -> bool:
@@ -285,8 +289,8 @@ class Seen:
     def resolve(self, handle: str) -> int:
         """Return the version that a handle means among the skills of the view.
 
-        Handles are read in the order of `catalog.resolve`. Raises `SkillNotFound`, which names no
-        others, and `SkillAmbiguous`.
+        Handles are read in the order of `catalog.resolve`. Raises `SkillNotFound`, without similar
+        names, and `SkillAmbiguous`.
         """
         for spelling in spellings(handle) if is_storable(handle) else ():
             for found in self._attempts(spelling):
@@ -310,7 +314,7 @@ class Seen:
         yield meant
 
     def of_name(self, name: str, *, usable: bool = False) -> list[int]:
-        """Return the listed versions of a name; ``usable``: also those that others hide."""
+        """Return the listed versions of a name; ``usable``: also the shadowed ones."""
         rows = self._named.get(name, ())
         return [row.id for row in rows if self._lists(row) or (usable and row.usable)]
 
@@ -323,23 +327,23 @@ class Seen:
         return list(dict.fromkeys(one.id for one in sorted(found, key=lambda one: one.shadowed)))
 
     def copies_of(self, version: int) -> list[int]:
-        """Return the other versions of the view that have the name and the files of one."""
+        """Return the other versions in the view with the name and files of this version."""
         row = self._by_id.get(version)
         same = self._same_files.get(row.files, ()) if row is not None and row.usable else ()
         return [one.id for one in same if one.id != version]
 
     def near(self, handle: str) -> list[str]:
-        """Return the refs of listed skills whose names look like a handle, the nearest first."""
+        """Return the refs of listed skills with names similar to a handle, the nearest first."""
         return nearest(self._names, handle)
 
     @cached_property
     def listed_set(self) -> frozenset[int]:
-        """The listed versions, to look one up."""
+        """The listed versions as a set."""
         return frozenset(self.listed)
 
     @cached_property
     def listed_places(self) -> frozenset[tuple[str, str]]:
-        """The places (source, folder) of what is listed."""
+        """The places (source, folder) of the listed skills."""
         return frozenset((row.source, row.folder) for row in self._rows if self._lists(row))
 
     @cached_property
@@ -392,7 +396,7 @@ def _refs(
     sources: Collection[str],
     places: Mapping[tuple[str, str], Row],
 ) -> Iterator[tuple[Row, str]]:
-    """Yield namesakes with their refs."""
+    """Yield skills of the same name with their refs."""
     meant = [row for row in rows if row.usable and not row.shadowed] or rows
     is_place = any(name[:end] in sources for end, one in enumerate(name) if one == "/")
     times: dict[str, int] = {}

@@ -135,10 +135,10 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
         shown = skills.many
         total = found.total if (is_table or not shown) and not found.is_whole else shown
         if not total:
-            report_nothing_found(session, chosen, narrowed=False)
+            report_nothing_found(session, chosen)
         elif is_table:
             session.console.note(f"{shown:,} of {total:,} skills", "dim")
-        report_left_out(session, chosen, "lists")
+        report_left_out(session, chosen)
         report_quarantined(session, chosen)
 
 

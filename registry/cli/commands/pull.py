@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from registry.cli import completion, escape, formatting, options
+from registry.cli.batch import some_refs
 from registry.cli.formatting import fit
 from registry.cli.group import session_command
 from registry.cli.install_messages import explain, report_fetched, report_origins, report_strange
@@ -222,7 +223,8 @@ def pull(
     source. If you give the short form owner/repo, the full address is shown for you to confirm. If
     an address offers several skills, name them after it, or choose with --skill or --all; on a
     terminal you are asked. --list lists them, and marks skills that are quarantined or have
-    security warnings. The source of each installed skill and its security findings are printed.
+    security warnings (in a pipe with a last column: ok, warning, quarantined or invalid). The
+    source of each installed skill and its security findings are printed.
 
     --agent installs into the agent's folder in this project (the git checkout around the current
     folder, else the current folder); with --global into its folder for all projects. Several agents
@@ -381,12 +383,12 @@ def _list_offered(session: Session, names: Sequence[str], *, yes: bool) -> None:
     with waiting(session.console, "fetching"):
         found = [one for name in names for one in offered_at(session.registry.core, name)]
     emit(session, found, OFFERED, name=lambda one: one.name)
-    held = sum(one.quarantined for one in found)
+    held = [one.name for one in found if one.quarantined]
     if held and not session.as_json:
-        are, have = ("is", "it has") if held == 1 else ("are", "they have")
+        are, have = ("is", "it has") if len(held) == 1 else ("are", "they have")
         session.console.note(
-            f"{formatting.count(held, 'skill')} {are} quarantined, because {have} security "
-            "errors. To see and trust them, run: skill-registry sync "
+            f"{formatting.count(len(held), 'skill')} {are} quarantined, because {have} security "
+            f"errors: {some_refs(held)}. To see and trust them, run: skill-registry sync "
             f"{quote(escape.line(names[0]))}, then 'skill-registry source trust' with the "
             "source's name."
         )
@@ -426,6 +428,7 @@ OFFERED: Final[Sequence[Column["OfferedSkill"]]] = (
         when=lambda seen: seen != {"ok"},
     ),
     Column("DESCRIPTION", lambda one: one.description, prose=True),
+    Column("STATUS", _status, only="plain"),
 )
 
 

@@ -18,7 +18,6 @@ from registry.cli.listing import (
     Column,
     draw_table,
     emit,
-    report_left_out,
     report_nothing_found,
     report_quarantined,
 )
@@ -73,7 +72,7 @@ def _table(console: Console, columns: Sequence[Column[T]], rows: Sequence[T]) ->
 
 
 def handle(one: "Placed | Explanation") -> str:
-    """Return what a skill is called: its ref, else its path."""
+    """Return the ref of a skill, or else its path."""
     return one.path if one.ref is None else one.ref
 
 
@@ -109,10 +108,10 @@ PLACED: Final[Sequence[Column["Placed"]]] = (
 SNIPPET_INDENT: Final = "    "
 MAX_HITS: Final = 20
 BELOW: Final = 3
-"""Lines of a terminal kept below the hits: the summary and the prompt."""
+"""Lines that stay free below the hits on a terminal: the summary and the prompt."""
 AROUND: Final = 40
 BEFORE: Final = 20
-"""Characters of a description before a match: more than those are cut to these on a terminal."""
+"""Maximum number of characters of a description before a match, on a terminal."""
 _SPACED: Final = re.compile(r"[\u0000-\u0dff\u1100-\u2fff\ua960-\uabff]+")
 
 
@@ -167,8 +166,9 @@ def search(session: Session, /, *, query: tuple[str, ...], limit: int | None, **
     is_table = emit(session, hits, columns, draw=partial(draw_hits, wanted=wanted))
     report_quarantined(session, chosen)
     if not hits.total:
-        report_nothing_found(session, chosen, narrowed=True)
-        report_left_out(session, chosen, "finds")
+        every = replace(chosen, all=True)
+        more = 0 if chosen == every else session.registry.search(queries, every, limit=1).total
+        report_nothing_found(session, chosen, more=more)
         return
     if is_table:
         session.console.note(f"{len(hits):,} of {formatting.count(hits.total, 'hit')}", "dim")
@@ -188,9 +188,9 @@ def _queries(given: Sequence[str]) -> list[str]:
 def draw_hits(
     console: Console, hits: Sequence[SearchHit], wanted: re.Pattern[str] | None
 ) -> Iterator[str]:
-    """Yield a line with ref and description of each hit, and one with the place that matched.
+    """Yield a line with ref and description of each hit, and a line with the match.
 
-    The second is left out where the first shows it.
+    The second line is omitted if the first shows the match.
     """
 
     def light(text: str, style: Style | None = None) -> str:
@@ -213,7 +213,7 @@ def draw_hits(
             more = f"  +{formatting.count(len(hit.alike), 'copy', 'copies')}"
             head += console.style(more, "dim")
             room -= len(more)
-        # Where a narrow terminal leaves no room for the description, the match has to do.
+        # If a narrow terminal has no room for the description, show only the match.
         is_roomy = room > len(SNIPPET_INDENT) * 3
         yield f"{head}  {light(about, 'dim')}" if is_roomy else head
         if not is_roomy or wanted is None or not wanted.search(about):
@@ -347,7 +347,7 @@ WHY_COLUMNS: Final[Sequence[Column["Explanation"]]] = (
 
 
 EVERY: Final = 100
-"""Percent of all."""
+"""100 percent."""
 
 
 class _Failed(NamedTuple):

@@ -152,22 +152,22 @@ def _restored(
     session: Session, names: Sequence[str], source: str | None, *, copies: bool
 ) -> tuple[list["SkillDetail"], bool]:
     """Restore skills after all were checked; return them, and whether all came back."""
-    from registry.changes import restore
+    from registry.changes import trash
     from registry.changes.create import detail_after
 
     core = session.registry.core
     if copies:
-        some = restore.with_copies(core, restore.find_all_deleted(core, names, source=source))
+        some = trash.with_deleted_copies(core, trash.find_all_deleted(core, names, source=source))
         return [
-            detail_after(core, one) for one in restore.restore_all(core, some, source=source)
+            detail_after(core, one) for one in trash.restore_all(core, some, source=source)
         ], True
     if not names[1:]:
         return [session.registry.restore(names[0], source=source)], True
-    found = restore.find_all_deleted(core, names, source=source)
+    found = trash.find_all_deleted(core, names, source=source)
     return each_of(
         session,
         found,
-        lambda one: detail_after(core, restore.restore_one(core, one, source=source)),
+        lambda one: detail_after(core, trash.restore_one(core, one, source=source)),
     )
 
 

@@ -136,7 +136,7 @@ WHERE (SELECT number FROM data_version) <> ?
 NO_VERSION: Final = -1
 
 _SAME: Final = 3
-"""Number of first letters that a word shares with its stem, with few exceptions."""
+"""Number of first letters that a word nearly always shares with its stem."""
 
 
 @dataclass(frozen=True)
@@ -180,10 +180,11 @@ class Find:
         self._column = column
 
     def understand(self, answer: "Answer", most: int) -> bool:
-        """Take the rows that the search already has; False if better ones may be missing.
+        """Read the rows of the first SELECT; return False if better matches may be missing.
 
-        The first SELECT leaves out texts that have one common word and no other: they cost most,
-        and enough others nearly always match better. In bodies it does so only for a single word.
+        The first SELECT omits texts that have one common word and no other: they cost most, and
+        enough other texts nearly always match better. In bodies it omits them only for a single
+        word.
         """
         rows = answer.found.get((self._column.name, frozenset(self.queries)))
         if rows is None:
@@ -230,7 +231,7 @@ class Find:
         return sql, [*ids, *queries, texts, json.dumps(queries), *queries, *condition[1], most]
 
     def take(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Take the rows of `question`."""
+        """Read the rows of `question`."""
         first = sorted(rows[:RANKED], key=lambda row: (-round(row[3] or 0.0, 6), row[0]))
         self.ids = [row[0] for row in (*first, *rows[RANKED:])]
 
@@ -245,13 +246,17 @@ HEADS, BODIES, LAY, FOREIGN = range(4)
 """The lists: typed words in heads and in bodies, other words in heads."""
 
 TYPED, COMPOUND, OF_LAY, OF_FOREIGN = range(4)
-"""The kinds of words."""
+"""The kinds of words, as stored in the rows."""
 
 TOLD: Final = 40
 """Number of heads to return, of the skills with the best places in the lists."""
 
 _BEGUN, _CUT, _COMMON_HEAD, _COMMON_BODY = 1, 2, 4, 8
-"""Flags of a word: replaced by the words that it begins, not all its texts read, common."""
+"""Bits of a word's flags.
+
+In order: its prefix matches replaced it; not all its texts were read; it is common in heads; it is
+common in bodies.
+"""
 
 _WORDS: Final = """
 WITH given AS MATERIALIZED (
@@ -396,7 +401,7 @@ class Query(NamedTuple):
 
     @property
     def lists(self) -> list[int]:
-        """The lists that the query has."""
+        """The lists for which the query has words."""
         kinds = set(self.kinds.values())
         other = [one for one, kind in ((LAY, OF_LAY), (FOREIGN, OF_FOREIGN)) if kind in kinds]
         return [HEADS, BODIES, *other]
@@ -470,9 +475,9 @@ def understood(query: Query, rows: Iterable[Sequence[Any]], answer: Answer) -> N
 def _understood_words(
     query: Query, rows: Iterable[Sequence[Any]], texts: list[str], answer: Answer
 ) -> set[str]:
-    """Add counts of words to an answer; return the words of which not all texts were looked at.
+    """Add counts of words to an answer; return the words with texts that were not all read.
 
-    In ``texts`` a word that no skill has is replaced by the words that it begins.
+    If no skill has a word, ``texts`` has the words that begin with it instead.
     """
     cut: set[str] = set()
     for number, heads, bodies, how, *_ in rows:

@@ -69,9 +69,8 @@ def _select(reader: Reader, condition: str, value: str) -> list[Revision]:
         "SELECT r.uid, r.number, r.name, r.document, r.content_hash, r.tree_hash, r.seen_at, "
         "r.origin, r.files, EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
         "AND s.tree_hash = r.tree_hash), "
-        # Each file is looked up by its hash: a list of all contents would be as long as the
-        # registry. The offset keeps a server from making that list for roles that policies apply
-        # to.
+        # Look up each file by its hash: a list of all contents would be as long as the registry.
+        # The offset keeps a server from building that list for roles with row policies.
         f"NOT EXISTS (SELECT 1 FROM {reader.json_each.format('r.files')} e "
         f"WHERE NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = {file_hash} "
         "LIMIT 1 OFFSET 0) "
@@ -193,7 +192,7 @@ def turns(reader: Reader, uid: str) -> list[CurrentTurn]:
 
 
 def last_turns(reader: Reader, ids: Sequence[int]) -> dict[int, int]:
-    """Return the turn of each version's content."""
+    """Return the ``turn`` of each version's content; see `CurrentTurn`."""
     rows = reader.rows(
         "SELECT s.id, coalesce(r.turn, r.number) FROM skills s "
         "JOIN revisions r ON r.uid = s.uid AND r.tree_hash = s.tree_hash "

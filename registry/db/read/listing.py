@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from typing import Any, Final, NamedTuple, Self, TypeAlias, TypedDict
+from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias, TypedDict
 
 from registry.db.interface import MAX_INTEGER, Condition, Reader, Select
 from registry.db.read.skills import (
@@ -314,8 +314,8 @@ def list_skills(
     """Return one page of the skills that pass the filters, with the true total."""
 
     def listing(visibility: Visibility) -> Listing:
-        found = listing_of(reader, filters, sort=sort, reverse=reverse, visibility=visibility)
-        return replace(found, limit=limit, offset=offset)
+        how: Any = {"sort": sort, "reverse": reverse, "limit": limit, "offset": offset}
+        return listing_of(reader, filters, visibility=visibility, **how)
 
     def with_count(visibility: Visibility) -> tuple[Select, Select]:
         found = listing(visibility)
@@ -386,22 +386,11 @@ class Facet:
     count: int
 
 
-def tags(reader: Reader) -> list[Facet]:
-    """Count the visible skills of each tag, the most frequent first."""
-    return _facet(reader, "t.tag", f"{FROM} JOIN skill_tags t ON t.skill_id = s.id")
-
-
-def kinds(reader: Reader) -> list[Facet]:
-    """Count the visible skills of each kind."""
-    return _facet(reader, "s.kind", FROM)
-
-
-def categories(reader: Reader) -> list[Facet]:
-    """Count the visible skills of each category."""
-    return _facet(reader, "s.category", FROM)
-
-
-def _facet(reader: Reader, column: str, tables: str) -> list[Facet]:
+def facet(reader: Reader, name: Literal["tag", "kind", "category"]) -> list[Facet]:
+    """Count the visible skills of each value of a facet, the most frequent first."""
+    column, tables = f"s.{name}", FROM
+    if name == "tag":
+        column, tables = "t.tag", f"{FROM} JOIN skill_tags t ON t.skill_id = s.id"
     sql = (
         f"SELECT {column}, count(*) FROM {tables} "
         f"WHERE {reader.visibility.visible} AND {column} IS NOT NULL "

@@ -109,7 +109,7 @@ def stage(
             if columns["replaces"] in mismatched:
                 again.append({**texts[-1], "skill_id": columns["replaces"]})
             if how != UNINDEXED:
-                found.append(Indexed(number, *said, version.text[version.body_start :], how))
+                found.append(Indexed(number, *said, version.text[version.body_start :]))
     insert_rows(connection, skills, [version.columns for version in batch])
     if again:
         sql = "DELETE FROM documents WHERE skill_id {in_array}"

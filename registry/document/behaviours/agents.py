@@ -53,7 +53,7 @@ BEHAVIOURS: Final = (
         pattern(
             rf"(?:{_SETTINGS}[\s\S]{{0,240}}?{_OPEN}|{_OPEN}[\s\S]{{0,240}}?{_SETTINGS})",
         ),
-        "lets the agent do everything unasked",
+        "lets the agent do everything without asking",
         accept=lambda match: (
             _not_negated(match)
             and re.search(
@@ -79,7 +79,7 @@ BEHAVIOURS: Final = (
             rf"{_SETTINGS}[\s\S]{{0,500}}?mcp_?servers[\"'\]]{{0,3}}(?:\]|\.\w|\[|,[ ]?\{{\}}\)\[)"
             r"[\s\S]{0,300}?(?:json\.dump|write_text|writefile|\.write\()",
         ),
-        "adds a server to the agent",
+        "adds an MCP server to the agent",
     ),
     # The agent's memory and rules.
     Behaviour(
@@ -89,7 +89,7 @@ BEHAVIOURS: Final = (
             r"|\bremember (?:permanently|forever|from now on|for (?:all|every) (?:future|later))\b)"
             rf"[^\n]{{0,160}}?{_TRUST}",
         ),
-        "changes what the agent remembers",
+        "changes the agent's memory",
         where="prose",
         accept=_not_negated,
     ),

@@ -33,7 +33,7 @@ BEHAVIOURS: Final = (
             r"[^\n]{0,160}?\b(?:send|post|upload|submit|e?mail|forward|transmit|to)\b[^\n]{0,60}?"
             r"(?:https?://(?!localhost|127\.|<|\$)|[\w.+-]{1,40}@(?!\w{1,20}\b[^.])[\w-]{1,40}\.[a-z]{2,8})"
         ),
-        "asks for a file that holds secrets to be sent",
+        "tells the agent to send a file that holds secrets",
         where="prose",
         accept=lambda match: (
             not_honest(match)
@@ -56,7 +56,7 @@ BEHAVIOURS: Final = (
             r"[\s\S]{0,300}?\b(?:upload|send|post|submit|transmit|copy)\b[^\n]{0,60}?\b(?:files?|it|them"
             r"|contents?|each|results?|output|archive)\b[\s\S]{0,200}?https?://(?!localhost|127\.)"
         ),
-        "asks for secrets to be found and sent",
+        "tells the agent to find secrets and send them away",
         where="prose",
         accept=not_honest,
     ),
@@ -66,7 +66,7 @@ BEHAVIOURS: Final = (
             r"(?:\bpbpaste\b|\bxclip\b|wl-paste|\bxsel\b|\bscreencapture\b|\bscrot\b|imagegrab\.grab)"
             r"[\s\S]{0,300}?\b(?:send|upload|post|submit|curl)\b[^\n]{0,120}?https?://(?!localhost|127\.)"
         ),
-        "is taken from the clipboard or the screen and sent",
+        "sends the clipboard or the screen",
         where="prose",
     ),
     Behaviour(
@@ -90,7 +90,7 @@ BEHAVIOURS: Final = (
             r"|google|gemini|hf|huggingface|openrouter|azure|database|db|jwt|session)_[a-z_]{0,24}"
             r"(?:key|token|secret|pat|url|password)\b[^\n]{0,160}?https?://",
         ),
-        "asks for secrets to be sent",
+        "tells the agent to send secrets away",
         where="prose",
         accept=_to_a_stranger,
     ),
@@ -101,7 +101,7 @@ BEHAVIOURS: Final = (
             r"[^\n]{0,200}?\b(?:send|post|upload|submit|forward|put|paste|attach|include|comment)\b"
             r"[^\n]{0,120}?(?:https?://|[\w.-]{1,40}@[\w-]{1,40}\.\w{2,6})",
         ),
-        "asks for secrets to be sent",
+        "tells the agent to send secrets away",
         where="prose",
         accept=not_honest,
     ),
@@ -114,7 +114,7 @@ BEHAVIOURS: Final = (
             rf"{SECRET_NAMED}[^\n]{{0,120}}?\b(?:field|parameter|body|comment|request|query"
             r"|description|ticket|payload|metadata)\b[^\n]{0,120}?https?://",
         ),
-        "asks for secrets to be sent",
+        "tells the agent to send secrets away",
         where="prose",
         accept=not_honest,
     ),

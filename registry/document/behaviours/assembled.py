@@ -30,12 +30,12 @@ BEHAVIOURS: Final = (
             r"|pow|powe|powersh)[\"']?(?=[\s;&])[\s\S]{0,400}?",
             r"(?:\$\{?(?P=name)\}?[\"']{0,2}\$\{?[a-z_]|\$\{(?P=name)\}[a-z]|(?<!\w)(?P=name)\+=)",
         ),
-        "is a part of a command that is put together",
+        "assembles a command from parts",
     ),
     Behaviour(
         "assembled-command",
         pattern(r"\beval[ \t]{1,3}[\"']?(?:\$\{?[a-z_]\w{0,30}\}?){2,9}(?![\w])"),
-        "runs a command that is put together from parts",
+        "runs a command that is assembled from parts",
     ),
     Behaviour(
         "assembled-command",
@@ -43,22 +43,22 @@ BEHAVIOURS: Final = (
             r"(?:\$\(|`)[ ]?(?:printf|echo)[ ](?:-\w{1,3}[ ]|--[ ]|'?%b'?[ ]){0,2}[\"']?",
             rf"{_LETTER_CODE}{{3}}",
         ),
-        "is a command that is written in numbers",
+        "hides a command in numbers",
     ),
     Behaviour(
         "assembled-command",
         pattern(rf"(?:^|[\s;|&(`=\"])\$'{_LETTER_CODE}{{3}}"),
-        "is a command that is written in numbers",
+        "hides a command in numbers",
     ),
     Behaviour(
         "assembled-command",
         pattern(r"(?<=[\w|])\$(?:\{ifs(?:%\?\?)?\}|ifs\$\d)[\w~/.$|-]"),
-        "puts a command together without spaces",
+        "assembles a command without spaces",
     ),
     Behaviour(
         "assembled-command",
         pattern(r"(?:^|[\s;|&(`])\{(?:curl|wget|nc|bash),[^{}\s]{3,200}\}"),
-        "puts a command together without spaces",
+        "assembles a command without spaces",
     ),
     Behaviour(
         "assembled-command",
@@ -66,13 +66,13 @@ BEHAVIOURS: Final = (
             r"(?:^|[\s;|&(`\"'=])/(?:\?{3}/[\w?/]{1,16}[\w?]"
             r"|bin/(?:b\?sh|ba\?h|bas\?|c\?t|ca\?|s\?))(?=[\s\"'`;|&)]|$)"
         ),
-        "names a program by wildcards",
+        "hides the name of a program behind wildcards",
     ),
     # 'ev' + 'al'
     Behaviour(
         "assembled-command",
         pattern(r"(?P<parts>[\"'][\w./-]{1,12}[\"'](?:[ ]?\+[ ]?[\"'][^\"'\n]{1,60}[\"']){1,8})"),
-        "is a name that is put together from parts",
+        "assembles a function name from parts",
         accept=_is_dangerous,
     ),
     Behaviour(
@@ -81,7 +81,7 @@ BEHAVIOURS: Final = (
             r"(?:(?:__import__|getattr|exec|eval|import_module)\([^\n]{0,60}?"
             r"|(?:__dict__|globals\(\))\[[ ]?)[\"'][\w .()'\"+-]{1,80}[\"']\[::-1\]"
         ),
-        "is a name that is written backwards",
+        "hides a function name by writing it backwards",
     ),
     Behaviour(
         "assembled-command",
@@ -89,7 +89,7 @@ BEHAVIOURS: Final = (
             r"(?:eval|require|function|exec|execsync|constructor|global(?:this)?\[|window\[)[ ]?\(?"
             r"[^\n;{}]{0,120}?\.reverse\(\)\.join\("
         ),
-        "is a name that is written backwards",
+        "hides a function name by writing it backwards",
     ),
     Behaviour(
         "assembled-command",
@@ -98,7 +98,7 @@ BEHAVIOURS: Final = (
             r"|module)[^\n]{0,20}?[\[(,][ ]?[\"']"
             r"(?:\\x[4-7][0-9a-f]){3}"
         ),
-        "is a name that is written in numbers",
+        "hides a function name in numbers",
     ),
     # The same in PowerShell.
     Behaviour(
@@ -108,6 +108,6 @@ BEHAVIOURS: Final = (
             r"|[&.][ ]?\([ ]?[\"'](?:\{\d\}){2,12}[\"'][ ]?-f\b"
             r"|[&.][ ]?\([ ]?[\"']\w{1,8}[\"'][ ]{0,3}\+[ ]{0,3}[\"']\w|\bi`e`?x\b|\bie`x\b)"
         ),
-        "puts a command together from parts",
+        "assembles a command from parts",
     ),
 )

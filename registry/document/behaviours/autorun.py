@@ -90,7 +90,7 @@ BEHAVIOURS: Final = (
             r"[ \t]{0,3}:[^\n]{0,300}?(?:urlopen|base64|\beval\b|/dev/tcp/|https?\.get\(|\bnc[ ]"
             r"|requests\.get|\bhttp://(?!localhost)|\b(?:curl|wget)\b[^\n]{0,200}\|)",
         ),
-        "runs as soon as the container is made",
+        "runs when the container is created",
     ),
     # Scheduled tasks.
     Behaviour(
@@ -103,7 +103,7 @@ BEHAVIOURS: Final = (
             r"|(?:[\d*/,-]{1,6}[ ]){5})[^\n]{0,80}?"
             r"(?:\bcurl\b|\bwget\b|base64)[^\n]{0,160}?\|[ ]?(?:ba|z)?sh\b)",
         ),
-        "runs what it downloads, again and again",
+        "downloads and runs code at regular times",
     ),
     # Git's hooks.
     Behaviour(
@@ -112,7 +112,7 @@ BEHAVIOURS: Final = (
             rf"(?:{_HOOK}[\s\S]{{0,500}}?(?:{_SENDS}|\|[ ]?(?:ba|z)?sh\b)"
             rf"|{_SENDS}[^\n]{{0,160}}>[ ]?[^\n]{{0,40}}{_HOOK})"
         ),
-        "runs by itself in a repository, and sends data or runs code",
+        "is a git hook that sends data or runs code",
         accept=lambda match: b"localhost" not in match[0] and b"127.0.0.1" not in match[0],
     ),
     Behaviour(
@@ -122,7 +122,7 @@ BEHAVIOURS: Final = (
             r"|alias\.[\w-]{1,20})[ =]{1,3}[\"'\\]{0,2}!?[^\n]{0,120}?(?:\bcurl\b|\bwget\b|/tmp/"
             r"|\bnc[ ]|base64|/dev/tcp|~/\.cache|\beval\b)",
         ),
-        "runs by itself with git",
+        "is a git hook",
     ),
     # Hooks and servers of the agent.
     Behaviour(
@@ -133,7 +133,7 @@ BEHAVIOURS: Final = (
             rf"(?:{_SENDS}|\|[ ]?(?:ba|z)?sh\b|base64|/dev/tcp/|\beval\b"
             r"|(?:sh|bash)[ ][~/$\w]{0,12}/?\.(?!claude|cursor|github|/)\w)",
         ),
-        "runs by itself with the agent",
+        "makes the agent run a command by itself",
         accept=lambda match: b"localhost" not in match[0] and b"127.0.0.1" not in match[0],
     ),
     Behaviour(
@@ -143,7 +143,7 @@ BEHAVIOURS: Final = (
             r"[^\n]{0,20}hook\b[^\n]{0,80}?\b(?:runs?|calls?|executes?|that|to)\b[^\n]{0,60}?",
             r"(?:\bcurl\b|\bwget\b|base64|https?://(?!localhost))",
         ),
-        "runs by itself with the agent",
+        "makes the agent run a command by itself",
         where="prose",
         accept=lambda match: b"localhost" not in match[0] and b"127.0.0.1" not in match[0],
     ),
@@ -153,6 +153,6 @@ BEHAVIOURS: Final = (
             r"mcp_?servers?\b[\s\S]{0,400}?[\"']?(?:command|args)[\"']?[ \t]{0,3}[:=][^\n]{0,160}?",
             r"(?:\bcurl\b|\bwget\b|base64|\beval\b)",
         ),
-        "is a server of the agent that fetches code",
+        "is an MCP server that downloads its code",
     ),
 )

@@ -56,7 +56,7 @@ BEHAVIOURS: Final = (
             SECRET_FILE,
             rf"|\bprintenv\b|\benv\b|{_ENCODED}|\${_SECRET_VARIABLE})[^\n]{{0,160}}?\.[\w${{-]",
         ),
-        "sends secrets by the names that it looks up",
+        "sends secrets in DNS queries",
     ),
     Behaviour(
         "secret-sent",
@@ -66,7 +66,7 @@ BEHAVIOURS: Final = (
             rf"|\bprintenv\b|\benv\b|\${{?{_SECRET_VARIABLE})[\s\S]{{0,200}}?{_ENCODED}"
             rf"[\s\S]{{0,300}}?{_LOOKUP}[^\n]{{0,60}}?[$%][^\n]{{1,80}}?\.[\w$-]",
         ),
-        "is sent by the names that are looked up",
+        "sends secrets in DNS queries",
     ),
     Behaviour(
         "secret-sent",
@@ -76,7 +76,7 @@ BEHAVIOURS: Final = (
             rf"|{_ENCODED})[\s\S]{{0,500}}?{_LOOKUP_CALL}[^\n]{{0,160}}?"
             r"(?:[\"'`]\.[\w.-]{4,80}[\"'`]|\}\.[\w.-]{4,80}[\"'`]|%s?\.[\w.-]{4,80}[\"'`])",
         ),
-        "is sent by the names that are looked up",
+        "sends secrets in DNS queries",
     ),
     Behaviour(
         "secret-asked",
@@ -86,7 +86,7 @@ BEHAVIOURS: Final = (
             rf"{SECRET_NAMED}[^\n]{{0,120}}?\b(?:dns|sub-?domains?)\b"
             rf"|\b(?:dns|sub-?domains?)\b[^\n]{{0,80}}?{SECRET_NAMED})",
         ),
-        "asks for secrets to be sent by DNS",
+        "tells the agent to send secrets in DNS queries",
         where="prose",
         accept=lambda match: (
             not_honest(match)
@@ -105,7 +105,7 @@ BEHAVIOURS: Final = (
             r"(?:src|href)=[\"']?|url\([\"']?)",
             rf"https?://[^)\s\"']{{3,160}}?[?&=/]{_FILLED}",
         ),
-        "is a picture whose address carries secrets",
+        "sends secrets in the address of a picture",
         where="prose",
         accept=lambda match: (
             re.search(
@@ -125,7 +125,7 @@ BEHAVIOURS: Final = (
             r"(?:!\[[^\]\n]{0,80}\]\(|<img\b[^>\n]{0,60}src=[\"']?)https?://[^)\s\"']{3,120}"
             r"(?:[?&][\w-]{1,20}=[^)\s\"']{0,60}|/[a-z_<{\[$]{3,40}\.(?:png|gif|svg|jpg))[)\"']",
         ),
-        "goes into the address of a picture",
+        "puts secrets into the address of a picture",
         where="prose",
         accept=lambda match: (
             not_honest(match)
@@ -139,7 +139,7 @@ BEHAVIOURS: Final = (
             r"[\s\S]{0,120}?\b(?:replace|replacing|filled?|where|with|substitut\w{1,4}|append\w{0,3}"
             rf"|followed by|carr(?:ies|ying)|contain(?:s|ing)|is)\b[^\n]{{0,80}}?{SECRET_NAMED})",
         ),
-        "is a picture whose address carries secrets",
+        "sends secrets in the address of a picture",
         where="prose",
         accept=lambda match: (
             not_honest(match)
@@ -170,7 +170,7 @@ BEHAVIOURS: Final = (
             SECRET_FILE,
             r"[\s\S]{0,700}?(?:smtplib|nodemailer|sendmail|send_message)",
         ),
-        "is read, and a mail is sent",
+        "reads a file that holds secrets, and sends mail",
         accept=lambda match: re.search(rb"load_dotenv|dotenv|```\n", match[0]) is None,
     ),
     Behaviour(

@@ -100,7 +100,7 @@ BEHAVIOURS: Final = (
     Behaviour(
         "hidden-action",
         pattern(_KEPT),
-        "keeps something risky from the user",
+        "hides a risky action from the user",
         where="prose",
         accept=_is_risky,
     ),
@@ -116,7 +116,7 @@ BEHAVIOURS: Final = (
             r"|execute|append|install|read|copy)\b(?:(?!-->)[^<]){0,160}?(?:https?://|~/\.\w|\.env\b"
             r"|\.ssh\b|\bcredentials\b|\bapi keys?\b|\bprivate keys?\b|mcp\.json|settings\.json)"
         ),
-        "is an instruction that readers don't see",
+        "contains an instruction that readers don't see",
         where="prose",
     ),
     # Any action that is hidden from the user.
@@ -128,7 +128,7 @@ BEHAVIOURS: Final = (
             rf"(?:{_SAY})(?:(?=[^.\n]{{0,60}}{_USER})[^.\n]{{0,70}}?{_DEED}"
             rf"|[^.\n]{{0,40}}{_DEED}[^.\n]{{0,60}}{_USER})",
         ),
-        "keeps something from the user",
+        "hides something from the user",
         where="prose",
     ),
     Behaviour(
@@ -144,7 +144,7 @@ BEHAVIOURS: Final = (
             r"|without (?:telling|informing|notifying|alerting"
             r"|asking or telling) (?:the )?(?:users?|humans?|anyone|anybody|operator|owner))",
         ),
-        "keeps something from the user",
+        "hides something from the user",
         where="prose",
     ),
     Behaviour(
@@ -169,7 +169,7 @@ BEHAVIOURS: Final = (
             r"|them|out|these|all of it)){0,3} (?:quietly|secretly|discreetly|covertly)\b"
             r"|(?:as though|as if) nothing (?:had )?happened)",
         ),
-        "is to happen unseen by the user",
+        "tells the agent to act without the user's knowledge",
         where="prose",
     ),
     Behaviour(
@@ -198,7 +198,7 @@ BEHAVIOURS: Final = (
             r"|informar o usu.rio|avisar o usu.rio|o conhecimento do usu.rio)|usu.rio n.o (?:deve"
             r"|precisa) (?:saber|ver))",
         ),
-        "keeps something from the user",
+        "hides something from the user",
         where="prose",
     ),
 )

@@ -21,7 +21,7 @@ BEHAVIOURS: Final = (
             rf"(?:eval|{SHELL}|source|\.)[ ][^\n]{{0,20}}(?:\$\(|<\(|`)[ ]?(?:curl|wget)\b"
             rf"|(?:curl|wget)[ ][^\n|]{{0,200}}\|[ ]?{SHELL}\b)",
         ),
-        "keeps running commands that another machine sends",
+        "runs commands from another machine, again and again",
         accept=lambda match: b"localhost" not in match[0] and b"127.0.0.1" not in match[0],
     ),
     Behaviour(
@@ -30,7 +30,7 @@ BEHAVIOURS: Final = (
             rf"(?P<name>[a-z_]\w{{0,30}})[ ]?=[ ]?[^\n=]{{0,60}}?{_FETCHED}[^\n]{{0,160}}"
             rf"[\s\S]{{0,300}}?{_RUN}(?P=name)\b(?!\.get|\[)",
         ),
-        "runs commands that another machine sends",
+        "runs commands from another machine",
         accept=lambda match: re.search(rb"\n(?:def|class|async def) ", match[0]) is None,
     ),
     Behaviour(
@@ -38,7 +38,7 @@ BEHAVIOURS: Final = (
         pattern(
             rf"{_RUN}[^\n]{{0,40}}?(?:\.recv\(|\.receive\(|requests\.get\(|urlopen\()",
         ),
-        "runs commands that another machine sends",
+        "runs commands from another machine",
     ),
     Behaviour(
         "remote-control",
@@ -47,12 +47,12 @@ BEHAVIOURS: Final = (
             r"(?:(?<![\w.])(?:exec|eval|execsync|spawnsync)|process['\"]\)\.(?:exec|execsync|spawn))"
             r"\([ ]?(?:\w{1,12}(?:\.(?:data|tostring\(\)|cmd|command|utf8data))?)[ ]?[,)]",
         ),
-        "runs commands that another machine sends",
+        "runs commands from another machine",
     ),
     Behaviour(
         "remote-control",
         pattern(r":receive\([\s\S]{0,200}?(?:io\.popen|os\.execute|loadstring|\bload)\("),
-        "runs commands that another machine sends",
+        "runs commands from another machine",
     ),
     Behaviour(
         "remote-control",
@@ -71,7 +71,7 @@ BEHAVIOURS: Final = (
             r"|getline|io\.popen)[^\n]{0,30}(?:[\"'{](?:/bin/(?:ba|z)?sh|cmd(?:\.exe)?|powershell)\b"
             r"|\(\w{1,12}|system\()?",
         ),
-        "hands a shell to another machine",
+        "gives another machine a shell",
         accept=lambda match: (
             re.search(rb"/bin/|cmd(?:\.exe)?[\"']|powershell|/inet/tcp|popen", match[0]) is not None
         ),
@@ -82,7 +82,7 @@ BEHAVIOURS: Final = (
             rf"(?:telnet|openssl[ ]s_client|ncat|nc)[ ][^\n|]{{0,120}}\|[ ]?{SHELL}\b[^\n|]{{0,20}}"
             r"\|[ ]?(?:telnet|openssl|nc|ncat)\b"
         ),
-        "hands a shell to another machine",
+        "gives another machine a shell",
     ),
     # Open ports and accounts.
     Behaviour(
@@ -91,7 +91,7 @@ BEHAVIOURS: Final = (
             r"(?:auto)?ssh[ ](?=[^\n]{0,200}@)[^\n]{0,120}?-\w{0,4}r[ ]?(?:[\w.*]{1,40}:)?\d{1,5}:"
             r"(?:localhost|127\.0\.0\.1):(?:22|3389|5900|2375|445)\b"
         ),
-        "opens this machine to another one",
+        "opens this machine to other machines",
     ),
     Behaviour(
         "open-door",
@@ -100,7 +100,7 @@ BEHAVIOURS: Final = (
             r"|chisel[ ]client[^\n]{0,60}r:|localtunnel[ ][^\n]{0,30}--port)[ ]?[^\n]{0,10}?\b"
             r"(?:22|3389|5900|2375)\b"
         ),
-        "opens this machine to another one",
+        "opens this machine to other machines",
     ),
     Behaviour(
         "open-door",
@@ -108,7 +108,7 @@ BEHAVIOURS: Final = (
             r"(?:(?:useradd|adduser)\b[\s\S]{0,200}?(?:chpasswd|nopasswd|sudoers)"
             r"|net[ ]user[ ][^\n]{0,60}/add[\s\S]{0,160}?localgroup[ ]administrators)"
         ),
-        "makes an account with all rights",
+        "creates an account with all rights",
         accept=lambda match: b"ansible" not in match[0],
     ),
     Behaviour(
@@ -124,7 +124,7 @@ BEHAVIOURS: Final = (
             r"|chroot|nsenter|cap-add[ =]?(?:all|sys_admin)))[^\n]{0,300}?"
             r"(?:-v|--volume)[ =]/:/[\w/-]{1,40}(?!:ro|[\w/-]|[^\n]{0,3}:ro)"
         ),
-        "gives a container the whole machine",
+        "gives a container access to the whole machine",
     ),
     # Money.
     Behaviour(
@@ -136,7 +136,7 @@ BEHAVIOURS: Final = (
             r"|user)\b"
             r"|coinhive\.min\.js|--donate-level[ =]\d)"
         ),
-        "uses this machine to mine coins",
+        "mines cryptocurrency on your machine",
     ),
     Behaviour(
         "payment-redirected",
@@ -147,7 +147,7 @@ BEHAVIOURS: Final = (
             rf"|=)[ `\"']{{0,3}}(?:{_WALLET}"
             r"|[a-z]{2}\d{2}(?:[ ]?[\da-z]{4}){3,7})"
         ),
-        "leads a payment to another address",
+        "sends a payment to another address",
         where="prose",
     ),
     Behaviour(
@@ -157,7 +157,7 @@ BEHAVIOURS: Final = (
             r"|hidden|small)\b[^.\n]{0,30}?\b(?:output|transfer|recipient|payee|fee|instruction"
             rf"|beneficiary)\b[^\n]{{0,100}}?{_WALLET}"
         ),
-        "leads a payment to another address",
+        "sends a payment to another address",
     ),
     Behaviour(
         "payment-redirected",
@@ -167,7 +167,7 @@ BEHAVIOURS: Final = (
             r"[\s\S]{0,300}?(?:writetext|pyperclip\.copy|set-clipboard|pbcopy|clipboard\.write)\b"
             rf"[^\n]{{0,60}}?(?:{_WALLET}|wallet|addr|mine)"
         ),
-        "exchanges the address on the clipboard",
+        "replaces the address on the clipboard",
     ),
     # Destruction.
     Behaviour(
@@ -176,7 +176,7 @@ BEHAVIOURS: Final = (
             r"find[ ][\"']?(?:~/?|\$\{?home\}?/?|/|/home/?|/users/?|\$env:userprofile)[\"']?[ ]"
             r"[^\n|]{0,120}?(?:-delete\b|-exec[ ](?:sudo[ ])?(?:rm|shred)\b)"
         ),
-        "deletes all of a home folder or a disk",
+        "deletes a whole home folder or disk",
         accept=lambda match: (
             re.search(rb"-name |-iname |-path [^\n]{0,40}(?:cache|node_modules|tmp)", match[0])
             is None
@@ -209,7 +209,7 @@ BEHAVIOURS: Final = (
             r"(?=[ \n\"'`;]|$)[^\n]{0,40}|format[ ]c:|(?:del|rd|rmdir)[ ][^\n]{0,20}/s[^\n]{0,20}"
             r"(?:[c-z]:\\|%userprofile%)[\"*\\]{0,3}(?=[\s\"'`&]|$)|cipher[ ]/w:[c-z])"
         ),
-        "deletes all of a home folder or a disk",
+        "deletes a whole home folder or disk",
         accept=lambda match: not match[0].startswith(b"remove-item") or b"-recurse" in match[0],
     ),
     Behaviour(

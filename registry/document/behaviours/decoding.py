@@ -38,7 +38,7 @@ BEHAVIOURS: Final = (
             r"(?:requests\.get\(|urlopen\(|httpx\.get\(|(?:await )?fetch\(|urllib\.request"
             r"|axios\.get\()",
         ),
-        "runs what it downloads, unseen",
+        "runs downloaded code unchecked",
     ),
     Behaviour(
         "encoded-execution",
@@ -48,7 +48,7 @@ BEHAVIOURS: Final = (
             r"|requests\.get\([ ]?f?['\"]http|urlopen\([ ]?f?['\"]http)",
             r"[\s\S]{0,300}?(?<![\w.$])(?:eval|exec|new function|vm\.runin\w{4,20})[ ]?\([ ]?[a-z]",
         ),
-        "runs what it downloads, unseen",
+        "runs downloaded code unchecked",
     ),
     # An alias of a function that runs code.
     Behaviour(
@@ -58,7 +58,7 @@ BEHAVIOURS: Final = (
             r"|builtins)\.)?"
             r"(?:eval|exec|function)[ ]?[;,\n][\s\S]{0,500}?(?<![\w.$])(?P=name)\([\w\"'(]",
         ),
-        "gives another name to a function that runs decoded code",
+        "hides a function that runs decoded code behind another name",
         accept=lambda match: (
             re.search(
                 _DECODERS.encode(),
@@ -76,7 +76,7 @@ BEHAVIOURS: Final = (
             r"|restmethod)|downloadstring)[\s\S]{0,300}?(?:\biex\b|invoke-expression)[^\n]{0,20}?"
             r"\$(?P=name)\b)",
         ),
-        "runs what it downloads, unseen",
+        "runs downloaded code unchecked",
     ),
     Behaviour(
         "encoded-execution",
@@ -84,7 +84,7 @@ BEHAVIOURS: Final = (
             r"(?:import\([ ]?|src=)[\"'`]data:(?:text|application)/(?:java"
             r"|ecma)script[^\n]{0,40};base64"
         ),
-        "runs what it decodes, unseen",
+        "runs decoded code unchecked",
     ),
     Behaviour(
         "untraceable-execution",
@@ -93,7 +93,7 @@ BEHAVIOURS: Final = (
             r"|jsr\.io|esm\.sh|deno\.com|githubusercontent\.com|github\.com|unpkg\.com|examples\.deno)"
             r"|localhost|127\.)"
         ),
-        "runs what it downloads, unseen",
+        "runs downloaded code unchecked",
     ),
     # Decoded code that is run.
     Behaviour(
@@ -104,7 +104,7 @@ BEHAVIOURS: Final = (
             rf"|(?:function|constructor)[ ]?\((?![^\n;]{{0,120}}?\)[ ]?(?:\{{|=>))[^\n;]{{0,120}}?"
             rf"{_DECODERS}|set(?:timeout|interval|immediate)\([ ]?{_DECODERS})"
         ),
-        "runs what it decodes, unseen",
+        "runs decoded code unchecked",
         accept=lambda match: match.string[max(0, match.start() - 3) : match.start()] != b"re.",
     ),
     Behaviour(
@@ -116,7 +116,7 @@ BEHAVIOURS: Final = (
             r"|execsync"
             r"|subprocess\.(?:run|call|popen))[ ]?\([ \[]{0,2}(?P=name)\b",
         ),
-        "is decoded and then run, unseen",
+        "runs decoded code unchecked",
     ),
     Behaviour(
         "encoded-execution",
@@ -133,7 +133,7 @@ BEHAVIOURS: Final = (
             rf"(?:{SHELL}|python[23]?|perl|node|ruby|php|iex|xargs[^\n"
             rf"|]{{0,20}} {SHELL})(?![\w./-])",
         ),
-        "runs what it decodes, unseen",
+        "runs decoded code unchecked",
     ),
     Behaviour(
         "encoded-execution",
@@ -143,7 +143,7 @@ BEHAVIOURS: Final = (
             r"[^)\n`]{0,400}(?:base(?:64|32)[ \t]{1,3}(?:-d|--decode)|xxd -r|openssl|\|[ ]?rev\b"
             r"|\\x[0-9a-f]{2}\\x)",
         ),
-        "runs what it decodes, unseen",
+        "runs decoded code unchecked",
     ),
     Behaviour(
         "encoded-execution",
@@ -161,7 +161,7 @@ BEHAVIOURS: Final = (
             r"|(?:iex|invoke-expression|\]::load)\b[^\n]{0,160}frombase64string"
             r"|certutil(?:\.exe)?[ \t][^\n]{0,20}-decode(?:hex)?\b)",
         ),
-        "runs what it decodes, unseen",
+        "runs decoded code unchecked",
     ),
     # Reverse shells.
     Behaviour(
@@ -170,7 +170,7 @@ BEHAVIOURS: Final = (
             r"/dev/(?:tcp|udp)/(?!localhost|127\.0|\$\{?host\}?/\$\{?port|\$host"
             r"|\$1)[\w.$\{\}-]{3,60}/[\w$]"
         ),
-        "opens a connection of a shell",
+        "opens a network connection from a shell",
         accept=_is_a_shell,
     ),
     Behaviour(
@@ -182,12 +182,12 @@ BEHAVIOURS: Final = (
             r"|mkfifo[^\n]{0,200}(?:nc|ncat|netcat|telnet|openssl)[ ]"
             r"|socat[ ][^\n]{0,160}exec:)",
         ),
-        "hands a shell to another machine",
+        "gives another machine a shell",
     ),
     Behaviour(
         "reverse-shell",
         pattern(r"mkfifo[^\n]{0,40}[\s\S]{0,200}?(?:nc|ncat|netcat|telnet|s_client)[ ]"),
-        "hands a shell to another machine",
+        "gives another machine a shell",
     ),
     Behaviour(
         "reverse-shell",
@@ -199,7 +199,7 @@ BEHAVIOURS: Final = (
             r"|proc_open|shell_exec)[^\n]{0,20}[\"'](?:/bin/(?:ba|z)?sh|cmd(?:\.exe)?|powershell"
             r"|(?:ba)?sh)\b|\biex\b|invoke-expression|open\(stdin)",
         ),
-        "hands a shell to another machine",
+        "gives another machine a shell",
     ),
     # Windows programs that fetch and run files.
     Behaviour(
@@ -214,11 +214,11 @@ BEHAVIOURS: Final = (
             r"|(?:cscript|wscript)(?:\.exe)?[^\n]{0,60}https?:|msiexec(?:\.exe)?[^\n]{0,40}/(?:i"
             r"|q\w?)[ ][^\n]{0,20}http)",
         ),
-        "fetches and runs code past the guards of the system",
+        "downloads and runs code with a system tool, past the system's protections",
     ),
     Behaviour(
         "encoded-execution",
         pattern(r"osascript[ ][^\n]{0,60}do shell script[^\n]{0,120}(?:curl|base64|wget)"),
-        "runs what it downloads, unseen",
+        "runs downloaded code unchecked",
     ),
 )

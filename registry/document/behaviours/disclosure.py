@@ -37,7 +37,7 @@ BEHAVIOURS: Final = (
             rf"{SECRET_WORDS}[^\n]{{0,120}}?(?:{_SEND}|\b(?:include|append)\b)[^\n]{{0,120}}?)",
             _TO,
         ),
-        "asks for secrets to be sent",
+        "tells the agent to send secrets away",
         where="prose",
         accept=_not_honest,
     ),
@@ -61,7 +61,7 @@ BEHAVIOURS: Final = (
             r"!\[[^\]\n]{0,60}\]\(https?://[^)\s]{3,120}[?&=/][^)\n]{0,60}?[{<\[$%](?:[\w.' "
             r"-]{0,30})(?:conversation|messages?|history|prompt|context|secrets?|chat|memory)",
         ),
-        "is a picture whose address contains the conversation",
+        "sends the conversation in the address of a picture",
         where="prose",
     ),
     Behaviour(
@@ -72,7 +72,7 @@ BEHAVIOURS: Final = (
             r"|\b(?:add|adding|include|set|put|with)\b[^\n]{0,20}?[\w.+-]{1,40}@[\w.-]{1,60}(?:`"
             r"|\")?[ ](?:as|in|to)[ ](?:a[ ]|the[ ])?bcc)",
         ),
-        "copies mails to an address",
+        "sends copies of mail to an address",
         where="prose",
     ),
     Behaviour(
@@ -86,7 +86,7 @@ BEHAVIOURS: Final = (
             r"|replace this (?:file|skill)|treat (?:it|them|the) [^\n]{0,30}as (?:your"
             r"|instructions|part))",
         ),
-        "has instructions that the agent must follow",
+        "tells the agent to follow instructions from a remote address",
         where="prose",
     ),
     Behaviour(
@@ -99,7 +99,7 @@ BEHAVIOURS: Final = (
             r"|instruct"
             r"|orders|steps|command|decoded|hidden)|what|whatever|that))\b"
         ),
-        "makes the model follow encoded text",
+        "tells the model to follow encoded text",
         where="prose",
         accept=lambda match: (
             re.search(
@@ -126,7 +126,7 @@ BEHAVIOURS: Final = (
             r"|developer message)\b[^\n]{0,160}?"
             r"(?:https?://|\bverbatim\b|word for word|\bwebhook\b|to the (?:server|endpoint))",
         ),
-        "gives away the prompt or the conversation",
+        "reveals the system prompt or the conversation",
         where="prose",
         accept=_not_honest,
     ),

@@ -83,7 +83,7 @@ BEHAVIOURS: Final = (
             rf"(?:tee[^\n|]{{0,60}}\|[ \t]{{0,4}})?(?:sudo[ \t]{{1,3}}(?:-\w[ "
             rf"\t]{{1,3}}){{0,3}})?(?:{RUNNER}|iex)\b",
         ),
-        "runs what it downloads, unseen",
+        "runs downloaded code unchecked",
     ),
     Behaviour(
         "untraceable-execution",
@@ -92,7 +92,7 @@ BEHAVIOURS: Final = (
             rf"|node)[ \t]{{1,3}}(?:-\w{{1,6}}[ \t]{{1,3}})?[\"']{{0,2}}(?:[$<]\(|`)[ ]?",
             rf"{_FETCHERS}\b[^\n]{{0,160}}{_UNTRACEABLE}",
         ),
-        "runs what it downloads, unseen",
+        "runs downloaded code unchecked",
     ),
     # Python and JavaScript code that is fetched, then run.
     Behaviour(
@@ -113,7 +113,7 @@ BEHAVIOURS: Final = (
             r"|rmtree\([ ]?(?:os\.path\.expanduser\([\"']~/?[\"']\)|(?:pathlib\.)?path\.home\(\)"
             r"|[\"']/[\"'])[ ]?[,)])",
         ),
-        "deletes all of a home folder or a disk",
+        "deletes a whole home folder or disk",
         accept=_not_a_string,
     ),
     Behaviour(
@@ -124,7 +124,7 @@ BEHAVIOURS: Final = (
             r"|history[ ]-c\w{0,2}\b(?=[\s;&`])|wipefs[ ][^\n]{0,20}/dev/|vssadmin[ ]delete"
             r"|wevtutil[ ]cl\b)",
         ),
-        "destroys data or the traces of what was done",
+        "destroys data or logs",
     ),
     Behaviour(
         "destructive-command",
@@ -132,6 +132,6 @@ BEHAVIOURS: Final = (
             r"(?:(?:rm|shred|truncate|ln)[ ][^\n]{0,40}\.(?:bash|zsh)_history|unset[ ]histfile"
             r"|histfile=/dev/null)",
         ),
-        "removes the traces of what was done",
+        "removes logs or the shell history",
     ),
 )

@@ -40,12 +40,12 @@ BEHAVIOURS: Final = (
     Behaviour(
         "secret-sent",
         pattern(rf"{_SEVERAL}[\s\S]{{0,900}}?{_SENDS}"),
-        "is read, and something is sent",
+        "reads a file that holds secrets, and sends data",
     ),
     Behaviour(
         "secret-sent",
         pattern(rf"{_SENDS}[\s\S]{{0,900}}?{_SEVERAL}"),
-        "sends something, and such files are read",
+        "sends data, and reads files that hold secrets",
     ),
     Behaviour(
         "secret-sent",
@@ -53,7 +53,7 @@ BEHAVIOURS: Final = (
             r"(?:read|open|readfile|readfilesync|read_text|readalltext|get-content|fs::read)[ (]"
             rf"[^\n]{{0,100}}?{_KEPT}[\s\S]{{0,400}}?{_SENDS}"
         ),
-        "is read and sent",
+        "reads secrets and sends them",
     ),
     Behaviour(
         "secret-sent",
@@ -61,7 +61,7 @@ BEHAVIOURS: Final = (
             r"(?:tcpstream::connect|http\.post|net::http|urlopen|fetch)\([\s\S]{0,400}?"
             rf"(?:read|open|readfile|read_text|fs::read)\([^\n]{{0,100}}?{_KEPT}"
         ),
-        "is read and sent",
+        "reads secrets and sends them",
     ),
     Behaviour(
         "secret-sent",
@@ -70,14 +70,14 @@ BEHAVIOURS: Final = (
             r"{0,80}?--post-(?:file|data)|curl\b[\s\S]{0,80}?\s(?:-d|-t|-f|--data\S{0,10}"
             r"|--upload-file)[ =]?@?[-/])",
         ),
-        "is sent",
+        "sends secrets",
     ),
     Behaviour(
         "secret-sent",
         pattern(
             rf"\bcurl\b[^\n]{{0,200}}?(?:\$\(|`)[^)\n]{{1,80}}?\bcat[ ][^)\n]{{0,40}}?{_KEPT}",
         ),
-        "is sent",
+        "sends secrets",
     ),
     Behaviour(
         "secret-sent",
@@ -103,7 +103,7 @@ BEHAVIOURS: Final = (
             r"{0,400}?\b(?:do not|don't|never)[ ](?:mention|tell|inform)[ ](?:it|this|that|the user"
             r"|you)\b",
         ),
-        "reads secrets and keeps it from the user",
+        "reads secrets and hides that from the user",
     ),
     Behaviour(
         "secret-sent",
@@ -118,7 +118,7 @@ BEHAVIOURS: Final = (
             r"\b(?:ask|request|prompt|collect|obtain|have|get)\b[^.\n]{0,60}?"
             r"\b(?:seed|recovery|mnemonic|backup)[ -]?(?:phrase|words)\b",
         ),
-        "asks for what gives access to a wallet",
+        "asks for the key or seed phrase of a wallet",
         where="prose",
         accept=_asked,
     ),
@@ -129,7 +129,7 @@ BEHAVIOURS: Final = (
             r"[^.\n]{0,120}?(?:\.kdbx|1pux|bitwarden|keepass|lastpass|password[- ]manager (?:export"
             r"|vault|database)s?|saved (?:browser )?passwords)",
         ),
-        "reads what a password manager keeps",
+        "reads the passwords of a password manager",
         where="prose",
         accept=_asked,
     ),
@@ -139,7 +139,7 @@ BEHAVIOURS: Final = (
             r"(?:\balias (?:sudo|ssh|su|passwd)=|(?:^|[\s;])(?:sudo|su|passwd)\(\)[ ]{0,2}\{)"
             r"[^\n]{0,400}?(?:curl|wget|\bnc\b|script -|\btee\b|read -)",
         ),
-        "takes the place of a command that asks for a password",
+        "replaces a command that asks for a password",
     ),
     Behaviour(
         "files-sent",
@@ -147,7 +147,7 @@ BEHAVIOURS: Final = (
             rf"git[ ](?:-c[ ]\S{{1,60}}[ ])?push[ ][^\n]{{0,120}}?https?://(?!{LOCAL})[^\n]{{3,200}}?"
             r"(?:>[ ]?/dev/null|&>|2>&1)",
         ),
-        "pushes to another server, unseen",
+        "pushes to another server without the user's knowledge",
     ),
     Behaviour(
         "files-sent",
@@ -155,7 +155,7 @@ BEHAVIOURS: Final = (
             r"git[ ]clone[ ][^\n]{0,120}?https?://[^\n]{3,200}?[;&][ ]?(?:cp|mv)[ ][^\n]{0,200}?"
             r"git[ ][^\n]{0,60}?commit[^\n]{0,100}?push\b",
         ),
-        "puts files into a strange repository",
+        "pushes files to an unknown repository",
     ),
     Behaviour(
         "conversation-sent",
@@ -165,7 +165,7 @@ BEHAVIOURS: Final = (
             r"|message history|chat history)\b[^.\n]{0,80}?\b(?:argument|parameter|field|every|all"
             r"|context|contents?|standard input|stdin)\b",
         ),
-        "passes on the conversation",
+        "sends the conversation away",
         where="prose",
         accept=_asked,
     ),
@@ -176,7 +176,7 @@ BEHAVIOURS: Final = (
             r"[^.]{0,120}?"
             r"\b(?:post|send|upload|forward|submit)\b[^.]{0,60}?https?://",
         ),
-        "passes on the conversation",
+        "sends the conversation away",
         where="prose",
         accept=_asked,
     ),
@@ -202,7 +202,7 @@ BEHAVIOURS: Final = (
             r"[ ](?:an)?weisungen|\bignore[ ](?:todas[ ])?as[ ]instru\?\?es"
             r"|\bignora[ ](?:tutte[ ])?le[ ]istruzioni)"
         ),
-        "tells the model to drop its instructions",
+        "tells the model to ignore its instructions",
         where="prose",
     ),
     Behaviour(
@@ -215,7 +215,7 @@ BEHAVIOURS: Final = (
             r"|\bn\?o[ ](?:conte|diga|informe)[^.\n]{0,20}?usu\?rio"
             r"|\bnon[ ](?:dire|dirlo)[^.\n]{0,20}?utente)"
         ),
-        "keeps something from the user",
+        "hides something from the user",
         where="prose",
     ),
     Behaviour(
@@ -224,7 +224,7 @@ BEHAVIOURS: Final = (
             r"\b(?:built-?in|standard|default|native|other)\b[^.\n]{0,80}?\b(?:tools?|skills?)\b"
             r"[^.\n]{0,20}?\bare (?:deprecated|obsolete|broken|disabled|unsafe|outdated)\b",
         ),
-        "keeps the model from other tools",
+        "tells the model not to use other tools",
         where="prose",
     ),
     Behaviour(
@@ -237,7 +237,7 @@ BEHAVIOURS: Final = (
             r" (?:it|they) (?:were|was|came|had been)(?: written)? (?:in|from|by)) (?:this file"
             r"|the user|the system|me)\b",
         ),
-        "follows instructions from another place",
+        "tells the model to follow instructions from another place",
         where="prose",
         accept=_asked,
     ),
@@ -247,7 +247,7 @@ BEHAVIOURS: Final = (
             r"\b(?:prefer|trust|follow|obey)\b[^.\n]{0,60}?\b(?:over|instead of|rather than)[ ]"
             r"(?:anything|everything|whatever|what)[ ](?:that )?(?:the )?(?:user|human|system)\b",
         ),
-        "places something above what the user says",
+        "puts another instruction above the user's",
         where="prose",
         accept=_asked,
     ),
@@ -258,7 +258,7 @@ BEHAVIOURS: Final = (
             r"|this|them|these|the \w{1,20})[ ](?:in|on|to)[ ](?:the|your|any)[ ](?:preview|summary"
             r"|answer|reply|response|report|user)\b[^.\n]{0,200}?\b(?:if|when)[ ]asked\b",
         ),
-        "keeps something from the user",
+        "hides something from the user",
         where="prose",
     ),
     Behaviour(
@@ -279,7 +279,7 @@ BEHAVIOURS: Final = (
             r"(?:autoapprove|alwaysallow|os\.environ|process\.env|http://\d)[\s\S]{0,800}?"
             r"(?:write_text|json\.dump\b|writefilesync|writefile)\(",
         ),
-        "changes the servers of agents",
+        "changes the MCP servers of agents",
     ),
     Behaviour(
         "claimed-approval",
@@ -300,14 +300,14 @@ BEHAVIOURS: Final = (
             r"|\bleave (?:it|this|the [^.\n]{1,24}?) out of (?:(?:the|your|any|all) )?(?:transcript"
             r"|summar|answer|repl|report|log|plan))",
         ),
-        "keeps something from the user",
+        "hides something from the user",
         where="prose",
     ),
     # Code behind so many spaces that readers don't scroll to it.
     Behaviour(
         "hidden-action",
         pattern(r"[;{}\])][ ]{120,600};?[ ]?\(?(?:async|function|eval|require|import|\(\)|exec|!)"),
-        "is pushed out of sight by spaces",
+        "hides code behind many spaces",
     ),
     Behaviour(
         "download-then-run",
@@ -316,7 +316,7 @@ BEHAVIOURS: Final = (
             r" function\(|\beval\(|\bexec\(|vm\.run\w{0,20}\()[^\n]{0,40}?(?:\.data|\.text|body"
             r"|resp|res\b|\.read|content)",
         ),
-        "runs what it downloads",
+        "downloads a file and runs it",
     ),
     Behaviour(
         "download-then-run",
@@ -324,14 +324,14 @@ BEHAVIOURS: Final = (
             r">[ ]?(?P<file>/(?:tmp|var/tmp|dev/shm)/[\w.-]{1,40})[ ]?(?:&&|;|\n)[ \t]{0,4}"
             r"(?:\$\{?\w{1,20}\}?|\.|source|(?:ba|z|da)?sh)[ ](?P=file)\b",
         ),
-        "runs what was just written",
+        "writes a file and runs it",
     ),
     Behaviour(
         "download-then-run",
         pattern(
             r"\b(?:pickle|marshal|dill|joblib)\.loads?\([^\n]{0,60}?(?:urlopen|requests\.get|httpx\.get)",
         ),
-        "runs what it downloads",
+        "downloads a file and runs it",
     ),
     Behaviour(
         "stranger-key",
@@ -339,13 +339,13 @@ BEHAVIOURS: Final = (
             r"(?:authorized_keys[\"'][\s\S]{0,80}?[\"']ssh-(?:ed25519|rsa)[ ]aaaa"
             r"|ssh-(?:ed25519|rsa)[ ]aaaa[^\n]{20,400}?[\"'][\s\S]{0,200}?authorized_keys[\"'])"
         ),
-        "lets a stranger in",
+        "gives an unknown person access",
     ),
     # Numbers and ciphers that replace words.
     Behaviour(
         "assembled-command",
         pattern(r"(?:[\"'](?:\\x[2-7][0-9a-f]){10,400}[\"']|(?:%[2-7][0-9a-f]){14})"),
-        "is written in numbers",
+        "hides text in numbers",
     ),
     Behaviour(
         "assembled-command",
@@ -353,12 +353,12 @@ BEHAVIOURS: Final = (
             r"\[[ \n]{0,4}(?:(?:3[2-9]|[4-9]\d|1[01]\d|12[0-6]),[ \n]{0,2}){20,60}[^\]]{0,900}\]"
             r"[\s\S]{0,300}?(?:fromcharcode|\bchr\(|\bmap\(chr|bytes\(|bytearray\()",
         ),
-        "is text that is written in numbers",
+        "hides text in numbers",
     ),
     Behaviour(
         "assembled-command",
         pattern(r"(?:\bchr\([ ]?\w{1,20}[ ]?\^[ ]?\w|fromcharcode\([^)\n]{1,40}?\^)"),
-        "decodes a text by a number",
+        "decodes text with a number",
     ),
     Behaviour(
         "assembled-command",
@@ -367,7 +367,7 @@ BEHAVIOURS: Final = (
             r"|\b(?:vars|dir|getattr)\([ ]?__builtins__|getattr\([ ]?\w{1,30}[ ]?,[ ]?(?:codecs"
             r"|base64|bytes|binascii|chr|[\"']{2}\.join)\b)",
         ),
-        "finds a function by a name that can't be read",
+        "calls a function by a hidden name",
     ),
     Behaviour(
         "encoded-execution",
@@ -379,11 +379,11 @@ BEHAVIOURS: Final = (
             r"|(?:instance_eval|class_eval|\beval)[ (]{1,2}(?:uri\.open|open-uri|net::http"
             r"|\$\w{1,20}->\{?[\"']?(?:content|body|data)))"
         ),
-        "runs what it decodes, unseen",
+        "runs decoded code unchecked",
     ),
     Behaviour(
         "package-from-address",
         pattern(rf"[\"']--registry[\"'][ ]?,[ ]?[\"']http://(?!{LOCAL})"),
-        "takes packages from an address of its own",
+        "installs packages from an unknown address",
     ),
 )

@@ -15,7 +15,7 @@ FOREIGN: Final = (
             r"https?://(?!github|gitlab|docs|(?:www\.)?(?:npmjs|pypi|python|nodejs|docker|ffmpeg"
             r"|git-scm|google|microsoft|apple))[\w.-]{4,60}/?(?![\w/.-])"
         ),
-        "must be downloaded and installed first",
+        "tells you to download and install a program first",
     ),
     Foreign(
         "archive-with-password",
@@ -25,7 +25,7 @@ FOREIGN: Final = (
             r"|(?:密码|口令|парол\w{1,3}|パスワード)[^\n]{0,20}(?:解压|解凍|распак)",
             re.IGNORECASE,
         ),
-        "is the password of an archive to be downloaded",
+        "gives the password of an archive to download",
     ),
     Foreign(
         "required-program",
@@ -36,7 +36,7 @@ FOREIGN: Final = (
             r"|скачайте[^\n]{0,200}?запустите)",
             re.IGNORECASE,
         ),
-        "must be downloaded and run first",
+        "tells you to download and run a program first",
     ),
     Foreign(
         "pasted-command",
@@ -45,7 +45,7 @@ FOREIGN: Final = (
             r"|(?:開き|アクセス|http)[^\n]{0,120}?コピー[^\n]{0,80}?ターミナル|(?:откройте"
             r"|http)[^\n]{0,160}?скопируйте[^\n]{0,100}?терминал",
         ),
-        "has a command to be pasted into a terminal",
+        "tells you to paste a command into a terminal",
     ),
     Foreign(
         "concealment",
@@ -64,7 +64,7 @@ FOREIGN: Final = (
             r"|ユーザー?に(?:は)?(?:内緒|秘密|黙)|(?:사용자에게)[^.\n]{0,20}(?:알리지|말하지|언급하지) ?(?:마|않)",
             re.IGNORECASE,
         ),
-        "keeps something from the user",
+        "hides something from the user",
     ),
     Foreign(
         "instruction-override",
@@ -76,7 +76,7 @@ FOREIGN: Final = (
             r"|前|上記|すべて)の[^。\n]{0,10}?(?:指示|命令|ルール|プロンプト)[をは][^。\n]{0,6}?(?:無視|忘れ)",
             re.IGNORECASE,
         ),
-        "tells the model to drop its instructions",
+        "tells the model to ignore its instructions",
     ),
 )
 """Behaviours in other scripts. The modules of each theme have those in Latin letters."""

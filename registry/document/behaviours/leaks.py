@@ -59,7 +59,7 @@ BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to anothe
             r"|requests\.\w{3,4}\()[^\n]{0,200}?"
             r"(?P=file)",
         ),
-        "is put into a file and sent",
+        "writes secrets into a file and sends it",
         accept=lambda match: _not_local(match) and b"kubeconfig" not in match[0],
     ),
     Behaviour(
@@ -71,7 +71,7 @@ BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to anothe
             _BODY,
             r"[\"']?[^\s\"']{0,30}(?:@|<|\$))",
         ),
-        "is sent, each of them",
+        "sends each environment variable",
         accept=_not_local,
     ),
     Behaviour(
@@ -100,7 +100,7 @@ BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to anothe
             r"[\s\S]{0,400}?(?:\bcurl\b|\bwget\b|requests\.\w{3,4}\(|\bfetch\(|urlopen\()[^\n]{0,200}?"
             r"\b(?P=name)\b",
         ),
-        "takes the keys of the cloud's machine and sends them",
+        "reads the cloud credentials of this machine and sends them",
         accept=lambda match: (
             re.search(
                 rb"https?://(?!169\.254|metadata|localhost|\$)[\w.-]{3,80}",
@@ -138,7 +138,7 @@ BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to anothe
             SECRET_FILE,
             rf"|{TOKEN_COMMAND}|\bprintenv\b))",
         ),
-        "is sent to a public collector",
+        "sends secrets to a public request collector",
         accept=lambda match: (
             re.search(
                 rb"\bcurl\b|\bwget\b|\bpost\b|fetch\(|\bnc\b|urlopen|\bsend\b|upload", match[0]
@@ -175,7 +175,7 @@ BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to anothe
             r"(?:\bpynput\b|setwindowshookex|getasynckeystate|\biohook\b|cgeventtapcreate"
             rf"|globalkeyboardlistener|\bevdev\b)[\s\S]{{0,900}}?{_SENT}",
         ),
-        "notes what is typed, and sends it",
+        "records keystrokes and sends them",
         accept=_not_local,
     ),
     Behaviour(

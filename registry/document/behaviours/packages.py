@@ -13,7 +13,7 @@ BEHAVIOURS: Final = (
             r"(?:pip3?|npm|pnpm|yarn|uv|bun|pipx)[ ](?:pip[ ])?(?:install|i"
             r"|add)[ ](?P<names>[^\n;&|`#]{2,200})"
         ),
-        "installs a package whose name is nearly that of a well-known one",
+        "installs a package whose name imitates a well-known one",
         accept=lambda match: look_alike(match["names"].decode("ascii")) is not None,
     ),
     Behaviour(
@@ -53,7 +53,7 @@ BEHAVIOURS: Final = (
             r"|gitlab\.com|pythonhosted\.org|pytorch\.org|huggingface\.co|githubusercontent\.com))"
             r"[\w.-]{3,100}/[^\s]{1,160}?\.(?:whl|tar\.gz|zip|tgz)\b",
         ),
-        "is a package from an unknown address",
+        "installs a package from an unknown address",
     ),
     # Redirected packages and requests.
     Behaviour(
@@ -64,7 +64,7 @@ BEHAVIOURS: Final = (
             r"|pytorch\.org|nvidia\.com|github\.com|pkg\.dev|amazonaws\.com|azure\.com|tsinghua\.edu\.cn"
             rf"|aliyun\.com|jsr\.io|fury\.io)|your|my-|mirrors?\.|{LOCAL})[\w.-]{{3,100}}"
         ),
-        "leads packages through another server",
+        "redirects package downloads to another server",
     ),
     Behaviour(
         "redirected-endpoint",
@@ -80,7 +80,7 @@ BEHAVIOURS: Final = (
             r"|your|my-|<|[\w.-]{1,30}\.pkg\.dev|pypi\.ngc))",
             rf"(?:https?://(?!{LOCAL})[\w.-]{{3,100}}|{ADDRESS})",
         ),
-        "leads packages through another server",
+        "redirects package downloads to another server",
         accept=lambda match: (
             re.search(
                 rb"(?:tuna\.tsinghua|aliyun|ustc|douban|tencent|huaweicloud|pytorch\.org|nvidia"
@@ -97,7 +97,7 @@ BEHAVIOURS: Final = (
             r"|[\w.$\{\}-]{1,80}@github)\.|x-access-token|oauth2"
             r"|\$)[\w.-]{3,100}[^\n]{0,60}insteadof"
         ),
-        "leads packages through another server",
+        "redirects package downloads to another server",
     ),
     Behaviour(
         "redirected-endpoint",
@@ -110,6 +110,6 @@ BEHAVIOURS: Final = (
             rf"|nvidia|vercel|xiaomimimo|huggingface|github)\b)",
             r"[\w.-]{3,100}",
         ),
-        "leads requests to a model through another server",
+        "redirects requests to a model to another server",
     ),
 )

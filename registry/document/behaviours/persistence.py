@@ -26,7 +26,7 @@ BEHAVIOURS: Final = (
             r"|write_text)\([^\n]{0,80}authorized_keys|authorized_keys[^\n]{0,60}(?:\.write"
             r"|['\"]a['\"]|'a'|>>))",
         ),
-        "lets a key into this machine",
+        "adds a login key to this machine",
         accept=lambda match: (
             re.search(rb"aaaa\.\.\.|\.pub\b|<|your|\$", match[0].split(b"authorized_keys")[0])
             is None
@@ -38,7 +38,7 @@ BEHAVIOURS: Final = (
             r"(?:\|[ ]?crontab[ ](?:-u[ ]\S{1,20}[ ])?-|crontab[ ](?:/tmp|<<|-[ ]?<)|(?:>>?"
             r"|tee)[ ][^\n]{0,20}/etc/cron[^\s]{0,20}|(?:>>?|tee|-a)[ ]?/var/spool/cron)",
         ),
-        "sets up a job that runs again and again",
+        "adds a scheduled job",
     ),
     Behaviour(
         "persistence",
@@ -95,7 +95,7 @@ BEHAVIOURS: Final = (
             r"|(?:add-content|out-file|set-content|>>)[ ][^\n]{0,20}\$profile\b|launchctl[ ]submit"
             r"|make login item)"
         ),
-        "sets up a command that starts by itself",
+        "adds a command that starts by itself",
     ),
     Behaviour(
         "persistence",
@@ -104,7 +104,7 @@ BEHAVIOURS: Final = (
             r"(?:/tmp/|/\.|~/\.|curl|wget|base64|-c[ ])[^\n]{0,120}>>[^\n]{0,40}",
             _PROFILE,
         ),
-        "puts itself in the place of a command",
+        "replaces a command",
     ),
     Behaviour(
         "persistence",
@@ -112,7 +112,7 @@ BEHAVIOURS: Final = (
             r"(?:(?:>>?|tee)[ ]?(?:-a[ ])?/etc/ld\.so\.preload"
             r"|(?:ld_preload|dyld_insert_libraries)=[\"']?(?:/tmp/|/dev/shm/|/var/tmp/|[^\s\"']{0,60}/\.)\w)"
         ),
-        "is loaded into every program",
+        "adds a library that every program loads",
     ),
     # The agent's own rules.
     Behaviour(
@@ -151,7 +151,7 @@ BEHAVIOURS: Final = (
             r"|openclaw|hooks)\.json|claude_desktop_config\.json|\.mcp\.json)",
             r"[\s\S]{0,500}?\bhooks?\b[\s\S]{0,300}?(?:curl|wget|bash -c|\bnc\b|base64)",
         ),
-        "changes the agent's settings so that commands run by themselves",
+        "changes the agent's settings, so that commands run by themselves",
     ),
     # Protections that are switched off.
     Behaviour(

@@ -36,7 +36,7 @@ BEHAVIOURS: Final = (
             r"|have|received)\b",
             r")",
         ),
-        "tells the model to drop its instructions",
+        "tells the model to ignore its instructions",
         where="prose",
     ),
     Behaviour(
@@ -51,7 +51,7 @@ BEHAVIOURS: Final = (
             r"|all) (?:the )?(?:system|developer|user)[^.\n]{0,20} (?:said"
             r"|told you)[^.\n]{0,30}(?:void|obsolete|no longer|does not|ignore))",
         ),
-        "tells the model to drop its instructions",
+        "tells the model to ignore its instructions",
         where="prose",
     ),
     Behaviour(
@@ -71,7 +71,7 @@ BEHAVIOURS: Final = (
             r"|preferences)"
             r"|the user\b|developer|operator|safety|anthropic|openai|platform))"
         ),
-        "tells the model to drop its instructions",
+        "tells the model to ignore its instructions",
         where="prose",
     ),
     Behaviour(
@@ -108,7 +108,7 @@ BEHAVIOURS: Final = (
             r"|admin))?\](?:\*\*)?[ ]?:?|(?:^|\n)#{1,6} system:[ ]?\n|(?:^|\n)\n(?:human"
             r"|user): [^\n]{1,300}\n{1,2}(?:assistant|ai|claude): )",
         ),
-        "is the marker of another turn",
+        "imitates the start of another turn",
         accept=_in_prose,
         where="prose",
     ),
@@ -134,7 +134,7 @@ BEHAVIOURS: Final = (
             r"|regardless of (?:what )?the user(?:'s)? (?:asks|says|request|wants|preference)"
             r"|\btool is (?:deprecated|obsolete|broken|disabled)[^\n]{0,80}(?:instead|use|call) )",
         ),
-        "puts itself in the place of other tools",
+        "tells the model to use it in place of other tools",
         where="prose",
     ),
 )

@@ -106,7 +106,7 @@ BEHAVIOURS: Final = (
     Behaviour(
         "archive-with-password",
         pattern(_PASS, r"[\"'`*]{0,3}[ \t]{0,3}(?:is\b|:|=|of\b|\(|\*{0,2}[`'\"])"),
-        "is the password of something to be downloaded and run",
+        "gives the password of a file to download and run",
         accept=_locked,
     ),
     Behaviour(
@@ -115,12 +115,12 @@ BEHAVIOURS: Final = (
             r"(?:unzip[ ](?:-[a-oq-z]{1,4}[ ]){0,3}-p[ ]?[\"']?[\w!@-]{2,30}[\"']?[ ][^\n "
             r"]{1,80}\.zip|\b7za?[ ]{1,2}[xe][^\n]{0,80}? -p[\w\"']|unrar[ ][^\n]{0,20}-p\w)"
         ),
-        "opens an archive with a password",
+        "unpacks an archive with a password",
     ),
     Behaviour(
         "required-program",
         pattern(_OBTAIN),
-        "must be downloaded and run first",
+        "tells you to download and run a program first",
         where="prose",
         accept=_demanded,
     ),
@@ -134,7 +134,7 @@ BEHAVIOURS: Final = (
             r"[\s\S]{0,160}?(?:download|\binstall|quick (?:setup|install)"
             r"|get it)[^\n]{0,80}?https?://[\w.-]{4,60}(?:/[\w.-]{0,24})?/?(?![\w/.-])",
         ),
-        "must be downloaded and installed first",
+        "tells you to download and install a program first",
         where="prose",
         accept=lambda match: (
             _WELL_KNOWN.search(match[0]) is None and _SOURCES.search(match[0]) is None
@@ -148,7 +148,7 @@ BEHAVIOURS: Final = (
             r"[:\-][ *_`]{0,4}(?:\[[^\]\n]{0,60}\]\()?https?://[\w.-]{4,60}(?:/[\w.-]{0,24})?/?"
             r"(?![\w/.-])",
         ),
-        "is the only description of a program to install",
+        "names only a link as the program to install",
         where="prose",
         accept=lambda match: (
             _WELL_KNOWN.search(match[0]) is None and _SOURCES.search(match[0]) is None
@@ -162,7 +162,7 @@ BEHAVIOURS: Final = (
             r"\b(?:copy|copies|copied|paste)\b[^\n]{0,160}?\b(?:terminal|shell|powershell|console"
             r"|command prompt|cmd)\b",
         ),
-        "has a command to be pasted into a terminal",
+        "tells you to paste a command into a terminal",
         where="prose",
         accept=lambda match: (
             b"\n\n" not in match[0]
@@ -181,7 +181,7 @@ BEHAVIOURS: Final = (
             r"\b(?:execute|run)[ ](?:the|its|that|this"
             r"|whatever)[ ](?:[\w-]{1,20}[ ]){0,3}?(?:command|script|one-liner|snippet|code)",
         ),
-        "has a command that the user must run",
+        "tells you to run a command",
         where="prose",
     ),
     Behaviour(
@@ -191,7 +191,7 @@ BEHAVIOURS: Final = (
             r"|(?:\w{0,10}paste\w{0,10}"
             r"|\w{0,10}bin|\w{0,10}snippet\w{0,4})\.[a-z]{2,6}/(?:raw|r))/[\w-]{3,40}"
         ),
-        "is an anonymous paste to run",
+        "runs a script from an anonymous paste site",
         accept=lambda match: (
             re.search(
                 rb"\b(?:run|execute|paste|copy|terminal|install|bash|zsh|sh|python|eval"

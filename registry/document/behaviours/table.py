@@ -60,13 +60,13 @@ class Pattern:
 class Behaviour(NamedTuple):
     """One harmful behaviour, and the pattern that finds it.
 
-    ``says`` follows the quotation in the message. If ``where`` is ``prose``, only Markdown and
-    plain text are searched. ``accept`` decides about each match.
+    ``effect`` begins the message; a quotation of the match follows it. If ``where`` is
+    ``prose``, only Markdown and plain text are searched. ``accept`` decides about each match.
     """
 
     code: str
     pattern: Pattern
-    says: str
+    effect: str
     where: Where = "anywhere"
     accept: Callable[[re.Match[bytes]], bool] | None = None
 
@@ -76,7 +76,7 @@ class Foreign(NamedTuple):
 
     code: str
     pattern: re.Pattern[str]
-    says: str
+    effect: str
 
 
 def pattern(*parts: str) -> Pattern:

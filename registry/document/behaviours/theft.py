@@ -112,7 +112,7 @@ BEHAVIOURS: Final = (
             _VENDORS,
             r"_[a-z_]{0,30}(?:key|token|secret|pat)\b",
         ),
-        "sends a key to a stranger",
+        "sends a key to an unknown host",
         accept=_of_a_stranger,
     ),
     # Programs that do the same.
@@ -123,7 +123,7 @@ BEHAVIOURS: Final = (
             r"\([^;]{0,250}?(?:(?:dict\(|str\(|dumps\(|repr\()?os\.environ(?![\w.\[]|\s{0,20}\.)"
             r"|(?<![\w.])process\.env(?![\w.\[?]))",
         ),
-        "sends the whole environment",
+        "sends all environment variables",
         accept=lambda match: (
             re.search(rb"\n[ ]{0,4}(?:def|function|class|const|export) ", match[0]) is None
             and b"subprocess" not in match[0]
@@ -138,7 +138,7 @@ BEHAVIOURS: Final = (
             _SENT,
             r"\([^;]{0,200}?\b(?P=name)\b(?![\w.\[(]|[ ]?=)",
         ),
-        "sends the whole environment",
+        "sends all environment variables",
         accept=lambda match: re.search(rb"\n(?:def|function|class) ", match[0]) is None,
     ),
     Behaviour(
@@ -163,7 +163,7 @@ BEHAVIOURS: Final = (
             _SENT,
             r"[ (]",
         ),
-        "is read, and something is sent",
+        "reads a file that holds secrets, and sends data",
         accept=lambda match: (
             re.search(rb"(?:^|\n)[ ]{0,2}(?:def|function|class|async def)\b", match[0]) is None
             and b"```\n" not in match[0]
