@@ -214,6 +214,15 @@ def _despite_edits(_error: errors.RegistryError, arguments: Sequence[str]) -> st
     )
 
 
+def _edited_by_hand(_error: errors.RegistryError, arguments: Sequence[str]) -> str:
+    """Return how to let a change follow an edit by hand."""
+    if any(one.startswith("--if-hash") for one in arguments):
+        return ""  # the caller decides by the hash
+    hint = "To read an edit by hand into the registry, run: skill-registry sync"
+    can_force = {"update", "delete", "rm"}.intersection(arguments) and "--copies" not in arguments
+    return f"{hint} (or repeat the command with --force)" if can_force else hint
+
+
 def _database_missing(error: errors.RegistryError) -> str:
     if error.facts["name"]:
         return f"To create it, run on the server: createdb {quote(error.facts['name'])}"
@@ -343,6 +352,7 @@ _WITH_ARGUMENTS: Final[
     dict[type[errors.RegistryError], Callable[[errors.RegistryError, Sequence[str]], str]]
 ] = {
     errors.LockEdited: _despite_edits,
+    errors.SkillChangedOnDisk: _edited_by_hand,
     errors.SourceReadOnly: _read_only,
 }
 """Hints that depend on the command line."""
