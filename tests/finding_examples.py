@@ -13,7 +13,7 @@ from registry.api import SkillRegistry
 from registry.model import Diagnostic
 from registry.settings import Settings
 from tests.catalog.test_advice import FRONT, TABLE, body, front, more, named
-from tests.document.attacks.samples import MARK, SAMPLES
+from tests.document.attacks import MARK, SAMPLES
 
 Skill = str | dict[str, str | bytes]
 

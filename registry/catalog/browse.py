@@ -1,4 +1,4 @@
-"""The catalogue for a person: as a personality sees it, or of one source, or all."""
+"""The catalogue for one visitor: of a personality, of a source, or all."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ from registry.model import Found, Page, Skill, SkillDetail, Source
 from registry.settings import Personality
 
 FEW: Final = 2000
-"""So many skills are gone on with by their versions."""
+"""Maximum number of skills that are passed on by version id."""
 
 S = TypeVar("S", bound=Skill)
 
@@ -35,7 +35,7 @@ NOBODY: Final[Sequence[int]] = (-1,)
 
 
 class Browse:
-    """The part of a registry that a person sees.
+    """The part of a registry that a visitor sees.
 
     ``personality``: only the skills that its policy allows. ``source``: only the skills of this
     source. Raises `PersonalityNotFound` and `SourceNotFound`.
@@ -57,7 +57,7 @@ class Browse:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing narrows it."""
+        """Whether the view has no limits."""
         return self._limits.is_whole
 
     @property
@@ -67,22 +67,22 @@ class Browse:
 
     @property
     def state(self) -> str:
-        """A text that changes with skills and sources, and not with how they are used."""
+        """A text that changes with skills and sources, but not with their use."""
         return summary.state_of_skills(self.core.reader)
 
     def filters(self, wanted: Filters) -> Filters:
-        """Return ``wanted``, of what is shown."""
+        """Return ``wanted``, limited to the visible skills."""
         if self.is_whole:
             return wanted
         if self._is_other(wanted):
             return replace(wanted, ids=NOBODY)
         seen = self._seen
-        if self._personality is None and seen.as_stored:  # an index leads to them faster
+        if self._personality is None and seen.as_stored:  # the index finds them faster
             return replace(wanted, source=self._source)
         return self._among(wanted)
 
     def _among(self, wanted: Filters) -> Filters:
-        """Return ``wanted``, of the versions that are shown: a search weighs by these only."""
+        """Return ``wanted``, limited to the visible versions, by which a search weighs words."""
         if self.is_whole or self._is_other(wanted):
             return replace(wanted, ids=None if self.is_whole else NOBODY)
         seen = self._seen
@@ -104,7 +104,7 @@ class Browse:
     def page(
         self, wanted: Filters, *, sort: Sort, reverse: bool, limit: int, offset: int
     ) -> Sequence[Skill]:
-        """Return what `list` does, without counting how many there are in all."""
+        """Return the skills of `list`, without the total."""
         chosen, reader = self._matching(wanted), self.core.reader
         found = listing.listing_of(
             reader, chosen, sort=sort, reverse=reverse, limit=limit, offset=offset
@@ -143,9 +143,9 @@ class Browse:
         return chosen if ids is None else replace(chosen, ids=ids)
 
     def locate(self, handle: str) -> StoredSkill:
-        """Return the skill that a handle means among those that are shown.
+        """Return the visible skill that a handle means.
 
-        Raises `SkillNotFound`, `SkillAmbiguous` with what is shown.
+        Raises `SkillNotFound`, and `SkillAmbiguous` with visible skills only.
         """
         if self.is_whole:
             return resolve(self.core.reader, handle)
@@ -156,7 +156,7 @@ class Browse:
         return stored
 
     def by_ids(self, ids: Sequence[int]) -> Sequence[StoredSkill]:
-        """Return the versions of these numbers that are still there."""
+        """Return the versions with these ids that still exist."""
         found = list(by_ids(self.core.reader, ids).values())
         if self.is_whole:
             return found
@@ -173,7 +173,7 @@ class Browse:
         return replace(found, stored=self.locate(found.stored.place))
 
     def detail(self, current: CurrentSkill) -> SkillDetail:
-        """Return everything of a skill; raises as `SkillRegistry.get`."""
+        """Return all facts of a skill; raises as `SkillRegistry.get`."""
         return self.localized(current_detail(self.core, current))
 
     def copies(self, stored: StoredSkill) -> Sequence[Copies]:
@@ -212,7 +212,7 @@ class Browse:
         return found if self.is_whole else replace(found, reasons=())
 
     def localized(self, skill: S) -> S:
-        """Return a skill with the ref and the copies that it has among what is shown."""
+        """Return a skill with its ref and copies in this view."""
         return skill if self.is_whole else self._seen.localized(skill)
 
     def localized_all(self, some: Iterable[S]) -> tuple[S, ...]:
@@ -230,7 +230,7 @@ class Browse:
         return [_as_seen(one, seen[one.name]) for one in found if one.name in seen]
 
     def counts(self) -> Sequence[FindingCount]:
-        """Count the findings in all that is shown, invalid skills included, by code."""
+        """Count the findings of all visible skills, including invalid ones, by code."""
         return findings.count_findings(self.core.reader, self._all())
 
     def findings(self, code: str, *, limit: int, offset: int) -> Sequence[Finding]:
@@ -250,7 +250,7 @@ class Browse:
         return summary.sizes(self.core.reader, self.condition(self.filters(Filters())))
 
     def most_read(self, limit: int) -> Sequence[UsageCount]:
-        """Return what tools read most."""
+        """Return the skills that tools read most."""
         condition = self.condition(self.filters(Filters()))
         found = usage.most_read(self.core.reader, condition, limit)
         return found if self.is_whole else self._seen.renamed(found)
@@ -260,7 +260,7 @@ class Browse:
         return usage.count_unread(self.core.reader, self.condition(self.filters(Filters())))
 
     def usage_of(self, stored: StoredSkill) -> UsageCount | None:
-        """Return how often tools came upon a skill."""
+        """Return how often tools used a skill."""
         return usage.usage_of(self.core.reader, stored.skill.ref, stored.uid)
 
     def _all(self) -> Condition:

@@ -85,17 +85,13 @@ def fate(
     """
     left: list[str] = []
     too: list[str] = []
-    if not before or _is_same(changed, _now(reader, changed)):
+    if not before or _is_same(changed, by_place(reader, changed.source_id, changed.folder)):
         return Fate()
     for one in before:
-        now = _now(reader, one)
+        now = by_place(reader, one.source_id, one.folder)
         ref = one.skill.ref if now is None else localized(now.skill).ref
         (left if _is_same(one, now) else too).append(ref)
     return Fate(tuple(left), tuple(too))
-
-
-def _now(reader: Reader, stored: StoredSkill) -> StoredSkill | None:
-    return by_place(reader, stored.source_id, stored.folder)
 
 
 def _is_same(before: StoredSkill, now: StoredSkill | None) -> bool:

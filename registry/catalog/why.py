@@ -24,11 +24,11 @@ from registry.sync.sources import find, is_here, own_sources, walk_of
 from registry.text import is_path
 
 MAX_LINKS: Final = 50
-"""Links that are looked at for one skill."""
+"""Maximum number of links to check for one skill."""
 
 
 class LinkTo(NamedTuple):
-    """Another path of a skill, and the link in it: the path itself or a parent folder."""
+    """Another path of a skill, and the link on it: the path itself or a parent folder."""
 
     path: str
     link: str
@@ -40,9 +40,9 @@ class LinkTo(NamedTuple):
 
 
 def links_to(core: Core, stored: StoredSkill) -> list[LinkTo]:
-    """Return the links in this machine's sources by which a skill's folder is found, by path.
+    """Return the links in this machine's sources that lead to a skill's folder, by path.
 
-    They are those that the last syncs saw, where the disk still has them.
+    Links that the last syncs saw are checked on disk.
     """
     if not is_here(core, stored.host, stored.root):
         return []
@@ -61,8 +61,8 @@ def links_to(core: Core, stored: StoredSkill) -> list[LinkTo]:
 
 
 def _checked(skill: str, path: str, target: str) -> Iterator[LinkTo]:
-    """Yield the link at ``path`` to ``target``, which is the skill's or around it, if it is so."""
-    if is_below(target, skill) and target != skill:  # its document, which another folder links to
+    """Yield the link at ``path`` if it leads to ``target``, the skill or a folder around it."""
+    if is_below(target, skill) and target != skill:  # the link is the skill file itself
         for name in DOCUMENT_NAMES:
             link = join(path, name)
             if os.path.islink(link) and real_path(link) == target:
@@ -77,12 +77,12 @@ NO_DOCUMENT: Final = Diagnostic(
 )
 
 GUARDED: Final = frozenset({"missing", "empty", "shrunk"})
-"""Results of a sync that left out what is gone."""
+"""Results of a sync that keeps the skills it no longer found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Whether one skill or folder is listed, and why; ``ref`` is None for what is not stored."""
+    """Whether one skill or folder is listed, and why; ``ref``: None if it is not stored."""
 
     ref: str | None
     path: str
@@ -293,7 +293,7 @@ def _unstored(core: Core, source: Source, folder: str) -> Diagnostic:
 
 
 def _without_document(core: Core, source: Source, folder: str) -> Diagnostic:
-    # Deeper than this nothing is stored.
+    # Deeper folders are never stored.
     seen = os.sep.join(folder.split(os.sep)[: DEPTH_SEEN + 2])
     outer = skills.innermost(core.reader, source.id, seen)
     if outer is not None:

@@ -53,7 +53,7 @@ class History:
 
     @classmethod
     def of(cls, core: Core, handle: str) -> Self:
-        """Return the history of a skill, gone ones included; raises as `CurrentSkill.of`."""
+        """Return the history of a skill, including removed skills; raises as `CurrentSkill.of`."""
         try:
             stored = CurrentSkill.of(core, handle).stored
         except (SkillMissing, SkillNotFound):
@@ -98,7 +98,10 @@ class History:
 
     @property
     def current(self) -> Revision:
-        """The content that the skill has now, or had when it went. Raises `SkillInvalid`."""
+        """The current content of a skill, or the last content of a removed skill.
+
+        Raises `SkillInvalid`.
+        """
         for one in self.revisions:
             if one.current or (self.gone is not None and one.tree_hash == self.gone.tree_hash):
                 return one
@@ -118,7 +121,7 @@ class History:
         for one in self.revisions:
             if one.tree_hash == replaced:
                 return one
-        # Where a later one was seen, it came back by hand.
+        # If a later revision was seen, this one came back by hand.
         return next((one for one in self.revisions if one.number != now.number), None)
 
     def read(self, number: int, path: str | None = None) -> bytes:
@@ -183,7 +186,7 @@ class History:
         return update_files(self.core, self.stored, edits, executable=executable, copies=copies)
 
     def _there(self, wanted: Revision) -> Sequence[SkillFile]:
-        """Return the files that the skill has now; without SKILL.md, the ``wanted`` on disk."""
+        """Return the skill's current files; without a SKILL.md, the files of ``wanted`` on disk."""
         assert self.stored is not None  # noqa: S101  # `restore` saw to it
         if self.stored.skill.status != "no_document":
             return self.current.files
@@ -191,7 +194,7 @@ class History:
         return [file for file in wanted.files if os.path.lexists(join(home, file.path))]
 
     def check_back(self, source: str | None) -> str:
-        """Return where a skill that is gone would be written back; raises as `restore`."""
+        """Return the place to which a removed skill would be restored; raises as `restore`."""
         home, folder, _ = self._whole(self.current, source)
         return join(home.path, folder)
 
@@ -215,7 +218,7 @@ class History:
     def _whole(
         self, wanted: Revision, source: str | None
     ) -> tuple[Source, str, Mapping[str, bytes]]:
-        """Return into which source and folder a skill that is gone is written, and its files."""
+        """Return the source and folder to which a removed skill is restored, and its files."""
         gone = self.gone
         assert gone is not None  # noqa: S101  # what is not stored is gone
         # Files that a remote source's checkout lost are restored into the user's own source.
@@ -223,7 +226,7 @@ class History:
         home = target_source(self.core, source or (gone.source if gone.source in known else None))
         check_writable(home)
         folder = gone.folder or gone.name
-        # All of this may be a stranger's words.
+        # All of this may come from a stranger.
         refused = check_paths([f"{folder}/{file.path}" for file in wanted.files])
         if refused is not None or folder == ROOT:
             reason = f"of {refused[0]!r}, {refused[1]}" if refused else "it was the whole source"
@@ -289,7 +292,7 @@ def compare(core: Core, name: str, other: str) -> str:
 
 
 def _missing(core: Core, handle: str) -> Tombstone | None:
-    """Return a skill that is stored, though its folder is gone; None: this is none."""
+    """Return a stored skill whose folder is gone; None: there is no such skill."""
     try:
         stored = resolve(core.reader, handle)
         CurrentSkill.of_stored(core, stored)
@@ -305,10 +308,10 @@ def _missing(core: Core, handle: str) -> Tombstone | None:
 def prune(
     core: Core, *, keep: int = 20, before: str | None = None, as_admin: bool = False
 ) -> tuple[int, int]:
-    """Forget all but the current and the newest ``keep`` revisions, seen before a time.
+    """Delete all revisions except the current and the newest ``keep``, if seen before a time.
 
-    On a server, only those of this role's sources on this host; of all with ``as_admin``
-    (`AdminNeeded`). Returns how many revisions, and contents that only they had, went.
+    On a server, only those of this role's sources on this host; of all sources with ``as_admin``
+    (`AdminNeeded`). Returns the numbers of deleted revisions, and of contents that only they had.
     """
     from registry.db.write.history import prune
 

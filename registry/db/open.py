@@ -51,8 +51,10 @@ def open_backend(
     given = os.fspath(path_or_url)
     if given in _MEMORY:
         return _passing()
+    from registry.db.postgres.dialect import SCHEMES  # nothing that a file needs
+
     scheme, separator, _ = given.partition("://")
-    if separator and _is_of_a_server(scheme):
+    if separator and scheme.lower() in SCHEMES:
         from registry.db.postgres.backend import PostgresBackend
 
         host = environ.get("SKILL_REGISTRY_HOST") or settings.host or platform.node() or "localhost"
@@ -60,12 +62,6 @@ def open_backend(
     from registry.db.sqlite.backend import SqliteBackend
 
     return SqliteBackend(file_path(given))
-
-
-def _is_of_a_server(scheme: str) -> bool:
-    from registry.db.postgres.dialect import SCHEMES  # nothing that a file needs
-
-    return scheme.lower() in SCHEMES
 
 
 def _passing() -> Backend:

@@ -41,18 +41,6 @@ STRONGEST_FIRST: Final = (
 """The order of skills: by the admins' decisions, then by owner. No setting moves an owner up."""
 
 
-def precedes(one: str, other: str) -> str:
-    """Return the SQL condition that the source ``one`` is stronger than the source ``other``.
-
-    Scope and priority compare sources of one owner. Between owners only an admin's decision counts.
-    """
-    return (
-        f"({one}.precedence > {other}.precedence OR {one}.precedence = {other}.precedence "
-        f"AND coalesce({one}.owner, '') = coalesce({other}.owner, '') "
-        f"AND {one}.strength < {other}.strength)"
-    )
-
-
 class Precedence(NamedTuple):
     """The precedence of a source: the admin's number, its owner, its rank among the owner's."""
 
@@ -75,8 +63,7 @@ class Visibility:
 
     ``sources``: the ids of the visible projects' sources. ``within``: the source is visible.
     ``beyond``: it belongs to a project that isn't visible. ``shadowed``: 1 if another skill shadows
-    it, else 0. ``untaken``: it belongs to no project, and no skill of a visible project has its
-    name. ``ref``: the shortest handle that finds it from here. ``project``: the number of the
+    it, else 0. ``ref``: the shortest handle that finds it from here. ``project``: the number of the
     skill's project, the strongest first; the highest number for skills of no project.
     """
 
@@ -84,7 +71,6 @@ class Visibility:
     within: str = "1 = 1"
     beyond: str = "1 = 0"
     shadowed: str = "s.shadowed"
-    untaken: str = "1 = 1"
     ref: str = "s.ref"
     project: str = "0"
 
@@ -111,8 +97,8 @@ EVERYTHING: Final = Visibility()
 def visibility_of(seen: tuple[ProjectSource, ...]) -> Visibility:
     """Return the visibility for users who see these projects' sources, and all other sources."""
     if not seen:
-        within, untaken = "src.scope <> 'project'", "src.scope <> 'project'"
-        return Visibility((), within, "src.scope = 'project'", "s.shadowed", untaken, _ref(within))
+        within = "src.scope <> 'project'"
+        return Visibility((), within, "src.scope = 'project'", "s.shadowed", _ref(within))
     ids = _numbers(seen)
     names = (
         f"SELECT p.name FROM skills p WHERE p.source_id IN ({ids}) AND p.live = 1 "
@@ -132,7 +118,6 @@ def visibility_of(seen: tuple[ProjectSource, ...]) -> Visibility:
         within=within,
         beyond=f"src.scope = 'project' AND s.source_id NOT IN ({ids})",
         shadowed=shadowed,
-        untaken=f"src.scope <> 'project' AND s.name NOT IN ({names})",
         ref=_ref(f"{within} AND {shadowed} = 0"),
         project=f"CASE {places} ELSE {len(seen)} END",
     )

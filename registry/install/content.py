@@ -240,7 +240,7 @@ MAX_DIFF_BYTES: Final = 1 << 18
 
 
 def edit_summary(core: Core, place: Place, pulled: Locked) -> str:
-    """Say what was edited since a skill was pulled, file by file. Raises OSError."""
+    """Return a summary of the edits to an installed skill, file by file. Raises OSError."""
     entries = content_as_locked(core, pulled.name, pulled.tree_hash)
     if entries is not None:
         return diff_summary(place, entries)
@@ -260,7 +260,7 @@ def edit_summary(core: Core, place: Place, pulled: Locked) -> str:
 
 
 def diff_summary(place: Place, entries: Sequence[Entry]) -> str:
-    """Say what is there that these files are not, file by file. Raises OSError."""
+    """Return a summary of how a folder differs from these files, by file. Raises OSError."""
     if no_folder := _no_folder(place):
         return no_folder
     there, coming = local_files(place), {one.path: one for one in entries}
@@ -288,7 +288,7 @@ def _listed(told: Sequence[str]) -> str:
 
 
 def _lines(place: Place, coming: Entry) -> str:
-    """Count the lines that only one of two texts has."""
+    """Count the lines that are in only one of two texts."""
     if len(coming.data) > MAX_DIFF_BYTES:
         return ""
     with suppress(OSError, RegistryError, UnicodeDecodeError):

@@ -30,14 +30,14 @@ from registry.text import folded, name_key
 NO_FOLDER: Final = "Neither its name nor its folder's can be the name of a folder on every system."
 LIES_ABOVE: Final = "It would be installed inside its own folder."
 UNLESS_FORCED: Final = "unless that is forced"
-"""How a reason ends for which ``force`` helps."""
+"""End of a reason for a refusal that ``force`` overrides."""
 
 _NOT_KEPT: Final = re.compile(r"[^a-z0-9._]+")
 _MAX_NAME: Final = 255
 
 
 def agents_folder(name: str) -> str:
-    """Return the folder in which agents get a skill of this name, as the ``skills`` command."""
+    """Return the name of a skill's folder for agents, as the ``skills`` command chooses it."""
     return _NOT_KEPT.sub("-", name.lower()).strip(".-")[:_MAX_NAME] or "unnamed-skill"
 
 
@@ -139,7 +139,7 @@ def _moved(core: Core, sources: Sequence[str], name: str, tree: str) -> list[Sto
 
 
 def locked(skill: Skill, entries: Sequence[Entry], ids: tuple[str, ...], mode: Mode) -> Locked:
-    """Return what a lock says of a skill with these files, before its folder is written."""
+    """Return the lock's entry of a skill with these files, before its folder is written."""
     hashes = {one.path: digest(one.data) for one in entries}
     return Locked(
         name=skill.name,
@@ -157,7 +157,7 @@ def locked(skill: Skill, entries: Sequence[Entry], ids: tuple[str, ...], mode: M
 
 
 def origin_of(skill: Skill) -> dict[str, str | None] | None:
-    """Return where a skill, or its original, came from, as a lock says it; None: nowhere."""
+    """Return the origin of a skill or its original, as the lock has it; None: it has none."""
     return None if skill.origin is None else lockfile.origin_from(skill.origin.to_dict())
 
 
@@ -172,11 +172,11 @@ def _place(origin: Mapping[str, str | None]) -> tuple[str, str]:
 
 
 def is_taken(core: Core, entry: Locked | None, skill: Skill) -> str | None:
-    """Return why a folder is not to become a skill's, in words: it is another's; None: it may."""
+    """Return the reason why a folder belongs to another skill; None: this skill may have it."""
     if entry is None or (entry.source, entry.folder) == (skill.source, skill.folder):
         return None
     if entry.origin is not None and is_of(skill, entry.origin):
-        return None  # two sources of one origin are one owner
+        return None  # two sources with one origin count as one owner
     whose = owner(core, entry)
     if whose is None:
         is_same = entry.tree_hash == skill.tree_hash or entry.origin == origin_of(skill) is not None
@@ -213,18 +213,18 @@ _NOT_IN_SOURCE: Final = "its source {source} no longer has a skill in {path}"
 
 
 class Provenance:
-    """Tells of the entries of a lock what the registry has of them; asks for its sources once."""
+    """Finds the registry's skills for the entries of a lock; lists the sources only once."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     def is_strange(self, entry: Locked) -> bool:
-        """Tell whether an entry is from an address of which no source here has that part."""
+        """Tell whether an entry's address, with its folder, is not a source here."""
         is_from_address = entry.origin is not None and bool(entry.origin["url"])
         return is_from_address and self._source(entry) is None
 
     def reason(self, entry: Locked) -> str:
-        """Say why there is no skill for an entry."""
+        """Return why an entry has no skill."""
         if entry.origin is None or not entry.origin["url"]:
             if not entry.source:
                 return "no source here has it"

@@ -1,4 +1,4 @@
-"""A source that is a registry which speaks ClawHub's HTTP API v1."""
+"""A source that is a registry with ClawHub's HTTP API v1."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,12 +25,12 @@ from registry.remotes.snapshot import Bounds, Notices, Paths, Snapshot
 
 SKILLS: Final = "/api/v1/skills"
 PAGE: Final = 200
-"""Skills on a page (ClawHub API v1, `limit`)."""
+"""Number of skills on a page (ClawHub API v1, `limit`)."""
 
 BLOCKED: Final = "the hub blocks it as malware"
 
 GONE: Final = frozenset({NOT_FOUND, 410, 451})
-"""Statuses of a withdrawn version."""
+"""HTTP statuses of a withdrawn version."""
 
 
 class _Item(NamedTuple):
@@ -113,7 +113,7 @@ def _items(client: Client, base: str, bounds: Bounds, notices: Notices) -> list[
         page = page_of(client, base, PAGE, cursor)
         for given in page["items"]:
             item = _item(given, notices)
-            if item is None or item.folder in found:  # a page may begin before the last one ended
+            if item is None or item.folder in found:  # pages may overlap
                 continue
             if (reason := paths.add(item.folder)) is not None:
                 notices.refuse(item.folder, reason)

@@ -1,4 +1,4 @@
-"""Read the files of zip and tar archives, trusting nothing that an archive says of itself."""
+"""Read the files of zip and tar archives without trusting what the archive claims."""
 
 import gzip
 import io
@@ -14,50 +14,50 @@ from registry.model import DOCUMENT_NAMES
 from registry.text import quoted
 
 TAR_HEADERS: Final = 4096
-"""Bytes of a tar beyond those of its files, for each file: headers and padding."""
+"""Maximum bytes of headers and padding in a tar, for each file."""
 
 ZIP_ENTRY: Final = 256
-"""Bytes of a zip's directory for each file; real ones need some 120."""
+"""Maximum bytes of a zip's directory for each file; real ones need some 120."""
 
 ZIP_DIRECTORY: Final = 16 << 20
-"""Bytes of a zip's directory at most: each of its entries is an object before the first is seen."""
+"""Maximum bytes of a zip's directory: it is read as a whole before the first file."""
 
 HEADER: Final = 1 << 20
-"""Bytes of one header of a tar, which is read at once."""
+"""Maximum bytes of one tar header, which is read at once."""
 
 RATIO: Final = 200
-"""How many times its own size an archive may unpack to; source code is packed to a tenth."""
+"""Maximum ratio of unpacked to packed size; source code has about 10."""
 
 RATIO_FREE: Final = 16 << 20
-"""Bytes that any archive may unpack to, however well they are packed."""
+"""Number of bytes that any archive may unpack to, whatever the ratio."""
 
 GZIP: Final = b"\x1f\x8b"
 
 EXTRAS: Final = "__MACOSX/"
 EXTRA: Final = "._"
-"""Where macOS puts what it knows of the files of a zip, and how such files of a tar begin."""
+"""Name of macOS's folder of file metadata in a zip, and prefix of such files in a tar."""
 
 CHUNK: Final = 1 << 16
 
 PLAIN_WAYS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
-"""How members of a zip may be packed; the others need memory as an archive says."""
+"""Permitted compression methods of zip members; others need as much memory as they claim."""
 
 ENCRYPTED: Final = 0x1
 
 Refuse = Callable[[str, str], None]
-"""Told the name of a member that is not taken, and why; it may raise."""
+"""Called with the name of a refused member and the reason; it may raise."""
 
 
 class BadArchive(ValueError):
-    """An archive is not taken; its text is the reason."""
+    """An archive is refused; the exception's text is the reason."""
 
 
 class TooMuch(BadArchive):
-    """There is more in an archive than is taken."""
+    """An archive has more files or bytes than permitted."""
 
 
 class Room(NamedTuple):
-    """How much an archive of ``what`` may hold: files, bytes of them all, bytes of each."""
+    """The limits of an archive of ``what``: files, bytes of all files, bytes of each."""
 
     files: int
     size: int
@@ -197,7 +197,7 @@ def _opened_tar(tape: "_Tape") -> tarfile.TarFile:
 
 
 def _read(opened: Callable[[], IO[bytes] | None], most: int) -> bytes:
-    """Read a member, one byte over the limit at most, whatever size the archive claims."""
+    """Read a member, at most one byte over the limit, whatever size the archive claims."""
     stream = opened()
     assert stream is not None  # noqa: S101  # only what is a plain file is opened
     chunks, size = [], 0

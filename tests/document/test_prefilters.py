@@ -14,9 +14,7 @@ from registry.document.behaviours import BEHAVIOURS, FOREIGN
 from registry.document.prefilter import LONGEST, SLACK, CpuBudget, Prefilter
 from registry.document.scan import find_foreign
 from registry.document.security import is_about_defence
-from tests.document.attacks.agentic import HELD_OUT, TRIED
-from tests.document.attacks.samples import HARMLESS, SAMPLES
-from tests.document.attacks.unseen import UNSEEN
+from tests.document.attacks import HARMLESS, HELD_OUT, SAMPLES, TRIED, UNSEEN
 from tests.needles import FILE, derived, written
 
 ALL = Prefilter(range(len(BEHAVIOURS)), (), bytes)

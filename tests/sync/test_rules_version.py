@@ -6,11 +6,19 @@ import os
 from registry.db.read.listing import Filters
 from registry.sync.reading import RULES
 from tests.conftest import OLD, write_skill
-from tests.document.attacks.agentic import DEFENSIVE, HELD_OUT, TRIED
+from tests.document.attacks import (
+    DEFENSIVE,
+    DISGUISED,
+    GATHERED,
+    HARMLESS,
+    HELD_OUT,
+    MARK,
+    QUOTED,
+    SAMPLES,
+    TRIED,
+    UNSEEN,
+)
 from tests.document.attacks.evasions import EVASIONS
-from tests.document.attacks.gathered import GATHERED
-from tests.document.attacks.samples import DISGUISED, HARMLESS, MARK, QUOTED, SAMPLES
-from tests.document.attacks.unseen import UNSEEN
 
 FOUND = ("10", "9fe3b1dad7d43980")
 """The version of the rules, and a digest of what they find in the texts below."""

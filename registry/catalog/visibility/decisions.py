@@ -279,7 +279,8 @@ class Seen:
 
     def lists(self, stored: StoredSkill) -> bool:
         """Tell whether the view lists a skill."""
-        return stored.id in self.listed_set
+        row = self._by_id.get(stored.id)
+        return row is not None and self._lists(row)
 
     def stored(self, reader: Reader, version: int) -> StoredSkill | None:
         """Return a stored version, `localized`; None: it is gone."""
@@ -335,11 +336,6 @@ class Seen:
     def near(self, handle: str) -> list[str]:
         """Return the refs of listed skills with names similar to a handle, the nearest first."""
         return nearest(self._names, handle)
-
-    @cached_property
-    def listed_set(self) -> frozenset[int]:
-        """The listed versions as a set."""
-        return frozenset(self.listed)
 
     @cached_property
     def listed_places(self) -> frozenset[tuple[str, str]]:

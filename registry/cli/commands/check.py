@@ -59,7 +59,7 @@ class Tally:
 
 
 class Findings:
-    """The findings of all skills by gravity, without holding them in memory.
+    """The findings of all skills by severity, without keeping them in memory.
 
     Security comes first, then errors, warnings and minor ones; within a group by skill and place.
     """
@@ -67,7 +67,7 @@ class Findings:
     def __init__(self, checked: "Sequence[Checked]") -> None:
         self._checked = checked
         self._skills: dict[Group, list[int]] = {}
-        """The indexes of the skills with findings of a group."""
+        """The indexes of the skills that have findings, by group."""
         tallies: dict[tuple[Group, str], Tally] = {}
         for index, skill in enumerate(checked):
             for finding in skill.findings:
@@ -90,7 +90,7 @@ class Findings:
                 yield from (SkillFinding(skill, one) for one in found)
 
     def number(self, *, minor: bool) -> int:
-        """Return how many `ordered` yields."""
+        """Return the number of findings that `ordered` yields."""
         return sum(one.number for one in self.tallies if minor or not _group(one.first.finding)[0])
 
 
@@ -223,7 +223,7 @@ def _show_fixes(session: Session, found: "Sequence[Fix]") -> None:
 
 def _painted(console: Console, found: "Sequence[Fix]") -> Iterator[str]:
     for one in found:
-        # A line's end is a part of what is different.
+        # The line ending is a part of the difference.
         yield from (console.paint_diff(line) for line in one.diff.removesuffix("\n").split("\n"))
 
 
@@ -353,7 +353,7 @@ def command(
 def _show(
     session: Session, checked: "Sequence[Checked]", findings: Findings, *, whole: bool
 ) -> None:
-    """Print the findings; ``whole``: also minor ones, and more than fits a terminal."""
+    """Print the findings; ``whole``: also minor ones, and those that don't fit the terminal."""
     console = session.console
     minor = whole or session.verbose
     if session.style in {"json", "jsonl"}:

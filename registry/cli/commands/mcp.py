@@ -42,11 +42,11 @@ class Client:
 
     @property
     def is_toml(self) -> bool:
-        """Whether its file is TOML, not JSON."""
+        """Whether the client's file is TOML; otherwise it is JSON."""
         return self.user.endswith(".toml")
 
     def entry(self, command: str, arguments: Sequence[str]) -> dict[str, Any]:
-        """Return what the client's file says of a server."""
+        """Return the entry of a server for the client's file."""
         kind = {"type": "stdio"} if self.typed else {}
         return {**kind, "command": command, "args": list(arguments)}
 
@@ -129,13 +129,13 @@ def _edits(text: str, table: str, entry: Mapping[str, Any], *, is_new: bool) -> 
 
 
 def _with_value(text: str, begin: int, at: int, value: object) -> str:
-    """Return the text with another value of a member of the object at ``begin``."""
+    """Return the text with a new value of a member of the object at ``begin``."""
     _, end = json.JSONDecoder().raw_decode(text, at)
     return text[:at] + _shown(text, begin, value)[0] + text[end:]
 
 
 def _with_member(text: str, begin: int, key: str, value: object) -> str:
-    """Return the text with one more member of the object at ``begin``."""
+    """Return the text with a new member of the object at ``begin``."""
     _, end = json.JSONDecoder().raw_decode(text, begin)
     inside = text[begin + 1 : end - 1].rstrip()
     shown, gap = _shown(text, begin, value)
@@ -146,12 +146,12 @@ def _with_member(text: str, begin: int, key: str, value: object) -> str:
 
 
 def _shown(text: str, begin: int, value: object) -> tuple[str, str]:
-    """Return a value as JSON, and the gap before a member, in the style of the object there."""
+    """Return a value as JSON, and the gap before a member, as the object at ``begin`` has it."""
     space = re.match(r"\s*", text[begin + 1 :])
     gap = space[0] if space else ""
     line = text[:begin].rpartition("\n")[2]
     outer = line[: len(line) - len(line.lstrip())]
-    if text[begin + 1 + len(gap)] == "}":  # it is empty
+    if text[begin + 1 + len(gap)] == "}":  # the object is empty
         gap = ("\r\n" if "\r\n" in text else "\n") + outer + "  "
     if "\n" not in gap:
         return json.dumps(value, ensure_ascii=False), " "
@@ -241,14 +241,14 @@ def install(
 
 
 def _given(*options: tuple[str, str | None]) -> Iterator[str]:
-    """Yield the options that have a value, each before it."""
+    """Yield the options that have a value, each before its value."""
     for name, value in options:
         if value:
             yield from (name, value)
 
 
 def _program() -> str:
-    """Return this program's path: a client that a desktop starts may have another PATH."""
+    """Return this program's full path: a client started from a desktop may have another PATH."""
     started = os.path.abspath(sys.argv[0])
     return shutil.which(PROGRAM) or (started if started.endswith(f"/{PROGRAM}") else PROGRAM)
 
@@ -288,7 +288,7 @@ def _read(path: str, *, project: bool) -> str | None:
 
 
 def _show(console: Console, path: str, before: str, after: str) -> None:
-    """Print what is changed, without the lines around it: they may hold other servers' secrets."""
+    """Print only the changed lines: other lines may contain secrets of other servers."""
     from difflib import unified_diff
 
     old, new = before.splitlines(), after.splitlines()

@@ -13,8 +13,8 @@ shadowing them or making their names ambiguous. So each team is resolved by itse
 sources without a team. Refs of a team's skills always name the source.
 
 Scope and priority compare sources of one owner only. Between owners only ``precedence`` counts,
-which an admin sets (`db.visibility.precedes`). So no owner can shadow the skill of another owner by
-a setting. A file has no owners: all its sources belong together.
+which an admin sets. So no owner can shadow the skill of another owner by a setting. A file has no
+owners: all its sources belong together.
 
 It is plain SQL, because a server runs the same statement as a procedure, created by migration 0015.
 """

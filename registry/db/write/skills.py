@@ -65,11 +65,10 @@ _INHERIT: Final = (
 def stage(
     connection: Connection,
     versions: Iterable[NewVersion],
-    live: int = 0,
     first: int | None = None,
     mismatched: Collection[int] = (),
 ) -> list[int]:
-    """Store new versions, invisible to readers unless ``live`` is 1, and return their ids.
+    """Store new versions, invisible to readers, and return their ids.
 
     ``first``: the lowest free id, if known. ``mismatched``: replaced versions whose stored text is
     corrupt; their text is stored again, so that the index can remove their words.
@@ -87,7 +86,7 @@ def stage(
     found: list[Indexed] = []
     for number, version in enumerate(batch, first):
         columns = version.columns
-        columns["id"], columns["live"] = number, live
+        columns["id"], columns["live"] = number, 0
         tags.extend({"tag": tag, "skill_id": number} for tag in version.tags)
         files.extend({"skill_id": number, **file} for file in version.files)
         findings.extend(
