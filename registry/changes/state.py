@@ -60,25 +60,18 @@ class StateFolder:
         self.home, self.ops, self.trash, self.conflict = home, ops, trash, conflict
 
     @classmethod
-    def open(cls, root: str) -> Self | None:
-        """Open a source's state folder; None: there is none.
-
-        Raises `ChangeRefused`, `SkillInaccessible`.
-        """
-        return cls._open(root, inside=None, make=False)
-
-    @classmethod
     def make(cls, root: str, *, inside: bool | None = None) -> Self:
-        """Open the state folder, and create missing folders.
-
-        ``inside``: put it in the root, if the folder beside the root can't be used.
-        """
-        made = cls._open(root, inside=inside, make=True)
+        """Open it, and create missing folders; ``inside``: in the root, if not beside it."""
+        made = cls.open(root, inside=inside, make=True)
         assert made is not None  # noqa: S101  # it was made
         return made
 
     @classmethod
-    def _open(cls, root: str, *, inside: bool | None, make: bool) -> Self | None:
+    def open(cls, root: str, *, inside: bool | None = None, make: bool = False) -> Self | None:
+        """Open a source's state folder; None: there is none.
+
+        Raises `ChangeRefused` for what is not this user's own, `SkillInaccessible`.
+        """
         path = state_path(root, inside=inside)
         parent, name = os.path.split(path)
         with ExitStack() as stack:

@@ -259,13 +259,11 @@ class Undo:
         is_there = os.path.lexists(join(path, change.folder))
         may_come = is_there or was_moved(self.core.reader, change)
         if change.kind in {"update", "rename"}:
+            stored = by_place(self.core.reader, self.sources[change.source].id, change.folder)
+            is_stored = stored is not None and stored.uid == change.uid  # no sync saw it go yet
             is_gone = is_held or latest_tombstone(self.core.reader, change.uid) is not None
-            may_come = may_come or is_gone or self._is_stored(change)
+            may_come = may_come or is_gone or is_stored
         return None if may_come else "it no longer exists"
-
-    def _is_stored(self, change: RecordedChange) -> bool:
-        stored = by_place(self.core.reader, self.sources[change.source].id, change.folder)
-        return stored is not None and stored.uid == change.uid
 
     def _refused(self, change: RecordedChange, reason: str) -> ChangeNotUndone:
         return ChangeNotUndone(

@@ -22,11 +22,6 @@ from registry.model import Source
 from registry.sync.sources import own_sources
 
 
-def unfinished_sources(core: Core) -> list[Source]:
-    """Return the sources in which a change that this user began here is unfinished."""
-    return [source for source in own_sources(core) if unfinished(core, source)]
-
-
 def unfinished(core: Core, source: Source) -> list[JournalEntry]:
     """Return a source's unfinished changes on which the journal and our signed records agree."""
     with suppress(RegistryError, OSError):
@@ -61,7 +56,7 @@ def foreign_changes(core: Core) -> list[str]:
 def recover_all(core: Core) -> int:
     """Finish or undo what dead processes of this user left unfinished; return how much that was."""
     finished = 0
-    for source in unfinished_sources(core):
+    for source in [one for one in own_sources(core) if unfinished(core, one)]:
         state = StateFolder.open(source.path)
         if state is None:
             continue

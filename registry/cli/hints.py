@@ -165,10 +165,8 @@ def _own_copy(registry: "SkillRegistry", skill: "Skill", new_name: str) -> str:
     return f"To get a copy with that name in a source of your own, {where}: {way}"
 
 
-def _read_only(error: errors.RegistryError, arguments: Sequence[str]) -> str:
+def _read_only(arguments: Sequence[str]) -> str:
     """Return what to do instead of a change of a skill of a remote source."""
-    if notes := getattr(error, "__notes__", None):
-        return " ".join(notes)
     if "create" in arguments:
         return "Name a source of your own with --source."
     return (
@@ -196,7 +194,7 @@ def _for_all_projects(error: errors.RegistryError, arguments: Sequence[str]) -> 
     return ""
 
 
-def _despite_edits(_error: errors.RegistryError, arguments: Sequence[str]) -> str:
+def _despite_edits(arguments: Sequence[str]) -> str:
     """Return how to see the edits that stop `pull --frozen`, and the command that replaces them."""
     by_force = "--theirs" in arguments  # it spares what `pull` did not write
     again = [*arguments, "--force" if by_force else "--theirs"]
@@ -214,7 +212,7 @@ def _despite_edits(_error: errors.RegistryError, arguments: Sequence[str]) -> st
     )
 
 
-def _edited_by_hand(_error: errors.RegistryError, arguments: Sequence[str]) -> str:
+def _edited_by_hand(arguments: Sequence[str]) -> str:
     """Return how to let a change follow an edit by hand."""
     if any(one.startswith("--if-hash") for one in arguments):
         return ""  # the caller decides by the hash
@@ -348,9 +346,7 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
 }
 
 
-_WITH_ARGUMENTS: Final[
-    dict[type[errors.RegistryError], Callable[[errors.RegistryError, Sequence[str]], str]]
-] = {
+_WITH_ARGUMENTS: Final[dict[type[errors.RegistryError], Callable[[Sequence[str]], str]]] = {
     errors.LockEdited: _despite_edits,
     errors.SkillChangedOnDisk: _edited_by_hand,
     errors.SourceReadOnly: _read_only,
@@ -363,6 +359,8 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
 
     ``arguments``: the command line, for hints that repeat it with another option.
     """
+    if notes := getattr(error, "__notes__", None):
+        return " ".join(notes)
     if isinstance(error, errors.LockMissing | errors.NotPulled):
         if again := _for_all_projects(error, arguments):
             return again
@@ -373,7 +371,7 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
         names = f"skill-registry list --all --source {source}"
         return f"You can install its skills by name. To list them, run: {names}"
     if made := _WITH_ARGUMENTS.get(type(error)):
-        return made(error, arguments)
+        return made(arguments)
     found = _HINTS.get(type(error), "")
     if not isinstance(found, str):
         return found(error)

@@ -33,12 +33,12 @@ def explain(
     doing: Sequence[str],
     *,
     again: str,
-    adopt: str,
+    bring: str,
 ) -> None:
     """Print on stderr the skills that were not changed or lost edits, the reasons, and what to do.
 
-    ``again``: the command that updates the installed skills; ``adopt``: the one that records skills
-    as installed, without their names.
+    ``again``: the command that updates the installed skills; ``bring``: the one that installs some,
+    without their names.
     """
     from registry.install.lockfile import read_lock
     from registry.install.plan import BEHIND_TOO, EQUAL
@@ -50,7 +50,7 @@ def explain(
     foreign = [one for one in edited if os.path.basename(one.path) not in locked]
     staying = [one for one in done if _stays(session, one, locked)]
     for one in told:
-        text = _reason(session, one, adopt, is_foreign=one in foreign, stays=one in staying)
+        text = _reason(session, one, bring, is_foreign=one in foreign, stays=one in staying)
         session.console.note(text)
     if staying:
         names = " ".join(quote(escape.line(os.path.basename(one.path))) for one in staying)
@@ -95,13 +95,14 @@ def _stays(session: Session, one: "InstallResult", locked: "Mapping[str, Locked]
 
 
 def _reason(
-    session: Session, one: "InstallResult", adopt: str, *, is_foreign: bool, stays: bool
+    session: Session, one: "InstallResult", bring: str, *, is_foreign: bool, stays: bool
 ) -> str:
     """Return why a skill was left alone, or what was lost, and what to do; see `explain`.
 
     ``stays``: see `_stays`.
     """
     from registry.install.plan import EQUAL, FOREIGN, QUARANTINED
+    from registry.install.provenance import ALREADY_THERE
 
     told = QUARANTINED if stays and one.state == "failed" else one.reason or ""
     ref, reason = escape.line(one.ref), escape.text(told).rstrip(".")
@@ -118,7 +119,11 @@ def _reason(
             "was not installed: 'pull' did not create the existing folder" if is_foreign else None
         )
     if one.reason == EQUAL:
-        way = f"To take it over, run: {adopt} {quote(ref)}"
+        way = f"To take it over, run: {bring} --adopt {quote(ref)}"
+    if told.startswith(ALREADY_THERE) and (others := _namesakes(session, one.ref)):
+        which = f" ({some_refs(others)})" if others[1:] else ""
+        first = quote(escape.line(others[0]))
+        way = f"To install another skill of its name{which}, run: {bring} {first}"
     end = "" if "run: " in reason.rpartition(". ")[2] else "."  # none after a command
     return f"{ref} {message or _TELLING[one.state]}: {reason}{end} {way}".rstrip()
 
@@ -204,10 +209,21 @@ def _way_out(session: Session, ref: str) -> str:
     return ""
 
 
+def _namesakes(session: Session, ref: str) -> list[str]:
+    """Return the refs of the skills of the same name that can be installed instead."""
+    from registry.catalog.resolve import resolve
+    from registry.db.read.skills import same_name
+
+    reader = session.registry.core.reader
+    known = same_name(reader, resolve(reader, ref).skill.name)
+    usable = [one.skill.ref for one in known if one.is_usable and not one.quarantined]
+    return [one for one in usable if one != ref]
+
+
 def report_pulled(session: Session, since: str) -> None:
     """Print how to remove skills installed since a time (UTC) that `undo` doesn't know."""
     from registry.install.history import remembered_pulls
-    from registry.install.lockfile import pulled_at
+    from registry.install.lockfile import NAME, pulled_at
     from registry.install.targets import Target
 
     known = {one.folder for one in remembered_pulls(session.registry.core)}
@@ -216,9 +232,10 @@ def report_pulled(session: Session, since: str) -> None:
             last = pulled_at(target.path)
             if last is not None and last >= since and target.path not in known:
                 how = "pull --global" if target.is_global else "pull"
+                lock = escape.line(os.path.join(target.path, NAME))
                 session.console.note(
-                    "Installed skills are not part of this undo. To remove them, run: "
-                    f"skill-registry {how} --remove NAME"
+                    f"The skills in {lock} stay: undo has no record of how they were installed. "
+                    f"To remove one, run: skill-registry {how} --remove NAME"
                 )
 
 

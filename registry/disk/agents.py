@@ -110,7 +110,14 @@ def find_agent(name: str) -> Agent:
 
 def installed_agents(project: str) -> list[Agent]:
     """Return the agents that count as installed for a user who works in ``project``."""
-    return [one for one in agents().values() if _is_installed(one, project)]
+    return [
+        one
+        for one in agents().values()
+        if any(
+            all(_holds(each, project) for each in way.split(" & "))
+            for way in filter(None, one.installed.split(" | "))
+        )
+    ]
 
 
 def expand(place: str) -> str | None:
@@ -153,11 +160,6 @@ def shared_folder(root: str) -> str | None:
             return os.path.join(root[: -len(below) - 1], SHARED)
     home = os.path.expanduser("~")
     return os.path.join(home, SHARED) if root in personal_folders(home) else None
-
-
-def _is_installed(agent: Agent, project: str) -> bool:
-    ways = agent.installed.split(" | ") if agent.installed else []
-    return any(all(_holds(one, project) for one in way.split(" & ")) for way in ways)
 
 
 def _holds(condition: str, project: str) -> bool:

@@ -86,10 +86,14 @@ def _holding(target: str, roots: Iterable[str]) -> str | None:
 LINK_KNOWN: Final = "link-known"
 
 
-def known(target: str, unread: str | None = None) -> Diagnostic:
-    """Return the notice of a link to ``target`` (storable); ``unread``: a folder to sync first."""
+def known(target: str, unread: str | None = None, *, in_project: bool = False) -> Diagnostic:
+    """Return the notice of a link to ``target`` (storable); ``unread``: a folder to sync first.
+
+    ``in_project``: that folder is a project's.
+    """
     message = f"a link to {target}; what it holds is counted there"
-    fix = None if unread is None else f"run: skill-registry sync {unread}"
+    scope = " --scope project" if in_project else ""
+    fix = None if unread is None else f"run: skill-registry sync {unread}{scope}"
     return Diagnostic(LINK_KNOWN, "info", message, fix=fix)
 
 

@@ -436,7 +436,7 @@ class Walk:
         shared = self._shared() if link.leads is Leads.OUTSIDE else None
         if shared is not None and is_below(link.target, shared):
             # A pull for several agents makes such links.
-            notice = known(storable(link.target), storable(shared))
+            notice = known(storable(link.target), storable(shared), in_project=self._in_project)
             self.notices.append(Notice(storable(child), notice))
             return None
         problem = finding(link, None, fatal=False)
@@ -447,6 +447,12 @@ class Walk:
             return ScannedFolder(storable(child), None, (), [problem], storable(entry.name))
         self.notices.append(Notice(storable(child), problem))
         return None
+
+    @property
+    def _in_project(self) -> bool:
+        from registry.disk.agents import personal_folders
+
+        return self.root not in personal_folders(os.path.expanduser("~"))
 
     def _shared(self) -> str | None:
         """Return the real path of the folder that the links of this agent's folder lead to."""

@@ -95,6 +95,8 @@ def remember(core: Core, target: Target, made: Mapping[str, InstallRecord]) -> N
         return
     more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
     number = new_numbers()[0]
+    before = {folder: asdict(one) for folder, one in made.items()}
+    after = {folder: facts.pop("left") for folder, facts in before.items()}
     # Most pulls change nothing: import the code that writes only for the others.
     from registry.db.write.history import add_change, drop_old_changes
 
@@ -107,8 +109,8 @@ def remember(core: Core, target: Target, made: Mapping[str, InstallRecord]) -> N
             name=", ".join(names[:MAX_NAMED]) + more,
             source="",
             folder=target.path,
-            before=json.dumps({folder: _before(one) for folder, one in made.items()}),
-            after=json.dumps({folder: one.left for folder, one in made.items()}),
+            before=json.dumps(before),
+            after=json.dumps(after),
             made_at=utc_now(),
         )
         with core.writer.transaction() as connection:
@@ -131,10 +133,6 @@ def records_of(change: RecordedChange) -> dict[str, InstallRecord]:
     for facts in before.values():
         facts.pop("client", None)  # which earlier pulls wrote
     return {folder: InstallRecord(**facts, left=after[folder]) for folder, facts in before.items()}
-
-
-def _before(one: InstallRecord) -> dict[str, Any]:
-    return {key: value for key, value in asdict(one).items() if key != "left"}
 
 
 EDITS: Final = "edits"

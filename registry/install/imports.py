@@ -28,7 +28,7 @@ from registry.errors import (
 )
 from registry.model import DOCUMENT_NAMES, Document, Remote, SkillDetail, Source, Value
 from registry.remotes.address import Address
-from registry.remotes.artifacts import Packed, read_local
+from registry.remotes.artifacts import packed, read_local
 from registry.remotes.discovery import by_skill, wanted_files
 from registry.remotes.kinds import open_remote
 from registry.remotes.snapshot import Blob, Bounds, Snapshot
@@ -86,7 +86,7 @@ def read_archive(path: str, limits: Limits) -> Unpacked:
         raise ArchiveRefused(path=path, reason=error.facts["reason"]) from error
     room = Room(limits.files, limits.skill_bytes, limits.skill_bytes)
     try:
-        part = Packed(partial(io.BytesIO, data), room)
+        part = packed(partial(io.BytesIO, data), room)
         files = dict(part.read(set(part.blobs)))
     except BadArchive as error:
         raise ArchiveRefused(path=path, reason=str(error)) from error

@@ -17,7 +17,7 @@ from registry.disk.paths import ROOT, is_below
 from registry.document.parse import parse_document
 from registry.errors import RegistryError
 from registry.install.plan import InstallPlan
-from registry.install.provenance import Provenance, owner
+from registry.install.provenance import owner
 from registry.install.pull import as_pull_refused
 from registry.install.targets import Target
 from registry.model import DOCUMENT_NAMES, Diagnostic, Skill, Value, record
@@ -130,6 +130,7 @@ _PULLED: Final[dict[str, Known]] = {
     "unchanged": "pulled",
     "behind": "behind",
     "edited": "edited",
+    "gone": "gone",
     "missing": "missing",
     "failed": "pulled",  # its source is no longer trusted
 }
@@ -181,12 +182,9 @@ class _Look:
     def _locked(self, standing: InstallPlan, name: str, place: str) -> Seen:
         entry = standing.locked[name]
         skill = owner(self._core, entry)
-        if skill is None and Provenance(self._core).is_strange(entry):
-            state = _PULLED[standing.check(name, None).state]
-            return Seen(state, self._where, place, entry.name, _read(place)[1], None)
+        state = _PULLED[standing.compare(name, skill).state]
         if skill is None:
-            return Seen("gone", self._where, place, entry.name, _read(place)[1], None)
-        state = _PULLED[standing.check(name, skill).state]
+            return Seen(state, self._where, place, entry.name, _read(place)[1], None)
         return Seen(state, self._where, place, skill.name, skill.description, skill)
 
     def _other(self, place: str) -> Seen:

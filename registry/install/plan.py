@@ -26,7 +26,7 @@ from registry.install.content import (
 )
 from registry.install.history import InstallRecord, keep_edit
 from registry.install.lockfile import Locked, Mode
-from registry.install.provenance import is_taken, locked, overlap_reason
+from registry.install.provenance import Provenance, is_taken, locked, overlap_reason
 from registry.install.staging import (
     GroupSwap,
     TargetChange,
@@ -99,6 +99,7 @@ class InstallPlan:
         self._stack = stack
         self._target = target
         self._how = how
+        self._provenance = Provenance(core)
         self._own = {source.name for source in own_sources(core)}
         self._bases: dict[tuple[tuple[str, ...], Mode], list[InstallPath]] = {}
         self.locked = lockfile.read_lock(target.path)
@@ -252,6 +253,18 @@ class InstallPlan:
             told.append(FOREIGN)
         state: State = "edited" if "edited" in states else "missing" if states else "unchanged"
         return InstallResult(ref, path, state, "; ".join(told) or None)
+
+    def compare(self, folder: str, skill: Skill | None) -> InstallResult:
+        """Compare as `check` an entry of the lock with its owner; None: the registry has none."""
+        entry = self.locked[folder]
+        if skill is not None:
+            return self.check(folder, skill)
+        reason = self._provenance.reason(entry)
+        if self._provenance.is_strange(entry):
+            told = self.check(folder, None)
+            return replace(told, reason=told.reason or reason)
+        place = f"{entry.source}/{entry.folder}" if entry.source else entry.name
+        return InstallResult(place, self.path(folder), "gone", reason)
 
     @cached_property
     def _quarantined(self) -> set[tuple[str, str]]:

@@ -28,6 +28,9 @@ from registry.remotes.address import normalize_url, read_address
 from registry.text import folded, name_key
 
 NO_FOLDER: Final = "Neither its name nor its folder's can be the name of a folder on every system."
+ALREADY_THERE: Final = "it is there already"
+"""How the reason begins if a skill lies in the folder that it would be installed into."""
+
 LIES_ABOVE: Final = "It would be installed inside its own folder."
 UNLESS_FORCED: Final = "unless that is forced"
 """End of a reason for a refusal that ``force`` overrides."""
@@ -205,7 +208,7 @@ def overlap_reason(skill: Skill, folders: Sequence[str]) -> str | None:
     """Return why a local skill can't be put into folders (real paths) in or around its own."""
     real = real_path(skill.path)
     if any(is_below(real, one) for one in folders):
-        return f"It is already there, in {real}: the skill must come from another folder."
+        return f"{ALREADY_THERE}, in {real}"
     return LIES_ABOVE if any(is_below(one, real) for one in folders) else None
 
 

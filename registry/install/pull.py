@@ -24,7 +24,7 @@ from registry.install.content import content_as_locked, is_known
 from registry.install.history import remember
 from registry.install.lockfile import Locked
 from registry.install.plan import InstallPlan, InstallTransaction
-from registry.install.provenance import Provenance, folders, original, owner
+from registry.install.provenance import folders, original, owner
 from registry.install.restore import LockedOrigins
 from registry.install.staging import LOCK_SECONDS, open_exclusively, where
 from registry.install.targets import PLAIN, InstallOptions, InstallResult, Target
@@ -63,7 +63,7 @@ def update(
     if not os.path.isdir(target.path):
         check_locked(target)
     with ExitStack() as stack:
-        origins, provenance = LockedOrigins(core, stack, offline=how.offline), Provenance(core)
+        origins = LockedOrigins(core, stack, offline=how.offline)
         work = stack.enter_context(open_transaction(core, target, how))
         check_locked(target)  # a killed pull is now finished or rolled back
         chosen = [one for one in sorted(work.locked) if names is None or one in names]
@@ -76,7 +76,7 @@ def update(
             if skill is not None:
                 found.append(work.pull(folder, skill, entry.agents, how.mode))
                 continue
-            told = _without_skill(work, provenance, folder, entry)
+            told = work.compare(folder, None)
             if told.state == "missing" or (told.state == "edited" and (how.force or how.theirs)):
                 told = _restore_one(core, work, origins, folder, entry)
             found.append(told)
@@ -193,16 +193,6 @@ def folders_of(target: Target, names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(known[name] for name in names))
 
 
-def _without_skill(
-    work: InstallPlan, provenance: Provenance, folder: str, entry: Locked
-) -> InstallResult:
-    if not provenance.is_strange(entry):
-        place = f"{entry.source}/{entry.folder}" if entry.source else entry.name
-        return InstallResult(place, work.path(folder), "gone", provenance.reason(entry))
-    told = work.check(folder, None)
-    return replace(told, reason=told.reason or provenance.reason(entry))
-
-
 def check(
     core: Core,
     skills: Sequence[Skill] | None,
@@ -218,17 +208,11 @@ def check(
             skills = [original(core, one) for one in skills]
             places, refused = folders(skills, target.path, for_agents=for_agents)
             return [standing.check(folder, skill) for folder, skill in places.items()] + refused
-        provenance, found = Provenance(core), []
-        for folder, entry in sorted(standing.locked.items()):
-            if names is not None and folder not in names:
-                continue
-            skill = owner(core, entry)
-            found.append(
-                _without_skill(standing, provenance, folder, entry)
-                if skill is None
-                else standing.check(folder, skill)
-            )
-        return found
+        return [
+            standing.compare(folder, owner(core, entry))
+            for folder, entry in sorted(standing.locked.items())
+            if names is None or folder in names
+        ]
 
 
 @contextmanager

@@ -410,14 +410,11 @@ def place_of(address: IPAddress) -> str:
         return "loopback"
     if address.is_link_local or getattr(address, "scope_id", None) is not None:
         return "link-local"
-    return "private" if not address.is_global or _is_reserved(address) else "public"
+    is_reserved = any(address in net for net in RESERVED if net.version == address.version)
+    return "private" if not address.is_global or is_reserved else "public"
 
 
 def _carried(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
     value = int(address)
     is_carrying = value >> 32 & 0xFFFFFFFF in ISATAP or any(address in net for net in CARRYING)
     return ipaddress.IPv4Address(value & 0xFFFFFFFF) if is_carrying else None
-
-
-def _is_reserved(address: IPAddress) -> bool:
-    return any(address in net for net in RESERVED if net.version == address.version)

@@ -17,7 +17,7 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 from http.client import HTTPMessage
 from io import BufferedReader
-from typing import IO, Any, Final, Protocol, TypeGuard
+from typing import IO, Any, Final, NamedTuple, TypeGuard
 
 from registry.disk.atomic import OWN, Place, make_path, open_named, remove_tree, replace
 from registry.disk.beneath import READ, WRITE_NEW, Folder
@@ -157,122 +157,74 @@ Stored = str | dict[str, str]
 """The stored form of a skill: the digest of an archive, or digests of files by their paths."""
 
 
-class Part(Protocol):
-    """Some files, by their paths in the part."""
+class Part(NamedTuple):
+    """Some files, by their paths in the part, and what yields the bytes of some of them."""
 
     blobs: Mapping[str, Blob]
-
-    def read(self, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
-        """Yield the bytes of these files."""
+    read: Callable[[Collection[str]], Iterator[tuple[str, bytes]]]
 
 
-class Packed:
-    """The files of an archive (``opened`` each time), without a single folder around them."""
+def packed(opened: Callable[[], IO[bytes]], room: Room, refuse: Refuse = strictly) -> Part:
+    """Return the files of an archive (``opened`` each time), without a single folder around them.
 
-    def __init__(
-        self, opened: Callable[[], IO[bytes]], room: Room, refuse: Refuse = strictly
-    ) -> None:
-        self._opened = opened
-        self._room = room
-        found: dict[str, Blob] = {}
-        for path, executable, data in unpack(opened(), room, refuse):
-            if path in found:
-                refuse(path, "is there twice")
-            else:
-                found[path] = Blob(hashlib.sha256(data).hexdigest(), executable, len(data))
-        self._top = wrapping(found)
-        blobs: dict[str, Blob] = {}
-        paths = Paths()
-        for name, blob in found.items():
-            path = name.removeprefix(self._top)
-            if (reason := paths.add(path)) is None:
-                blobs[path] = blob
-            else:
-                refuse(name, reason)
-        self.blobs: Mapping[str, Blob] = blobs
+    Raises `BadArchive`, `TooMuch`.
+    """
+    found: dict[str, Blob] = {}
+    for path, executable, data in unpack(opened(), room, refuse):
+        if path in found:
+            refuse(path, "is there twice")
+        else:
+            found[path] = Blob(hashlib.sha256(data).hexdigest(), executable, len(data))
+    top, paths = wrapping(found), Paths()
+    blobs: dict[str, Blob] = {}
+    for name, blob in found.items():
+        path = name.removeprefix(top)
+        if (reason := paths.add(path)) is None:
+            blobs[path] = blob
+        else:
+            refuse(name, reason)
 
-    def read(self, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
-        """Yield the bytes of these files, in the order of the archive."""
+    def read(wanted: Collection[str]) -> Iterator[tuple[str, bytes]]:
         left = set(wanted)
-        for name, _, data in unpack(self._opened(), self._room, _pass_over):
-            path = name.removeprefix(self._top)
+        for name, _, data in unpack(opened(), room, lambda *_: None):
+            path = name.removeprefix(top)
             if path in left:
                 left.remove(path)
                 yield path, data
             if not left:
                 return
 
+    return Part(blobs, read)
 
-class Loose:
-    """Files that were downloaded one by one. Raises `BadArchive`, FileNotFoundError."""
 
-    def __init__(self, cache: ArtifactCache, files: Mapping[str, str]) -> None:
-        self._cache = cache
-        blobs: dict[str, Blob] = {}
-        paths = Paths()
-        for path, digest in files.items():
-            if (reason := paths.add(path)) is not None:
-                strictly(path, reason)
-            with cache.open(digest) as file:
-                blobs[path] = Blob(digest, executable=False, size=file.seek(0, os.SEEK_END))
-        self.blobs: Mapping[str, Blob] = blobs
+def loose(cache: ArtifactCache, files: Mapping[str, str]) -> Part:
+    """Return files that were downloaded one by one. Raises `BadArchive`, FileNotFoundError."""
+    blobs: dict[str, Blob] = {}
+    paths = Paths()
+    for path, digest in files.items():
+        if (reason := paths.add(path)) is not None:
+            strictly(path, reason)
+        with cache.open(digest) as file:
+            blobs[path] = Blob(digest, executable=False, size=file.seek(0, os.SEEK_END))
 
-    def read(self, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
-        """Yield the bytes of these files."""
+    def read(wanted: Collection[str]) -> Iterator[tuple[str, bytes]]:
         for path in wanted:
-            with self._cache.open(self.blobs[path].id) as file:
+            with cache.open(files[path]) as file:
                 yield path, file.read()
 
-
-class Held:
-    """A tree of parts by their folders; the empty name is the root (`Snapshot`)."""
-
-    def __init__(
-        self,
-        version: str,
-        made_at: int | None,
-        parts: Mapping[str, Part],
-        notices: Sequence[str],
-    ) -> None:
-        self.version = version
-        self.made_at = made_at
-        self.notices = notices
-        self._parts = parts
-        self._homes = {
-            f"{folder}/{path}" if folder else path: (folder, path)
-            for folder, part in parts.items()
-            for path in part.blobs
-        }
-        self.files: Mapping[str, Blob] = {
-            whole: parts[folder].blobs[path] for whole, (folder, path) in self._homes.items()
-        }
-
-    def read(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """Yield the bytes of some of the files, part by part."""
-        wanted: defaultdict[str, set[str]] = defaultdict(set)
-        for whole in paths:
-            folder, path = self._homes[whole]
-            wanted[folder].add(path)
-        for folder, some in wanted.items():
-            for path, data in self._parts[folder].read(some):
-                yield f"{folder}/{path}" if folder else path, data
+    return Part(blobs, read)
 
 
 def part_of(cache: ArtifactCache, stored: Stored, bounds: Bounds) -> Part:
     """Return a stored skill's files. Raises `BadArchive`, `TooMuch`, FileNotFoundError."""
-    part: Part
     if isinstance(stored, str):
         room = Room(bounds.artifact_files, bounds.artifact_bytes, bounds.artifact_bytes)
-        part = Packed(lambda: cache.open(stored), room)
+        part = packed(lambda: cache.open(stored), room)
     else:
-        part = Loose(cache, stored)
+        part = loose(cache, stored)
     if not any(name in part.blobs for name in DOCUMENT_NAMES):
         raise BadArchive("it holds no SKILL.md at its top, or in one folder")
     return part
-
-
-def _pass_over(name: str, reason: str) -> None:
-    del name, reason
 
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
@@ -298,11 +250,23 @@ class FetchResult:
     notices: list[str]
     failed: set[str]
 
-    def tree(self, made_at: int | None) -> Held | None:
+    def tree(self, made_at: int | None) -> Snapshot | None:
         """Return the tree of the skills, or None if it is the known one."""
-        if self.parts is None:
+        parts = self.parts
+        if parts is None:
             return None
-        return Held(version_of(self.stored), made_at, self.parts, self.notices)
+        homes = {f"{one}/{path}": (one, path) for one, part in parts.items() for path in part.blobs}
+
+        def read(paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+            wanted: defaultdict[str, set[str]] = defaultdict(set)
+            for folder, path in map(homes.__getitem__, paths):
+                wanted[folder].add(path)
+            for folder, some in wanted.items():
+                for path, data in parts[folder].read(some):
+                    yield f"{folder}/{path}", data
+
+        files = {whole: parts[folder].blobs[path] for whole, (folder, path) in homes.items()}
+        return Snapshot(version_of(self.stored), made_at, files, self.notices, read)
 
 
 def files_of(stored: Iterable[object]) -> set[str]:
@@ -474,11 +438,11 @@ def read_local(path: str, most: int) -> tuple[bytes, int]:
 
 def _tree(
     shown: str, version: str, changed: int | None, opened: Callable[[], IO[bytes]], bounds: Bounds
-) -> Held:
+) -> Snapshot:
     notices = Notices()
     room = Room(bounds.files, bounds.bytes, bounds.artifact_bytes, "a source")
     try:
-        part = Packed(opened, room, notices.refuse)
+        part = packed(opened, room, notices.refuse)
     except TooMuch as error:
         raise RemoteTooLarge(url=shown, reason=str(error)) from error
     except BadArchive as error:
@@ -487,5 +451,4 @@ def _tree(
         said = "; ".join(notices.said()[:1])
         reason = f"it holds no files{f': {said}' if said else ''}"
         raise RemoteInvalid(url=shown, reason=reason)
-    parts: dict[str, Part] = {"": part}
-    return Held(version, changed, parts, notices.said())
+    return Snapshot(version, changed, part.blobs, notices.said(), part.read)

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from registry.disk.paths import PATH_BYTES, ROOT, check_path
@@ -51,14 +51,6 @@ class Found:
     notices: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class _Named:
-    """Names in plugins: folders whose children may be skills, and notices for remote plugins."""
-
-    folders: set[str] = field(default_factory=set)
-    notices: list[str] = field(default_factory=list)
-
-
 def manifests(paths: Iterable[str], part: str | None) -> list[str]:
     """Return the files below ``part`` that list the skill folders of a repository."""
     known, begin = set(paths), f"{part}/" if part else ""
@@ -74,15 +66,18 @@ def skill_folders(
     documents = sorted(_documents(paths, begin))
     if "" in documents:
         return Found((part or ROOT,))
-    named = _Named()
+    named: set[str] = set()
+    notices: list[str] = []
     for path in manifests(paths, part) if read is not None else ():
-        _read_manifest(path, read(path) if read else b"", len(begin), named)
-    found = {one for one in documents if _is_usual(one, named.folders)}
+        _read_manifest(path, read(path) if read else b"", len(begin), named, notices)
+    found = {one for one in documents if _is_usual(one, named)}
     if found:
-        named.notices += _elsewhere(documents, found)
+        notices += _elsewhere(documents, found)
     else:
         found = {one for one in documents if one.count("/") < ANYWHERE}
-    return Found(tuple(begin + one for one in _outermost(found)), tuple(_shortened(named.notices)))
+    if (more := len(notices) - MAX_NOTICES) > 0:
+        notices[MAX_NOTICES:] = [f"and {more} more"]
+    return Found(tuple(begin + one for one in _outermost(found)), tuple(notices))
 
 
 def _elsewhere(documents: Iterable[str], found: set[str]) -> Iterator[str]:
@@ -99,11 +94,6 @@ def _and_above(folder: str) -> Iterator[str]:
     while folder:
         yield folder
         folder = folder.rpartition("/")[0]
-
-
-def _shortened(notices: list[str]) -> list[str]:
-    more = len(notices) - MAX_NOTICES
-    return notices if more <= 0 else [*notices[:MAX_NOTICES], f"and {more} more"]
 
 
 def _documents(paths: Iterable[str], begin: str) -> Iterator[str]:
@@ -135,14 +125,16 @@ def _outermost(folders: Iterable[str]) -> list[str]:
     return kept
 
 
-def _read_manifest(path: str, data: bytes, skipped: int, named: _Named) -> None:
+def _read_manifest(
+    path: str, data: bytes, skipped: int, named: set[str], notices: list[str]
+) -> None:
     try:
         said = json.loads(data[:MAX_MANIFEST])
     except (ValueError, RecursionError):
-        named.notices.append(f"{path} is not JSON")
+        notices.append(f"{path} is not JSON")
         return
     if not isinstance(said, dict):
-        named.notices.append(f"{path} is not a JSON object")
+        notices.append(f"{path} is not a JSON object")
         return
     if path[skipped:] == PLUGIN:
         _name_skills(said, "", named)
@@ -152,31 +144,31 @@ def _read_manifest(path: str, data: bytes, skipped: int, named: _Named) -> None:
     plugins = said.get("plugins")
     for plugin in plugins[:MAX_PLUGINS] if isinstance(plugins, list) else ():
         if isinstance(plugin, dict):
-            _name_plugin(plugin, root or "", named)
+            _name_plugin(plugin, root or "", named, notices)
 
 
-def _name_plugin(plugin: dict[str, Any], root: str, named: _Named) -> None:
+def _name_plugin(plugin: dict[str, Any], root: str, named: set[str], notices: list[str]) -> None:
     source = plugin.get("source")
     if isinstance(source, dict) and source.get("source") == "local":
         source = source.get("path")
     if isinstance(source, dict):
         where = source.get("repo") or source.get("url") or source.get("package") or "elsewhere"
         name = str(plugin.get("name"))[:100]
-        named.notices.append(f"the plugin {name} is not in this repository: {str(where)[:200]}")
+        notices.append(f"the plugin {name} is not in this repository: {str(where)[:200]}")
         return
     home = _path_inside(source, root)
     if home is not None:
         _name_skills(plugin, home, named)
 
 
-def _name_skills(plugin: dict[str, Any], home: str, named: _Named) -> None:
+def _name_skills(plugin: dict[str, Any], home: str, named: set[str]) -> None:
     """Collect the skill folders of a plugin: beside each listed one, and in its ``skills``."""
     listed = plugin.get("skills")
     for one in [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else ():
         path = _path_inside(one, home)
         if path:
-            named.folders |= {path, path.rpartition("/")[0]}
-    named.folders.add(f"{home}/skills".lstrip("/"))
+            named |= {path, path.rpartition("/")[0]}
+    named.add(f"{home}/skills".lstrip("/"))
 
 
 def _path_inside(path: object, home: str) -> str | None:

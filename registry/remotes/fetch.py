@@ -237,7 +237,7 @@ class Checkout:
         first = next(reading, None)  # all new data has arrived; nothing changes before that
         gone = [path for path in before or self._found() if path not in now]
         if gone or other:
-            self._forget(MANIFEST)
+            Path(self.home, MANIFEST).unlink(missing_ok=True)
         for path in gone:
             self._remove(path)
         if not before:
@@ -318,9 +318,6 @@ class Checkout:
 
     def _note(self, name: str, said: Mapping[str, object]) -> None:
         self._write_whole(Path(self.home, name), json.dumps(said).encode(), 0o600, None)
-
-    def _forget(self, name: str) -> None:
-        Path(self.home, name).unlink(missing_ok=True)
 
 
 SHOWN: Final = 12

@@ -16,7 +16,8 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Thread, Timer
 from typing import IO, Final
@@ -24,7 +25,7 @@ from urllib.parse import urljoin, urlsplit
 
 from registry.errors import RemoteInvalid, RemoteProblem, RemoteTooLarge, RemoteUnreachable
 from registry.remotes.address import check_git_url, host_of, is_loopback, port_of, stranger_reason
-from registry.remotes.snapshot import Blob, Bounds, Paths, SkippedFiles, below
+from registry.remotes.snapshot import Blob, Bounds, Paths, SkippedFiles, Snapshot, below
 
 _KEPT: Final = ("GIT_SSH", "GIT_SSL_", "GIT_CONFIG_", "GIT_PROXY_", "GIT_TRACE", "GIT_EXEC_PATH")
 """Prefixes of git's variables that are kept: for connections, not for its working folders."""
@@ -158,30 +159,6 @@ MAX_PACKS: Final = 50
 _DAY: Final = 86_400
 
 
-@dataclass(slots=True)
-class GitTree:
-    """The files of a commit; see `snapshot.Snapshot`."""
-
-    git: "Git"
-    version: str
-    made_at: int | None
-    files: Mapping[str, Blob]
-    notices: list[str] = field(default_factory=list)
-
-    def read(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """Fetch the blobs that are not here, all at once, and yield the bytes of each path."""
-        by_id: dict[str, list[str]] = {}
-        for path in paths:
-            by_id.setdefault(self.files[path].id, []).append(path)
-        if not by_id:
-            return
-        self.git.fetch_blobs(list(by_id))
-        self.git.check_size(list(by_id))
-        for found, data in self.git.blobs(list(by_id)):
-            for path in by_id[found]:
-                yield path, data
-
-
 @contextmanager
 def open_git(
     url: str,
@@ -192,7 +169,7 @@ def open_git(
     *,
     part: str | None = None,
     commit: str | None = None,
-) -> Iterator[GitTree | None]:
+) -> Iterator[Snapshot | None]:
     """Open a repository at a ref (None: its default branch); yields None if it is ``known``.
 
     ``commit``: the ref's current commit; None: ask. ``part``: read only this folder. Raises
@@ -212,7 +189,7 @@ def open_git(
         if not git.fetch(commit, before):
             notices.append(f"its history was rewritten: it no longer contains {before}")
         files, made_at = git.listed(commit, notices, part)
-        yield GitTree(git, commit, made_at, files, notices)
+        yield Snapshot(commit, made_at, files, notices, partial(git.read, files))
         git.run("update-ref", seen, commit)
     finally:  # a commit that was read and then refused still counts as known
         git.end(rest)
@@ -559,6 +536,19 @@ class Git:
         said = self.run("rev-list", "--max-count=1", "--timestamp", commit).split(b" ")[0]
         return int(said) if said.isdigit() else 0
 
+    def read(self, files: Mapping[str, Blob], paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """Fetch the blobs that are not here, all at once, and yield the bytes of each path."""
+        by_id: dict[str, list[str]] = {}
+        for path in paths:
+            by_id.setdefault(files[path].id, []).append(path)
+        if not by_id:
+            return
+        self.fetch_blobs(list(by_id))
+        self.check_size(list(by_id))
+        for found, data in self.blobs(list(by_id)):
+            for path in by_id[found]:
+                yield path, data
+
     def check_size(self, ids: Sequence[str]) -> None:
         """Raise `RemoteTooLarge` or `RemoteInvalid` unless blobs are all here and not too large."""
         given = "".join(f"{one}\n" for one in ids).encode()
@@ -611,7 +601,7 @@ class Git:
 @contextmanager
 def open_commits(
     url: str, state: str, bounds: Bounds, *, offline: bool
-) -> Iterator[Callable[[str | None, Collection[str]], GitTree]]:
+) -> Iterator[Callable[[str | None, Collection[str]], Snapshot]]:
     """Yield a function that returns the tree at a commit or ref (None: default branch).
 
     Its second argument names folders whose blobs are fetched together. The trees can be read in
@@ -645,7 +635,7 @@ class _Kept(Git):
             self._partial = False
             self._environment["GIT_ALLOW_PROTOCOL"] = "none"
 
-    def tree(self, ref: str | None, folders: Collection[str]) -> GitTree:
+    def tree(self, ref: str | None, folders: Collection[str]) -> Snapshot:
         """Return the tree of a commit, fetched if it is missing here."""
         commit = ref or ""
         if not self._holds(commit):
@@ -663,7 +653,7 @@ class _Kept(Git):
         if soon and not self._is_offline:
             with suppress(RemoteTooLarge):  # as a whole, not one by one
                 self.fetch_blobs(list(soon))
-        return GitTree(self, commit, made_at, files, notices)
+        return Snapshot(commit, made_at, files, notices, partial(self.read, files))
 
     def fetch_blobs(self, ids: Sequence[str]) -> None:
         """Fetch blobs together, unless all are already here: then the remote is not asked."""

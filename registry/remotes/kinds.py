@@ -13,7 +13,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
@@ -106,23 +105,6 @@ def load_kind(name: str, kinds: Sequence[str]) -> Fetch:
     return fetch
 
 
-@dataclass(slots=True)
-class _Folder:
-    """The files that a package's function wrote, as a `Snapshot`."""
-
-    version: str
-    files: dict[str, Blob]
-    notices: list[str]
-    root: Path
-    bounds: Bounds
-    made_at: int | None = None
-
-    def read(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """Yield the current bytes of files."""
-        for path in paths:
-            yield path, read_file(str(self.root / path), self.bounds.artifact_bytes).data
-
-
 @contextmanager
 def _open_added(
     fetch: Fetch, url: str, state: str, known: str | None, bounds: Bounds
@@ -145,7 +127,7 @@ def _open_added(
         shutil.rmtree(into, ignore_errors=True)
 
 
-def _written(into: Path, version: str, url: str, bounds: Bounds) -> _Folder:
+def _written(into: Path, version: str, url: str, bounds: Bounds) -> Snapshot:
     files: dict[str, Blob] = {}
     notices, paths, room = [], Paths(), bounds.bytes
     for holder, _folders, names in os.walk(into):
@@ -165,7 +147,12 @@ def _written(into: Path, version: str, url: str, bounds: Bounds) -> _Folder:
                 data = read_file(str(file), bounds.artifact_bytes).data
                 is_program = bool(facts.st_mode & 0o100)
                 files[path] = Blob(digest(data), is_program, facts.st_size)
-    return _Folder(version, files, notices, into, bounds)
+
+    def read(paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        for path in paths:
+            yield path, read_file(str(into / path), bounds.artifact_bytes).data
+
+    return Snapshot(version, None, files, notices, read)
 
 
 Kind: TypeAlias = Literal["archive", "site", "hub"]

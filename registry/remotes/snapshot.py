@@ -1,9 +1,9 @@
 """The files of a remote at one version, for every kind, and the checks of their paths."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from registry.disk.paths import ROOT, check_path
 from registry.document.names import is_device
@@ -40,33 +40,21 @@ class Blob(NamedTuple):
     size: int | None = None
 
 
-class Snapshot(Protocol):
+@dataclass(frozen=True, slots=True)
+class Snapshot:
     """The files of one version.
 
     ``version`` identifies it (a commit, a digest); ``made_at`` is its time, in seconds since 1970
     (None: unknown). ``files`` are by relative paths with ``/``, all safe
     (`disk.paths.is_safe_relative`), and no two differ only in case. ``notices``: the skipped files
-    and the reasons, for people.
+    and the reasons, for people. ``read`` yields the bytes of some files, or raises `RemoteProblem`.
     """
 
-    @property
-    def version(self) -> str:
-        """The identifier of this version."""
-
-    @property
-    def made_at(self) -> int | None:
-        """When it was made."""
-
-    @property
-    def files(self) -> Mapping[str, Blob]:
-        """The file at each path."""
-
-    @property
-    def notices(self) -> Sequence[str]:
-        """Messages about skipped files."""
-
-    def read(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """Yield the bytes of some of the files. Raises `RemoteProblem` and its subclasses."""
+    version: str
+    made_at: int | None
+    files: Mapping[str, Blob]
+    notices: Sequence[str]
+    read: Callable[[Sequence[str]], Iterator[tuple[str, bytes]]]
 
 
 MAX_NOTICES: Final = 20

@@ -1,7 +1,7 @@
 """Remote sources: added, synced, changed, trusted and removed."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from difflib import get_close_matches
@@ -112,6 +112,7 @@ def sync(  # noqa: C901  # targets that are addresses, then batches
     from registry.remotes.fetch import fetch_sources
 
     report = None
+    targeted = chosen or [one.path for one in known if one.enabled and is_ours(core, one)]
     late = {one.path: one.name for one in remotes}
     with closing(fetch_sources(core, remotes, told, options)) as batches:
         for batch in batches:
@@ -121,7 +122,9 @@ def sync(  # noqa: C901  # targets that are addresses, then batches
                 report = joined(report, stored(list(batch))) if batch else report
             elif not late:
                 report = stored(chosen, scope=scope, name=name)
-            elif others := _without(core, known, chosen, late):
+            elif others := [
+                one for one in targeted if one not in late and one not in late.values()
+            ]:
                 report = stored(others, scope=scope, name=name)
     assert report is not None  # noqa: S101  # the last batch leaves nothing late
     return report
@@ -141,13 +144,6 @@ def _check_targets(
     for one in targets:
         if isinstance(one, Address) and _same(known, one) is None:
             check_exists(one)
-
-
-def _without(
-    core: Core, known: Sequence[Source], chosen: Sequence[str], late: Mapping[str, str]
-) -> list[str]:
-    targets = chosen or [one.path for one in known if one.enabled and is_ours(core, one)]
-    return [one for one in targets if one not in late and one not in late.values()]
 
 
 def add(core: Core, target: str, *, name: str | None, scope: Scope | None, priority: int) -> Source:

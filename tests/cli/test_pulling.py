@@ -51,8 +51,8 @@ def test_undo_says_what_takes_back_a_pull_that_is_not_written_down(
     library, cli, project, everywhere, how
 ):
     told = (
-        "Installed skills are not part of this undo. To remove them, run: "
-        f"skill-registry {how} --remove NAME\n"
+        "/skills.lock.json stay: undo has no record of how they were installed. "
+        f"To remove one, run: skill-registry {how} --remove NAME\n"
     )
     assert told not in cli("undo", "--yes").stderr
     cli("pull", "haiku", "--agent", "codex", *everywhere)
@@ -67,6 +67,59 @@ def test_undo_says_what_takes_back_a_pull_that_is_not_written_down(
     assert cli(*how.split(), "--remove", "haiku").exit_code == 0
     cli("undo", "--skip")
     assert told not in cli("undo", "--yes").stderr
+
+
+def test_of_a_skill_that_is_in_the_target_itself_the_others_of_its_name_are_named(
+    library, cli, project, tmp_path
+):
+    there = tmp_path / "home/.claude/skills/haiku"
+    shutil.copytree(library / "haiku", there)
+    cli("sync", str(there.parent), "--name", "claude")
+    more = ["-a", "claude-code", "--global"]
+    refused = cli("pull", "claude/haiku", *more)
+    way = "skill-registry pull --global --agent=claude-code haiku"
+    assert refused.exit_code == 1
+    assert (
+        f"claude/haiku was not installed: it is there already, in {there}. "
+        f"To install another skill of its name, run: {way}\n"
+    ) in refused.stderr
+    assert "--adopt haiku" in cli(*way.split()[1:]).stderr
+    write_skill(tmp_path / "home/.claude/skills/only", description="Only.")
+    cli("sync")
+    alone = cli("pull", "only", *more).stderr
+    assert alone.endswith("it is there already, in " + str(there.with_name("only")) + ".\n")
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_the_command_that_reads_what_links_lead_to_keeps_a_projects_skills_in_it(
+    library, cli, project, tmp_path, everywhere
+):
+    base = tmp_path / "home" if everywhere else project
+    (base / ".claude/skills").mkdir(parents=True)
+    more = ["--scope", "personal" if everywhere else "project"]
+    cli("sync", str(base / ".claude/skills"), *more)
+    how = ["--global"] if everywhere else []
+    cli("pull", "haiku", "-a", "claude-code", "-a", "codex", "--link", *how)
+    told = cli("sync").stderr
+    scope = "" if everywhere else " --scope project"
+    assert (
+        "1 link to skills outside all sources. To read them, run: skill-registry sync "
+        f"{base}/.agents/skills{scope}\n"
+    ) in told
+    assert "are listed in all projects" not in cli(*told.rpartition("registry ")[2].split()).stderr
+
+
+def test_an_undo_of_a_pull_says_which_installed_skills_stay(library, cli, project, tmp_path):
+    cli("pull", "haiku", "--agent", "codex")
+    shutil.copytree(library / "review", tmp_path / "home/.agents/skills/review")
+    assert cli("pull", "--adopt", "review", "-a", "codex", "--global").exit_code == 0
+    for lock in project.glob("home/**/skills.lock.json"):
+        os.utime(lock, (2_000_000_000, 2_000_000_000))
+        stays = f"The skills in {lock} stay: "
+    done = cli("undo", "--yes")
+    assert "\nhaiku is removed from 1 place.\n" in done.stderr
+    assert stays in done.stderr
+    assert (tmp_path / "home/.agents/skills/review").exists()
 
 
 def test_a_pull_is_shown_and_taken_back(library, cli, project):

@@ -275,8 +275,16 @@ def test_nothing_is_registered_if_one_target_is_missing(cli, tmp_path):
         refused = cli("sync", *good, target)
         assert refused.exit_code == 1
         assert said in refused.stderr
+        assert refused.stderr.endswith(
+            f" Nothing was synced. To sync the others, run: skill-registry sync {' '.join(good)}\n"
+        )
         assert cli("source", "list").stdout == ""
     assert cli("sync", *good).exit_code == 0
+    new = str(tmp_path / "new")
+    write_skill(tmp_path / "new" / "alpha")
+    refused = cli("sync", "--scope", "project", new, "nowhere")
+    assert refused.stderr.endswith(f"run: skill-registry sync --scope project {new}\n")
+    assert "Nothing was synced" not in cli("sync", "nowhere").stderr
 
 
 def test_a_file_that_is_missing_is_named_before_anything_else(cli, tmp_path):

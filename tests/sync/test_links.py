@@ -218,7 +218,7 @@ def test_a_link_into_the_shared_folder_of_the_same_project_is_no_error(homes):
     ((_, notice),) = report.sources[0].notices
     assert (notice.code, notice.fix) == (
         "link-known",
-        f"run: skill-registry sync {homes.agents}",
+        f"run: skill-registry sync {homes.agents} --scope project",
     )
     homes.sync(homes.agents)
     assert homes.places() == [("agents/pdf", "ok")]

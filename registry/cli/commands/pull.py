@@ -273,8 +273,8 @@ def pull(
         report_origins(session, target, done)
     where = ["--to", to] if to is not None else ["--global"] if is_global else []
     again = ["skill-registry", "pull", *where]
-    adopt = [*again, *(f"--agent={one}" for one in how.agents), "--adopt"]
-    explain(session, target, done, doing, again=join(again), adopt=join(adopt))
+    bring = [*again, *(f"--agent={one}" for one in how.agents)]
+    explain(session, target, done, doing, again=join(again), bring=join(bring))
     is_unchanged = any(one.state == "unchanged" for one in done)
     if doing == ["check"] or (not doing and is_unchanged):
         report_fetched(session, target, done)

@@ -1,5 +1,6 @@
 """`skill-registry sync`."""
 
+import os
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -16,6 +17,7 @@ from registry.cli.prompts import confirm_addresses
 from registry.cli.session import Console, Session, Status, Style
 from registry.cli.source_hints import report_nesting, report_project
 from registry.disk.links import LINK_KNOWN
+from registry.errors import AddressInvalid, RegistryError, SourceInvalid, SourceNotFound
 from registry.model import SCOPES
 
 if TYPE_CHECKING:
@@ -95,6 +97,10 @@ def command(
     except KeyboardInterrupt:
         console.note("Interrupted: nothing changed; the registry lists the same skills as before.")
         raise click.exceptions.Exit(Status.INTERRUPTED) from None
+    except (AddressInvalid, SourceInvalid, SourceNotFound) as error:
+        if targets[1:]:
+            error.add_note(_nothing_synced(error, targets, given["scope"]))
+        raise
     limit = None if session.verbose else MAX_SHOWN
     session.answer(report.to_dict(), draw_report(console, report, limit))
     _report_remotes(console, report, before)
@@ -109,6 +115,15 @@ def command(
         return
     if not report.complete:
         raise click.exceptions.Exit(Status.FAILED)
+
+
+def _nothing_synced(error: RegistryError, targets: Sequence[str], scope: str | None) -> str:
+    """Return which command syncs the targets without the one that the error is about."""
+    facts = {one for one in error.facts.values() if isinstance(one, str)}
+    others = [one for one in targets if not facts & {one, os.path.abspath(os.path.expanduser(one))}]
+    way = ["skill-registry", "sync", *(["--scope", scope] if scope else []), *others]
+    how = f" To sync the others, run: {shlex.join(way)}" if others else ""
+    return f"Nothing was synced.{how}"
 
 
 def _fail_for_want_of_sources(session: Session, known: "Sequence[Source]") -> NoReturn:
