@@ -359,8 +359,9 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
 
     ``arguments``: the command line, for hints that repeat it with another option.
     """
-    if notes := getattr(error, "__notes__", None):
-        return " ".join(notes)
+    notes = " ".join(getattr(error, "__notes__", ()))
+    if notes or type(error) in _WITH_ARGUMENTS:
+        return notes or _WITH_ARGUMENTS[type(error)](arguments)
     if isinstance(error, errors.LockMissing | errors.NotPulled):
         if again := _for_all_projects(error, arguments):
             return again
@@ -370,8 +371,6 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
         source = quote(escape.line(error.facts["name"]))
         names = f"skill-registry list --all --source {source}"
         return f"You can install its skills by name. To list them, run: {names}"
-    if made := _WITH_ARGUMENTS.get(type(error)):
-        return made(arguments)
     found = _HINTS.get(type(error), "")
     if not isinstance(found, str):
         return found(error)
