@@ -24,6 +24,11 @@ _TELLING: Final = {
     "updated": "replaced your edits",
     "removed": "was removed with your edits",
 }
+_PLANNING: Final = {
+    **_TELLING,
+    "updated": "would replace your edits",
+    "removed": "would be removed with your edits",
+}
 
 
 def explain(
@@ -34,6 +39,7 @@ def explain(
     *,
     again: str,
     bring: str,
+    dry_run: bool = False,
 ) -> None:
     """Print on stderr the skills that were not changed or lost edits, the reasons, and what to do.
 
@@ -47,10 +53,11 @@ def explain(
     edited = [one for one in done if one.state == "edited" and one.reason != EQUAL]
     told = [one for one in done if one.reason is not None and one.state in _TELLING]
     locked = read_lock(target.path) if told else {}
+    verbs = _PLANNING if dry_run else _TELLING
     foreign = [one for one in edited if os.path.basename(one.path) not in locked]
     staying = [one for one in done if _stays(session, one, locked)]
     for one in told:
-        text = _reason(session, one, bring, is_foreign=one in foreign, stays=one in staying)
+        text = _reason(session, one, bring, verbs, is_foreign=one in foreign, stays=one in staying)
         session.console.note(text)
     if staying:
         names = " ".join(quote(escape.line(os.path.basename(one.path))) for one in staying)
@@ -95,7 +102,13 @@ def _stays(session: Session, one: "InstallResult", locked: "Mapping[str, Locked]
 
 
 def _reason(
-    session: Session, one: "InstallResult", bring: str, *, is_foreign: bool, stays: bool
+    session: Session,
+    one: "InstallResult",
+    bring: str,
+    verbs: "Mapping[str, str]",
+    *,
+    is_foreign: bool,
+    stays: bool,
 ) -> str:
     """Return why a skill was left alone, or what was lost, and what to do; see `explain`.
 
@@ -125,7 +138,7 @@ def _reason(
         first = quote(escape.line(others[0]))
         way = f"To install another skill of its name{which}, run: {bring} {first}"
     end = "" if "run: " in reason.rpartition(". ")[2] else "."  # none after a command
-    return f"{ref} {message or _TELLING[one.state]}: {reason}{end} {way}".rstrip()
+    return f"{ref} {message or verbs[one.state]}: {reason}{end} {way}".rstrip()
 
 
 def report_origins(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:

@@ -172,7 +172,10 @@ def rename(session: Session, /, *, name: str, new_name: str, if_hash: str | None
     The history stays, and "undo" restores the old name. Copies of the skill keep their name.
     """
     handle = options.named(session.registry, name)
-    with naming_what_helps(session.registry, handle, new_name):
+    with (
+        naming_what_helps(session.registry, handle, new_name),
+        report_copies(session, handle, "renames", copies=None),
+    ):
         renamed = session.registry.rename(handle, new_name, if_hash=if_hash)
     session.answer(renamed, skill_line(f"Renamed {escape.line(handle)} to", renamed))
 
