@@ -47,11 +47,11 @@ def explain(
     without their names.
     """
     from registry.install.lockfile import read_lock
-    from registry.install.plan import BEHIND_TOO, EQUAL
+    from registry.install.plan import EQUAL, KEPT
     from registry.install.provenance import UNLESS_FORCED
 
     edited = [one for one in done if one.state == "edited" and one.reason != EQUAL]
-    told = [one for one in done if one.reason is not None and one.state in _TELLING]
+    told = [one for one in done if one.reason == KEPT or (one.reason and one.state in _TELLING)]
     locked = read_lock(target.path) if told else {}
     verbs = _PLANNING if dry_run else _TELLING
     foreign = [one for one in edited if os.path.basename(one.path) not in locked]
@@ -63,10 +63,7 @@ def explain(
         names = " ".join(quote(escape.line(os.path.basename(one.path))) for one in staying)
         them = "it" if len(staying) == 1 else "them"
         session.console.note(f"To remove {them}, run: {again} --remove {names}")
-    outdated = [one for one in done if one.state == "behind" or BEHIND_TOO in (one.reason or "")]
-    if outdated:
-        shown = _named(target, outdated[0]) if len(outdated) == 1 else "NAME"
-        session.console.note(f"To see the changes, run: skill-registry diff {shown} --upstream")
+    _report_updates(session, target, done, again)
     if "check" in doing:
         if any(one.state == "behind" and one.reason is None for one in done):
             session.console.note(f"To update the outdated skills, run: {again}")
@@ -84,6 +81,21 @@ def explain(
         )
     if any((one.reason or "").endswith(UNLESS_FORCED) for one in done):
         session.console.note("To replace the existing folder, add --force.")
+
+
+def _report_updates(
+    session: Session, target: "Target", done: "Sequence[InstallResult]", again: str
+) -> None:
+    """Print how to see the available updates, and how to keep a merge of one."""
+    from registry.install.plan import BEHIND_TOO
+
+    outdated = [one for one in done if one.state == "behind" or BEHIND_TOO in (one.reason or "")]
+    if outdated:
+        shown = _named(target, outdated[0]) if len(outdated) == 1 else "NAME"
+        session.console.note(f"To see the changes, run: skill-registry diff {shown} --upstream")
+    if unmerged := [one for one in outdated if BEHIND_TOO in (one.reason or "")]:
+        names = " ".join(quote(escape.line(os.path.basename(one.path))) for one in unmerged)
+        session.console.note(f"After you merged an update by hand, run: {again} --keep {names}")
 
 
 def _stays(session: Session, one: "InstallResult", locked: "Mapping[str, Locked]") -> bool:
@@ -114,7 +126,7 @@ def _reason(
 
     ``stays``: see `_stays`.
     """
-    from registry.install.plan import EQUAL, FOREIGN, QUARANTINED
+    from registry.install.plan import EQUAL, FOREIGN, KEPT, QUARANTINED
     from registry.install.provenance import ALREADY_THERE
 
     told = QUARANTINED if stays and one.state == "failed" else one.reason or ""
@@ -123,6 +135,7 @@ def _reason(
     message = {
         EQUAL: "was not changed",
         FOREIGN: "was not changed",
+        KEPT: "was not changed",
         QUARANTINED: "can't be installed",
     }.get(one.reason or "")
     if stays:

@@ -94,6 +94,37 @@ def test_a_dry_run_says_what_would_happen_to_edits(cli, project):
     assert "deploy replaced your edits: SKILL.md differs" in cli("pull", "--theirs").stderr
 
 
+def test_a_merge_by_hand_is_kept_with_the_printed_command(cli, team, project):
+    assert cli("pull", "deploy", "-a", "claude-code").exit_code == 0
+    upstream = team / "skills" / "deploy" / "SKILL.md"
+    document = project / ".claude" / "skills" / "deploy" / "SKILL.md"
+    document.write_text(f"{document.read_text()}\nMine.\n")
+    upstream.write_text(f"{upstream.read_text()}\nTheirs.\n")
+    git(team, "-c", "user.name=S", "-c", "user.email=s@example.com", "commit", "-qam", "two")
+    assert cli("sync", "team").exit_code == 0
+    merged = f"{upstream.read_text()}\nMine.\n"
+    document.write_text(merged)
+    left = cli("pull")
+    assert "an update is available" in left.stderr
+    (way,) = [one for one in left.stderr.splitlines() if one.startswith("After you merged")]
+    assert way.endswith("run: skill-registry pull --keep deploy")
+    kept = cli("pull", "--keep", "deploy")
+    assert (kept.exit_code, kept.stdout.partition("\t")[0]) == (0, "unchanged")
+    assert "deploy was not changed: your edits stay" in kept.stderr
+    assert document.read_text() == merged
+    checked = cli("pull", "--check")
+    assert checked.stdout.startswith("edited\t")
+    assert "an update is available" not in checked.stderr
+    assert cli("pull", "--theirs").exit_code == 0
+    assert document.read_text() == upstream.read_text()
+    assert cli("pull", "--check").exit_code == 0
+
+
+def test_keeping_edits_requires_names(cli, project):
+    for wrong in (["--keep"], ["--keep", "--theirs", "deploy"], ["--keep", "--check", "deploy"]):
+        assert cli("pull", *wrong).exit_code == 2
+
+
 def test_a_rename_names_links_that_lead_nowhere_and_copies(cli, tmp_path):
     for name in ("one", "two"):
         write_skill(tmp_path / name / "pdf", description="Reads PDF files.")
