@@ -42,7 +42,7 @@ MAX_PACKED: Final = 64 << 20
 """Bytes of an archive."""
 
 
-NO_DOCUMENT: Final = "it holds no SKILL.md at its top, or in one folder"
+NO_DOCUMENT: Final = "it has no SKILL.md at its top or in a single top folder"
 
 
 Unpacked: TypeAlias = tuple[dict[str, bytes], frozenset[str]]
@@ -130,7 +130,7 @@ def import_skills(
             if error.facts["reason"] != NO_DOCUMENT or address is None:
                 raise
     if address is None:
-        raise ArchiveRefused(path=target, reason="it is neither an archive nor the address of one")
+        raise ArchiveRefused(path=target, reason="it is not an archive and not the address of one")
     remote = _remote_of(address, skills)
     with _opened(core, remote) as tree:
         found = _found_skills(tree, remote, target, every=every or bool(skills), name=name)
@@ -138,7 +138,7 @@ def import_skills(
     for one in found:
         _check(core, home, one)
         if (key := folded(one.folder)) in taken:
-            reason = f"several of its skills would get the folder {quoted(one.folder)}"
+            reason = f"several skills need the folder {quoted(one.folder)}"
             raise ArchiveRefused(path=target, reason=reason)
         taken.add(key)
     for one in () if trust else found:
@@ -231,7 +231,7 @@ def _found_skills(
     if len(skills) > 1 and not every:
         raise SeveralSkills(path=target, names=[os.path.basename(one) for one in skills])
     if len(skills) > 1 and name is not None:
-        raise UsageProblem(message="a name goes with a single skill")
+        raise UsageProblem(message="--name requires a single skill")
     found = []
     for folder, files, runs in _read(tree, wanted):
         parsed = _parsed(_document(files), folder)
@@ -274,7 +274,7 @@ def _check(core: Core, home: Source, one: _Brought) -> None:
         raise InvalidName(name=one.folder, reason=reason)
     size = sum(map(len, one.files.values()))
     if len(one.files) > limits.files or size > limits.skill_bytes:
-        reason = f"{one.name} has {len(one.files)} files with {size} bytes: more than a skill may"
+        reason = f"{one.name} exceeds the limits of a skill: {len(one.files)} files, {size} bytes"
         raise ArchiveRefused(path=one.name, reason=reason)
     taken = folder_of_name(core.reader, home.id, one.name)
     path = os.path.join(home.path, taken or one.folder)
