@@ -140,9 +140,8 @@ def put(to: Folder, name: str) -> bool:
     with _opened(to, name) as (record, swap):
         if record is None:
             return False
-        with suppress(
-            FileExistsError, FileNotFoundError
-        ):  # another process may create or remove the path at this moment
+        # Another process may create or remove the path at this moment.
+        with suppress(FileExistsError, FileNotFoundError):
             swap.publish()
     return repair(to, name) is not None
 
