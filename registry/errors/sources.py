@@ -267,6 +267,13 @@ class LockNotMet(Conflict):
     missing: Sequence[str]
 
 
+class LockEdited(LockNotMet):
+    """Installed skills were edited after the lock was written: ``path``, ``missing`` as before."""
+
+    code = "lock_not_met"
+    sentence = "Skills of {path} were edited here, and nothing was changed: {missing:list}."
+
+
 class NotPulled(NotFound):
     """No skill was pulled under this name: ``name``, ``path`` of the lock file, ``similar``."""
 
