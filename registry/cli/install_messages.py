@@ -70,14 +70,14 @@ def explain(
         return
     if len(edited) > len(foreign):
         how = (
-            "to overwrite your edits, add --theirs; to also overwrite folders that 'pull' did "
+            "To overwrite your edits, add --theirs. To also overwrite folders that 'pull' did "
             "not create, add --force"
         )
-        how = "to remove them anyway, add --force" if "remove" in doing else how
-        session.console.note(f"Edited skills are not changed; {how}.")
+        how = "To remove them anyway, add --force" if "remove" in doing else how
+        session.console.note(f"Edited skills are not changed. {how}.")
     elif foreign:
         session.console.note(
-            "Folders that 'pull' did not create are not changed; to overwrite them, add --force."
+            "Folders that 'pull' did not create are not changed. To overwrite them, add --force."
         )
     if any((one.reason or "").endswith(UNLESS_FORCED) for one in done):
         session.console.note("To replace the existing folder, add --force.")
