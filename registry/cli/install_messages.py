@@ -24,6 +24,11 @@ _TELLING: Final = {
     "updated": "replaced your edits",
     "removed": "was removed with your edits",
 }
+_PLANNING: Final = {
+    **_TELLING,
+    "updated": "would replace your edits",
+    "removed": "would be removed with your edits",
+}
 
 
 def explain(
@@ -34,6 +39,7 @@ def explain(
     *,
     again: str,
     bring: str,
+    dry_run: bool = False,
 ) -> None:
     """Print on stderr the skills that were not changed or lost edits, the reasons, and what to do.
 
@@ -41,42 +47,55 @@ def explain(
     without their names.
     """
     from registry.install.lockfile import read_lock
-    from registry.install.plan import BEHIND_TOO, EQUAL
+    from registry.install.plan import EQUAL, KEPT
     from registry.install.provenance import UNLESS_FORCED
 
     edited = [one for one in done if one.state == "edited" and one.reason != EQUAL]
-    told = [one for one in done if one.reason is not None and one.state in _TELLING]
+    told = [one for one in done if one.reason == KEPT or (one.reason and one.state in _TELLING)]
     locked = read_lock(target.path) if told else {}
+    verbs = _PLANNING if dry_run else _TELLING
     foreign = [one for one in edited if os.path.basename(one.path) not in locked]
     staying = [one for one in done if _stays(session, one, locked)]
     for one in told:
-        text = _reason(session, one, bring, is_foreign=one in foreign, stays=one in staying)
+        text = _reason(session, one, bring, verbs, is_foreign=one in foreign, stays=one in staying)
         session.console.note(text)
     if staying:
         names = " ".join(quote(escape.line(os.path.basename(one.path))) for one in staying)
         them = "it" if len(staying) == 1 else "them"
         session.console.note(f"To remove {them}, run: {again} --remove {names}")
-    outdated = [one for one in done if one.state == "behind" or BEHIND_TOO in (one.reason or "")]
-    if outdated:
-        shown = _named(target, outdated[0]) if len(outdated) == 1 else "NAME"
-        session.console.note(f"To see the changes, run: skill-registry diff {shown} --upstream")
+    _report_updates(session, target, done, again)
     if "check" in doing:
         if any(one.state == "behind" and one.reason is None for one in done):
             session.console.note(f"To update the outdated skills, run: {again}")
         return
     if len(edited) > len(foreign):
         how = (
-            "to overwrite your edits, add --theirs; to also overwrite folders that 'pull' did "
+            "To overwrite your edits, add --theirs. To also overwrite folders that 'pull' did "
             "not create, add --force"
         )
-        how = "to remove them anyway, add --force" if "remove" in doing else how
-        session.console.note(f"Edited skills are not changed; {how}.")
+        how = "To remove them anyway, add --force" if "remove" in doing else how
+        session.console.note(f"Edited skills are not changed. {how}.")
     elif foreign:
         session.console.note(
-            "Folders that 'pull' did not create are not changed; to overwrite them, add --force."
+            "Folders that 'pull' did not create are not changed. To overwrite them, add --force."
         )
     if any((one.reason or "").endswith(UNLESS_FORCED) for one in done):
         session.console.note("To replace the existing folder, add --force.")
+
+
+def _report_updates(
+    session: Session, target: "Target", done: "Sequence[InstallResult]", again: str
+) -> None:
+    """Print how to see the available updates, and how to keep a merge of one."""
+    from registry.install.plan import BEHIND_TOO
+
+    outdated = [one for one in done if one.state == "behind" or BEHIND_TOO in (one.reason or "")]
+    if outdated:
+        shown = _named(target, outdated[0]) if len(outdated) == 1 else "NAME"
+        session.console.note(f"To see the changes, run: skill-registry diff {shown} --upstream")
+    if unmerged := [one for one in outdated if BEHIND_TOO in (one.reason or "")]:
+        names = " ".join(quote(escape.line(os.path.basename(one.path))) for one in unmerged)
+        session.console.note(f"After you merged an update by hand, run: {again} --keep {names}")
 
 
 def _stays(session: Session, one: "InstallResult", locked: "Mapping[str, Locked]") -> bool:
@@ -95,13 +114,19 @@ def _stays(session: Session, one: "InstallResult", locked: "Mapping[str, Locked]
 
 
 def _reason(
-    session: Session, one: "InstallResult", bring: str, *, is_foreign: bool, stays: bool
+    session: Session,
+    one: "InstallResult",
+    bring: str,
+    verbs: "Mapping[str, str]",
+    *,
+    is_foreign: bool,
+    stays: bool,
 ) -> str:
     """Return why a skill was left alone, or what was lost, and what to do; see `explain`.
 
     ``stays``: see `_stays`.
     """
-    from registry.install.plan import EQUAL, FOREIGN, QUARANTINED
+    from registry.install.plan import EQUAL, FOREIGN, KEPT, QUARANTINED
     from registry.install.provenance import ALREADY_THERE
 
     told = QUARANTINED if stays and one.state == "failed" else one.reason or ""
@@ -110,6 +135,7 @@ def _reason(
     message = {
         EQUAL: "was not changed",
         FOREIGN: "was not changed",
+        KEPT: "was not changed",
         QUARANTINED: "can't be installed",
     }.get(one.reason or "")
     if stays:
@@ -125,7 +151,7 @@ def _reason(
         first = quote(escape.line(others[0]))
         way = f"To install another skill of its name{which}, run: {bring} {first}"
     end = "" if "run: " in reason.rpartition(". ")[2] else "."  # none after a command
-    return f"{ref} {message or _TELLING[one.state]}: {reason}{end} {way}".rstrip()
+    return f"{ref} {message or verbs[one.state]}: {reason}{end} {way}".rstrip()
 
 
 def report_origins(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:

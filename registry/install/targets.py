@@ -199,7 +199,8 @@ class InstallOptions:
 
     ``agents``: the ids of additional agents. ``mode``: links to one copy, or copies; if None, the
     mode of the installed skill, or else the default. ``force``: also replace folders that no pull
-    made. ``theirs``: replace edits of installed skills. ``adopt``: record folders that no pull made
+    made. ``theirs``: replace edits of installed skills. ``keep``: keep edits, and record in the
+    lock that they are edits of the registry's version. ``adopt``: record folders that no pull made
     as installed if their files are equal. ``dry_run``: write nothing. ``offline``: for remote
     sources, only use files that were fetched before. ``progress`` is called with the progress.
     """
@@ -208,6 +209,7 @@ class InstallOptions:
     mode: Mode | None = None
     force: bool = False
     theirs: bool = False
+    keep: bool = False
     adopt: bool = False
     dry_run: bool = False
     offline: bool = False

@@ -226,9 +226,9 @@ def test_what_was_edited_is_kept_with_the_choices_and_what_differs(library, cli,
     ran = cli("pull")
     assert (ran.exit_code, ran.stdout.split("\t")[0]) == (1, "edited")
     assert "haiku was edited after it was installed: SKILL.md differs (+1 -0)." in ran.stderr
-    assert "to overwrite your edits, add --theirs; to also overwrite folders" in ran.stderr
+    assert "To overwrite your edits, add --theirs. To also overwrite folders" in ran.stderr
     ran = cli("pull", "--remove", "haiku")
-    assert (ran.exit_code, "not changed; to remove them anyway, add --force." in ran.stderr) == (
+    assert (ran.exit_code, "not changed. To remove them anyway, add --force." in ran.stderr) == (
         1,
         True,
     )
@@ -486,7 +486,7 @@ def test_what_no_pull_made_is_not_called_edited(library, cli, project):
         in ran.stderr
     )
     assert ran.stderr.endswith(
-        "\nFolders that 'pull' did not create are not changed; to overwrite them, add --force.\n"
+        "\nFolders that 'pull' did not create are not changed. To overwrite them, add --force.\n"
     )
     assert "edited" not in ran.stderr
     assert cli("pull", "haiku", "--agent", "codex", "--theirs").exit_code == 1

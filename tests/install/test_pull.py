@@ -476,7 +476,7 @@ class TestCommand:
         (to / "beta" / "SKILL.md").write_text("x")
         again = run("beta", "--to", str(to))
         assert again.status == 1
-        assert "to overwrite your edits, add --theirs" in again.err
+        assert "To overwrite your edits, add --theirs." in again.err
         (root / "alpha" / "SKILL.md").write_bytes(b"\xff")
         failed = run("alpha", "--to", str(to))
         assert (failed.status, failed.out) == (1, f"failed\talpha\t{to}/alpha\n")
