@@ -1,4 +1,4 @@
-"""Names of commands that people know from other programs: aliases, and words to suggest."""
+"""Names of commands that users know from other programs: aliases, and words with suggestions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -10,7 +10,7 @@ ALIASES: Final[Mapping[str, Sequence[Sequence[str]]]] = {
     "find": (["search"],),
     "outdated": (["pull", "--check"],),
 }
-"""Other names of commands: each works in the groups that have one of the commands named here."""
+"""Other names of commands. An alias works in each group that has one of these commands."""
 
 _DELETE: Final = (
     "'delete' NAME to move a skill to the trash, or 'pull --remove' NAME for an installed copy"
@@ -90,4 +90,4 @@ SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "tools": {"run": "'tools call'"},
 }
-"""Suggestions for unknown commands, by group (empty: the program) and word typed."""
+"""Suggestions for unknown commands, by group ("" is the program) and typed word."""
