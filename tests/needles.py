@@ -43,6 +43,8 @@ RARE = 5
 WAYS = 64
 """Alternatives of a pattern that are told apart at most."""
 
+LINE_END = ord("\n")
+
 _TIMES = {
     **dict.fromkeys(("e ",), 64),
     **dict.fromkeys(
@@ -149,7 +151,7 @@ _LOOKS = (op.ASSERT, op.ASSERT_NOT)
 
 
 def needles_of(source):
-    """Return the width of a pattern, and for each of its ways to match sets of needles.
+    """Return the width of a pattern, whether it stays in a line, and sets of needles of each way.
 
     The width, in bytes, is the longest match with all that it looks at behind it. A match holds one
     needle of each set of one way at least.
@@ -157,7 +159,44 @@ def needles_of(source):
     parsed = parser.parse(source)
     width = parsed.getwidth()[1] + _looked_at(parsed)
     ways = [_of_way(way, parsed.state) for way in _ways(list(parsed))]
-    return width, sorted(map(list, set(map(tuple, ways))))
+    return width, _is_in_line(parsed), sorted(map(list, set(map(tuple, ways))))
+
+
+def _is_in_line(parsed):
+    """Tell whether no match of a pattern holds a line end, or looks further than to one."""
+    return not any(_passes_line_end(code, argument) for code, argument in parsed)
+
+
+def _passes_line_end(code, argument):  # noqa: PLR0911 - one line for each kind of element
+    if code is op.LITERAL:
+        return argument == LINE_END
+    if code is op.NOT_LITERAL:
+        return argument != LINE_END
+    if code is op.IN:
+        is_negated = argument[0][0] is op.NEGATE
+        return is_negated != any(map(_holds_line_end, argument))
+    if code is op.SUBPATTERN:
+        return not _is_in_line(argument[3])
+    if code is op.ATOMIC_GROUP:
+        return not _is_in_line(argument)
+    if code is op.BRANCH:
+        return not all(map(_is_in_line, argument[1]))
+    if code in _REPEATS:
+        return not _is_in_line(argument[2])
+    if code in _LOOKS:
+        return argument[1].getwidth()[1] > 1 and not _is_in_line(argument[1])
+    if code is op.AT:
+        return argument is not op.AT_BOUNDARY
+    return code not in (op.ANY, op.GROUPREF)
+
+
+def _holds_line_end(member):
+    code, argument = member
+    if code is op.RANGE:
+        return argument[0] <= LINE_END <= argument[1]
+    if code is op.CATEGORY:
+        return argument not in (op.CATEGORY_WORD, op.CATEGORY_DIGIT)
+    return (code, argument) == (op.LITERAL, LINE_END)
 
 
 def _of_way(way, state):
@@ -360,19 +399,19 @@ def _looked_at(parsed):
 
 
 def derived():
-    """Return what the file says: the sets of needles, and of each pattern its width and its ways.
+    """Return what the file says: the sets of needles, and of each pattern what `needles_of` does.
 
     A way has the number of a set, and how many bytes of a match may lie before its needle.
     """
     sets = {}
 
     def row(source):
-        width, ways = needles_of(source)
+        width, in_line, ways = needles_of(source)
         numbered = [
             [[sets.setdefault(needles, len(sets)), before] for needles, before in way]
             for way in ways
         ]
-        return [width, numbered]
+        return [width, int(in_line), numbered]
 
     patterns = [row(one.pattern.source) for one in BEHAVIOURS]
     foreign = [row(one.pattern.pattern.lower()) for one in FOREIGN]

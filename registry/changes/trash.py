@@ -211,26 +211,17 @@ def find_deleted(
     core: Core,
     name: str,
     *,
+    held: Sequence[Trashed] | None = None,
     source: str | None = None,
-    among: Collection[str] | None = None,
-) -> Deleted:
-    """Return what `restore_named` would restore, first the trash's.
-
-    Raises `NotInTrash`, `SkillNotDeleted`.
-    """
-    return _find_deleted(core, list_trash(core), name, source=source, among=among)
-
-
-def _find_deleted(
-    core: Core,
-    held: Sequence[Trashed],
-    name: str,
-    *,
-    source: str | None,
     among: Collection[str] | None = None,
     without: Collection[str] = (),
 ) -> Deleted:
-    """As `find_deleted`; ``held``: skills in the trash; ``without``: uids of skills to skip."""
+    """Return what `restore_named` would restore, first from the trash.
+
+    ``held``: the skills in the trash, if they are known; ``without``: uids of skills to skip.
+    Raises `NotInTrash`, `SkillNotDeleted`.
+    """
+    held = list_trash(core) if held is None else held
     try:
         return find_trashed(held, name, source=source, among=among, without=without)
     except NotInTrash:
@@ -268,9 +259,12 @@ def find_all_deleted(
     for name in sorted(chosen, key=lambda name: name not in exact):
         try:
             without = () if name in exact else taken
-            one = _find_deleted(core, held, name, source=source, without=without)
+            one = find_deleted(core, name, held=held, source=source, without=without)
         except NotInTrash:
-            if name not in exact and _uid(_find_deleted(core, held, name, source=source)) in taken:
+            if (
+                name not in exact
+                and _uid(find_deleted(core, name, held=held, source=source)) in taken
+            ):
                 continue  # it was named twice
             raise
         if _uid(one) not in taken:

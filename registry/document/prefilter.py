@@ -102,6 +102,7 @@ class _Way(NamedTuple, Generic[AnyStr]):
     A match begins at most ``before`` bytes before a needle of the rarest set and ends at most
     ``behind`` bytes after it. It contains one needle of each further set. ``few``: the small sets.
     ``many``: the large sets.
+    ``in_line``: a match has no line end.
     """
 
     number: int
@@ -109,6 +110,7 @@ class _Way(NamedTuple, Generic[AnyStr]):
     behind: int
     few: Sequence[Sequence[AnyStr]]
     many: Sequence[frozenset[AnyStr]]
+    in_line: bool
 
 
 class Prefilter(Generic[AnyStr]):
@@ -127,17 +129,18 @@ class Prefilter(Generic[AnyStr]):
         patterns = derived["patterns" if is_bytes else "foreign"]
         self._ways: dict[AnyStr, list[_Way[AnyStr]]] = {word: [] for word in words}
         for number in numbers:
-            width, ways = patterns[number]
+            width, in_line, ways = patterns[number]
             for (rarest, before), *others in ways:
                 few = [sets[one] for one, _ in others if len(sets[one]) <= FEW]
                 many = [frozenset(sets[one]) for one, _ in others if len(sets[one]) > FEW]
                 for needle in chain.from_iterable(many):
                     self._ways.setdefault(needle, [])
                 few.sort(key=len)
-                way = _Way(number, before + SLACK, width + SLACK, few, many)
+                way = _Way(number, before + SLACK, width + SLACK, few, many, bool(in_line))
                 for needle in sets[rarest]:
                     self._ways.setdefault(needle, []).append(way)
         self._needles: list[AnyStr] = list(self._ways)
+        self._line_end: Any = b"\n" if is_bytes else "\n"
         self._longest = max(map(len, self._needles))
         machine: Any = BytesAhoCorasick if is_bytes else AhoCorasick
         machine = machine(self._needles, implementation=Implementation.ContiguousNFA)
@@ -169,12 +172,19 @@ class Prefilter(Generic[AnyStr]):
         found: dict[int, list[tuple[int, int]]] = {}
         present: frozenset[AnyStr] = frozenset(hits)
         way: _Way[AnyStr]
+        others: Sequence[Iterable[AnyStr]]
         for needle, places in hits.items():
             for way in self._ways[needle]:
-                if any(map(present.isdisjoint, way.many)):
-                    continue
-                others = list(chain(way.few, map(present.intersection, way.many)))
-                for begin, end in _stretches(places, way.before, way.behind):
+                others = way.few
+                if way.many:
+                    if any(map(present.isdisjoint, way.many)):
+                        continue
+                    others = list(chain(way.few, map(present.intersection, way.many)))
+                if way.in_line:
+                    stretches = _lines(places, way.before, way.behind, lower, self._line_end)
+                else:
+                    stretches = _stretches(places, way.before, way.behind)
+                for begin, end in stretches:
                     if _has_one_of_each(others, lower, begin, end):
                         found.setdefault(way.number, []).append((begin, end))
         for number in sorted(found):
@@ -206,6 +216,25 @@ def _stretches(places: Sequence[int], before: int, behind: int) -> Iterator[tupl
             yield begin, end
             begin = place - before
         end = place + behind
+    yield begin, end
+
+
+def _lines(
+    places: Sequence[int], before: int, behind: int, lower: AnyStr, line_end: AnyStr
+) -> Iterator[tuple[int, int]]:
+    """Yield the stretches around places as `_stretches` does, without other lines."""
+    begin = end = whole = 0
+    for place in places:
+        if place + STEP < whole:
+            continue  # its line is in the stretch already
+        first = max(0, place - before)
+        first = lower.rfind(line_end, first, place) + 1 or first
+        if first > end:
+            if end:
+                yield begin, end
+            begin = first
+        whole = lower.find(line_end, place + STEP, place + behind) + 1
+        end = whole or place + behind
     yield begin, end
 
 

@@ -138,7 +138,10 @@ class PullUndo:
                     raise self._refused(f"the replaced files of {one.name} are not kept")
                 if one.is_changed and not self._is_back(plan, folder):
                     if state_of(now) != one.state or one.state == one.left:
-                        self._check_as_left(plan, folder, now)
+                        if state_of(now) != one.left:
+                            raise self._refused(f"{one.name} was pulled or removed there since")
+                        if now is not None:
+                            self._check(plan.check(folder, None))
                     self._take_back(plan, folder)
                 elif one.is_changed or state_of(now) != one.left:
                     continue  # it is restored already, or a newer entry replaced it
@@ -152,13 +155,6 @@ class PullUndo:
             and digest_of(Place(plan.folder_at(label), folder)) == kept
             for label, kept in one.edits.items()
         )
-
-    def _check_as_left(self, plan: InstallPlan, folder: str, now: Locked | None) -> None:
-        one = self.brought[folder]
-        if state_of(now) != one.left:
-            raise self._refused(f"{one.name} was pulled or removed there since")
-        if now is not None:
-            self._check(plan.check(folder, None))
 
     def _take_back(self, work: InstallPlan, folder: str) -> None:
         one, edits = self.brought[folder], {}

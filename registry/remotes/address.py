@@ -163,10 +163,7 @@ def _of_scheme(text: str, scheme: str, *, is_url: bool) -> Address:
 
 
 def _of_web(text: str, scheme: str, inner: re.Match[str] | None) -> Address:
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        raise AddressInvalid(address=text, reason=UNREADABLE) from None
+    parts = _parts(text, text)
     path = parts.path
     if is_archive(path):
         return Address("archive", text)
@@ -185,11 +182,17 @@ def _of_web(text: str, scheme: str, inner: re.Match[str] | None) -> Address:
     return Address("web", text)
 
 
-def _path_of(url: str) -> str:
+def _parts(url: str, shown: str) -> SplitResult:
     try:
-        return unquote(urlsplit(url).path).rstrip("/")
+        parts = urlsplit(url)
+        _ = parts.hostname, parts.port
     except ValueError:
-        raise AddressInvalid(address=url, reason=UNREADABLE) from None
+        raise AddressInvalid(address=shown, reason=UNREADABLE) from None
+    return parts
+
+
+def _path_of(url: str) -> str:
+    return unquote(_parts(url, url).path).rstrip("/")
 
 
 def _of_file(text: str, path: str) -> Address:
@@ -244,25 +247,21 @@ def check_git_url(url: str, shown: str) -> None:
         if _SCP.fullmatch(url) is None:
             raise AddressInvalid(address=shown, reason="git could take it for an order")
         return
-    try:
-        parts = urlsplit(url)
-        host, _port = parts.hostname, parts.port
-    except ValueError:
-        raise AddressInvalid(address=shown, reason=UNREADABLE) from None
+    parts = _parts(url, shown)
     if parts.scheme == "file":
         check_file_host(url, shown)
         return
-    if not host or host.startswith("-") or (parts.username or "").startswith("-"):
+    if (
+        not parts.hostname
+        or parts.hostname.startswith("-")
+        or (parts.username or "").startswith("-")
+    ):
         raise AddressInvalid(address=shown, reason="it names no host")
 
 
 def check_file_host(url: str, shown: str) -> None:
     """Raise `AddressInvalid` for a file on another host: git would read the path on this one."""
-    try:
-        host = urlsplit(url).netloc
-    except ValueError as error:
-        raise AddressInvalid(address=shown, reason=str(error)) from None
-    if host.lower() not in {"", "localhost"}:
+    if _parts(url, shown).netloc.lower() not in {"", "localhost"}:
         check_secret(url, shown)
         reason = "a file: address has no host; write file:///path"
         raise AddressInvalid(address=shown, reason=reason)
@@ -270,10 +269,7 @@ def check_file_host(url: str, shown: str) -> None:
 
 def check_secret(url: str, shown: str) -> None:
     """Raise `AddressInvalid` for an address with a password or token: it would be stored."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        raise AddressInvalid(address=shown, reason=UNREADABLE) from None
+    parts = _parts(url, shown)
     user = parts.username or (url.partition("@")[0] if _SCP.fullmatch(url) else "")
     if parts.password is None and without_secrets(url) == url and not _TOKEN.search(user):
         return

@@ -81,19 +81,13 @@ def skill_folders(
 
 
 def _elsewhere(documents: Iterable[str], found: set[str]) -> Iterator[str]:
-    others = [one for one in documents if found.isdisjoint(_and_above(one))]
+    others = [one for one in documents if found.isdisjoint(_above(f"{one}/"))]
     if others:
         named = ", ".join(one[:MAX_FOLDER] for one in others[:MAX_NAMED])
         more = ", \u2026" if len(others) > MAX_NAMED else ""
         are = "is" if len(others) == 1 else "are"
         count = f"{len(others)} more SKILL.md {are} in other folders"
         yield f"{count}: {named}{more}; sync ADDRESS/FOLDER takes them"
-
-
-def _and_above(folder: str) -> Iterator[str]:
-    while folder:
-        yield folder
-        folder = folder.rpartition("/")[0]
 
 
 def _documents(paths: Iterable[str], begin: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from registry.disk.files import digest, read_file
 from registry.errors import (
@@ -28,7 +28,7 @@ from registry.errors import (
     SourceKindUnusable,
 )
 from registry.model import Remote
-from registry.remotes.address import check_file_host, is_archive, redacted
+from registry.remotes.address import check_file_host, file_path_of, is_archive, redacted
 from registry.remotes.git import open_git
 from registry.remotes.snapshot import Blob, Bounds, Paths, Snapshot
 from registry.text import in_one_line
@@ -64,7 +64,9 @@ def open_remote(
         case "archive":
             from registry.remotes.artifacts import open_archive
 
-            return open_archive(_path_or_url(remote.url), state, known, bounds)
+            if (path := file_path_of(remote.url)) is not None:
+                check_file_host(remote.url, remote.url)
+            return open_archive(path or remote.url, state, known, bounds)
         case "site":
             from registry.remotes.site import open_site
 
@@ -75,14 +77,6 @@ def open_remote(
             return open_hub(remote.url, state, known, bounds)
         case kind:
             return _open_added(load_kind(kind, kinds), remote.url, state, known, bounds)
-
-
-def _path_or_url(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme != "file":
-        return url
-    check_file_host(url, url)
-    return unquote(parts.path)
 
 
 def load_kind(name: str, kinds: Sequence[str]) -> Fetch:

@@ -2,7 +2,7 @@
 
 import os
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from stat import S_IXUSR
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
@@ -264,16 +264,6 @@ class Reading:
     contents: tuple[Packed, ...] = ()
 
 
-class _Files(NamedTuple):
-    """The files of a folder that were read, before anything in them is checked."""
-
-    found: ScannedFolder
-    may_run: frozenset[str]
-    hashed: Hashed
-    texts: Texts
-    packed: list[Packed]
-
-
 def read_folder(
     root: str,
     found: ScannedFolder,
@@ -290,12 +280,13 @@ def read_folder(
     ``earlier``: findings of the last sync; they hold for ``known`` files, which are not read again.
     """
     recent = recent or Recent()
-    files = _read_files(root, found, limits, known, recent, with_contents=with_contents)
-    document = _parse(files, with_contents=with_contents)
-    return _check(files, document, earlier, recent)
+    what = root, found, limits, known
+    reading: Reading
+    *_, reading = _steps(*what, recent, with_contents=with_contents, earlier=earlier)
+    return reading
 
 
-def _read_files(
+def _steps(
     root: str,
     found: ScannedFolder,
     limits: Limits,
@@ -303,10 +294,16 @@ def _read_files(
     recent: Recent,
     *,
     with_contents: bool,
-) -> _Files:
+    earlier: Sequence[Diagnostic] = (),
+    is_new: bool = False,
+) -> Iterator[Any]:
+    """Read a folder as `read_folder` does, and stop after each step; the last yields the reading.
+
+    ``is_new``: it is certain to be stored, so the next folder need not keep the same bytes.
+    """
     packed: list[Packed] = []
     texts = Texts()
-    may_run = frozenset(file.path for file in found.files if file.mode & S_IXUSR)
+    may_run = {file.path for file in found.files if file.mode & S_IXUSR}
 
     def take(path: str, content_hash: str, content: bytes) -> None:
         if path != found.document:
@@ -315,47 +312,30 @@ def _read_files(
         if with_contents and path != found.document and not recent.is_stored(content_hash):
             packed.append(pack(content_hash, content))
 
-    return _Files(found, may_run, hash_files(root, found, known, limits, take), texts, packed)
-
-
-def _parse(files: _Files, *, with_contents: bool) -> Document | None:
-    data = files.hashed.data
-    if data is None:
-        return None
-    document = parse_document(data, folder_name=files.found.name)
-    if with_contents and document.text.encode() != data:
-        files.packed.append(pack(digest(data), data))
-    return document
-
-
-def _check(
-    files: _Files, document: Document | None, earlier: Sequence[Diagnostic], recent: Recent
-) -> Reading:
-    found, may_run, (hashes, unhashed, unread, data), texts, packed = files
-    findings = [*found.problems, *unhashed]
-    if document is not None:
+    hashes, findings, unread, data = hash_files(root, found, known, limits, take)
+    if is_new:
+        recent.note_stored(one.hash for one in packed)
+    yield None
+    findings = [*found.problems, *findings]
+    document = None
+    if data is not None:
+        document = parse_document(data, folder_name=found.name)
+        if with_contents and document.text.encode() != data:
+            packed.append(pack(digest(data), data))
         findings.extend(_placed(finding, found.document) for finding in document.diagnostics)
-    if document is not None and document.usable:
-        # Don't repeat problems that the parser has already reported.
-        said = {finding.code for finding in document.diagnostics}
-        if "description-from-body" in said:
-            said.add("description-missing")
-        listed = [
-            SkillFile(file.path, file.size, hashes[file.path], file.path in may_run)
-            for file in found.files
-        ]
-        for rule in (
-            check_specification(document, folder_name=found.name, files=listed),
-            check_security(document, files=listed),
-        ):
-            findings.extend(
-                _placed(finding, found.document) for finding in rule if finding.code not in said
-            )
-        defending = is_about_defence(document.name, document.description)
-        for path, (content_hash, text) in texts.kept.items():
-            findings.extend(_check_once(recent, path, content_hash, text, defending))
-        findings.extend(texts.unchecked())
-        unseen = {file.path for file in found.files} - texts.seen - {found.document}
+    yield None
+    usable = document if document is not None and document.usable else None
+    files = _listed(found, hashes)
+    if usable:
+        broken = check_specification(usable, folder_name=found.name, files=files)
+        findings.extend(_unsaid(broken, usable, found))
+    yield None
+    if usable:
+        findings.extend(_unsaid(check_security(usable, files=files), usable, found))
+    yield None
+    if usable:
+        findings.extend(_check_texts(texts, usable, recent))
+        unseen = hashes.keys() - texts.seen - {found.document}
         findings.extend(
             finding
             for finding in earlier
@@ -363,7 +343,33 @@ def _check(
         )
     findings.sort(key=lambda finding: finding.sort_key)
     facts = found, data, document, hashes, tuple(findings), (*found.unread, *unread), tuple(packed)
-    return Reading(*facts)
+    yield Reading(*facts)
+
+
+def _listed(found: ScannedFolder, hashes: Mapping[str, str | None]) -> list[SkillFile]:
+    return [
+        SkillFile(file.path, file.size, hashes[file.path], bool(file.mode & S_IXUSR))
+        for file in found.files
+    ]
+
+
+def _unsaid(
+    findings: Iterable[Diagnostic], document: Document, found: ScannedFolder
+) -> Iterator[Diagnostic]:
+    """Yield findings about a document, but no problem that the parser has already reported."""
+    said = {finding.code for finding in document.diagnostics}
+    if "description-from-body" in said:
+        said.add("description-missing")
+    for finding in findings:
+        if finding.code not in said:
+            yield _placed(finding, found.document)
+
+
+def _check_texts(texts: Texts, document: Document, recent: Recent) -> Iterator[Diagnostic]:
+    defending = is_about_defence(document.name, document.description)
+    for path, (content_hash, text) in texts.kept.items():
+        yield from _check_once(recent, path, content_hash, text, defending)
+    yield from texts.unchecked()
 
 
 def _check_once(
@@ -478,19 +484,14 @@ def read_new(task: Task, recent: Recent) -> list[NewVersion]:
     """Read folders of new skills, step by step.
 
     Each step is done for all folders before the next step: its code and data then stay in the
-    processor's caches, which saves a tenth of the time.
+    processor's caches, which saves more than a tenth of the time.
     """
-    with_contents = task.with_contents
-    taken = []
-    for found in task.folders:
-        files = _read_files(task.root, found, task.limits, {}, recent, with_contents=with_contents)
-        recent.note_stored(packed.hash for packed in files.packed)
-        taken.append(files)
-    documents = [_parse(files, with_contents=with_contents) for files in taken]
-    readings = [
-        _check(files, document, (), recent)
-        for files, document in zip(taken, documents, strict=True)
+    kept = task.with_contents
+    folders = [
+        _steps(task.root, found, task.limits, {}, recent, with_contents=kept, is_new=True)
+        for found in task.folders
     ]
+    *_, readings = zip(*folders, strict=True)
     versions = [
         make_version(reading, task.source_id, task.scan_ns, task.now, None) for reading in readings
     ]

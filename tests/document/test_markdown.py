@@ -68,12 +68,6 @@ def test_front_matter_without_a_creation_time_takes_the_templates():
     assert document.created == "2026-02-14T15:45:00Z"
 
 
-def test_an_unreadable_creation_time_is_noted_at_its_line():
-    text = "---\nname: a\ndescription: b\n---\n\n## Metadata\n- **Created**: soon\n"
-    [finding] = parse_text(text, folder_name="f").diagnostics
-    assert (finding.code, finding.line) == ("date-unreadable", 7)
-
-
 def test_sections_inside_code_and_comments_do_not_count():
     body = "```\n## Metadata\n- **Version**: 1\n```\n<!--\n## Metadata\n- **Version**: 2\n-->\n"
     assert read_template(body).version is None

@@ -84,7 +84,7 @@ def test_the_needles_are_those_of_the_patterns():
 
 def test_every_pattern_is_bounded_and_has_needles():
     told = json.loads(FILE.read_text("utf-8"))
-    for width, ways in told["patterns"] + told["foreign"]:
+    for width, _, ways in told["patterns"] + told["foreign"]:
         assert width + SLACK <= LONGEST
         assert all(ways)
 

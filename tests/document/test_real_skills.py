@@ -6,7 +6,6 @@ import os
 import pytest
 import yaml
 
-from registry.document import yaml_text
 from registry.document.frontmatter import split
 from registry.document.parse import parse_document
 from registry.document.repair import _Repair
@@ -87,12 +86,12 @@ def test_repair_reads_valid_front_matter_as_it_is(valid):
         assert reading.lines == expected.lines, path
 
 
-def test_the_pure_parser_reads_the_same(files, monkeypatch):
+def test_the_pure_parser_reads_the_same(files, pure):
     def read():
         return [parse_document(data, folder_name="f") for _, data in files]
 
     expected = read()
-    monkeypatch.setattr(yaml_text, "_parser", lambda: (yaml.SafeLoader, True))
+    pure()
     for (path, _), first, second in zip(files, expected, read(), strict=True):
         assert (first.front_matter, first.body) == (second.front_matter, second.body), path
         assert {f.code for f in first.diagnostics} == {f.code for f in second.diagnostics}, path

@@ -5,7 +5,6 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.document import yaml_text
 from registry.document.parse import parse_text
 from registry.document.repair import MAX_ENTRIES, _Repair, repair, salvage
 from registry.document.yaml_text import Reading, Refused, read_mapping
@@ -18,10 +17,7 @@ def force(front):
     return reading
 
 
-@pytest.fixture(params=["libyaml", "pure"], autouse=True)
-def _parser(request, monkeypatch):
-    if request.param == "pure":
-        monkeypatch.setattr(yaml_text, "_parser", lambda: (yaml.SafeLoader, True))
+pytestmark = pytest.mark.usefixtures("parser")
 
 
 @pytest.mark.parametrize(

@@ -12,16 +12,7 @@ from registry.document import yaml_text
 from registry.document.yaml_text import MAX_NESTING, Broken, Refused, read_mapping
 
 
-@pytest.fixture(params=["libyaml", "pure"])
-def _parser(request, monkeypatch):
-    """Run a test with libyaml's parser and with the one that stands in for it."""
-    if request.param == "pure":
-        monkeypatch.setattr(yaml_text, "_parser", lambda: (yaml.SafeLoader, True))
-    elif yaml_text._parser()[1]:
-        pytest.skip("this PyYAML was built without libyaml")
-
-
-@pytest.mark.usefixtures("_parser")
+@pytest.mark.usefixtures("parser")
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -59,7 +50,7 @@ def test_a_scalar_keeps_its_text(text, value):
     assert read_mapping(f"key: {text}").values == {"key": value}
 
 
-@pytest.mark.usefixtures("_parser")
+@pytest.mark.usefixtures("parser")
 @pytest.mark.parametrize(
     ("text", "key"),
     [
@@ -77,7 +68,7 @@ def test_a_key_of_any_shape_is_its_text(text, key):
     assert read_mapping(text).values == {key: "v"}
 
 
-@pytest.mark.usefixtures("_parser")
+@pytest.mark.usefixtures("parser")
 def test_of_a_key_that_occurs_twice_the_first_counts():
     reading = read_mapping("a: 1\nb: {c: 1, c: 2}\na: 2\n", line=10)
     assert reading.values == {"a": "1", "b": {"c": "1"}}
@@ -85,19 +76,19 @@ def test_of_a_key_that_occurs_twice_the_first_counts():
     assert found == [("yaml-duplicate-key", 11), ("yaml-duplicate-key", 12)]
 
 
-@pytest.mark.usefixtures("_parser")
+@pytest.mark.usefixtures("parser")
 def test_the_line_of_each_outermost_key_is_known():
     reading = read_mapping("# comment\na: 1\nb:\n  inner: x\nc: 2\n", line=2)
     assert reading.lines == {"a": 3, "b": 4, "c": 6}
 
 
-@pytest.mark.usefixtures("_parser")
+@pytest.mark.usefixtures("parser")
 @pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n"])
 def test_nothing_is_an_empty_mapping(text):
     assert read_mapping(text).values == {}
 
 
-@pytest.mark.usefixtures("_parser")
+@pytest.mark.usefixtures("parser")
 @pytest.mark.parametrize(
     ("text", "code", "line"),
     [
@@ -125,7 +116,7 @@ def test_what_no_honest_skill_needs_is_refused(text, code, line):
     assert refused.value.diagnostic.severity == "error"
 
 
-@pytest.mark.usefixtures("_parser")
+@pytest.mark.usefixtures("parser")
 def test_nesting_up_to_the_limit_is_read():
     text = "a: " + "[" * (MAX_NESTING - 1) + "]" * (MAX_NESTING - 1)
     assert list(read_mapping(text).values) == ["a"]
@@ -133,7 +124,7 @@ def test_nesting_up_to_the_limit_is_read():
         read_mapping("a: " + "[" * MAX_NESTING + "]" * MAX_NESTING)
 
 
-@pytest.mark.usefixtures("_parser")
+@pytest.mark.usefixtures("parser")
 @pytest.mark.parametrize(
     "text",
     [
@@ -158,7 +149,7 @@ def test_what_people_meant_otherwise_is_broken(text):
         read_mapping(text)
 
 
-@pytest.mark.usefixtures("_parser")
+@pytest.mark.usefixtures("parser")
 def test_an_anchor_that_nobody_repeats_is_harmless():
     assert read_mapping("a: &x [b]\n").values == {"a": ["b"]}
 

@@ -7,8 +7,7 @@ import stat
 import pytest
 
 from registry.errors import RemoteInvalid, RemoteProblem, RemoteTooLarge
-from registry.remotes import fetch, git
-from registry.remotes.snapshot import Bounds
+from registry.remotes import git
 from tests.remotes.upstream import all_checkouts, checkout_of, document, files_of
 
 FILE, PROGRAM, LINK, FOLDER, MODULE = "100644", "100755", "120000", "40000", "160000"
@@ -237,9 +236,9 @@ def test_a_folder_that_is_missing_upstream_is_not_taken_for_an_empty_one(
 
 
 def test_zeros_without_end_are_refused_before_they_are_written(
-    registry, upstream, make, unharmed, monkeypatch
+    registry, upstream, make, unharmed, bounded
 ):
-    monkeypatch.setattr(fetch, "Bounds", lambda: Bounds(bytes=4 << 20))
+    bounded(bytes=4 << 20)
     registry.sync(upstream.url)
     held = files_of(checkout_of(registry) / "tree")
     make.publish(make.skill("evil", make.blob("zeros", bytes(20 << 20))))
@@ -249,8 +248,8 @@ def test_zeros_without_end_are_refused_before_they_are_written(
     assert files_of(checkout_of(registry) / "tree") == held
 
 
-def test_a_pack_that_is_too_large_is_not_received(registry, upstream, make, unharmed, monkeypatch):
-    monkeypatch.setattr(fetch, "Bounds", lambda: Bounds(bytes=1 << 20))
+def test_a_pack_that_is_too_large_is_not_received(registry, upstream, make, unharmed, bounded):
+    bounded(bytes=1 << 20)
     make.publish(make.skill("evil", make.blob("noise", os.urandom(3 << 20))))
     with pytest.raises(RemoteTooLarge):
         registry.sync(upstream.url)
@@ -283,8 +282,8 @@ def test_trees_that_are_deeper_than_any_path_are_left_out_or_refused(
     assert len(told) < 300
 
 
-def test_many_empty_skills_are_bounded(registry, upstream, make, unharmed, monkeypatch):
-    monkeypatch.setattr(fetch, "Bounds", lambda: Bounds(files=4_000))
+def test_many_empty_skills_are_bounded(registry, upstream, make, unharmed, bounded):
+    bounded(files=4_000)
     empty = make.folder("x", make.blob("SKILL.md", b""))
     make.publish(*((*empty[:3], f"s{number:04}") for number in range(5_000)))
     with pytest.raises(RemoteTooLarge, match="more than 4000 files"):

@@ -6,20 +6,10 @@ import threading
 import pytest
 
 from registry.errors import RemoteInvalid, RemoteProblem, RemoteTooLarge, RemoteUnreachable
-from registry.remotes import fetch, git
+from registry.remotes import git
 from registry.remotes.git import Git
 from registry.remotes.snapshot import Bounds
 from tests.remotes.upstream import all_checkouts, checkout_of, files_of, git_settings
-
-
-@pytest.fixture
-def bounded(monkeypatch):
-    """Let a fetch be bounded so: ``bounded(seconds=2)``."""
-
-    def bound(**facts):
-        monkeypatch.setattr(fetch, "Bounds", lambda: Bounds(**facts))
-
-    return bound
 
 
 def test_over_http_nothing_new_costs_one_look_at_the_refs(registry, git_http):

@@ -268,19 +268,6 @@ def test_a_skill_deleted_upstream_goes_with_its_folder(registry, upstream):
     assert not (checkout_of(registry) / "tree/skills/beta").exists()
 
 
-def test_where_all_skills_were_deleted_upstream_what_was_there_stays(registry, upstream):
-    registry.sync(upstream.url)
-    held = files_of(checkout_of(registry) / "tree")
-    shutil.rmtree(upstream.work / "skills")
-    upstream.commit()
-    report = registry.sync()
-    assert not report.complete
-    assert report.sources[0].outcome == "refused"
-    assert "it holds no skill" in report.sources[0].message
-    assert described(registry).keys() == {"alpha", "beta"}
-    assert files_of(checkout_of(registry) / "tree") == held
-
-
 def test_an_executable_bit_follows_upstream(registry, upstream):
     registry.sync(upstream.url)
     (upstream.work / "skills/beta/scripts/run.sh").chmod(0o644)

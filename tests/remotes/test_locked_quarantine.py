@@ -14,14 +14,14 @@ from registry.install.targets import InstallOptions, Target
 from registry.settings import Settings
 from tests.cli.conftest import run
 from tests.conftest import write_skill
-from tests.remotes.test_held import SHELL, evil  # noqa: F401
+from tests.remotes.conftest import SHELL
 from tests.remotes.upstream import document
 
 OFFLINE = InstallOptions(offline=True)
 
 
 @pytest.fixture
-def locked(registry, evil, tmp_path):  # noqa: F811
+def locked(registry, evil, tmp_path):
     """A folder with the lock of a project whose author trusted the skill."""
     evil.write("skills/other/SKILL.md", document("other"))
     evil.commit()
@@ -66,7 +66,7 @@ def is_installed(victim, folder):
     return done.state == "added" and SHELL in (folder / "evil" / "SKILL.md").read_text()
 
 
-def test_without_a_source_a_lock_is_refused_online_and_offline(locked, victim, evil):  # noqa: F811
+def test_without_a_source_a_lock_is_refused_online_and_offline(locked, victim, evil):
     know_address(victim, evil)
     told = refused(victim, locked)
     assert "reverse-shell" in told
@@ -76,7 +76,7 @@ def test_without_a_source_a_lock_is_refused_online_and_offline(locked, victim, e
     assert "reverse-shell" in refused(victim, locked, OFFLINE)
 
 
-def test_pull_in_a_clone_refuses_it_too(locked, victim, evil):  # noqa: F811
+def test_pull_in_a_clone_refuses_it_too(locked, victim, evil):
     know_address(victim, evil)
     (done,) = victim.update_pulled(str(locked))
     assert done.state == "failed"
@@ -84,7 +84,7 @@ def test_pull_in_a_clone_refuses_it_too(locked, victim, evil):  # noqa: F811
     assert [one.name for one in locked.iterdir()] == ["skills.lock.json"]
 
 
-def test_the_named_commands_accept_it(locked, victim, evil):  # noqa: F811
+def test_the_named_commands_accept_it(locked, victim, evil):
     cli = partial(run, "--db", victim.path)
     evil.write("skills/evil/SKILL.md", document("evil", body="Harmless by now.\n"))
     evil.commit()
@@ -101,7 +101,7 @@ def test_the_named_commands_accept_it(locked, victim, evil):  # noqa: F811
     assert is_installed(victim, locked)
 
 
-def test_with_a_source_its_trust_decides(locked, victim, evil):  # noqa: F811
+def test_with_a_source_its_trust_decides(locked, victim, evil):
     victim.sync(evil.url)
     for how in (InstallOptions(), OFFLINE):
         assert "run: skill-registry source trust team" in refused(victim, locked, how)
@@ -112,7 +112,7 @@ def test_with_a_source_its_trust_decides(locked, victim, evil):  # noqa: F811
     assert "reverse-shell" in refused(victim, locked)
 
 
-def test_a_kept_revision_that_was_quarantined_is_scanned_again(locked, victim, evil):  # noqa: F811
+def test_a_kept_revision_that_was_quarantined_is_scanned_again(locked, victim, evil):
     victim.sync(evil.url)
     evil.write("skills/evil/SKILL.md", document("evil", body="Harmless by now.\n"))
     evil.commit()

@@ -13,6 +13,7 @@ from registry.install.lockfile import read_lock
 from registry.remotes.address import parse_address
 from registry.settings import Settings
 from registry.text import masked, without_secrets
+from tests.older import move
 from tests.remotes.conftest import document
 from tests.remotes.packed import zipped
 
@@ -178,13 +179,8 @@ class TestUpgrade:
             connection.execute(
                 "UPDATE changes SET before = ?", [json.dumps({"alpha": {"url": secret}})]
             )
-            for view in ("source", "finding"):
-                connection.execute(f"DROP VIEW {view}")
-            connection.execute("ALTER TABLE changes DROP COLUMN command")
-            connection.execute("DROP INDEX ix_skills_installed")
-            connection.execute("ALTER TABLE skills DROP COLUMN installed")
-            connection.execute("UPDATE alembic_version SET version_num = '0016'")
         connection.close()
+        move(path, "0016")
         for file in (asked, str(tmp_path / "to" / "skills.lock.json")):
             with open(file, encoding="utf-8") as opened:
                 text = opened.read()

@@ -5,30 +5,12 @@ import os
 import pytest
 from click.testing import CliRunner
 
-from registry.api import SkillRegistry
 from registry.cli.app import root as program
 from registry.errors import SourceElsewhere, SourceNotAdopted
-from registry.settings import Settings
 from registry.sync.sources import unadopted_sources
 from tests.conftest import write_skill
 
 pytestmark = pytest.mark.server
-
-
-@pytest.fixture
-def machine(server_database, tmp_path, monkeypatch):
-    """Open the registry as a user at a machine: ``machine("laptop", "ann")``."""
-    opened = []
-
-    def open_as(host, user):
-        monkeypatch.setenv("HOME", str(tmp_path / user))
-        (tmp_path / user).mkdir(exist_ok=True)
-        opened.append(SkillRegistry.open(server_database, settings=Settings(host=host)))
-        return opened[-1]
-
-    yield open_as
-    for one in opened:
-        one.close()
 
 
 @pytest.fixture

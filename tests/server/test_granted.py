@@ -7,27 +7,8 @@ import pytest
 
 from tests.conftest import write_skill
 from tests.program import run
-from tests.server.roles import World
 
 pytestmark = pytest.mark.server
-
-
-@pytest.fixture
-def world(databases, tmp_path):
-    made = World(databases, tmp_path)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def command(world):
-    """Run a command as a role."""
-
-    def call(role, *arguments):
-        environ = {**os.environ, "SKILL_REGISTRY_HOST": f"{role}-pc"}
-        return run(["--db", world.url(role), *arguments], environ=environ)
-
-    return call
 
 
 @pytest.fixture

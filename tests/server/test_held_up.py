@@ -29,13 +29,11 @@ NUMBERS = (0x736B7731, 0x736B7533)
 
 
 @pytest.fixture
-def world(databases, tmp_path):
-    made = World(databases, tmp_path)
-    made.add("alice", "write")
-    made.add("reader", "read")
-    made.add("stranger")
-    yield made
-    made.close()
+def world(world):
+    world.add("alice", "write")
+    world.add("reader", "read")
+    world.add("stranger")
+    return world
 
 
 def locks(world):

@@ -8,16 +8,8 @@ from sqlalchemy import make_url
 
 from tests.home import make
 from tests.people import Person
-from tests.server.roles import World
 
 pytestmark = pytest.mark.server
-
-
-@pytest.fixture
-def world(databases, tmp_path):
-    made = World(databases, tmp_path)
-    yield made
-    made.close()
 
 
 @pytest.fixture

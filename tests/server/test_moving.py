@@ -20,7 +20,6 @@ from registry.errors import SourceNotAdopted
 from registry.settings import Settings
 from tests.conftest import REPOSITORY, write_skill
 from tests.program import run
-from tests.server.roles import World
 from tests.servers import Server, programs
 
 pytestmark = pytest.mark.server
@@ -74,44 +73,32 @@ def test_a_copy_says_first_whose_the_tables_will_be_and_are(home, target, databa
     assert f"The tables belong to the role {user};" in ran.err
 
 
-def test_the_tables_belong_to_the_group_that_an_admin_made_them_as(home, databases, tmp_path):
-    world = World(databases, tmp_path)
-    try:
-        ada = world.add("ada", "admin")
-        url, owner = world.url("ada"), world.name("owner")
-        ran = run(["db", "copy", str(home / "skills.db"), url], environ=laptop())
-        assert f"The tables belong to the role {owner};" in ran.err
-        assert call(url, "sync").status == 0
-        assert {one.owner for one in world.open("ada").sources()} == {ada}
-    finally:
-        world.close()
+def test_the_tables_belong_to_the_group_that_an_admin_made_them_as(home, world):
+    ada = world.add("ada", "admin")
+    url, owner = world.url("ada"), world.name("owner")
+    ran = run(["db", "copy", str(home / "skills.db"), url], environ=laptop())
+    assert f"The tables belong to the role {owner};" in ran.err
+    assert call(url, "sync").status == 0
+    assert {one.owner for one in world.open("ada").sources()} == {ada}
 
 
-def test_sources_of_another_role_are_named_with_the_command_for_an_admin(
-    home, target, databases, tmp_path
-):
+def test_sources_of_another_role_are_named_with_the_command_for_an_admin(home, target, world):
     """As in a backup of a server that another role filled."""
-    world = World(databases, tmp_path)
-    try:
-        world.add("alice", "write")
-        run(["db", "copy", str(home / "skills.db"), target], environ=laptop())
-        with closing(psycopg.connect(target.replace("+psycopg", ""), autocommit=True)) as line:
-            for name, role in (("mine", "owner"), ("work", "alice")):
-                line.execute(
-                    f"UPDATE sources SET owner = '{world.name(role)}' WHERE name = '{name}'"
-                )
-        assert call(target, "db", "backup", str(home / "backup.db")).status == 0
-        ran = run(["db", "copy", str(home / "backup.db"), world.url("owner")], environ=laptop())
-        assert "Adopted for the next sync: mine (" in ran.err
-        adopt = "skill-registry source adopt work --as-admin"
-        assert f"Not synced: work, owned by the role {world.name('alice')}." in ran.err
-        assert adopt in ran.err
-        ran = call(world.url("owner"), "sync")
-        assert adopt in ran.err
-        assert call(world.url("owner"), *adopt.split()[1:], "--yes").status == 0
-        assert call(world.url("owner"), "sync").err == ""
-    finally:
-        world.close()
+    world.add("alice", "write")
+    run(["db", "copy", str(home / "skills.db"), target], environ=laptop())
+    with closing(psycopg.connect(target.replace("+psycopg", ""), autocommit=True)) as line:
+        for name, role in (("mine", "owner"), ("work", "alice")):
+            line.execute(f"UPDATE sources SET owner = '{world.name(role)}' WHERE name = '{name}'")
+    assert call(target, "db", "backup", str(home / "backup.db")).status == 0
+    ran = run(["db", "copy", str(home / "backup.db"), world.url("owner")], environ=laptop())
+    assert "Adopted for the next sync: mine (" in ran.err
+    adopt = "skill-registry source adopt work --as-admin"
+    assert f"Not synced: work, owned by the role {world.name('alice')}." in ran.err
+    assert adopt in ran.err
+    ran = call(world.url("owner"), "sync")
+    assert adopt in ran.err
+    assert call(world.url("owner"), *adopt.split()[1:], "--yes").status == 0
+    assert call(world.url("owner"), "sync").err == ""
 
 
 def test_between_servers_only_what_was_adopted_here_is_adopted_there(

@@ -15,18 +15,15 @@ from registry.errors import (
 )
 from tests.conftest import write_skill
 from tests.program import run
-from tests.server.roles import World
 
 pytestmark = pytest.mark.server
 
 
 @pytest.fixture
-def world(databases, tmp_path):
-    made = World(databases, tmp_path)
+def world(world):
     for role in ("alice", "bob"):
-        made.add(role, "write")
-    yield made
-    made.close()
+        world.add(role, "write")
+    return world
 
 
 @pytest.fixture

@@ -1,30 +1,16 @@
 """On a server a project's skills are seen on its host only, by who works in its folder there."""
 
-from contextlib import ExitStack
-
 import pytest
 
-from registry.api import SkillRegistry
-from registry.settings import Settings
 from tests.conftest import write_skill
 
 pytestmark = pytest.mark.server
 
 
 @pytest.fixture
-def machine(server_database, tmp_path, monkeypatch):
+def machine(machine):
     """Open the registry at a machine, as a user who is in a folder."""
-    with ExitStack() as stack:
-
-        def open_at(host, folder, user="ann"):
-            monkeypatch.setenv("HOME", str(tmp_path / user))
-            (tmp_path / user).mkdir(exist_ok=True)
-            opened = SkillRegistry.open(
-                server_database, settings=Settings(host=host), workdir=tmp_path / folder
-            )
-            return stack.enter_context(opened)
-
-        yield open_at
+    return lambda host, folder, user="ann": machine(host, user, folder)
 
 
 @pytest.fixture

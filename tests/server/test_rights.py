@@ -14,27 +14,8 @@ from registry.settings import Settings
 from tests.conftest import write_skill
 from tests.older import move
 from tests.program import run
-from tests.server.roles import World
 
 pytestmark = pytest.mark.server
-
-
-@pytest.fixture
-def world(databases, tmp_path):
-    made = World(databases, tmp_path)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def command(world):
-    """Run a command as a role."""
-
-    def call(role, *arguments):
-        environ = {**os.environ, "SKILL_REGISTRY_HOST": f"{role}-pc"}
-        return run(["--db", world.url(role), *arguments], environ=environ)
-
-    return call
 
 
 def acl(world):
@@ -263,37 +244,31 @@ def test_what_an_upgrade_by_an_admin_makes_belongs_to_the_owner_of_the_tables(wo
     assert world.open("bob").search("alpha").total == 1
 
 
-def test_tables_belong_to_a_group_when_an_admin_makes_them_as_that(databases, tmp_path):
+def test_tables_belong_to_a_group_when_an_admin_makes_them_as_that(world, tmp_path):
     """As the document says; who opens it then is an admin by membership alone."""
-    world = World(databases, tmp_path)
-    try:
-        ada = world.add("ada")
-        for statement in (
-            f"CREATE SCHEMA group_of AUTHORIZATION {world.name('owner')}",
-            f"GRANT {world.name('owner')} TO {ada}",
-        ):
-            world.as_dba(statement)
-        path = "-csearch_path%3Dgroup_of"
-        url = f"{world.url('ada')}?options={path}"
-        with SkillRegistry.open(f"{url}%20-crole%3D{world.name('owner')}") as registry:
-            registry.create_database()
-        owners = world.as_dba(
-            "SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'group_of'"
-        )
-        assert owners == [(world.name("owner"),)]
-        bob = world.add("bob")
-        with SkillRegistry.open(url, settings=Settings(host="ada-pc")) as registry:
-            core = registry.core
-            carry_out(core, granting(core, bob, "write"))
-            write_skill(tmp_path / "skills" / "alpha")
-            registry.sync(str(tmp_path / "skills"), name="mine")
-            assert [(source.owner, source.own) for source in registry.sources()] == [(ada, True)]
-        theirs = make_url(url).set(username=bob).render_as_string(hide_password=False)
-        with SkillRegistry.open(theirs, settings=Settings(host="bob-pc")) as registry:
-            assert registry.list().total == 1
-            assert registry.search("alpha").total == 1
-    finally:
-        world.close()
+    ada = world.add("ada")
+    for statement in (
+        f"CREATE SCHEMA group_of AUTHORIZATION {world.name('owner')}",
+        f"GRANT {world.name('owner')} TO {ada}",
+    ):
+        world.as_dba(statement)
+    path = "-csearch_path%3Dgroup_of"
+    url = f"{world.url('ada')}?options={path}"
+    with SkillRegistry.open(f"{url}%20-crole%3D{world.name('owner')}") as registry:
+        registry.create_database()
+    owners = world.as_dba("SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'group_of'")
+    assert owners == [(world.name("owner"),)]
+    bob = world.add("bob")
+    with SkillRegistry.open(url, settings=Settings(host="ada-pc")) as registry:
+        core = registry.core
+        carry_out(core, granting(core, bob, "write"))
+        write_skill(tmp_path / "skills" / "alpha")
+        registry.sync(str(tmp_path / "skills"), name="mine")
+        assert [(source.owner, source.own) for source in registry.sources()] == [(ada, True)]
+    theirs = make_url(url).set(username=bob).render_as_string(hide_password=False)
+    with SkillRegistry.open(theirs, settings=Settings(host="bob-pc")) as registry:
+        assert registry.list().total == 1
+        assert registry.search("alpha").total == 1
 
 
 def test_a_file_has_no_rights_to_give(registry, tmp_path):
@@ -340,10 +315,7 @@ def test_an_upgrade_removes_tokens_from_stored_addresses(world, caplog):
     )
     secret = "https://h.example/x.zip?raw=1&token=s3cretW0rd"
     world.as_dba(f"UPDATE sources SET url = '{secret}'")
-    world.as_dba("DROP VIEW source, finding")
-    world.as_dba("ALTER TABLE changes DROP COLUMN command")
-    world.as_dba("ALTER TABLE skills DROP COLUMN installed")
-    world.as_dba("UPDATE alembic_version SET version_num = '0016'")
+    move(world.url("owner"), "0016")
     noted = "SELECT count(*) FROM audit WHERE detail LIKE '%s3cretW0rd%'"
     assert world.as_dba(noted) == [(1,)]
     ensure_current(parse_url(world.url("owner")))

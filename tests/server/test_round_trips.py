@@ -4,12 +4,11 @@ A proxy between the registry and the server counts. What is counted does not dep
 """
 
 import os
-import re
 from collections.abc import Iterator
 
 import pytest
 
-from benchmarks.proxy import Proxy, under_lock
+from benchmarks.proxy import under_lock
 from registry.api import SkillRegistry
 from registry.settings import Settings
 from tests.conftest import write_skill
@@ -19,19 +18,6 @@ pytestmark = pytest.mark.server
 
 CHANGE = 6
 UNDER_LOCK = 3
-
-
-@pytest.fixture
-def proxy(server_database: str) -> Iterator[Proxy]:
-    host, port = re.search(r"@([^:/]+):(\d+)/", server_database).groups()
-    proxy = Proxy(host, int(port))
-    yield proxy
-    proxy.close()
-
-
-@pytest.fixture
-def address(proxy: Proxy, server_database: str) -> str:
-    return re.sub(r"@[^/]+/", f"@127.0.0.1:{proxy.port}/", server_database)
 
 
 @pytest.fixture
@@ -73,6 +59,7 @@ NEW_SEARCHES = {
     "words": ("does well", 2),
     "a name": ("skill-4", 2),
     "the beginning of a word": ("does numb", 2),
+    "a sentence": ("which one of them does number 4 well", 2),
 }
 
 

@@ -17,7 +17,6 @@ from registry.model import record
 from registry.remotes.sources import new_shorthand
 from registry.settings import Settings
 from tests.conftest import write_skill
-from tests.server.roles import World
 
 pytestmark = pytest.mark.server
 
@@ -26,14 +25,12 @@ SECRET = "indigo"
 
 
 @pytest.fixture
-def world(databases, tmp_path):
-    made = World(databases, tmp_path)
+def world(world):
     for role in ("alice", "bianca"):
-        made.add(role, "write")
-    made.add("rita", "read", "red")
-    made.add("carol", "read")
-    yield made
-    made.close()
+        world.add(role, "write")
+    world.add("rita", "read", "red")
+    world.add("carol", "read")
+    return world
 
 
 @pytest.fixture

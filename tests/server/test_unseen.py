@@ -4,18 +4,15 @@ import pytest
 
 from registry.errors import SourceExists
 from tests.conftest import write_skill
-from tests.server.roles import World
 
 pytestmark = pytest.mark.server
 
 
 @pytest.fixture
-def world(databases, tmp_path):
-    made = World(databases, tmp_path)
-    made.add("bianca", "write")
-    made.add("rosa", "write", "red")
-    yield made
-    made.close()
+def world(world):
+    world.add("bianca", "write")
+    world.add("rosa", "write", "red")
+    return world
 
 
 @pytest.fixture

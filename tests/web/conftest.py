@@ -25,6 +25,7 @@ from registry.web.app import Address, guarded
 from registry.web.mcp import McpMount
 from registry.web.state import AppState
 from tests.conftest import OLD, write_skill
+from tests.program import INITIALIZE
 
 LETTER = "# Letters\n\n" + "".join(
     f"{step}. {word} the {part} of the letter, and read it aloud once.\n"
@@ -159,6 +160,19 @@ class Site:
         return answer
 
 
+def post_mcp(ask, method, params, **headers):
+    """Return the answer to what is said by MCP; ``ask``: what asks the site."""
+    kinds = {"Content_Type": "application/json", "Accept": "application/json, text/event-stream"}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    return ask("/mcp", "POST", json.dumps(asked), **kinds, **headers)
+
+
+def greet_mcp(ask):
+    """Return the answer to the first words, and the headers of what comes then."""
+    begun = post_mcp(ask, "initialize", INITIALIZE["params"])
+    return begun, {"Mcp_Session_Id": begun.headers["mcp-session-id"]} if begun else {}
+
+
 @contextmanager
 def serving(
     registry, *, trusted=None, mcp=False, watch=False, host="127.0.0.1", public=None, bounds=None
@@ -270,10 +284,21 @@ def far(url):
     return not url.startswith(("http://127.0.0.1:", "data:", "blob:"))
 
 
-@pytest.fixture
-def lively(site, registry, library):
-    """The small catalogue after something changed in it."""
+def rewrite(library, old="Adds up", new="Sums up"):
+    """Edit the skill sums."""
     document = library / "data" / "sums" / "SKILL.md"
-    document.write_text(document.read_text().replace("Adds up", "Sums up"))
+    document.write_text(document.read_text().replace(old, new))
+
+
+@pytest.fixture
+def changed(registry, library):
+    """The folder of the small catalogue after something changed in it."""
+    rewrite(library)
     registry.sync()
+    return library
+
+
+@pytest.fixture
+def lively(site, changed):
+    """The small catalogue after something changed in it."""
     return site

@@ -44,15 +44,6 @@ def stuck(monkeypatch):
     made.go_on.set()
 
 
-@pytest.fixture
-def changed(registry, library):
-    """A catalogue with a skill that has two contents to compare."""
-    document = library / "data" / "sums" / "SKILL.md"
-    document.write_text(document.read_text().replace("Adds up", "Sums up"))
-    registry.sync()
-    return library
-
-
 def send(site, path, *, size=None, **headers):
     """Ask for a page and read nothing."""
     connection = socket.socket()

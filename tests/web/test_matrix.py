@@ -1,7 +1,6 @@
 """Who is shown what, by which face of the catalogue: each token at each of them."""
 
 import http.client
-import json
 import re
 from datetime import timedelta
 from urllib.parse import quote
@@ -12,7 +11,7 @@ import pytest
 from registry import Settings, SkillRegistry
 from registry.settings import GlobalIngest, Personality
 from tests.conftest import REPOSITORY, write_skill
-from tests.web.conftest import serving
+from tests.web.conftest import greet_mcp, post_mcp, serving
 
 CODER = Personality(
     "coder", global_ingest=GlobalIngest(mode="tags", accept_tags=frozenset({"code"}))
@@ -31,12 +30,6 @@ SEEN = {
     "over, revoked or unknown": REFUSED,
 }
 """What who comes with a token is shown, whatever it asks."""
-
-HELLO = {
-    "protocolVersion": "2025-06-18",
-    "capabilities": {},
-    "clientInfo": {"name": "test", "version": "1"},
-}
 
 
 class Guest:
@@ -160,20 +153,12 @@ class Guest:
         return found
 
     def _session(self):
-        kinds = {
-            "Content_Type": "application/json",
-            "Accept": "application/json, text/event-stream",
-        }
-
-        def post(method, params, **headers):
-            asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-            return self._ask("/mcp", "POST", json.dumps(asked), **kinds, **headers)
-
-        begun = post("initialize", HELLO)
+        begun, session = greet_mcp(self._ask)
         if begun is None:
             return None
-        session = {"Mcp_Session_Id": begun.headers["mcp-session-id"]}
-        return lambda method, **params: post(method, params, **session).json.get("result")
+        return lambda method, **params: post_mcp(self._ask, method, params, **session).json.get(
+            "result"
+        )
 
 
 FACES = {

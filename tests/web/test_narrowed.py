@@ -10,7 +10,7 @@ from registry import Settings, SkillRegistry
 from registry.settings import GlobalIngest, Personality
 from tests.conftest import write_skill
 from tests.server.roles import World
-from tests.web.conftest import serving
+from tests.web.conftest import greet_mcp, post_mcp, serving
 
 ACME = GlobalIngest(mode="tags", accept_tags=frozenset({"open"}))
 PERSONALITIES = {"coder": Personality("coder", team="red", global_ingest=ACME)}
@@ -190,23 +190,10 @@ class Visitor:
         return answers | self.mcp()
 
     def mcp(self):
-        kinds = {
-            "Content_Type": "application/json",
-            "Accept": "application/json, text/event-stream",
-        }
+        def ask(*given, **headers):
+            return self._site.ask(*given, **self._headers, **headers)
 
-        def post(method, params, **headers):
-            asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-            return self._site.ask(
-                "/mcp", "POST", json.dumps(asked), **kinds, **self._headers, **headers
-            )
-
-        hello = {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "test", "version": "1"},
-        }
-        session = {"Mcp_Session_Id": post("initialize", hello).headers["mcp-session-id"]}
+        _, session = greet_mcp(ask)
         asked = [(one, {}) for one in ("tools/list", "resources/list", "skills/list")]
         tools = [("list_skills", {}), ("list_skills", {"limit": 3, "offset": 3})]
         tools += [("search_skills", {"query": query}) for query in QUERIES]
@@ -221,7 +208,7 @@ class Visitor:
             argument = {"name": key, "value": ""}
             asked.append(("completion/complete", {"ref": template, "argument": argument}))
         return {
-            (method, json.dumps(params)): post(method, params, **session).body
+            (method, json.dumps(params)): post_mcp(ask, method, params, **session).body
             for method, params in asked
         }
 

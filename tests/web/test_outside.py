@@ -9,7 +9,7 @@ from registry.db.read.listing import MAX_TAGS
 from registry.errors import UsageProblem
 from registry.web.auth import MAX_PARAMETERS
 from registry.web.openapi import PATHS
-from tests.web.conftest import serving
+from tests.web.conftest import rewrite, serving
 
 
 @pytest.fixture
@@ -22,8 +22,7 @@ def token(registry, library):
 def addresses(library, registry):
     """Every address of the description, of every kind of skill, as JSON and as a page."""
     (library / "office" / "link").symlink_to(library / "data" / "sums")
-    document = library / "data" / "sums" / "SKILL.md"
-    document.write_text(document.read_text().replace("Adds up", "Sums up"))
+    rewrite(library)
     registry.sync()
     found = ["/changes.atom", "/why.json?q=sums", "/why.json?q=broken", "/why?q=sums"]
     found += ["/index.json?all=1", "/skills.json?all=1", "/index.json?q=sums", "/api/v1/skills"]

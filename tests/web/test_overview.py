@@ -52,12 +52,9 @@ def test_findings_are_counted_and_listed_by_code(registry, root):
 
 
 @pytest.fixture
-def changed(site, registry, library):
-    document = library / "data" / "sums" / "SKILL.md"
-    document.write_text(document.read_text().replace("Adds up", "Sums up"))
-    registry.sync()
+def changed(lively, registry):
     registry.delete("letters-1")
-    return site
+    return lively
 
 
 def test_what_came_changed_and_went_is_told_the_latest_first(changed):

@@ -11,7 +11,7 @@ import pytest
 from registry.install.imports import read_archive
 from registry.settings import Limits
 from tests.conftest import write_skill
-from tests.web.conftest import CODE, IMAGE, serving
+from tests.web.conftest import CODE, IMAGE, rewrite, serving
 
 
 def test_a_skill_is_shown_with_all_that_is_known_of_it(site):
@@ -131,9 +131,8 @@ def test_the_skill_that_is_its_whole_source_has_a_page(registry, root):
 
 
 def test_what_was_edited_is_shown_as_it_is_now(site, library):
-    document = library / "data" / "sums" / "SKILL.md"
     tag = site.get("/skills/sums").headers["etag"]
-    document.write_text(document.read_text().replace("Adds up", "Multiplies"))
+    rewrite(library, new="Multiplies")
     answer = site.ask("/skills/sums", If_None_Match=tag)
     assert answer.status == 200
     assert "Multiplies the columns" in answer.text
@@ -198,9 +197,8 @@ def test_a_skill_is_downloaded_as_an_archive_that_can_be_imported(site, tmp_path
 @pytest.fixture
 def changed(site, registry, library):
     """The catalogue after a skill changed twice."""
-    document = library / "data" / "sums" / "SKILL.md"
     for old, new in (("Adds up", "Sums up"), ("See [the", "Read [the")):
-        document.write_text(document.read_text().replace(old, new))
+        rewrite(library, old, new)
         (library / "data" / "sums" / "notes.txt").write_text(f"{new}\nlines\n")
         registry.sync()
     return site

@@ -59,21 +59,6 @@ class _Words(NamedTuple):
     version: int | None
 
 
-class Vocabulary:
-    """Words of heads as the index stores them; words of deleted heads stay."""
-
-    def __init__(self) -> None:
-        self._known: _Words | None = None  # one value, because threads share it
-
-    def beginning(self, reader: Reader, text: str) -> list[str]:
-        """Return the words that begin with ``text``, sorted."""
-        version, known = reader.version(), self._known
-        if known is None or known.version != version:
-            known = self._known = _read_words(reader, known, version)
-        start, end = (bisect_left(known.words, one) for one in (text, f"{text}\U0010ffff"))
-        return list(known.words[start:end])
-
-
 def _read_words(reader: Reader, known: _Words | None, version: int | None) -> _Words:
     since = _SINCE.format(known.since % _XIDS) if known else ""
     rows = reader.rows(_WORDS.format(since=since))
@@ -94,7 +79,7 @@ class VectorIndex(TextIndex):
     """Vectors of words, with one index per column."""
 
     def __init__(self) -> None:
-        self._words = Vocabulary()
+        self._words: _Words | None = None  # one value, because threads share it
         self._known: Facts | None = None  # the latest facts of any thread
         self._local = threading.local()
 
@@ -214,7 +199,14 @@ class VectorIndex(TextIndex):
         ]
 
     def vocabulary(self, reader: Reader, beginning: str) -> list[str]:
-        return self._words.beginning(reader, beginning)
+        # Words of deleted heads stay.
+        version, known = reader.version(), self._words
+        if known is None or known.version != version:
+            known = self._words = _read_words(reader, known, version)
+        start, end = (
+            bisect_left(known.words, one) for one in (beginning, f"{beginning}\U0010ffff")
+        )
+        return list(known.words[start:end])
 
     def _facts(self, reader: Reader) -> Facts:
         """Return the facts about all texts in the current state of the database."""

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from functools import partial
 from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias, TypedDict
 
 from registry.db.interface import MAX_INTEGER, Condition, Reader, Select
@@ -312,17 +313,16 @@ def list_skills(
     offset: int = 0,
 ) -> Page[Skill]:
     """Return one page of the skills that pass the filters, with the true total."""
-
-    def listing(visibility: Visibility) -> Listing:
-        how: Any = {"sort": sort, "reverse": reverse, "limit": limit, "offset": offset}
-        return listing_of(reader, filters, visibility=visibility, **how)
+    listing = partial(
+        listing_of, reader, filters, sort=sort, reverse=reverse, limit=limit, offset=offset
+    )
 
     def with_count(visibility: Visibility) -> tuple[Select, Select]:
-        found = listing(visibility)
+        found = listing(visibility=visibility)
         return found.question, _counting(found.condition, found.values)
 
     if limit is None and offset == 0:
-        rows = reader.stream_visible(lambda visibility: listing(visibility).question)
+        rows = reader.stream_visible(lambda visibility: listing(visibility=visibility).question)
         items = tuple(map(skill_of, rows))
         return Page(items, len(items))
     rows, total = reader.paged(with_count)
