@@ -235,7 +235,7 @@ def test_a_byte_order_mark_is_seen_in_a_diff(root, tea, cli, terminal):
     shown = terminal("check", str(root), "--fix", "--dry-run", NO_COLOR="1").out
     assert "\n-<U+FEFF>---\n" in shown
     assert cli("check", str(root), "--fix", "--yes").exit_code == 0
-    assert "\n-<U+FEFF>---\n" in cli("diff", "green-tea").stdout
+    assert "\n-<U+FEFF>---\n" in terminal("diff", "green-tea", NO_COLOR="1").out
     assert "\n+<U+FEFF>---\n" in cli("undo", "--yes").stderr
 
 
