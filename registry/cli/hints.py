@@ -185,7 +185,7 @@ def _for_all_projects(error: errors.RegistryError, arguments: Sequence[str]) -> 
             folders_of(everywhere, [error.facts["name"]])
         if read_lock(everywhere.path):
             again = " ".join(quote(escape.line(one)) for one in (*arguments, "--global"))
-            return f"For the skills of all projects, run: skill-registry {again}"
+            return f"For the skills installed with --global, run: skill-registry {again}"
     return ""
 
 
@@ -225,7 +225,7 @@ def _remote_refused(error: errors.RegistryError) -> str:
 
 
 def _archive_refused(error: errors.RegistryError) -> str:
-    """Return how to import what is no archive: a folder, or a single SKILL.md."""
+    """Return how to import a folder or a single SKILL.md."""
     from registry.install.imports import IS_DOCUMENT, IS_FOLDER
 
     if error.facts["reason"] not in {IS_DOCUMENT, IS_FOLDER}:

@@ -29,7 +29,7 @@ from registry.text import folded, name_key
 
 NO_FOLDER: Final = "Neither its name nor its folder's can be the name of a folder on every system."
 ALREADY_THERE: Final = "it is there already"
-"""How the reason begins if a skill lies in the folder that it would be installed into."""
+"""How the reason begins if a skill is in the folder that it would be installed into."""
 
 LIES_ABOVE: Final = "It would be installed inside its own folder."
 UNLESS_FORCED: Final = "unless that is forced"

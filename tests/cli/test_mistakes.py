@@ -208,8 +208,8 @@ class TestNesting:
     def test_a_source_inside_another_says_whose_skills_it_takes(self, cli, team, command):
         ran = cli(*command, str(team / "below"))
         assert "inside the source team" in ran.stderr
-        assert "2 skills to the new source" in ran.stderr
-        assert "(team has 3 now, then 1)" in ran.stderr
+        assert "the new source takes over 2 skills" in ran.stderr
+        assert "and team keeps 1." in ran.stderr
         cli("sync")
         counts = {
             one["name"]: one["skills"] for one in json.loads(cli("source", "list", "--json").stdout)

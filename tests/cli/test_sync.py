@@ -254,7 +254,7 @@ def test_a_source_whose_skills_all_go_to_one_inside_it_can_be_removed(cli, tmp_p
     cli("sync", str(tmp_path / "site"))
     told = cli("sync", str(tmp_path / "site/.claude/skills"), "--scope", "project").stderr
     assert told.endswith(
-        "(site has 1 now, then 0). To remove it, run: skill-registry source remove site\n"
+        "and site keeps 0. To remove site, run: skill-registry source remove site\n"
     )
 
 

@@ -282,7 +282,8 @@ def _report_sources(session: Session, report: "SyncReport", *, hints: bool) -> N
     elif notices:
         places = formatting.count(len(notices), "place")
         console.note(
-            f"{places} below the sources could not be read; to see which and why, add --verbose"
+            f"{places} below the sources could not be read. To see why, run: "
+            "skill-registry sync --verbose"
         )
     if report.invalid:
         console.note(
@@ -349,4 +350,4 @@ def _held(part: "SourceReport") -> str:
     if part.outcome == "unreadable":
         return f"{text} Make it readable, then sync again."
     again = f"skill-registry sync {shlex.quote(name)} --allow-prune"
-    return f"{text} If this is intended, run: {again}"
+    return f"{text} To remove the missing skills from the registry, run: {again}"
