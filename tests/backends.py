@@ -23,20 +23,12 @@ def databases() -> Iterator[Databases]:
     named = os.environ.get(VARIABLE)
     server = None if named else Server().start()
     made = Databases(named or server.url)
-    with made.connections.lent():
-        yield made
+    yield made
     if server is None:
         made.remove()
     made.close()
     if server is not None:
         server.stop()
-
-
-@pytest.fixture
-def new_connections(databases: Databases) -> Iterator[None]:
-    """No connection of the test's was another's, and each ends when it is closed."""
-    with databases.connections.unused():
-        yield
 
 
 @pytest.fixture

@@ -7,8 +7,6 @@ from typing import Any
 import psycopg
 from sqlalchemy import make_url
 
-from tests.connections import Connections
-
 # Each definition in a database, with the transaction that made it what it is.
 DEFINITIONS = f"""
     SELECT md5(string_agg(one, ' ' ORDER BY one)) FROM (
@@ -89,7 +87,6 @@ class Databases:
         self._filled: Rows | None = None
         self._free: list[str] = []
         self._owned: dict[str, tuple[str, str]] = {}
-        self.connections = Connections(self._url.host, self._url.port)
         self._own: dict[str, psycopg.Connection] = {}
 
     def new(self) -> str:
@@ -182,10 +179,9 @@ class Databases:
 
     def _others(self, connection: psycopg.Connection) -> set[int]:
         """Return the processes that serve others than ourselves."""
-        return {pid for (pid,) in connection.execute(OTHERS)} - self.connections.processes()
+        return {pid for (pid,) in connection.execute(OTHERS)}
 
     def _leave(self, url: str) -> None:
-        self.connections.end(make_url(url).database)
         if url in self._own:
             self._own.pop(url).close()
 

@@ -83,41 +83,41 @@ DESCRIBED: Final = {
     "changing": Described(
         "warning",
         "An editor writes SKILL.md again and again while `check` reads it.",
-        "Run `check` again when the other program has finished.",
+        "Run `check` again when the other program has finished writing.",
     ),
     "link-known": Described(
         "info",
         "`~/.claude/skills/tea` is a link to `~/.agents/skills/tea`, which is also in a source.",
-        "Nothing to do: the skill is listed once, under the folder that the link leads to.",
+        "You don't have to fix this: the skill is listed once, with the target of the link as its folder.",
     ),
     "name-look-alike": Described(
         "warning",
-        "`pdf-f0rms` in one source looks like `pdf-forms` in another one.",
-        "Compare the two skills, and remove the wrong one.",
+        "The name `pdf-f0rms` in one source looks like `pdf-forms` in another source.",
+        "Compare the two skills, and remove the fake.",
     ),
     "link-inside": Described(
         "warning",
-        "A link in the skill's folder leads to something in the same folder that is not a file.",
-        "Link to a file.",
+        "The target of a link is a path in the same skill that is not a file.",
+        "Replace the link by a link to a file, or remove it.",
     ),
     "nested-skill": Described(
         "info",
-        "An archive or a repository has `pdf/SKILL.md` and also `pdf/forms/SKILL.md`.",
-        "Move the inner skill beside the outer one, so that it is listed and checked by itself.",
+        "An archive or a repository contains both `pdf/SKILL.md` and `pdf/forms/SKILL.md`.",
+        "Move the inner skill beside the outer skill, so that it is listed and checked separately.",
     ),
     "path-not-utf8": Described(
         "error",
-        "A file's name has bytes that are not UTF-8.",
+        "The name of a file contains bytes that are not UTF-8.",
         "Rename the file.",
     ),
     "secret": Described(
         "warning",
-        "The text has something shaped like a key of a cloud service. `check` never repeats it.",
-        "Revoke it, and write a placeholder such as `your-api-key`.",
+        "The text contains a key in the format of a cloud service. `check` never prints the key.",
+        "Revoke the key, and write a placeholder such as `your-api-key`.",
     ),
     "slow-text": Described(
         "error",
-        "A text is built so that a pattern takes longer than the check allows.",
+        "An attacker wrote a text for which the check takes too long.",
         "Read the whole text yourself before you use the skill.",
     ),
     "source-unreadable": Described(
@@ -127,23 +127,23 @@ DESCRIBED: Final = {
     ),
     "special-file": Described(
         "warning",
-        "The skill's folder holds a pipe, a socket or a device.",
-        "Remove it.",
+        "The skill's folder contains a named pipe.",
+        "Remove the file.",
     ),
     "too-deep": Described(
         "warning",
-        "A folder is more than 16 folders below the source (the setting `limits.depth`).",
-        "Move the folder up, or raise `limits.depth`.",
+        "A folder is more than 16 levels below its source (the setting `limits.depth`).",
+        "Move the folder to a higher level, or increase `limits.depth`.",
     ),
     "unchecked-text": Described(
         "error",
         "The skill has more than 16 MiB of text.",
-        "Read the rest yourself before you use the skill, or move it out of the skill.",
+        "Read the unchecked files yourself before you use the skill, or move them out of the skill.",
     ),
     "unreadable": Described(
         "warning",
         "You have no permission to read a file of the skill.",
-        "Grant read access.",
+        "Give yourself permission to read the file.",
     ),
     "yaml-too-many-keys": Described(
         "warning",

@@ -55,23 +55,23 @@ _MADE: Final = "`make docs` writes this page from the program."
 _FINDINGS: Final = """\
 # Findings
 
-For authors and users of skills: the meaning of every code that `skill-registry check` prints, an example,
-and the fix. `make docs` writes this page from the program.
+For authors and users of skills: this page explains every code that `skill-registry check` prints, with an
+example and the fix. `make docs` writes this page from the program.
 
-An *error* about format means that the skill can't be used. A security *error* means near-certain harm, a
-*warning* that a person should look, *info* a note. `check --select CODE` prints only one code. Findings
-marked *fixable* are among those that `check --fix` can repair.
-[Security promises](../explanation/security.md#what-check-looks-for) describes the security check."""
+An *error* about the format means that the skill can't be used. A *security* error means that the skill almost
+certainly does harm. If you see a *warning*, read the line. An *info* is only a note. `check --select CODE`
+prints only the findings with this code. If a code is marked *Fixable*, `check --fix` can repair findings
+with this code. [Security promises](../explanation/security.md#what-check-looks-for) describes the security check."""
 
 _ERRORS: Final = """\
 # Error codes
 
-For programmers: every error of the Python API, with the code that tools, JSON and the web catalogue also
-return. `make docs` writes this page from the program.
+For programmers: this page lists every error of the Python API. Tools, JSON and the web catalogue return the
+same codes. `make docs` writes this page from the program.
 
-The code is stable. The groups `NotFound`, `Conflict`, `Invalid` and `Unavailable` are classes that you can
-catch; `Unavailable` means that the same request may work later. The last columns are the exit status of the
-command line and the message. Words in capitals are attributes of the error.
+The code of an error is stable. You can catch the group classes `NotFound`, `Conflict`, `Invalid` and
+`Unavailable`. After `Unavailable`, the same request may work later. The column "exit" is the exit status of the
+command line. Words in capitals in the message are attributes of the error.
 
 | code | class | group | exit | message |
 |---|---|---|---:|---|"""
@@ -99,7 +99,7 @@ def overview() -> str:
         [
             "# Commands",
             "",
-            "For users of the command line: every command, with a link to its options.",
+            "For users of the command line: this page lists every command, with a link to its options.",
             _MADE,
             "",
             "| command | purpose |",
@@ -117,7 +117,9 @@ def overview() -> str:
 def group(title: str, names: tuple[str, ...]) -> str:
     """Return the page of a group of commands."""
     listed = ", ".join(f"`{name}`" for name in names)
-    sections = [f"# {title}\n\nFor users of the command line: the options of {listed}. {_MADE}\n"]
+    sections = [
+        f"# {title}\n\nFor users of the command line: this page describes the options of {listed}. {_MADE}\n"
+    ]
     for path, text in helps(root, PROGRAM, None):
         words = path.split(" ")
         if len(words) > 1 and words[1] in names:

@@ -37,26 +37,28 @@ NEAREST: Final = 4
 """Maximum number of similar codes that the error about an unknown code names."""
 
 OTHER_RULES: Final[Mapping[str, Rule]] = {
-    "changing": Rule("warning", "a file changed each time while it was read"),
+    "changing": Rule("warning", "a file changed every time `check` read it"),
     "document-too-large": Rule("error", "the skill file is larger than `limits.document_bytes`"),
-    "link-broken": Rule("warning", "a link leads nowhere, or its target can't be read"),
-    "link-inside": Rule("warning", "a link leads to something in the skill that is not a file"),
+    "link-broken": Rule("warning", "the target of a link does not exist or can't be read"),
+    "link-inside": Rule("warning", "the target of a link is in the skill, but is not a file"),
     "link-known": Rule("info", "a link leads to a skill of another source"),
-    "link-loop": Rule("warning", "a link leads in a circle"),
+    "link-loop": Rule("warning", "a link leads back to itself, directly or through other links"),
     "link-outside": Rule(
         "warning", "a link leads out of the skill's folder, or out of all sources"
     ),
-    "name-look-alike": Rule("warning", "the name looks like that of a skill in another source"),
-    "no-document": Rule("error", "the folder has no SKILL.md"),
-    "path-collision": Rule("error", "two names are the same on a disk that ignores case"),
+    "name-look-alike": Rule("warning", "the name looks like the name of a skill in another source"),
+    "no-document": Rule("error", "the folder does not contain a SKILL.md"),
+    "path-collision": Rule("error", "two files have the same name on a disk that ignores case"),
     "path-not-utf8": Rule("error", "the name of a file or folder is not UTF-8"),
     "path-unsafe": Rule(
-        "error", "the name of a file or folder means another path on other systems"
+        "error", "on other systems, the name of a file or folder is read as a different path"
     ),
-    "second-document": Rule("warning", "the folder has two skill files"),
-    "skill-too-large": Rule("error", "the files together are larger than `limits.skill_bytes`"),
+    "second-document": Rule("warning", "the folder contains two skill files"),
+    "skill-too-large": Rule(
+        "error", "the total size of the files is larger than `limits.skill_bytes`"
+    ),
     "source-unreadable": Rule("error", "the folder of a source is missing or can't be read"),
-    "special-file": Rule("warning", "a pipe, a socket or a device is in the skill's folder"),
+    "special-file": Rule("warning", "the skill's folder contains a pipe, a socket or a device"),
     "too-deep": Rule("warning", "a folder is deeper than `limits.depth`"),
     "too-many-files": Rule("error", "the skill has more files than `limits.files`"),
     "unreadable": Rule("warning", "a file or folder of the skill can't be read"),

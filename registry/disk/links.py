@@ -103,7 +103,11 @@ def finding(link: Link, path: str | None, *, fatal: bool) -> Diagnostic:
         "error" if fatal or link.leads in {Leads.KNOWN, Leads.OUTSIDE} else "warning"
     )
     code, message, fix = {
-        Leads.NOWHERE: ("link-broken", "the link leads nowhere", "point it at a file or remove it"),
+        Leads.NOWHERE: (
+            "link-broken",
+            "the link leads nowhere",
+            "replace it by a link to a file, or remove it",
+        ),
         Leads.ROUND: ("link-loop", "the link leads in a circle", "remove the link"),
         Leads.CLOSED: ("link-broken", "the link's target can't be looked at", "grant access to it"),
         Leads.KNOWN: (

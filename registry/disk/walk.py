@@ -186,7 +186,7 @@ class Collector:
             other = seen.setdefault(folded(path), path)
             if other != path and path not in DOCUMENT_NAMES:
                 message = f"on a disk that ignores case it is the same file as {other}"
-                self.note("path-collision", message, "rename one", path)
+                self.note("path-collision", message, "rename one of the two files", path)
 
     def _note_name(self, path: str, reason: str) -> None:
         if not is_encodable(called_on_disk(path)):
@@ -383,7 +383,7 @@ class Walk:
         if len(documents) > 1:
             others = ", ".join(entry.name for entry in documents[1:])
             message = f"{documents[0].name} counts, but the folder also holds {others}"
-            fix = "keep one of them: on a disk that ignores case only one can exist"
+            fix = "keep only one of the two files; a disk that ignores case can't store both"
             problems.append(Diagnostic("second-document", "warning", message, fix=fix))
         shown = storable(folder)
         if "\\" in folder:

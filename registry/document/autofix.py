@@ -24,9 +24,9 @@ from registry.model import Diagnostic, Document, JsonValue
 MARK: Final = b"\xef\xbb\xbf"
 
 TIDY_RULES: Final[Mapping[str, Rule]] = {
-    "line-ends-mixed": Rule("info", "some lines end in CR LF, others in LF"),
-    "front-matter-spaces": Rule("info", "there are spaces after a `---` line"),
-    "tags-spelling": Rule("info", "tags are written in another way than they are stored"),
+    "line-ends-mixed": Rule("info", "some lines end with CR LF, other lines end with LF"),
+    "front-matter-spaces": Rule("info", "a `---` line ends with spaces"),
+    "tags-spelling": Rule("info", "the tags in the file differ in spelling from the stored tags"),
 }
 """Findings that only `check` reports, because other readers accept such files."""
 

@@ -102,7 +102,7 @@ class Fields:
         message = (
             f"`{printable('.'.join(value.path))}` is a {what} of a shape that is not understood"
         )
-        fix = "write it as the documentation shows; it is kept, but nothing is read from it"
+        fix = "write the value as the documentation shows; until then, it is stored but ignored"
         self.findings.append(finding("value-shape", message, value.line, fix))
 
     def _value(self, path: Path, value: JsonValue) -> Value:
@@ -200,7 +200,7 @@ def _tags(fields: Fields) -> tuple[str, ...]:
         message = (
             f"only {coerce.MAX_TAGS} tags of at most {coerce.MAX_TAG_LENGTH} characters are kept"
         )
-        fix = "keep the tags that people would look for"
+        fix = "keep only the tags that people search for"
         fields.findings.append(finding("tags-over-limit", message, last.line, fix))
     return tuple(words)[: coerce.MAX_TAGS]
 
@@ -235,7 +235,7 @@ def _prose(fields: Fields, key: str, value: Value) -> str:
         cleaned = " ".join(cleaned.split())
     if cleaned != text:
         message = f"`{key}` has control characters, which were left out"
-        fix = "delete them, and keep a name on one line"
+        fix = "delete the control characters, and write a name on one line"
         fields.findings.append(finding("control-characters", message, value.line, fix))
     return cleaned
 

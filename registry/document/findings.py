@@ -68,39 +68,43 @@ CODES: Final[Mapping[str, Rule]] = {
     # The file itself.
     "empty": Rule("error", "the file has no text"),
     "not-utf8": Rule("error", "the file is not UTF-8"),
-    "not-text": Rule("error", "the file is UTF-16 or not text: it has too many NUL bytes"),
+    "not-text": Rule(
+        "error", "the file is UTF-16 or not a text file, because it contains too many NUL bytes"
+    ),
     "nul-characters": Rule("warning", "the file has NUL characters, which were left out"),
     "byte-order-mark": Rule("info", "the file begins with a byte order mark"),
     # Where the front matter begins and ends.
     "front-matter-missing": Rule("warning", "there is no front matter"),
     "front-matter-empty": Rule("warning", "the front matter has no keys"),
-    "front-matter-late": Rule("warning", "text or blank lines come before the front matter"),
+    "front-matter-late": Rule("warning", "the front matter does not begin on the first line"),
     "front-matter-fenced": Rule("warning", "the front matter is inside a code fence"),
-    "front-matter-not-opened": Rule("warning", "the keys have no opening `---` line"),
+    "front-matter-not-opened": Rule("warning", "the front matter has no opening `---` line"),
     "front-matter-not-closed": Rule("warning", "the front matter has no closing `---` line"),
     "front-matter-too-large": Rule("error", "the front matter is larger than 64 KiB"),
     # Problems that make a skill invalid.
-    "yaml-alias": Rule("error", "a YAML alias repeats the value of an anchor"),
-    "yaml-tag": Rule("error", "there is a custom YAML tag"),
+    "yaml-alias": Rule("error", "a YAML alias (`*name`) repeats a value; aliases are not allowed"),
+    "yaml-tag": Rule("error", "a value has a custom YAML tag (`!name`)"),
     "yaml-depth": Rule("error", "lists or mappings are nested too deeply"),
     # YAML that was repaired.
-    "yaml-duplicate-key": Rule("warning", "a key occurs twice; the first counts"),
-    "yaml-block-text": Rule("warning", "text follows `|` or `>` on the same line"),
-    "yaml-colon": Rule("warning", "a value without quotes has a colon and a space"),
-    "yaml-special-character": Rule("warning", "a value begins with a character special to YAML"),
+    "yaml-duplicate-key": Rule("warning", "a key occurs twice; the first value is used"),
+    "yaml-block-text": Rule("warning", "a block of text begins on the same line as `|` or `>`"),
+    "yaml-colon": Rule("warning", "a value without quotes contains a colon and a space"),
+    "yaml-special-character": Rule(
+        "warning", "a value begins with a character that has a special meaning in YAML"
+    ),
     "yaml-quotes": Rule("warning", "quotes don't enclose the whole value"),
     "yaml-escape": Rule("warning", "a value in double quotes has an unknown backslash escape"),
     "yaml-surrogates": Rule("warning", "a character is written as two JSON escapes"),
-    "yaml-surrogate-lone": Rule("warning", "half of a character is written as a JSON escape"),
+    "yaml-surrogate-lone": Rule("warning", "a JSON escape contains only half of a character"),
     "yaml-brackets": Rule("warning", "a value begins with a bracket but is not a list"),
-    "yaml-indentation": Rule("warning", "lines are indented wrongly, or by tabs"),
+    "yaml-indentation": Rule("warning", "the indentation of lines is wrong, or uses tabs"),
     "yaml-list": Rule("warning", "a list is not valid YAML"),
-    "yaml-stray-line": Rule("warning", "a line is not `key: value`"),
+    "yaml-stray-line": Rule("warning", "a line has not the form `key: value`"),
     "yaml-key-without-colon": Rule("warning", "a key has no colon"),
     "yaml-too-many-keys": Rule(
-        "warning", "the YAML is invalid and has more keys than are repaired"
+        "warning", "the YAML is not valid, and has too many keys to repair it"
     ),
-    "control-characters": Rule("warning", "there are control characters, which were left out"),
+    "control-characters": Rule("warning", "a value contains control characters, which are ignored"),
     # Problems of keys and values.
     "name-missing": Rule(
         "warning", "there is no `name`; the name of the folder or the title is used"
@@ -108,12 +112,16 @@ CODES: Final[Mapping[str, Rule]] = {
     "description-from-body": Rule(
         "warning", "there is no `description`; the first words of the body are used"
     ),
-    "description-missing": Rule("error", "there is no `description`, and no body to take it from"),
+    "description-missing": Rule(
+        "error", "there is no `description`, and no body whose first words could replace it"
+    ),
     "value-shape": Rule(
-        "warning", "a value has a type that can't be read, such as a list instead of text"
+        "warning", "a value has the wrong type, such as a list instead of text, and is ignored"
     ),
     "date-unreadable": Rule("info", "a date can't be read"),
-    "tags-over-limit": Rule("warning", "there are more tags, or longer tags, than are stored"),
+    "tags-over-limit": Rule(
+        "warning", "there are too many tags, or a tag is too long; only a part is stored"
+    ),
 }
 """All codes of `parse_document`. The documentation is generated from this table."""
 

@@ -133,7 +133,7 @@ def _read_front(text: str, parts: Split, findings: list[Diagnostic]) -> tuple[Sp
         front, line = parts.front or "", parts.front_line
     if _size(front, limit) > limit:
         message = f"the front matter is larger than {limit} bytes"
-        fix = "move what is not needed to find the skill into the body"
+        fix = "keep only the keys that help to find the skill; move the rest into the body"
         too_large = finding("front-matter-too-large", message, line, fix)
         findings += (*parts.findings, too_large)
         return parts, salvage(front[:limit], line)

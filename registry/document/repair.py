@@ -101,7 +101,7 @@ def plain_text(head: str, rest: Sequence[str]) -> Text:
         message = f"the value begins with `{head[0]}`, which has a meaning in YAML"
     else:
         code, message = "yaml-stray-line", "lines of the value are not valid YAML in their place"
-        fix = "indent them by two spaces below `|`"
+        fix = "indent these lines by two spaces below `|`"
     return Text(value, code, message, fix)
 
 
@@ -312,7 +312,7 @@ class _Repair:
         for number, row in enumerate(lines[:first], line):
             if (text := row.lstrip(" ")) and not text.startswith("#"):
                 message = f"`{printable(text)}` is not `key: value`, and was not read"
-                fix = "indent it below its key, or remove it"
+                fix = "indent the line below its key, or remove it"
                 self.note("yaml-stray-line", message, number, fix)
                 break
         while entries:
@@ -320,7 +320,7 @@ class _Repair:
             self.left -= 1
             if self.left < 0:
                 message = f"the front matter is broken and has more than {MAX_ENTRIES} keys"
-                fix = "correct the YAML; keys from here on were not read"
+                fix = "correct the YAML; the keys after this line were not read"
                 self.note("yaml-too-many-keys", message, entry.line, fix)
                 break
             if entry.key in values:

@@ -62,7 +62,7 @@ def spelling(name: str, folder: str) -> Iterator[tuple[str, str, str]]:
     foreign = sorted({char for char in name if char.isalnum() and not char.isascii()})
     if foreign:
         message = f"the name `{shown}` has letters that other clients refuse: "
-        fix = "write the name with a-z, 0-9 and hyphens; the title in the body may stay as it is"
+        fix = "write the name with a-z, 0-9 and hyphens; you can keep the title in the body"
         yield "name-not-ascii", message + join_some(foreign), fix
 
 
@@ -92,9 +92,13 @@ MAX_FINDINGS: Final = 10
 """Maximum number of findings with one code about a body; the last one counts the others."""
 
 REFERENCE_CODES: Final[Mapping[str, Rule]] = {
-    "reference-missing": Rule("warning", "the body points at a file that the skill does not have"),
-    "reference-outside": Rule("warning", "the body points at a file outside the skill's folder"),
-    "reference-deep": Rule("info", "the body points at a file more than one folder down"),
+    "reference-missing": Rule(
+        "warning", "the body refers to a file that is not in the skill's folder"
+    ),
+    "reference-outside": Rule("warning", "the body refers to a file outside the skill's folder"),
+    "reference-deep": Rule(
+        "info", "the body refers to a file more than one folder level below the skill's folder"
+    ),
 }
 
 # `[text](target "title")`, with or without angle brackets around the target. The lengths are
@@ -180,13 +184,13 @@ def _judge(
         shown = printable(target)
         if target.startswith("../"):
             code, message = "reference-outside", f"`{shown}` is outside the skill's folder"
-            fix = "copy the file into the skill, where every client can read it, and name the copy"
+            fix = "copy the file into the skill's folder, and refer to the copy"
         elif target not in known:
             code, message = "reference-missing", f"`{shown}` is not among the skill's files"
-            fix = "add the file, or correct the path (it counts from the skill's folder)"
+            fix = "add the file, or correct the path (relative to the skill's folder)"
         elif target.count("/") > 1:
             code, message = "reference-deep", f"`{shown}` is more than one folder down"
-            fix = "keep what the body points at directly below " + ", ".join(FOLDERS)
+            fix = "move the file directly into scripts/, references/ or assets/"
         else:
             continue
         counts[code] += 1
@@ -237,17 +241,19 @@ RESERVED_WORDS: Final = ("anthropic", "claude")
 """Words that Anthropic's API refuses in a skill's name; the open specification allows them."""
 
 RULES: Final[Mapping[str, Rule]] = {
-    "document-case": Rule("warning", "the skill file's name is spelled in another way"),
+    "document-case": Rule("warning", "the name of the skill file is not exactly `SKILL.md`"),
     "name-missing": Rule("warning", "there is no `name`"),
     "name-not-text": Rule("warning", "`name` is a list or a mapping"),
     "name-too-long": Rule("warning", f"`name` is longer than {NAME_LENGTH} characters"),
     "name-upper-case": Rule("warning", "`name` has upper-case letters"),
     "name-hyphen-edge": Rule("warning", "`name` begins or ends with a hyphen"),
     "name-hyphen-double": Rule("warning", "`name` has two hyphens in a row"),
-    "name-characters": Rule("warning", "`name` has other characters than letters, digits, hyphens"),
-    "name-not-ascii": Rule("warning", "`name` has letters that some clients refuse"),
-    "name-differs-from-folder": Rule("warning", "`name` is not the folder's name"),
-    "name-reserved-word": Rule("info", "`name` has a word that some services refuse"),
+    "name-characters": Rule(
+        "warning", "`name` contains characters other than letters, digits and hyphens"
+    ),
+    "name-not-ascii": Rule("warning", "`name` contains letters that some clients refuse"),
+    "name-differs-from-folder": Rule("warning", "`name` and the name of the folder differ"),
+    "name-reserved-word": Rule("info", "`name` contains a word that some services refuse"),
     "description-missing": Rule("warning", "there is no `description`"),
     "description-not-text": Rule("warning", "`description` is a list or a mapping"),
     "description-too-long": Rule(
@@ -261,9 +267,9 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "metadata-not-mapping": Rule("warning", "`metadata` is not a mapping of keys to values"),
     "metadata-not-text": Rule("warning", "a value below `metadata` is not text"),
-    "allowed-tools-not-text": Rule("warning", "`allowed-tools` is not one string"),
-    "allowed-tools-commas": Rule("info", "`allowed-tools` is separated by commas"),
-    "key-spelling": Rule("warning", "a key of the specification is spelled in another way"),
+    "allowed-tools-not-text": Rule("warning", "`allowed-tools` is not a single string"),
+    "allowed-tools-commas": Rule("info", "the tools in `allowed-tools` are separated by commas"),
+    "key-spelling": Rule("warning", "a key is not spelled as in the specification"),
     "key-unknown": Rule("warning", "a top-level key is not in the specification"),
     "body-too-many-lines": Rule("info", f"the body has more than {BODY_LINES} lines"),
     "body-too-many-tokens": Rule("info", f"the body has more than about {BODY_TOKENS} tokens"),
@@ -304,7 +310,7 @@ def check_specification(
             spelled[key] = field
             fields[field] = _Field(key, front[key])
     missing = _Field(None, None)
-    licence = "write the licence's name, or the name of the file that holds it"
+    licence = "write the name of the licence, or the name of the licence file"
     found = [
         *_keys(others, spelled),
         *_name(fields.get("name", missing), folder_name),
@@ -383,19 +389,19 @@ def _description(field: _Field) -> Iterator[_Finding]:
     if _is_blank(field.value):
         fix = "add `description:` with what the skill does and when to use it"
         yield _Finding("description-missing", field.key, "the skill has no `description`", fix)
-    fix = "write what the skill does and when to use it as one text"
+    fix = "write one text that explains what the skill does and when to use it"
     yield from _not_text("description", field, fix)
-    fix = "keep what the skill does and when to use it; move the rest into the body"
+    fix = "write only what the skill does and when to use it; move the rest into the body"
     yield from _too_long("description", field, DESCRIPTION_LENGTH, fix)
 
 
 def _compatibility(field: _Field) -> Iterator[_Finding]:
     if _is_blank(field.value):
-        message, fix = "`compatibility` is empty", "remove the key, or say what is needed"
+        message, fix = "`compatibility` is empty", "remove the key, or write what the skill needs"
         yield _Finding("compatibility-empty", field.key, message, fix)
     fix = "write what the skill needs as one text, e.g. `Requires git and network access`"
     yield from _not_text("compatibility", field, fix)
-    fix = "name only what must be there; move the rest into the body"
+    fix = "name only the requirements; move the rest into the body"
     yield from _too_long("compatibility", field, COMPATIBILITY_LENGTH, fix)
 
 
@@ -428,9 +434,9 @@ def _metadata(field: _Field) -> Iterator[_Finding]:
     if bad:
         message = f"below `metadata` every value must be text; these are not: {join_some(bad)}"
         first = printable(bad[0], 30)
-        fix = f'write each as one text, e.g. `{first}: "one, two"`'
+        fix = f'write each value as one text, e.g. `{first}: "one, two"`'
         if isinstance(metadata[bad[0]], Mapping):
-            fix = f"write each as one text, e.g. its JSON in quotes: `{first}: '{{...}}'`"
+            fix = f"write each value as one text, e.g. its JSON in quotes: `{first}: '{{...}}'`"
         yield _Finding("metadata-not-text", key, message, fix)
 
 
@@ -454,7 +460,7 @@ def _spelling(files: Sequence[SkillFile]) -> Iterator[Diagnostic]:
     if names and KNOWN_TO_VALIDATORS.isdisjoint(names):
         message = f"the skill file is called {names[0]}: other clients look for SKILL.md"
         severity = RULES["document-case"].severity
-        fix = "rename it to SKILL.md"
+        fix = "rename the file to SKILL.md"
         yield Diagnostic("document-case", severity, message, fix=fix, path=names[0])
 
 
@@ -474,5 +480,5 @@ def _body(document: Document) -> Iterator[Diagnostic]:
 
 
 def _advice(code: str, message: str, line: int) -> Diagnostic:
-    fix = "move detail into files below references/ that are read only when needed"
+    fix = "move details into files in references/, which agents read only if necessary"
     return Diagnostic(code, RULES[code].severity, message, line, fix)

@@ -224,6 +224,7 @@ class TargetChange(NamedTuple):
     link: str | None = ""
 
 
+@dataclass(frozen=True, slots=True)
 class GroupSwap:
     """A change of several places of one skill, begun in the folder ``anchor`` that has the lock.
 
@@ -231,19 +232,12 @@ class GroupSwap:
     order, ``deciding`` is the label of the deciding place.
     """
 
-    def __init__(
-        self,
-        anchor: Folder,
-        name: str,
-        record: Mapping[str, Any],
-        opened: Mapping[str, Folder],
-    ) -> None:
-        self.anchor = anchor
-        self.name = name
-        self.folder: str = record["folder"]
-        self.labels: Sequence[str] = record["labels"]
-        self.deciding: str = record["deciding"]
-        self._opened = opened
+    anchor: Folder
+    name: str
+    folder: str
+    labels: Sequence[str]
+    deciding: str
+    opened: Mapping[str, Folder]
 
     @classmethod
     def begin(
@@ -257,12 +251,12 @@ class GroupSwap:
         parts = in_order(parts)
         deciding = next((one for one in parts if one.link == ""), parts[0]).label
         labels = [one.label for one in parts]
-        record = {"folder": folder, "labels": labels, "deciding": deciding}
         name = draft_name()
         make_folder(Place(anchor, name), 0o700).close()
+        record = {"folder": folder, "labels": labels, "deciding": deciding}
         _write(anchor, name, GROUP, record)
         anchor.sync()
-        return cls(anchor, name, record, opened)
+        return cls(anchor, name, folder, labels, deciding, opened)
 
     @classmethod
     def found(
@@ -277,13 +271,13 @@ class GroupSwap:
             try:
                 data = json.loads(read_below(home, GROUP, MAX_BYTES).data)
                 labels = list(map(str, data["labels"]))
-                record = {"folder": safe_folder(data["folder"]), "labels": labels}
-                record["deciding"] = str(data["deciding"])
+                folder, deciding = safe_folder(data["folder"]), str(data["deciding"])
             except UNREADABLE:
                 return None
-        if record["deciding"] not in labels or not all(one in known for one in labels):
+        if deciding not in labels or not all(one in known for one in labels):
             return None
-        return cls(anchor, name, record, {label: open_label(label) for label in labels})
+        opened = {label: open_label(label) for label in labels}
+        return cls(anchor, name, folder, labels, deciding, opened)
 
     def stage(self, parts: Sequence[TargetChange], entries: Sequence[Entry]) -> str:
         """Prepare all places; return the digest of the skill's folder, or "" if no place gets it.
@@ -293,7 +287,7 @@ class GroupSwap:
         digest = ""
         files = {one.path: (one.data, one.executable) for one in entries}
         for part in parts:
-            to = self._opened[part.label]
+            to = self.opened[part.label]
             if to is not self.anchor:
                 make_folder(Place(to, self.name), 0o700).close()
             new = None
@@ -320,9 +314,9 @@ class GroupSwap:
         """
         _write(self.anchor, self.name, ENTRY, None if entry is None else asdict(entry))
         for number, label in enumerate(self.labels):
-            if not put(self._opened[label], self.name):
+            if not put(self.opened[label], self.name):
                 for done in reversed(self.labels[: number + 1]):
-                    roll_back(self._opened[done], self.name)
+                    roll_back(self.opened[done], self.name)
                 return False
         return True
 
@@ -333,10 +327,10 @@ class GroupSwap:
             return False  # nothing is in place yet, or the lock covers it
         if not self.is_decided():
             for label in reversed(staged):
-                roll_back(self._opened[label], self.name)
+                roll_back(self.opened[label], self.name)
             return False
         for label in staged:
-            to = self._opened[label]
+            to = self.opened[label]
             if repair(to, self.name) is None:
                 with _opened(to, self.name) as (_, swap):
                     swap.roll_forward()
@@ -350,7 +344,7 @@ class GroupSwap:
         with open_own_folder(Place(self.anchor, self.name)) as home:
             if is_gone(Place(home, ENTRY)):
                 return False
-        return record_in_place(self._opened[self.deciding], self.name) is not None
+        return record_in_place(self.opened[self.deciding], self.name) is not None
 
     def entry(self) -> Locked | None:
         """Return the new entry of the lock; None: the skill was removed.
@@ -365,15 +359,15 @@ class GroupSwap:
         """Remove the staging directories; possible edits stay."""
         # Clear the deciding place first: without it, nothing is rolled forward or back.
         for label in sorted(self.labels, key=lambda one: one != self.deciding):
-            if is_ours(Place(self._opened[label], self.name)):
-                clear(self._opened[label], self.name)
-                self._opened[label].sync()  # durable before its record is removed
+            if is_ours(Place(self.opened[label], self.name)):
+                clear(self.opened[label], self.name)
+                self.opened[label].sync()  # durable before its record is removed
         if is_ours(Place(self.anchor, self.name)):
             clear(self.anchor, self.name)
 
     def _staged(self) -> list[str]:
         """Return the labels of the places that are prepared and not yet cleared, in order."""
-        opened = ((label, self._opened[label]) for label in self.labels)
+        opened = ((label, self.opened[label]) for label in self.labels)
         there = [(label, one) for label, one in opened if is_ours(Place(one, self.name))]
         return [label for label, one in there if record_in(one, self.name) is not None]
 

@@ -65,7 +65,7 @@ TABLE = [
     Advice(
         "reference-missing",
         {"SKILL.md": body("See [how](how.md).\n"), "references/how.md": "So."},
-        "or correct the path (it counts from the skill's folder)",
+        "or correct the path (relative to the skill's folder)",
         {"SKILL.md": body("See [how](references/how.md).\n"), "references/how.md": "So."},
     ),
     Advice(
@@ -104,7 +104,7 @@ TABLE = [
     Advice(
         "metadata-not-text",
         more("metadata:\n  needs: [pot, water]"),
-        'write each as one text, e.g. `needs: "one, two"`',
+        'write each value as one text, e.g. `needs: "one, two"`',
         more('metadata:\n  needs: "pot, water"'),
     ),
     Advice(
@@ -119,19 +119,19 @@ TABLE = [
     Advice(
         "body-too-many-lines",
         body(LINES),
-        "move detail into files below references/",
+        "move details into files in references/",
         {"SKILL.md": FRONT, "references/more.md": LINES},
     ),
     Advice(
         "body-too-many-tokens",
         body(TOKENS),
-        "move detail into files below references/",
+        "move details into files in references/",
         {"SKILL.md": FRONT, "references/more.md": TOKENS},
     ),
     Advice(
         "reference-outside",
         body("See [how](../how.md).\n"),
-        "copy the file into the skill, where every client can read it, and name the copy",
+        "copy the file into the skill's folder, and refer to the copy",
         {"SKILL.md": body("See [how](references/how.md).\n"), "references/how.md": "So."},
     ),
     Advice(
@@ -149,7 +149,7 @@ TABLE = [
     Advice(
         "allowed-tools-shell",
         more("allowed-tools: Bash Read"),
-        "name the commands, e.g. `Bash(git:*)`",
+        "name the allowed commands, e.g. `Bash(git:*)`",
         more("allowed-tools: Bash(git:*) Read"),
     ),
     Advice(
@@ -168,7 +168,7 @@ TABLE = [
     Advice(
         "yaml-stray-line",
         front("description: One\nTwo"),
-        "indent them by two spaces below `|`",
+        "indent these lines by two spaces below `|`",
         front("description: |\n  One\n  Two"),
     ),
     Advice(
@@ -228,7 +228,7 @@ TABLE = [
     Advice(
         "description-too-long",
         front(f"description: {LONG}"),
-        "keep what the skill does and when to use it; move the rest into the body",
+        "write only what the skill does and when to use it; move the rest into the body",
         body(LONG),
     ),
     Advice(
@@ -252,7 +252,7 @@ TABLE = [
     Advice(
         "reference-deep",
         {"SKILL.md": body("See `references/a/how.md`.\n"), "references/a/how.md": "So."},
-        "keep what the body points at directly below scripts, references, assets",
+        "move the file directly into scripts/, references/ or assets/",
         {"SKILL.md": body("See `references/how.md`.\n"), "references/how.md": "So."},
     ),
     Advice(
@@ -276,16 +276,21 @@ TABLE = [
     Advice(
         "protection-off",
         body("Run `setenforce 0` first.\n"),
-        "leave it on",
+        "leave the protection switched on",
         FRONT,
     ),
-    Advice("second-document", {"SKILL.md": FRONT, "skill.md": FRONT}, "keep one of them", FRONT),
-    Advice("document-case", {"SKILL.MD": FRONT}, "rename it to SKILL.md", FRONT),
+    Advice(
+        "second-document",
+        {"SKILL.md": FRONT, "skill.md": FRONT},
+        "keep only one of the two files",
+        FRONT,
+    ),
+    Advice("document-case", {"SKILL.MD": FRONT}, "rename the file to SKILL.md", FRONT),
     Advice("empty", "", "write the skill", FRONT),
     Advice(
         "value-shape",
         more("tags: {a: b}"),
-        "write it as the documentation shows",
+        "write the value as the documentation shows",
         more("tags: [a]"),
     ),
     Advice(

@@ -7,7 +7,7 @@ from registry.errors import DatabaseUnreachable
 from tests.databases import Databases
 from tests.db.backend_contract import NOW, BackendTests
 
-pytestmark = [pytest.mark.server, pytest.mark.usefixtures("new_connections")]
+pytestmark = pytest.mark.server
 
 
 class TestPostgres(BackendTests):

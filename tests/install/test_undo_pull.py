@@ -174,6 +174,16 @@ def test_an_edit_or_a_folder_of_ones_own_that_a_pull_replaced_comes_back(
     assert (tree(project), place.locked) == before
 
 
+def test_an_edit_in_a_folder_without_agents_comes_back(library, place, project):
+    place.pull("alpha", agents=())
+    (project / "alpha/SKILL.md").write_text("By hand.\n")
+    before = tree(project), lock(project)
+    place.update(theirs=True)
+    assert tree(project) != before[0]
+    undo(library)
+    assert (tree(project), lock(project)) == before
+
+
 def test_an_edit_that_was_removed_comes_back_in_each_place(library, place, project):
     place.pull("alpha", mode="copy")
     for agent in (".agents", ".claude"):

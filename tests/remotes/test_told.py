@@ -9,7 +9,7 @@ import pytest
 from registry.errors import RemoteInvalid, SourceNotFound
 from tests.conftest import write_skill
 from tests.remotes.conftest import SHELL
-from tests.remotes.upstream import all_checkouts, document
+from tests.remotes.upstream import all_checkouts, document, files_of
 
 
 @pytest.fixture
@@ -28,10 +28,13 @@ def empty(upstream):
 
 def test_a_remote_without_skills_keeps_them_until_they_may_be_pruned(cli, upstream):
     cli("sync", upstream.url)
+    (checkout,) = all_checkouts()
+    held = files_of(checkout / "tree")
     empty(upstream)
     kept = cli("sync", "team")
     assert kept.exit_code == 1
-    assert "holds no skill" in kept.stderr
+    assert "it holds no skill" in kept.stderr
+    assert files_of(checkout / "tree") == held
     assert cli("list", "--format", "names").stdout == "alpha\nbeta\n"
     pruned = cli("sync", "team", "--allow-prune")
     assert pruned.exit_code == 0, pruned.output

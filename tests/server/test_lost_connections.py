@@ -12,7 +12,7 @@ from registry.settings import Settings
 from tests.conftest import write_skill
 from tests.server.test_server import driver, end_connections
 
-pytestmark = [pytest.mark.server, pytest.mark.usefixtures("new_connections")]
+pytestmark = pytest.mark.server
 
 
 def until_ended(url, application):

@@ -13,7 +13,7 @@ from registry.db.postgres import session
 from registry.settings import Settings
 from tests.conftest import REPOSITORY, write_skill
 
-pytestmark = [pytest.mark.server, pytest.mark.usefixtures("new_connections")]
+pytestmark = pytest.mark.server
 
 # It stops itself where it holds the lock of all writers: the server has answered, and what comes
 # next is its to say.
