@@ -306,3 +306,16 @@ def test_an_archive_is_a_source_of_its_own_name(cli, tmp_path):
     shutil.make_archive(str(folder / "skills"), "zip", write_skill(tmp_path / "in/alpha").parent)
     assert cli("sync", str(folder / "skills.zip")).exit_code == 0
     assert cli("source", "list").stdout.split("\t")[0] == "skills"
+
+
+def test_what_to_do_about_a_missing_folder_depends_on_its_skills(cli, tmp_path):
+    for name in ("empty", "full"):
+        (tmp_path / name).mkdir()
+    write_skill(tmp_path / "full" / "alpha")
+    cli("sync", str(tmp_path / "empty"), str(tmp_path / "full"))
+    shutil.rmtree(tmp_path / "empty")
+    shutil.rmtree(tmp_path / "full")
+    told = cli("sync").stderr
+    assert "If the folder won't come back, run: skill-registry source remove empty\n" in told
+    prune = "To remove the missing skills from the registry, run: "
+    assert f"{prune}skill-registry sync full --allow-prune\n" in told
