@@ -348,7 +348,7 @@ def _target(core: Core, target: str) -> Iterator[Checked]:
             yield from check_folder(core, path)
             return
         if looks_like_path and os.path.lexists(path):
-            raise SourceInvalid(path=path, reason="it is neither a folder nor a SKILL.md") from None
+            raise SourceInvalid(path=path, reason="it is not a folder and not a SKILL.md") from None
         raise
     if not is_here(core, stored.host, stored.root):
         # Its folder is on another machine, which found this when it synced.

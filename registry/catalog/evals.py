@@ -77,7 +77,7 @@ def read_prompts(path: str, data: bytes) -> list[Prompt]:
     ending = path.rpartition(".")[2].lower()
     prompts = [Prompt(said, wanted, path) for said, wanted in _found(_parsed(ending, text), True)]
     if not prompts:
-        raise NotPrompts("it has no prompts in a shape that is known")
+        raise NotPrompts("it has no prompts in a known format")
     return list(dict.fromkeys(prompts))
 
 
@@ -303,7 +303,7 @@ def _shipped(
                 problems.append(Problem(ref, path, str(error)))
         unique = list({(one.text, one.wanted): one for one in reversed(prompts)}.values())[::-1]
         if len(unique) > MAX_PROMPTS:
-            reason = f"of {len(unique)} prompts the first {MAX_PROMPTS} are asked"
+            reason = f"of {len(unique)} prompts only the first {MAX_PROMPTS} are used"
             problems.append(Problem(ref, unique[MAX_PROMPTS].path, reason))
         if unique:
             yield current.stored, unique[:MAX_PROMPTS]

@@ -154,7 +154,7 @@ def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
     findings = skills.findings(reader, stored.id)
     yield from (f for f in findings if f.category == "security" and f.severity != "info")
     if not is_here(core, stored.host, stored.root):
-        message = f"its folder is on {stored.host}; what is stored is what is read here"
+        message = f"its folder is on {stored.host}; here it is read from the database"
         yield Diagnostic("elsewhere", "info", message)
     else:
         walk = walk_of(core, stored.root)
@@ -208,8 +208,8 @@ def _listed(core: Core, stored: StoredSkill, *, has_errors: bool) -> Diagnostic:
 
 def _unseen(core: Core, stored: StoredSkill) -> Diagnostic:
     if stored.quarantined:
-        message = "it comes from a remote source and has security errors: agents don't see it"
-        fix = f"look at them, then run: skill-registry source trust {stored.skill.source}"
+        message = "agents don't see it: it is from a remote source and has security errors"
+        fix = f"read the errors, then run: skill-registry source trust {stored.skill.source}"
         return Diagnostic("held", "warning", message, fix=fix)
     return _shadowed(core, stored) if stored.within else _of_project(core, stored)
 
@@ -231,7 +231,7 @@ def _shadowed(core: Core, stored: StoredSkill) -> Diagnostic:
             message = f"{one.skill.ref} is an installed copy of it"
             if one.skill.tree_hash == skill.tree_hash:
                 return Diagnostic("copy", "info", f"{message}, and is listed instead: {one.path}")
-            message = f"{message}, of another version, and is listed instead: {one.path}"
+            message = f"{message} in another version, and is listed instead: {one.path}"
             fix = "to update the copy, run: skill-registry pull (or pull --global)"
             return Diagnostic("shadowed", "warning", message, fix=fix)
     visible = skills.visible_refs(core.reader, skill.name)
@@ -263,7 +263,7 @@ def _path(core: Core, path: str) -> Explanation:
         told = explained(core, stored)
         if real == path:
             return told
-        here = Diagnostic("link-known", "info", f"a link; the skill is counted at {real}")
+        here = Diagnostic("link-known", "info", f"it is a link; the skill is listed as {real}")
         others = [one for one in told.reasons if one != LinkTo(path, path).notice]
         return replace(told, path=path, reasons=(here, *others))
     return Explanation(None, path, listed=False, reasons=(_unstored(core, source, folder),))
@@ -275,8 +275,8 @@ def _no_source(path: str, is_linked: bool) -> Diagnostic:
     if is_linked:
         link = follow(path, None, ())
         where = f"to {link.target}" if link.leads is Leads.OUTSIDE else "nowhere"
-        message = f"the link leads {where}, out of every source"
-        return Diagnostic("link-outside", "error", message, fix="register where it leads")
+        message = f"the link leads {where}, which is not in any source"
+        return Diagnostic("link-outside", "error", message, fix="register its target")
     fix = f"run: skill-registry sync {path}"
     return Diagnostic("not-in-source", "error", "it is not in a registered source", fix=fix)
 
@@ -291,7 +291,7 @@ def _unstored(core: Core, source: Source, folder: str) -> Diagnostic:
         return unreadable(reason_of(error), None, "error")
     ignored = [part for part in folder.split(os.sep) if is_ignored(part)]
     if ignored:
-        message = f"folders named {ignored[0]} are passed over"
+        message = f"folders named {ignored[0]} are not searched"
         return Diagnostic("ignored", "error", message, fix="move the skill to another folder")
     if not has_document:
         return _without_document(core, source, folder)
@@ -307,7 +307,7 @@ def _without_document(core: Core, source: Source, folder: str) -> Diagnostic:
     seen = os.sep.join(folder.split(os.sep)[: DEPTH_SEEN + 2])
     outer = skills.innermost(core.reader, source.id, seen)
     if outer is not None:
-        message = f"it is a part of the skill in {join(source.path, outer)}"
+        message = f"it belongs to the skill in {join(source.path, outer)}"
         return Diagnostic("part-of-skill", "info", message)
     return NO_DOCUMENT
 

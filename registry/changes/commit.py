@@ -236,7 +236,7 @@ def under_locks(
             # Only the rename shows that the folder beside the root is on another file system.
             path = str(error)  # path of the source
             if path in inside:
-                reason = "it holds another file system; changes need renames within one"
+                reason = "the folder contains a mounted file system; files can't be moved across it"
                 raise ChangeRefused(path=path, reason=reason) from error
             inside.add(path)
 
@@ -292,7 +292,7 @@ def with_copies(
     if which is None:
         return [stored]
     if force:
-        message = "a change that is forced is one of a single skill: leave its copies out"
+        message = "a forced change covers one skill only; leave out --copies"
         raise UsageProblem(message=message)
     found = [one for one in copies_of(core.reader, stored) if which(one)]
     group = [*(one for one in found if is_here(core, one.host, one.root)), stored]

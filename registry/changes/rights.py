@@ -68,7 +68,7 @@ def _check_server(core: Core) -> None:
     if not core.host:
         raise UsageProblem(message="rights need PostgreSQL; for SQLite, use file permissions")
     if core.reader.empty:
-        raise UsageProblem(message="there is no registry there yet: skill-registry db upgrade")
+        raise UsageProblem(message="there is no registry there yet; run: skill-registry db upgrade")
 
 
 def _check_role(core: Core, role: str) -> None:

@@ -104,7 +104,7 @@ def _key(*, make: bool) -> bytes | None:
         reason = error.strerror or str(error)
         raise OwnFileUnusable(path=f"{folder}/{KEY}", reason=reason) from error
     if key is not None and len(key) != KEY_BYTES:
-        reason = f"it has not the {KEY_BYTES} bytes of a key"
+        reason = f"it does not have the {KEY_BYTES} bytes of a key"
         raise OwnFileUnusable(path=f"{folder}/{KEY}", reason=reason)
     return key
 

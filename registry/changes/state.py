@@ -91,7 +91,7 @@ class StateFolder:
                     return None
                 reason = error.strerror or str(error)
                 if make and error.errno in _UNWRITABLE:
-                    reason = f"the folder for changes can't be made there: {reason}"
+                    reason = f"the folder for unfinished changes can't be created there: {reason}"
                     raise ChangeRefused(path=path, reason=reason) from error
                 raise SkillInaccessible(path=path, reason=reason) from error
             stack.pop_all()

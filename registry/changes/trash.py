@@ -144,7 +144,7 @@ def restore(core: Core, trashed: Trashed, number: str | None = None) -> StoredSk
             staged = open_place(stack, context.state.trash, f"{trashed.id}/{TREE}")
             new = None if staged is None else digest_of(staged)
         if new is None:
-            raise ChangeRefused(path=trashed.path, reason="the trash holds it no more")
+            raise ChangeRefused(path=trashed.path, reason="it is no longer in the trash")
         with new_operation(context, number) as (given, _):
             entry = new_entry(
                 context,
@@ -173,7 +173,7 @@ def empty_trash(core: Core, chosen: Sequence[Trashed] | None = None) -> int:
 
         def change(context: ChangeContext, trashed: Trashed = trashed) -> None:
             if note_of(context.signer, context.state.trash, trashed.id) is None:
-                raise ChangeRefused(path=trashed.path, reason="the trash holds it no more")
+                raise ChangeRefused(path=trashed.path, reason="it is no longer in the trash")
             # Move it out of the trash in one step: a partly removed folder must not look
             # restorable.
             with new_operation(context) as (number, operation):

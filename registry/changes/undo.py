@@ -191,10 +191,10 @@ class Undo:
     def _trashed(self, change: RecordedChange, held: Mapping[str, Trashed]) -> Trashed:
         """Return what the trash holds of a deleted skill, whose place must be free."""
         if change.uid not in held:
-            raise self._refused(change, "it is not in the trash any more")
+            raise self._refused(change, "it is no longer in the trash")
         place = join(self.sources[change.source].path, held[change.uid].folder)
         if os.path.lexists(place):
-            raise self._refused(change, f"something is at {place} now")
+            raise self._refused(change, f"{place} exists again")
         return held[change.uid]
 
     def _current(self, change: RecordedChange) -> StoredSkill:
@@ -230,7 +230,7 @@ class Undo:
         folder = json.loads(change.before or "{}")["folder"]
         place = join(self.sources[change.source].path, folder)
         if os.path.lexists(place):
-            raise self._refused(change, f"something is at {place} now")
+            raise self._refused(change, f"{place} exists again")
         number, history = self._before(change), History.of(self.core, stored.place)
         if number is None or stored.document is None:
             raise self._refused(change, "its former content is not stored")
@@ -253,7 +253,7 @@ class Undo:
             return None
         is_held = change.uid in held
         if change.kind == "delete":
-            return None if is_held else "it is not in the trash any more"
+            return None if is_held else "it is no longer in the trash"
         if change.kind in {"update", "rename"} and self._before(change) is None:
             return "its former content is not stored"
         is_there = os.path.lexists(join(path, change.folder))

@@ -44,7 +44,7 @@ def foreign_changes(core: Core) -> list[str]:
     try:
         rows = journal.unfinished_changes(core.reader, core.host)
     except DatabaseProblem as error:
-        return [f"the journal holds what can't be read: {error}"]
+        return [f"a record of an unfinished change can't be read: {error}"]
     return [
         f"the journal holds an unfinished change {number!r} of the source {names.get(source)!r} "
         "that you did not begin here, or that was altered: it is left alone"

@@ -305,12 +305,12 @@ def refuse_nested(context: ChangeContext, base: StoredSkill) -> None:
     walk = Walk(base.root, context.core.settings.limits, context.roots)
     found = {one.folder for one in walk.below(base.folder) if one.is_skill}
     if nested := sorted(found - {base.folder}):
-        reason = f"it holds other skills: {', '.join(nested[:5])}"
+        reason = f"it contains other skills: {', '.join(nested[:5])}"
         raise ChangeRefused(path=base.path, reason=reason)
     # The walk omits these folders: their skills belong to another source.
     for root in context.roots:
         if root.startswith(f"{base.path}/"):
-            raise ChangeRefused(path=base.path, reason=f"it holds another source: {root}")
+            raise ChangeRefused(path=base.path, reason=f"it contains another source: {root}")
 
 
 def rename_skill(

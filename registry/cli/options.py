@@ -147,11 +147,11 @@ guard_options: Final = stack(
     ),
 )
 narrowing_options: Final = stack(
-    tag_option("--tag", "tags", help="Only skills with this tag. If repeated: with all of them."),
+    tag_option("--tag", "tags", help="Only skills with this tag; repeat it to require several."),
     tag_option(
         "--any-tag",
         "any_tags",
-        help="Only skills with this tag. If repeated: with at least one of them.",
+        help="Only skills with this tag. If you repeat it, skills with at least one of the tags.",
     ),
     click.option(
         "--kind", metavar="KIND", shell_complete=completion.kinds, help="Only skills of this kind."

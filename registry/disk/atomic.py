@@ -272,7 +272,7 @@ def _digest(place: Place, shown: str, mode: int, total: "hashlib._Hash", depth: 
         with os.fdopen(place.folder.open_file(name, READ), "rb") as file:
             mode = os.fstat(file.fileno()).st_mode
             if not S_ISREG(mode):
-                raise OSError(errno.ESTALE, "it changed while it was read", place.path)
+                raise OSError(errno.ESTALE, "the file changed while it was being read", place.path)
             content = hashlib.file_digest(file, "sha256")
         executable = b"x" if mode & 0o100 else b"-"
         total.update(b"f%d\0%s\0%s%s\n" % (len(label), label, executable, content.digest()))

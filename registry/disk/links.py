@@ -91,7 +91,7 @@ def known(target: str, unread: str | None = None, *, in_project: bool = False) -
 
     ``in_project``: that folder is a project's.
     """
-    message = f"a link to {target}; what it holds is counted there"
+    message = f"a link to {target}; its files count as part of that skill"
     scope = " --scope project" if in_project else ""
     fix = None if unread is None else f"run: skill-registry sync {unread}{scope}"
     return Diagnostic(LINK_KNOWN, "info", message, fix=fix)
@@ -109,7 +109,7 @@ def finding(link: Link, path: str | None, *, fatal: bool) -> Diagnostic:
             "replace it by a link to a file, or remove it",
         ),
         Leads.ROUND: ("link-loop", "the link leads in a circle", "remove the link"),
-        Leads.CLOSED: ("link-broken", "the link's target can't be looked at", "grant access to it"),
+        Leads.CLOSED: ("link-broken", "the link's target can't be read", "grant access to it"),
         Leads.KNOWN: (
             "link-outside",
             "the link leaves the skill's folder",
@@ -120,6 +120,6 @@ def finding(link: Link, path: str | None, *, fatal: bool) -> Diagnostic:
             f"the link leaves every source, to {link.target}",
             "replace it by a copy, or register the folder it leads to as a source",
         ),
-        Leads.INSIDE: ("link-inside", "the link leads to no file", "link to a file"),
+        Leads.INSIDE: ("link-inside", "the link does not lead to a file", "link to a file"),
     }[link.leads]
     return Diagnostic(code, severity, message, fix=fix, path=path)

@@ -109,9 +109,9 @@ def check_path(path: str) -> str | None:
     elif _CONTROL.search(path):
         reason = "it has control characters"
     elif _TOOLS.search(folded(path)):
-        reason = "version control takes it for its own"
+        reason = "version control systems reserve this name"
     elif any(part in {"", "."} or is_ignored(part) for part in path.split("/")):
-        reason = "no file of a skill has such a path"
+        reason = "a file of a skill can't have such a path"
     elif len(path) > PART_BYTES // 4 and _is_long(path):
         reason = "it is too long"
     return reason
@@ -130,7 +130,7 @@ def check_paths(paths: Iterable[str]) -> tuple[str, str] | None:
             return path, reason
         other = seen.setdefault(folded(path), path)
         if other != path:
-            return path, f"it is there twice for many file systems, as {other!r}"
+            return path, f"on many file systems it is the same file as {other!r}"
     for path in known:
         above = folded(path)
         while above := above.rpartition("/")[0]:

@@ -26,7 +26,7 @@ class NotOurs(OSError):
     """A file or folder exists that isn't private to this user."""
 
     def __init__(
-        self, path: str, reason: str = "it was not made by this registry for you; move it away"
+        self, path: str, reason: str = "this registry did not create it for you; move it away"
     ) -> None:
         super().__init__(errno.EPERM, reason, path)
 

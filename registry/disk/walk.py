@@ -152,7 +152,7 @@ class Collector:
     def add(self, path: str, facts: os.stat_result) -> None:
         """Add one file, or a finding if it is not a regular file."""
         if not S_ISREG(facts.st_mode):
-            message = "a pipe, socket or device has no place in a skill"
+            message = "a skill can't contain a pipe, a socket or a device"
             self.note("special-file", message, "remove it", path)
             return
         self._count += 1
@@ -171,7 +171,7 @@ class Collector:
             fix = "move files that the skill does not need to another folder, or raise limits.files"
             self.note("too-many-files", message, fix)
         if self._bytes > most.skill_bytes:
-            message = f"the files add up to {self._bytes} bytes, {most.skill_bytes} are allowed"
+            message = f"the files have {self._bytes} bytes in total, {most.skill_bytes} are allowed"
             fix = "move large files to another folder, or raise limits.skill_bytes"
             self.note("skill-too-large", message, fix)
 
@@ -192,7 +192,7 @@ class Collector:
         if not is_encodable(called_on_disk(path)):
             self.note("path-not-utf8", "the file's name is not UTF-8 text", _RENAME, path)
         elif not is_safe_relative(path):
-            message = "on Windows, a backslash or drive in a file's name means another place"
+            message = "on Windows, a backslash or drive in the name leads to another folder"
             self.note("path-unsafe", message, _RENAME, path)
         else:
             message = f"the skill can't be pulled or exported: of this path, {reason}"
@@ -377,7 +377,7 @@ class Walk:
                 document = None
                 break
         if level > self.limits.depth:
-            message = f"it is {level} folders below its source, {self.limits.depth} are searched"
+            message = f"it is {level} folders below its source; the limit is {self.limits.depth}"
             fix = "register a folder nearer to it as a source, or raise limits.depth"
             problems.append(Diagnostic("too-deep", "error", message, fix=fix))
         if len(documents) > 1:
@@ -387,7 +387,7 @@ class Walk:
             problems.append(Diagnostic("second-document", "warning", message, fix=fix))
         shown = storable(folder)
         if "\\" in folder:
-            message = "on Windows, a backslash in a folder's name means another place"
+            message = "on Windows, a backslash in the folder's name leads to another folder"
             problems.append(Diagnostic("path-unsafe", "error", message, fix="rename the folder"))
         if not is_encodable(folder):
             message = "the folder's name is not UTF-8 text"
@@ -418,7 +418,7 @@ class Walk:
         elif link.leads is Leads.INSIDE and link.is_folder:
             pass  # its target is counted in its real place
         elif link.leads is Leads.CLOSED and link.target:
-            self._lose(folder, collector, where, "its target can't be looked at")
+            self._lose(folder, collector, where, "its target can't be read")
         elif entry.name not in DOCUMENT_NAMES or document:
             collector.problems.append(finding(link, storable(where), fatal=document))
         return None
@@ -465,8 +465,8 @@ class Walk:
         self.notices.append(Notice(storable(folder), known(storable(target))))
 
     def _too_deep(self, folder: str, collector: Collector | None, where: str) -> None:
-        message = f"nothing is looked for deeper than {DEPTH_SEEN} folders below the source"
-        fix = "move it up, or register a folder nearer to it as a source"
+        message = f"folders deeper than {DEPTH_SEEN} levels below the source are not searched"
+        fix = "move the skill up, or register a folder nearer to it as a source"
         if collector is not None:
             collector.note("too-deep", message, fix, storable(where))
         else:

@@ -352,7 +352,7 @@ def _keys(others: Sequence[str], spelled: Mapping[str, str]) -> Iterator[_Findin
     unknown = [key for key in others if key not in spelled]
     for key in unknown[:MAX_KEYS]:
         message = f"`{printable(key)}` is not a key of the specification"
-        fix = f"move it below `metadata` as text, or remove it (known are {', '.join(FIELDS)})"
+        fix = f"move it below `metadata` as text, or remove it (known keys: {', '.join(FIELDS)})"
         if key in CLIENT_FIELDS:
             fix = "keep it if the skill is for Claude Code; strict clients refuse the file"
         yield _Finding("key-unknown", key, message, fix)

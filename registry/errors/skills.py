@@ -68,7 +68,7 @@ class SkillMissing(NotFound):
     """The skill's folder or file is gone from disk: ``name``, ``path``."""
 
     code = "skill_missing_on_disk"
-    sentence = "The skill {name:q} is not on disk any more ({path})."
+    sentence = "The skill {name:q} is no longer on disk ({path})."
 
     name: str
     path: str
@@ -174,7 +174,7 @@ class InvalidName(Invalid):
 class SkillExists(Conflict):
     """A skill or a folder with this name already exists: ``name``, ``path``."""
 
-    sentence = "There is a skill {name:q} already ({path})."
+    sentence = "A skill {name:q} already exists ({path})."
 
     name: str
     path: str
@@ -184,7 +184,7 @@ class SkillChangedOnDisk(Conflict):
     """The folder has changed since the change was prepared: ``name``, ``path``."""
 
     sentence = (
-        "The skill {name:q} was changed on disk since it was read ({path}); nothing was done."
+        "The skill {name:q} was changed on disk since it was read ({path}); nothing was changed."
         " Look at it again, then repeat the change."
     )
 
@@ -232,8 +232,8 @@ class ChangePending(RegistryError):
     """
 
     sentence = (
-        "The change at {path} could not be finished: {reason}. It is finished or undone as a "
-        "whole when the registry is opened next."
+        "The change at {path} could not be finished: {reason}. The next command finishes it or"
+        " undoes it completely."
     )
 
     path: str
@@ -310,7 +310,7 @@ class NotInTrash(SkillNotFound):
     """The trash has no skill of this name."""
 
     code = "skill_not_found"
-    sentence = "The trash holds no skill {name:q}."
+    sentence = "The trash has no skill {name:q}."
 
 
 class SkillNotDeleted(NotInTrash):

@@ -63,7 +63,7 @@ def _client_lock(core: Core, target: Target) -> Mapping[str, Mapping[str, Any]] 
             isinstance(one, dict) for one in skills.values()
         )
         if data["version"] != wanted or not are_entries:
-            raise ValueError(f"it is not of version {wanted}")  # noqa: TRY301
+            raise ValueError(f"it is not version {wanted}")  # noqa: TRY301
     except FileNotFoundError:
         return None
     except (RegistryError, OSError, ValueError, LookupError, TypeError, RecursionError) as why:

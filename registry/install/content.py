@@ -214,7 +214,7 @@ def _bytes(
     """Return a file's bytes from the database, or else from the disk if the hash matches."""
     path = f"{stored.path}/{file.path}"
     if file.hash is None:
-        raise SkillInaccessible(path=path, reason="it could not be read when it was synced, either")
+        raise SkillInaccessible(path=path, reason="the last sync could not read it either")
     try:
         data = content(core.reader, stored.uid, file, most)
     except ContentDamaged:
@@ -227,7 +227,7 @@ def _bytes(
         except (RegistryError, OSError):
             data = None
     if data is None or digest(data) != file.hash:
-        reason = "its synced bytes are neither stored nor on disk"
+        reason = "its files are not stored, and no longer on disk as synced"
         if not is_here(core, stored.host, stored.root):
             reason = f"its folder is on {stored.host}, and its bytes are not in the database"
         raise SkillInaccessible(path=path, reason=reason)
@@ -256,7 +256,7 @@ def edit_summary(core: Core, place: Place, pulled: Locked) -> str:
             if there[path] != pulled.files[path]
         ]
     )
-    return told or "what may be executed differs"
+    return told or "the executable bits differ"
 
 
 def diff_summary(place: Place, entries: Sequence[Entry]) -> str:

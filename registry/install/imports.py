@@ -44,7 +44,7 @@ MAX_PACKED: Final = 64 << 20
 
 IS_FOLDER: Final = "it is a folder, not an archive"
 IS_DOCUMENT: Final = "it is a single file, not an archive"
-NO_DOCUMENT: Final = "it holds no SKILL.md at its top, or in one folder"
+NO_DOCUMENT: Final = "it has no SKILL.md at its top or in a single top folder"
 
 
 Unpacked: TypeAlias = tuple[dict[str, bytes], frozenset[str]]
@@ -141,7 +141,7 @@ def import_skills(
                 raise
     if address is None:
         _check_packed(target)
-        raise ArchiveRefused(path=target, reason="it is neither an archive nor an address")
+        raise ArchiveRefused(path=target, reason="it is not an archive and not the address of one")
     remote = _remote_of(address, skills)
     with _opened(core, remote) as tree:
         found = _found_skills(tree, remote, target, every=every or bool(skills), name=name)
@@ -149,7 +149,7 @@ def import_skills(
     for one in found:
         _check(core, home, one)
         if (key := folded(one.folder)) in taken:
-            reason = f"several of its skills would get the folder {quoted(one.folder)}"
+            reason = f"several skills need the folder {quoted(one.folder)}"
             raise ArchiveRefused(path=target, reason=reason)
         taken.add(key)
     for one in () if trust else found:
@@ -242,7 +242,7 @@ def _found_skills(
     if len(skills) > 1 and not every:
         raise SeveralSkills(path=target, names=[os.path.basename(one) for one in skills])
     if len(skills) > 1 and name is not None:
-        raise UsageProblem(message="a name goes with a single skill")
+        raise UsageProblem(message="--name requires a single skill")
     found = []
     for folder, files, runs in _read(tree, wanted):
         parsed = _parsed(_document(files), folder)
@@ -285,7 +285,7 @@ def _check(core: Core, home: Source, one: _Brought) -> None:
         raise InvalidName(name=one.folder, reason=reason)
     size = sum(map(len, one.files.values()))
     if len(one.files) > limits.files or size > limits.skill_bytes:
-        reason = f"{one.name} has {len(one.files)} files with {size} bytes: more than a skill may"
+        reason = f"{one.name} exceeds the limits of a skill: {len(one.files)} files, {size} bytes"
         raise ArchiveRefused(path=one.name, reason=reason)
     taken = folder_of_name(core.reader, home.id, one.name)
     path = os.path.join(home.path, taken or one.folder)

@@ -104,7 +104,7 @@ def locked_from(record: Any) -> Locked:
     files, origin, mode = record["files"], record.get("origin"), record.get("mode", "copy")
     texts = {name: record[name] for name in _TEXTS}
     if not all(isinstance(text, str) for text in (*texts.values(), *files.values())):
-        raise TypeError("hashes and names must be texts")
+        raise TypeError("hashes and names must be text")
     if mode not in get_args(Mode):
         raise TypeError("a mode is link or copy")
     return Locked(
@@ -120,7 +120,7 @@ def origin_from(record: Mapping[str, Any]) -> dict[str, str | None]:
     """Return where a skill came from, by `ORIGIN`, without a password. Raises TypeError."""
     origin = {key: record.get(key) for key in ORIGIN}
     if not all(one is None or isinstance(one, str) for one in origin.values()):
-        raise TypeError("an origin holds texts")
+        raise TypeError("the values of an origin must be text")
     if (url := origin["url"]) is not None:
         origin["url"] = without_secrets(url)
     return origin

@@ -56,7 +56,7 @@ def made(entry: Locked, one: InstallPath) -> set[str]:
 _UNWRITABLE_NAME: Final = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
 """Errors of a file system that can't store this file name, but can store others."""
 
-_NOT_SO: Final = "the registry does not have it so"
+_NOT_SO: Final = "the registry does not have this version"
 
 EQUAL: Final = "its files are equal, but it was not installed by pull"
 """Reason for a folder that no pull made: its files are equal, so it is left unchanged."""

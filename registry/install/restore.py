@@ -64,7 +64,7 @@ class LockedOrigins:
         tree = self._tree(url, _ref(origin))
         found = _below(tree, folder, url, self._core.settings.limits.files)
         if tree_hash(found) != entry.tree_hash:
-            raise RemoteInvalid(url=url, reason=f"{folder} is not the same there any more")
+            raise RemoteInvalid(url=url, reason=f"{folder} has changed there")
         return found
 
     def _tree(self, url: str, ref: str | None) -> Snapshot:
@@ -142,7 +142,7 @@ def _ref(origin: Mapping[str, str | None]) -> str | None:
 def _address(core: Core, url: str) -> Address:
     address = read_address(core.settings, url)
     if address is None or address.is_short:
-        raise AddressInvalid(address=url, reason="a lock file has to name a full address")
+        raise AddressInvalid(address=url, reason="a lock file must name a full address")
     return address
 
 

@@ -126,7 +126,7 @@ class Target:
         if label in self.known_labels():
             path = expand(label) if self.is_global else os.path.join(self.path, label)
         if path is None:
-            raise PullRefused(path=label, reason="no agent keeps skills there")
+            raise PullRefused(path=label, reason="no agent has its skills there")
         return path
 
     def open(self, label: str, anchor: Folder | None, *, make: bool) -> Folder:
@@ -149,7 +149,7 @@ class Target:
         real, root = real_path(path), real_path(self.path)
         is_inside = is_below(real, root) and real != root
         if label != LOCK_DIR and not self.is_global and not is_inside:
-            raise PullRefused(path=path, reason=f"a link on it leads to {real}")
+            raise PullRefused(path=path, reason=f"its path has a link to {real}")
         return real
 
     @property

@@ -24,7 +24,7 @@ HOSTS: Final[Mapping[str, str]] = {
 
 MAX_ADDRESS: Final = 2000
 
-UNREADABLE: Final = "its host or port can't be read"
+UNREADABLE: Final = "its host or port is invalid"
 NO_SECRETS: Final = (
     "it holds a password or token, which would be stored: remove it from the address, and put it "
     "in ~/.netrc or in git's credential store"
@@ -120,12 +120,12 @@ def _parse(text: str, hosts: Mapping[str, str], kinds: Collection[str]) -> Addre
     if prefixed and prefixed["prefix"] in hosts:
         short = _SHORT.fullmatch(prefixed["rest"])
         if short is None:
-            raise AddressInvalid(address=text, reason="owner/repo has to follow the colon")
+            raise AddressInvalid(address=text, reason="owner/repo must follow the colon")
         return _of_short(hosts[prefixed["prefix"]], short)
     if prefixed and _SHORT.fullmatch(prefixed["rest"]):
         near = get_close_matches(prefixed["prefix"], hosts, n=1)
         if near and not os.path.lexists(os.path.expanduser(text)):
-            reason = f"nothing is called {prefixed['prefix']!r}; did you mean {near[0]}?"
+            reason = f"the prefix {prefixed['prefix']!r} is unknown; did you mean {near[0]}?"
             raise AddressInvalid(address=text, reason=reason)
     scheme = _SCHEME.match(text)
     if scheme:
@@ -150,7 +150,7 @@ def _of_short(base: str, short: re.Match[str]) -> Address:
 
 def _of_scheme(text: str, scheme: str, *, is_url: bool) -> Address:
     if not is_url or scheme not in {*GIT_SCHEMES, *WEB_SCHEMES, "file"}:
-        reason = "it has to begin with https, ssh, git or file"
+        reason = "it must begin with https, ssh, git or file"
         raise AddressInvalid(address=text, reason=reason)
     if scheme == "file":
         check_file_host(text, text)
@@ -227,7 +227,7 @@ def _check(found: Address, text: str) -> None:
         check_ref(found.ref, text)
     reason = check_path(found.part) if found.part is not None else None
     if reason is not None:
-        raise AddressInvalid(address=text, reason=f"the folder in it can't be had: {reason}")
+        raise AddressInvalid(address=text, reason=f"its folder is invalid: {reason}")
 
 
 def check_ref(ref: str, shown: str) -> None:
@@ -242,10 +242,10 @@ def check_git_url(url: str, shown: str) -> None:
     if not unquote(url).isprintable():
         raise AddressInvalid(address=shown, reason="it has control characters")
     if url.startswith("-") or "::" in url.partition("/")[0] or " " in url:
-        raise AddressInvalid(address=shown, reason="git could take it for an order")
+        raise AddressInvalid(address=shown, reason="git could mistake it for an option")
     if "://" not in url:
         if _SCP.fullmatch(url) is None:
-            raise AddressInvalid(address=shown, reason="git could take it for an order")
+            raise AddressInvalid(address=shown, reason="git could mistake it for an option")
         return
     parts = _parts(url, shown)
     if parts.scheme == "file":
@@ -256,7 +256,7 @@ def check_git_url(url: str, shown: str) -> None:
         or parts.hostname.startswith("-")
         or (parts.username or "").startswith("-")
     ):
-        raise AddressInvalid(address=shown, reason="it names no host")
+        raise AddressInvalid(address=shown, reason="it has no host")
 
 
 def check_file_host(url: str, shown: str) -> None:
@@ -333,7 +333,7 @@ def redacted(url: str) -> str:
         port_of(parts)  # an invalid port may be a part of a password with a slash in it
         place = f"{parts.netloc.rpartition('@')[2]}{parts.path}"
     except ValueError:
-        return "an address that can't be read"
+        return "an invalid address"
     query = "?\N{HORIZONTAL ELLIPSIS}" if parts.query else ""
     return f"{parts.scheme}://{place}{query}" if parts.scheme else place + query
 
@@ -367,7 +367,7 @@ def split(url: str) -> SplitResult:
     else:
         if parts.scheme in PORTS and parts.hostname:
             return parts
-        reason = "only http and https are asked for"
+        reason = "only http and https are supported"
     raise RemoteInvalid(url=redacted(url), reason=reason)
 
 

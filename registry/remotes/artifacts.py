@@ -223,7 +223,7 @@ def part_of(cache: ArtifactCache, stored: Stored, bounds: Bounds) -> Part:
     else:
         part = loose(cache, stored)
     if not any(name in part.blobs for name in DOCUMENT_NAMES):
-        raise BadArchive("it holds no SKILL.md at its top, or in one folder")
+        raise BadArchive("it has no SKILL.md at its top or in a single top folder")
     return part
 
 
@@ -327,7 +327,7 @@ def fetch_skills(
         files += len(part.blobs)
         size += sum(blob.size or 0 for blob in part.blobs.values())
         if files > bounds.files or size > bounds.bytes:
-            notices.leave_out(folder, "there is no room for it among all the others")
+            notices.leave_out(folder, "the size limit of the source is reached")
             continue
         parts[folder], stored[folder] = part, of
     if wanted and not parts:
@@ -369,7 +369,7 @@ def _part(
         except BadArchive as error:
             reason = reason or str(error)
         except FileNotFoundError:
-            reason = reason or "what was kept of it is gone"
+            reason = reason or "its stored files are gone"
         else:
             if reason:
                 notices.keep(folder, reason)

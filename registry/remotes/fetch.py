@@ -120,7 +120,7 @@ def home_of(tree: str, name: str) -> str:
     above, own = os.path.split(home)
     is_ours = last == TREE and above == str(checkouts()) and _NAME.fullmatch(own) is not None
     if not is_ours or os.path.islink(home) or not os.path.isdir(home):
-        reason = f"its checkout was not made here; remove the source {name}, and add it again"
+        reason = f"its checkout was not created here; remove the source {name}, and add it again"
         raise SourceInvalid(path=tree, reason=reason)
     return home
 
@@ -184,7 +184,7 @@ class Checkout:
         elif _without_secret(noted).get("asked") == _asked(remote) != noted.get("asked"):
             self._note(ASKED, {**noted, "asked": _asked(remote)})
         elif noted.get("asked") not in [_asked(one) for one in (remote, *others)]:
-            reason = f"that is the checkout of another source or pin than that of {name}"
+            reason = f"that folder is the checkout of another source or pin, not of {name}"
             raise SourceInvalid(path=self.home, reason=reason)
 
     def is_of(self, remote: Remote) -> bool:
@@ -342,9 +342,9 @@ def pin_now(checkout: Checkout, remote: Remote, name: str, bounds: Bounds) -> Pi
     found = Git(remote.url, "", bounds).refs(ref)
     before = _before(checkout, found)
     if before is None:
-        reason = f"{ref} is a tag and a branch there, and it is unknown which of them is meant"
+        reason = f"{ref} is both a tag and a branch there"
     elif before.kind not in found:
-        reason = f"the {before.kind} {ref} is gone, and a {min(found)} has its name"
+        reason = f"the {before.kind} {ref} no longer exists, and a {min(found)} has its name"
     elif before.kind == TAG and before.commit != found[TAG]:
         reason = f"the tag {ref} moved from {before.commit[:SHOWN]} to {found[TAG][:SHOWN]}"
     else:

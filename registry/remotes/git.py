@@ -285,7 +285,7 @@ class Git:
                 one.start()
             out = process.stdout.read(MAX_SAID + 1)
             if len(out) > MAX_SAID:
-                reason = f"it says more than {MAX_SAID} bytes of its branches"
+                reason = f"its list of branches has more than {MAX_SAID} bytes"
                 raise RemoteTooLarge(url=self.url, reason=reason)
             process.wait()
             for one in others:
@@ -318,7 +318,7 @@ class Git:
         check_git_url(found, found)
         before, after = urlsplit(base), urlsplit(found)
         if (before.scheme, before.netloc) != (after.scheme, after.netloc):
-            reason = f"it has moved to another host: add {found} if that is right"
+            reason = f"it has moved to another host; to follow it, add {found}"
             raise RemoteInvalid(url=self.url, reason=reason)
         self.url = found
         return True
@@ -394,14 +394,14 @@ class Git:
             return RemoteTooLarge(url=self.url, reason="git would need too much memory for it")
         if any(sign in text for sign in _AWAY):
             return RemoteUnreachable(url=self.url, reason=told)
-        return RemoteInvalid(url=self.url, reason=f"git says: {told or f'exit status {code}'}")
+        return RemoteInvalid(url=self.url, reason=f"git reports: {told or f'exit status {code}'}")
 
     def find(self, ref: str | None) -> str:
         """Return the commit that a ref means at the remote now: a tag before a branch."""
         if ref is None:
             commit = self._listed_refs("HEAD").get("HEAD")
             if commit is None:
-                reason = "it is empty, or has no default branch: name a branch with #NAME"
+                reason = "it is empty or has no default branch; name a branch with #NAME"
                 raise RemoteInvalid(url=self.url, reason=reason)
             return commit
         return ref if COMMIT.fullmatch(ref) else next(iter(self.refs(ref).values()))
@@ -421,7 +421,7 @@ class Git:
         if not found:
             reason = f"it has no branch, tag or commit {ref}"
             if re.fullmatch("[0-9a-f]{4,39}", ref):
-                reason += " (of a commit all digits are needed)"
+                reason += " (give all digits of a commit)"
             raise RemoteInvalid(url=self.url, reason=reason)
         return found
 
@@ -556,7 +556,7 @@ class Git:
         sizes = [line.removeprefix("blob ") for line in told.decode().splitlines()]
         for one, size in zip(ids, sizes, strict=True):
             if not size.isdecimal():
-                raise RemoteInvalid(url=self.url, reason=f"it lacks the object {one}")
+                raise RemoteInvalid(url=self.url, reason=f"the object {one} is missing")
         if sum(map(int, sizes)) > self.bounds.bytes:
             reason = f"its skills have more than {self.bounds.bytes} bytes"
             raise RemoteTooLarge(url=self.url, reason=reason)
@@ -575,7 +575,7 @@ class Git:
                 if len(data) != size:
                     self.has_failed = True
                     self.left()
-                    raise RemoteInvalid(url=self.url, reason=f"it lacks the object {wanted}")
+                    raise RemoteInvalid(url=self.url, reason=f"the object {wanted} is missing")
                 yield wanted, data
 
     def _entries(self, *arguments: str) -> Iterator[bytes]:
@@ -595,7 +595,7 @@ class Git:
         self.left()
         if process.returncode != 0 or rest:
             self.has_failed = True
-            raise RemoteInvalid(url=self.url, reason="its list of files can't be read to the end")
+            raise RemoteInvalid(url=self.url, reason="its list of files is incomplete")
 
 
 @contextmanager
@@ -640,7 +640,7 @@ class _Kept(Git):
         commit = ref or ""
         if not self._holds(commit):
             if self._is_offline:
-                reason = "nothing of that version was fetched here before"
+                reason = "that version was never fetched here"
                 raise RemoteInvalid(url=self.url, reason=reason)
             commit = self.find(ref)
             if not self._holds(commit):

@@ -58,7 +58,7 @@ def reason_of(error: Exception) -> str | None:
         case ConnectionResetError() | http.client.IncompleteRead() | ssl.SSLEOFError():
             return "the connection broke off"
         case socket.gaierror():
-            return "no host of this name is known"
+            return "the host is unknown"
         case OSError():
             return error.strerror or str(error)
         case _:
@@ -89,7 +89,7 @@ def login_at(parts: SplitResult) -> str | None:
     if facts is None or found is None or not found[2]:
         return None
     if facts.st_mode & OTHERS or facts.st_uid != os.geteuid():
-        reason = f"{path} has its password, and other users can read or change that file"
+        reason = f"{path} holds its password, and other users can read or change that file"
         command = f"chmod 600 {shlex.quote(path)}"
         raise RemoteInvalid(url=redacted(parts.geturl()), reason=f"{reason}: {command}")
     return _basic(found[0], found[2])
@@ -316,7 +316,7 @@ class Client:
 
     def _connected(self, url: str, host: str, port: int) -> socket.socket:
         """Connect to the first permitted address of a host that answers."""
-        problem: OSError = OSError("there is no address of this host")
+        problem: OSError = OSError("the host has no address")
         for address in self._found(url, host, port):
             try:
                 return socket.create_connection((str(address), port), self._patience())
@@ -335,7 +335,7 @@ class Client:
             ours.add("private")
         allowed = [one for one in addresses if places[one] in ours or self._bounds.private]
         if addresses and not allowed:
-            reason = f"it leads to a {places[addresses[0]]} address, which no server may name"
+            reason = f"it leads to a {places[addresses[0]]} address, which is not allowed"
             if self._bounds.public:
                 reason = stranger_reason(f"it leads to a {places[addresses[0]]} address", self.url)
             raise RemoteInvalid(url=redacted(url), reason=reason)
@@ -352,7 +352,7 @@ class Client:
     ) -> None:
         encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
         if encoding != "identity" and not (encoding in PACKED and split(url).path.endswith(TAPES)):
-            reason = "it is sent in an encoding that was not asked for"
+            reason = "the response has an encoding that was not requested"
             raise RemoteInvalid(url=redacted(url), reason=reason)
         expected, size = response.length, 0
         since, at_size = time.monotonic(), 0
@@ -376,7 +376,7 @@ class Client:
             with self._lock:
                 self._room -= len(chunk)
             if self._room < 0:
-                reason = f"all of it together has more than {self._bounds.bytes} bytes"
+                reason = f"all downloads together have more than {self._bounds.bytes} bytes"
                 raise RemoteTooLarge(url=redacted(self.url), reason=reason)
         if expected is not None and size != expected:
             raise RemoteUnreachable(url=redacted(url), reason="the connection broke off")
@@ -398,7 +398,7 @@ class Client:
             reason = reason_of(error)
             if reason is not None:
                 raise RemoteUnreachable(url=redacted(url), reason=reason) from error
-            reason = "it does not answer in HTTP"
+            reason = "its response is not HTTP"
             raise RemoteInvalid(url=redacted(url), reason=reason) from error
 
     def _check_time(self, url: str) -> None:

@@ -128,7 +128,7 @@ def _items(client: Client, base: str, bounds: Bounds, notices: Notices) -> list[
         if not isinstance(cursor, str) or not cursor:
             return list(found.values())
         if cursor in seen or not page["items"]:
-            raise RemoteInvalid(url=redacted(base), reason="its list of skills does not end")
+            raise RemoteInvalid(url=redacted(base), reason="its list of skills has no end")
         seen.add(cursor)
 
 

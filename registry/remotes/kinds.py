@@ -84,12 +84,12 @@ def load_kind(name: str, kinds: Sequence[str]) -> Fetch:
     from importlib.metadata import entry_points
 
     if name not in kinds:
-        raise SourceKindUnusable(name=name, reason="the settings don't name it in source_kinds")
+        raise SourceKindUnusable(name=name, reason="it is not enabled in the setting source_kinds")
     offered = {point.name: point for point in entry_points(group=GROUP)}
     if name not in offered:
         near = difflib.get_close_matches(name, offered, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise SourceKindUnusable(name=name, reason=f"no installed package offers it{hint}")
+        raise SourceKindUnusable(name=name, reason=f"no installed package provides it{hint}")
     try:
         fetch: Fetch = offered[name].load()
     except Exception as error:  # whatever its package does when it is imported
@@ -115,7 +115,7 @@ def _open_added(
             yield None
             return
         if not isinstance(version, str) or not version or not version.isprintable():
-            raise RemoteInvalid(url=url, reason="its kind named no version")
+            raise RemoteInvalid(url=url, reason="the package of its kind returned no version")
         yield _written(into, version, url, bounds)
     finally:
         shutil.rmtree(into, ignore_errors=True)

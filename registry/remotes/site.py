@@ -145,7 +145,7 @@ def _entry(entry: Any, base: str) -> _Entry:
         raise BadArchive(reason)
     kind, description, url, digest = map(entry.get, ("type", "description", "url", "digest"))
     if not isinstance(description, str) or not 0 < len(description) <= DESCRIPTION:
-        raise BadArchive(f"its description has not 1 to {DESCRIPTION} characters")
+        raise BadArchive(f"its description does not have 1 to {DESCRIPTION} characters")
     known = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
     if known is None:
         raise BadArchive("its digest is not a SHA-256")

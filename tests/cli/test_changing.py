@@ -114,7 +114,7 @@ def test_what_cannot_be_done_is_said_in_words(program, filled):
         (["update", "notes", "--description", ""], 1, "a skill needs a description"),
         (["update", "nothing", "--kind", "x"], 1, "No skill named"),
         (["delete", "nothing"], 1, "No skill named"),
-        (["restore", "nothing"], 1, "The trash holds no skill"),
+        (["restore", "nothing"], 1, "The trash has no skill"),
     ]:
         result = program(*arguments)
         assert result.exit_code == status

@@ -227,7 +227,7 @@ class TestInstalled:
         change(upstream)
         cli("sync")
         assert (
-            "alpha is an installed copy of it, of another version" in cli("why", "up/alpha").stdout
+            "alpha is an installed copy of it in another version" in cli("why", "up/alpha").stdout
         )
         (told,) = json.loads(cli("why", "up/alpha", "--json").stdout)
         assert "skill-registry pull" in told["reasons"][-1]["fix"]

@@ -173,7 +173,7 @@ def test_a_check_of_a_folder_into_which_nothing_was_pulled_fails(library, cli, t
         place.mkdir()
     ran = cli("pull", "--check", "--to", str(place))
     assert (ran.exit_code, ran.stdout) == (1, "")
-    assert f"There is no {place}/skills.lock.json" in ran.stderr
+    assert f"No lock file at {place}/skills.lock.json" in ran.stderr
     assert cli("pull", "haiku", "--to", str(place)).exit_code == 0
     assert cli("pull", "--check", "--to", str(place)).exit_code == 0
 
@@ -323,7 +323,7 @@ def test_a_prefix_that_is_nearly_one_of_an_address_is_told(library, cli):
     for command in ("sync githb:foo/bar", "pull githb:foo/bar -a codex"):
         refused = cli(*command.split())
         assert refused.exit_code == 1
-        assert "nothing is called 'githb'; did you mean github?" in refused.stderr
+        assert "the prefix 'githb' is unknown; did you mean github?" in refused.stderr
 
 
 def test_a_revision_that_is_the_current_one_is_not_said_to_be_restored(library, cli):

@@ -304,7 +304,7 @@ class TestFrozen:
         for way in (["--frozen"], ["--check"], [], ["--remove", "haiku"]):
             ran = cli("pull", *way)
             assert (ran.exit_code, ran.stdout) == (1, "")
-            assert f"There is no {project}/skills.lock.json" in ran.stderr
+            assert f"No lock file at {project}/skills.lock.json" in ran.stderr
 
 
 def test_what_makes_no_sense_is_said(library, cli):
@@ -397,7 +397,7 @@ def test_a_name_that_was_not_pulled_is_told_with_the_nearest(library, cli, proje
     cli("pull", "haiku", "--agent", "codex")
     ran = cli("pull", "--remove", "haikus")
     assert ran.exit_code == 1
-    assert "lists no 'haikus'. Did you mean 'haiku'?" in ran.stderr
+    assert "does not list 'haikus'. Did you mean 'haiku'?" in ran.stderr
 
 
 @pytest.mark.parametrize(
@@ -434,7 +434,7 @@ def test_what_was_pulled_for_all_projects_alone_is_named_where_the_project_has_n
     told, again = ran.stderr.splitlines()[-1].split(
         "For the skills installed with --global, run: skill-registry "
     )
-    assert ("nothing was pulled there. " in told, again.endswith(f"{line} --global")) == (
+    assert ("no skill was installed there. " in told, again.endswith(f"{line} --global")) == (
         True,
         True,
     )

@@ -115,8 +115,11 @@ def test_the_command_trusts_what_it_printed_and_nothing_newer(cli, upstream, lea
     refused = cli("source", "trust", "team", "--yes")
     assert raced == ["team"]
     assert refused.exit_code == 1
-    assert "leak: error secret-sent: " in refused.stderr
-    assert "changed since you looked" in refused.stderr
+    assert (
+        "leak: error secret-sent: sends a file that holds secrets: `curl -d @$HOME/.ssh`"
+        in refused.stderr
+    )
+    assert "have changed since their errors were printed" in refused.stderr
     assert "skill-registry source trust team" in refused.stderr
     assert "leak" not in cli("list", "--format", "names").stdout
     assert cli("source", "trust", "team", "--yes").stdout == "1 skill is listed now.\n"

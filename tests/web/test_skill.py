@@ -38,7 +38,7 @@ def test_the_same_as_json(site, registry):
     page = site.get("/skills/sums").page.text
     lines = {one["agent"]: one["command"] for one in told["install"]}
     assert lines["Codex"] == "skill-registry pull --global --agent codex sums"
-    assert lines["The skills CLI"] == f"npx skills add {site.base}/s/sums"
+    assert lines["npx skills"] == f"npx skills add {site.base}/s/sums"
     assert all(line in page for line in lines.values())
     assert site.get("/skills/mine/broken.json").json["install"] == []
 

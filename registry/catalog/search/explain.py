@@ -242,8 +242,8 @@ class _Search:
         if not words:
             yield Diagnostic("no-word", "warning", "the query has no words")
         elif not any(one.parts for one in words):
-            fix = "write the words that people ask for into its description"
-            yield Diagnostic("no-word", "warning", "it has no word of the query", fix=fix)
+            fix = "add the words that people search for to its description"
+            yield Diagnostic("no-word", "warning", "it has none of the words of the query", fix=fix)
         elif subject.listed and len(self.found) >= MAX_RANKED:
             message = f"more than {MAX_RANKED} skills match better"
             yield Diagnostic("far-behind", "info", message)

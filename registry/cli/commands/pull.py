@@ -48,7 +48,7 @@ _FOLDER: Final = (
 choosing_options: Final = options.stack(
     click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.names),
     options.tag_option(
-        "--tag", "tags", help="All skills with this tag. If repeated: with all of them."
+        "--tag", "tags", help="All skills with this tag; repeat it to require several tags."
     ),
     click.option("--all", "every", is_flag=True, help="All listed skills."),
     options.personality_option,

@@ -53,7 +53,7 @@ def draw_placed(console: Console, placed: "Iterable[Placed]") -> Iterator[str]:
         yield from _table(console, AHEAD, one.ahead)
         if one.to_write:
             yield ""
-            message = f"Its name, tags and description lack: {', '.join(one.to_write)}"
+            message = f"Missing from its name, tags and description: {', '.join(one.to_write)}"
             yield from wrap(escape.prose(message), console.width)
 
 
@@ -62,7 +62,7 @@ def _standing(one: "Placed") -> str:
         return f"not found among {formatting.count(one.total, 'hit')}"
     beside = "" if one.beside is None else f", as a near-duplicate of {escape.line(one.beside)}"
     return (
-        f"rank {one.place:,} of {one.total:,}{beside}; its name, tags and description have "
+        f"rank {one.place:,} of {one.total:,}{beside}; its name, tags and description contain "
         f"{one.confidence:.0%} of the query"
     )
 
