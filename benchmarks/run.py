@@ -296,7 +296,9 @@ minimum of work for the same result.
 
 `make bench` writes this page. "measured" is the time of the program. "floor" is the time of the
 necessary work without the program, for example to read and hash the files. Each run measures both
-in turn. All figures are medians. The machine is shared, so compare the ratios, not the times.
+in turn. Figures without p95 or p99 are medians. p95 means that 95 % of the values are lower. Rows
+with "web:" measure pages of the web catalogue. Rows with "native:", "basic:" and "wave:" measure
+tools for agents. The machine is shared, so compare the ratios, not the times.
 """
 FLOORS = """\
 The floor of *first import* is the sum of read, sha256, libyaml and insert with FTS5, each measured

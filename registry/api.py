@@ -530,6 +530,12 @@ class SkillRegistry:
         """Return the diff between two revisions; see `History.diff`."""
         return self._history(name).diff(old, new)
 
+    def compare(self, name: str, other: str) -> str:
+        """Return the diff between all files of two skills, such as two copies."""
+        from registry.changes.history import compare
+
+        return compare(self.core, name, other)
+
     def restore_revision(self, name: str, number: int, *, copies: bool = False) -> SkillDetail:
         """Restore a revision of a skill; see `History.restore`, and `update` for ``copies``."""
         from registry.changes.create import detail_after

@@ -29,6 +29,7 @@ from registry.document.rules import RULES
 from registry.document.security import MAX_SKILL_BYTES, SECURITY_RULES
 from registry.errors import FindingUnknown, FolderMissing, SkillNotFound, SourceInvalid
 from registry.model import DOCUMENT_NAMES, Diagnostic, Source, Value
+from registry.sync.installed import lock_of
 from registry.sync.reading import Recent, hash_files, is_current, read_folder, tree_hash
 from registry.sync.sources import check_own, is_here, own_sources, walk_of
 from registry.text import is_path
@@ -198,6 +199,18 @@ class Checked(Value):
     findings: Sequence[Diagnostic]
     root: str = ""
 
+    @property
+    def is_skill(self) -> bool:
+        """Whether this is a skill, not a place with findings, such as a link that leads nowhere."""
+        return bool(self.root) or _PLACES.isdisjoint(one.code for one in self.findings)
+
+
+_PLACES: Final = frozenset(
+    "link-broken link-known link-loop link-outside no-document source-unreadable too-deep "
+    "unreadable".split()
+)
+"""Findings about places that are not skills."""
+
 
 class _Packed(NamedTuple):
     name: str
@@ -248,7 +261,9 @@ def check(
     def found() -> Iterator[Checked]:
         for one in _once(_all(core, targets)):
             told = _warned(one, alike) if alike else one
-            yield _chosen(told, wanted) if select or ignore else told
+            chosen = _chosen(told, wanted) if select or ignore else told
+            if told.is_skill or chosen.findings:
+                yield chosen
 
     return Checks(found())
 
@@ -291,6 +306,9 @@ def _chosen(result: Checked, wanted: Callable[[str], bool]) -> Checked:
     return replace(result, findings=[one for one in result.findings if wanted(one.code)])
 
 
+_NO_SKILL: Final = replace(NO_DOCUMENT, message=f"{NO_DOCUMENT.message}, so it is not a skill")
+
+
 def _without_skill(core: Core, target: str) -> Checked:
     """Say of a target that was named, and holds no skill, that it holds none."""
     sources = {one.name: one.path for one in list_sources(core.reader, counted=False)}
@@ -298,7 +316,7 @@ def _without_skill(core: Core, target: str) -> Checked:
     if target not in sources and not _looks_like_path(target):
         with suppress(SkillNotFound):
             path = resolve(core.reader, target).path
-    return Checked(os.path.basename(path), path, _links(core, path) or [NO_DOCUMENT])
+    return Checked(os.path.basename(path), path, _links(core, path) or [_NO_SKILL])
 
 
 def _links(core: Core, path: str) -> list[Diagnostic]:
@@ -367,7 +385,8 @@ def check_folder(core: Core, path: str, *, alone: bool = False) -> Iterator[Chec
         link = follow(path, None, [one.path for one in sources])
         yield Checked(os.path.basename(path), path, [finding(link, None, fatal=False)])
         return
-    for place in (real, path):
+    is_pulled = os.path.islink(path) and lock_of(real) is not None  # it may be outside all sources
+    for place in (real,) if is_pulled else (real, path):
         holding = [one.path for one in sources if is_below(place, one.path)]
         if holding:
             root = max(holding, key=len)

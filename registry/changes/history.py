@@ -264,18 +264,31 @@ class History:
         return data
 
     def _differences(self, before: Revision, after: Revision) -> Iterator[str]:
-        old = {file.path: file for file in before.files}
-        new = {file.path: file for file in after.files}
-        for path in sorted(old | new):
-            one, other = old.get(path), new.get(path)
-            if one is not None and other is not None and one.hash == other.hash:
-                continue
-            was, now = [
-                b"" if file is None else self._content(of, file)
-                for of, file in ((before, one), (after, other))
-            ]
-            sides = f"revision {before.number}", f"revision {after.number}"
-            yield from difference(path, was, now, *sides)
+        sides = f"revision {before.number}", f"revision {after.number}"
+        yield from _differing((self, before, sides[0]), (self, after, sides[1]))
+
+
+def _differing(
+    before: tuple[History, Revision, str], after: tuple[History, Revision, str]
+) -> Iterator[str]:
+    """Yield the lines of a diff of all files; each side has a history, a revision and a label."""
+    old, new = ({file.path: file for file in one.files} for _, one, _ in (before, after))
+    for path in sorted(old | new):
+        files = old.get(path), new.get(path)
+        if files[0] is not None and files[1] is not None and files[0].hash == files[1].hash:
+            continue
+        was, now = [
+            b"" if file is None else history._content(of, file)  # noqa: SLF001  # of this module
+            for (history, of, _), file in zip((before, after), files, strict=True)
+        ]
+        yield from difference(path, was, now, before[2], after[2])
+
+
+def compare(core: Core, name: str, other: str) -> str:
+    """Return a unified diff of all files of two skills; raises as `History.of`."""
+    sides = [History.of(core, handle) for handle in (name, other)]
+    before, after = ((one, one.current, one.name) for one in sides)
+    return "".join(_differing(before, after))
 
 
 def _missing(core: Core, handle: str) -> Tombstone | None:

@@ -21,14 +21,19 @@ from registry.changes.history import History
 from registry.changes.signer import is_together, new_numbers
 from registry.changes.state import META, ChangeContext, open_place
 from registry.changes.trashed import NOTED, Trashed, find_trashed, list_trash, note_of
-from registry.changes.update import base_of, compare, not_as_stored, refuse_nested
+from registry.changes.update import (
+    base_of,
+    compare,
+    not_as_stored,
+    refuse_nested,
+    warn_of_dangling,
+)
 from registry.core import Core
 from registry.db.read.history import latest_tombstone
 from registry.db.read.journal import JournalEntry, Kind
 from registry.db.read.skills import StoredSkill, places_of_name, same_name
 from registry.db.write.history import drop_tombstones
 from registry.disk.atomic import Place, digest_of, exists, make_folder, remove_tree, rename_new
-from registry.disk.links import is_dangling
 from registry.disk.paths import ROOT, join
 from registry.disk.swap import TREE
 from registry.errors import (
@@ -76,9 +81,7 @@ def delete(
             return trashed
 
         trashed = under_lock(core, base.source_id, change)
-    for link in links:
-        if is_dangling(link.link):
-            core.warn(f"The link {link.link!r} now leads nowhere.")
+    warn_of_dangling(core, links)
     return trashed
 
 

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from stat import S_ISLNK, S_ISREG
@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from registry.catalog.reading import CurrentSkill, check_path, detail, read_document
+from registry.catalog.why import LinkTo, links_to
 from registry.changes.commit import (
     Which,
     change_together,
@@ -37,6 +38,7 @@ from registry.disk.atomic import (
 )
 from registry.disk.beneath import Folder
 from registry.disk.files import digest
+from registry.disk.links import is_dangling
 from registry.disk.paths import ROOT, join
 from registry.disk.swap import TREE
 from registry.disk.walk import Walk
@@ -342,7 +344,17 @@ def rename_skill(
     edits = {} if changed == data else {base.document or "SKILL.md": changed}
     if last == name:
         return detail_after(core, update_files(core, base, edits) if edits else base)
-    return detail_after(core, move(core, base, f"{above}{slash}{name}", edits))
+    links = links_to(core, base)
+    moved = move(core, base, f"{above}{slash}{name}", edits)
+    warn_of_dangling(core, links)
+    return detail_after(core, moved)
+
+
+def warn_of_dangling(core: Core, links: Iterable[LinkTo]) -> None:
+    """Warn of the links that led to a folder that is gone now."""
+    for link in links:
+        if is_dangling(link.link):
+            core.warn(f"The link {link.link!r} now leads nowhere.")
 
 
 def _refuse_pulled(base: StoredSkill, name: str) -> None:

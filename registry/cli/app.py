@@ -189,7 +189,7 @@ COMMANDS: Final = {
     "undo": "Undo the last command that changed skills.",
     "trash": "List the deleted skills, or remove them permanently.",
     "history": "List the revisions of a skill.",
-    "diff": "Compare two revisions of a skill, with all its files.",
+    "diff": "Compare two revisions of a skill, or two skills, with all their files.",
     "pull": "Install skills for agents or into a folder, and update them.",
     "agents": "List the supported agents and their skill folders.",
     "import": "Copy skills from an archive or an address into your own source.",

@@ -71,7 +71,11 @@ copies_option: Final = click.option(
 
 @contextmanager
 def report_copies(
-    session: Session, handle: str, verb: Literal["changes", "deletes"], *, copies: bool | None
+    session: Session,
+    handle: str,
+    verb: Literal["changes", "deletes", "renames"],
+    *,
+    copies: bool | None,
 ) -> Iterator[None]:
     """Report on stderr which copies of a skill the block changed, and which it left.
 
@@ -88,7 +92,7 @@ def report_copies(
     # The checkout of a remote source is read-only: a change leaves it, with --copies too.
     found = fate(reader, stored, [one for one in before if not one.remote])
     if found.changed:
-        done = {"changes": "changed", "deletes": "deleted"}[verb]
+        done = "deleted" if verb == "deletes" else "changed"
         console.note(f"{_copies(found.changed)} also {done}: {some_refs(found.changed)}")
     if found.left:
         text = f"{_copies(found.left)} unchanged: {some_refs(found.left)}"

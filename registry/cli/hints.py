@@ -104,7 +104,12 @@ def installed_copies(skill: "Skill") -> Iterator[tuple[str, str]]:
         for target in (Target.project(os.getcwd()), Target.everywhere()):
             with suppress(errors.RegistryError):
                 for folder, entry in read_lock(target.path).items():
-                    if entry.origin is None or not is_of(skill, entry.origin):
+                    is_it = (
+                        (entry.source, entry.folder) == (skill.source, skill.folder)
+                        if entry.origin is None
+                        else is_of(skill, entry.origin)
+                    )
+                    if not is_it:
                         continue
                     for one in target.install_paths(entry.agents, entry.mode, folder):
                         if os.path.lexists(path := one.path_of(folder)):
@@ -187,6 +192,33 @@ def _for_all_projects(error: errors.RegistryError, arguments: Sequence[str]) -> 
             again = " ".join(quote(escape.line(one)) for one in (*arguments, "--global"))
             return f"For the skills installed with --global, run: skill-registry {again}"
     return ""
+
+
+def _despite_edits(arguments: Sequence[str]) -> str:
+    """Return how to see the edits that stop `pull --frozen`, and the command that replaces them."""
+    by_force = "--theirs" in arguments  # it spares what `pull` did not write
+    again = [*arguments, "--force" if by_force else "--theirs"]
+    check = [one for one in arguments if one not in {"--frozen", "--offline", "--theirs"}]
+    see, replace = (
+        " ".join(quote(escape.line(one)) for one in one_of)
+        for one_of in (
+            [*check, "--check"],
+            again,
+        )
+    )
+    return (
+        f"To see the edits, run: skill-registry {see}. To replace them by the files of the lock, "
+        f"run: skill-registry {replace}"
+    )
+
+
+def _edited_by_hand(arguments: Sequence[str]) -> str:
+    """Return how to let a change follow an edit by hand."""
+    if any(one.startswith("--if-hash") for one in arguments):
+        return ""  # the caller decides by the hash
+    hint = "To read an edit by hand into the registry, run: skill-registry sync"
+    can_force = {"update", "delete", "rm"}.intersection(arguments) and "--copies" not in arguments
+    return f"{hint} (or repeat the command with --force)" if can_force else hint
 
 
 def _database_missing(error: errors.RegistryError) -> str:
@@ -339,14 +371,22 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
 }
 
 
+_WITH_ARGUMENTS: Final[dict[type[errors.RegistryError], Callable[[Sequence[str]], str]]] = {
+    errors.LockEdited: _despite_edits,
+    errors.SkillChangedOnDisk: _edited_by_hand,
+    errors.SourceReadOnly: _read_only,
+}
+"""Hints that depend on the command line."""
+
+
 def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
     """Return the hint for an error; empty if its message is enough.
 
     ``arguments``: the command line, for hints that repeat it with another option.
     """
     notes = " ".join(getattr(error, "__notes__", ()))
-    if notes or isinstance(error, errors.SourceReadOnly):
-        return notes or _read_only(arguments)
+    if notes or type(error) in _WITH_ARGUMENTS:
+        return notes or _WITH_ARGUMENTS[type(error)](arguments)
     if isinstance(error, errors.LockMissing | errors.NotPulled):
         if again := _for_all_projects(error, arguments):
             return again

@@ -24,6 +24,11 @@ _TELLING: Final = {
     "updated": "replaced your edits",
     "removed": "was removed with your edits",
 }
+_PLANNING: Final = {
+    **_TELLING,
+    "updated": "would replace your edits",
+    "removed": "would be removed with your edits",
+}
 _STAYS: Final = "is still installed"
 
 
@@ -35,19 +40,22 @@ def explain(
     *,
     again: str,
     bring: str,
+    overwrite: str = "--theirs",
+    dry_run: bool = False,
 ) -> None:
     """Print on stderr the skills that were not changed or lost edits, the reasons, and what to do.
 
     ``again``: the command that updates the installed skills; ``bring``: the one that installs some,
-    without their names.
+    without their names; ``overwrite``: the option that overwrites edits.
     """
     from registry.install.lockfile import read_lock
-    from registry.install.plan import BEHIND_TOO, EQUAL
+    from registry.install.plan import EQUAL, KEPT
     from registry.install.provenance import UNLESS_FORCED
 
     edited = [one for one in done if one.state == "edited" and one.reason != EQUAL]
-    told = [one for one in done if one.reason is not None and one.state in _TELLING]
+    told = [one for one in done if one.reason == KEPT or (one.reason and one.state in _TELLING)]
     locked = read_lock(target.path) if told else {}
+    verbs = _PLANNING if dry_run else _TELLING
     foreign = [one for one in edited if os.path.basename(one.path) not in locked]
     installed = [one for one in done if _is_installed(session, one, locked)]
     staying = [one for one in installed if one.state == "gone" or _way_out(session, one.ref)]
@@ -60,16 +68,13 @@ def explain(
         **{one.path: _STAYS for one in staying},
     }
     for one in told:
-        message = messages.get(one.path, _TELLING[one.state])
+        message = messages.get(one.path, verbs.get(one.state, ""))
         session.console.note(_reason(session, one, bring, message))
     if staying:
         names = " ".join(map(_folder, staying))
         them = "it" if len(staying) == 1 else "them"
         session.console.note(f"To remove {them}, run: {again} --remove {names}")
-    outdated = [one for one in done if one.state == "behind" or BEHIND_TOO in (one.reason or "")]
-    if outdated:
-        shown = _named(target, outdated[0]) if len(outdated) == 1 else "NAME"
-        session.console.note(f"To see the changes, run: skill-registry diff {shown} --upstream")
+    _report_updates(session, target, done, again)
     if "check" in doing:
         if any(one.state == "behind" and one.reason is None for one in done):
             session.console.note(f"To update the outdated skills, run: {again}")
@@ -77,12 +82,27 @@ def explain(
     if ours := " ".join(_folder(one) for one in edited if one not in foreign):
         is_removal = "remove" in doing
         how = "remove the skills anyway" if is_removal else "overwrite them"
-        options = "--remove --force" if is_removal else "--theirs"
+        options = "--remove --force" if is_removal else overwrite
         session.console.note(f"Your edits are kept. To {how}, run: {again} {options} {ours}")
     if foreign:
         session.console.note("To overwrite folders that 'pull' did not create, add --force.")
     if any((one.reason or "").endswith(UNLESS_FORCED) for one in done):
         session.console.note("To replace the existing folder, add --force.")
+
+
+def _report_updates(
+    session: Session, target: "Target", done: "Sequence[InstallResult]", again: str
+) -> None:
+    """Print how to see the available updates, and how to keep a merge of one."""
+    from registry.install.plan import BEHIND_TOO
+
+    outdated = [one for one in done if one.state == "behind" or BEHIND_TOO in (one.reason or "")]
+    if outdated:
+        shown = _named(target, outdated[0]) if len(outdated) == 1 else "NAME"
+        session.console.note(f"To see the changes, run: skill-registry diff {shown} --upstream")
+    if unmerged := [one for one in outdated if BEHIND_TOO in (one.reason or "")]:
+        names = " ".join(map(_folder, unmerged))
+        session.console.note(f"After you merged an update by hand, run: {again} --keep {names}")
 
 
 def _folder(one: "InstallResult") -> str:
@@ -106,14 +126,14 @@ def _reason(session: Session, one: "InstallResult", bring: str, message: str) ->
 
     ``message``: what became of the skill, if its reason doesn't say that.
     """
-    from registry.install.plan import EQUAL, FOREIGN, QUARANTINED
+    from registry.install.plan import EQUAL, FOREIGN, KEPT, QUARANTINED
     from registry.install.provenance import ALREADY_THERE
 
     way = _way_out(session, one.ref) if one.state in {"failed", "behind"} else ""
     is_held = one.state == "failed" and message == _STAYS
     told = QUARANTINED if is_held else one.reason or ""
     ref, reason = escape.line(one.ref), escape.text(told).rstrip(".")
-    if told in {EQUAL, FOREIGN}:
+    if told in {EQUAL, FOREIGN, KEPT}:
         message = "was not changed"
     if told == EQUAL:
         way = f"To take it over, run: {bring} --adopt {quote(ref)}"

@@ -211,7 +211,8 @@ def named(registry: "SkillRegistry", given: str) -> str:
     from registry.errors import FolderMissing, SkillNotFound
     from registry.text import is_path
 
-    if not is_path(given):
+    is_folder = given.endswith(os.sep) and os.path.isdir(given)
+    if not is_path(given) and not is_folder:
         if os.sep not in given or not os.path.lexists(given):
             return given
         with suppress(SkillNotFound):
@@ -220,7 +221,9 @@ def named(registry: "SkillRegistry", given: str) -> str:
     if not os.path.lexists(path):
         raise FolderMissing(path=path)
     skill = registry.why(path)[0].skill
-    return given if skill is None else f"{skill.source}/{skill.folder}"
+    if skill is None:
+        return path if is_folder else given
+    return f"{skill.source}/{skill.folder}"
 
 
 def view_of(registry: "SkillRegistry", personality: str) -> "View":

@@ -241,7 +241,9 @@ RESERVED_WORDS: Final = ("anthropic", "claude")
 """Words that Anthropic's API refuses in a skill's name; the open specification allows them."""
 
 RULES: Final[Mapping[str, Rule]] = {
-    "document-case": Rule("warning", "the name of the skill file is not exactly `SKILL.md`"),
+    "document-case": Rule(
+        "warning", "the name of the skill file is neither `SKILL.md` nor `skill.md`"
+    ),
     "name-missing": Rule("warning", "there is no `name`"),
     "name-not-text": Rule("warning", "`name` is a list or a mapping"),
     "name-too-long": Rule("warning", f"`name` is longer than {NAME_LENGTH} characters"),

@@ -123,7 +123,10 @@ class FileNotFoundInSkill(NotFound):
 class FileChanging(Unavailable):
     """A file changed each time while it was being read: ``path``."""
 
-    sentence = "{path:q} kept changing while it was read. Try again when it is finished."
+    sentence = (
+        "{path:q} kept changing while it was read. Try again when the other program has finished"
+        " writing."
+    )
 
     path: str
 

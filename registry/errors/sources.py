@@ -7,7 +7,7 @@ from registry.text import MAX_CHOICES, escaped
 
 
 class SourceUnclear(RegistryError):
-    """No source was named, and there is not exactly one: ``known``.
+    """No source was named, and the registry has none or several: ``known``.
 
     ``foreign`` are remote sources, if there are no others. ``elsewhere``: all sources belong to
     other machines. ``to_read``: the request only reads.
@@ -265,6 +265,13 @@ class LockNotMet(Conflict):
 
     path: str
     missing: Sequence[str]
+
+
+class LockEdited(LockNotMet):
+    """Installed skills were edited after the lock was written: ``path``, ``missing`` as before."""
+
+    code = "lock_not_met"
+    sentence = "Skills of {path} were edited here, and nothing was changed: {missing:list}."
 
 
 class NotPulled(NotFound):

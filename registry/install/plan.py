@@ -66,6 +66,9 @@ FOREIGN: Final = "it was not installed by pull"
 ADOPTED: Final = "its files are equal, and it counts as installed by pull now"
 """Reason for such a folder with ``--adopt``: it is now in the lock; its files are unchanged."""
 
+KEPT: Final = "your edits stay, and count as edits of this version"
+"""Reason for an edited skill with ``keep``."""
+
 BEHIND_TOO: Final = "an update is available"
 """Appended to the reason if an edited skill also has an update."""
 
@@ -184,10 +187,7 @@ class InstallPlan:
         except (DatabaseProblem, PullRefused):
             raise
         except Edited as edited:
-            reason, is_edit = edited.reason, known is not None and edited.reason != EQUAL
-            if reason and is_edit and known and known.tree_hash != skill.tree_hash:
-                reason = f"{reason}; {BEHIND_TOO}"
-            return InstallResult(skill.ref, edited.path, "edited", reason)
+            return self._left(folder, skill, entry, edited)
         except RegistryError as error:
             return InstallResult(skill.ref, path, "failed", str(error))
         except OSError as error:
@@ -195,6 +195,17 @@ class InstallPlan:
                 raise
             return InstallResult(skill.ref, path, "failed", error.strerror)
         return InstallResult(skill.ref, path, state, lost)
+
+    def _left(self, folder: str, skill: Skill, entry: Locked, edited: Edited) -> InstallResult:
+        """Return the result for a folder that was left; ``entry``: what would be in the lock."""
+        known, reason = self.locked.get(folder), edited.reason
+        is_edit = known is not None and reason != EQUAL
+        if is_edit and self._how.keep:
+            self.note(folder, replace(entry, digest=""))
+            return InstallResult(skill.ref, edited.path, "unchanged", KEPT)
+        if reason and is_edit and known and known.tree_hash != skill.tree_hash:
+            reason = f"{reason}; {BEHIND_TOO}"
+        return InstallResult(skill.ref, edited.path, "edited", reason)
 
     def restore(
         self,

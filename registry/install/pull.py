@@ -11,6 +11,7 @@ from registry.changes.untrusted import check_untrusted
 from registry.core import Core
 from registry.db.read.skills import same_files
 from registry.errors import (
+    LockEdited,
     LockMissing,
     LockNotMet,
     NotPulled,
@@ -95,11 +96,12 @@ def restore_from_lock(
 ) -> list[InstallResult]:
     """Restore everything to the lock's state, byte for byte, or change nothing at all.
 
-    Files of a remote source are scanned unless their skill is listed. Raises `LockNotMet`, and as
-    `pull`.
+    Files of a remote source are scanned unless their skill is listed. Raises `LockNotMet`, or its
+    `LockEdited` if only edits are in the way, and as `pull`.
     """
     check_locked(target)
     missing: dict[str, list[str]] = {}
+    kind: type[LockNotMet] = LockEdited
     with ExitStack() as stack:
         origins = LockedOrigins(core, stack, offline=how.offline)
         with open_transaction(core, target, replace(how, dry_run=True)) as plan:
@@ -110,9 +112,11 @@ def restore_from_lock(
                 if told.state in {"edited", "failed"}:
                     reason = (told.reason or told.state).rstrip(".")
                     missing.setdefault(reason, []).append(folder)
+                if told.state == "failed":
+                    kind = LockNotMet
         if missing:
             lines = [f"{', '.join(folders)} ({reason})" for reason, folders in missing.items()]
-            raise LockNotMet(path=os.path.join(target.path, lockfile.NAME), missing=lines)
+            raise kind(path=os.path.join(target.path, lockfile.NAME), missing=lines)
         with open_transaction(core, target, how) as work:
             return [_restore_one(core, work, origins, *one) for one in sorted(work.locked.items())]
 

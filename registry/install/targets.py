@@ -192,7 +192,8 @@ class InstallOptions:
 
     ``agents``: the ids of additional agents; ``mode``: links to one copy, or copies; None: as
     installed, or the default. ``force``: also replace folders that no pull made; ``theirs``:
-    replace edits of installed skills; ``adopt``: record folders that no pull made as installed if
+    replace edits of installed skills; ``keep``: keep them, and let the lock say that they are edits
+    of the registry's version; ``adopt``: record folders that no pull made as installed if
     their files are equal. ``dry_run``: nothing is written. ``offline``: for remote sources, only
     use files that were fetched before. ``progress`` is called with the progress.
     """
@@ -201,6 +202,7 @@ class InstallOptions:
     mode: Mode | None = None
     force: bool = False
     theirs: bool = False
+    keep: bool = False
     adopt: bool = False
     dry_run: bool = False
     offline: bool = False

@@ -109,6 +109,17 @@ def test_the_command_that_reads_what_links_lead_to_keeps_a_projects_skills_in_it
     assert "are listed in all projects" not in cli(*told.rpartition("registry ")[2].split()).stderr
 
 
+def test_what_overwrites_a_folder_in_the_place_of_a_link_is_named_at_last(library, cli, project):
+    cli("pull", "haiku", "-a", "claude-code", "-a", "codex", "--link")
+    (project / ".claude/skills/haiku").unlink()
+    write_skill(project / ".claude/skills/haiku", description="Mine.")
+    for option, nxt in (("", "--theirs"), ("--theirs", "--force")):
+        told = cli("pull", "haiku", *option.split()).stderr
+        way = f"pull {nxt} haiku"
+        assert f"Your edits are kept. To overwrite them, run: skill-registry {way}\n" in told
+    assert cli(*way.split()).exit_code == 0
+
+
 def test_an_undo_of_a_pull_says_which_installed_skills_stay(library, cli, project, tmp_path):
     cli("pull", "haiku", "--agent", "codex")
     shutil.copytree(library / "review", tmp_path / "home/.agents/skills/review")

@@ -129,21 +129,28 @@ def update(
             "--description, --body and --param require a single NAME."
         )
     registry, text = session.registry, _text(body)
+    unchanged: set[str] = set()
 
     def change(name: str) -> SkillDetail:
         base = if_hash
+        # As the last sync saw it: an edit made by hand since then must stop the change.
+        known = registry.get(name) if force else registry.resolve(name)
         if added or removed:
-            # As the last sync saw it: an edit made by hand since then must stop the change.
-            known = registry.get(name) if force else registry.resolve(name)
             fields["tags"] = _edited(known.tags, added, removed)
             base = base or known.content_hash
         with report_copies(session, name, "changes", copies=copies):
-            return registry.update(
+            now = registry.update(
                 name, body=text, if_hash=base, force=force, copies=copies, **fields
             )
+        if now.tree_hash == known.tree_hash:
+            unchanged.add(now.path)
+        return now
+
+    def done(one: SkillDetail) -> list[str]:
+        return skill_line("Unchanged" if one.path in unchanged else "Updated", one)
 
     changed, is_complete = each(session, names, change, copies=copies)
-    lines = (line for one in changed for line in skill_line("Updated", one))
+    lines = (line for one in changed for line in done(one))
     session.answer(changed if names[1:] else changed[0], lines)
     if not is_complete:
         raise click.exceptions.Exit(Status.FAILED)
@@ -165,7 +172,10 @@ def rename(session: Session, /, *, name: str, new_name: str, if_hash: str | None
     The history stays, and "undo" restores the old name. Copies of the skill keep their name.
     """
     handle = options.named(session.registry, name)
-    with naming_what_helps(session.registry, handle, new_name):
+    with (
+        naming_what_helps(session.registry, handle, new_name),
+        report_copies(session, handle, "renames", copies=None),
+    ):
         renamed = session.registry.rename(handle, new_name, if_hash=if_hash)
     session.answer(renamed, skill_line(f"Renamed {escape.line(handle)} to", renamed))
 

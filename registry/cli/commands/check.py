@@ -68,8 +68,11 @@ class Findings:
         self._checked = checked
         self._skills: dict[Group, list[int]] = {}
         """The indexes of the skills that have findings, by group."""
+        self.skills = 0
+        """The number of checked skills, without other places."""
         tallies: dict[tuple[Group, str], Tally] = {}
         for index, skill in enumerate(checked):
+            self.skills += skill.is_skill
             for finding in skill.findings:
                 group = _group(finding)
                 indexes = self._skills.setdefault(group, [])
@@ -339,7 +342,7 @@ def command(
     _show(session, checked, findings, whole=every or bool(select))
     found = findings.tallies
     if session.style in {None, "table"}:
-        console.note(summary(len(checked), found))
+        console.note(summary(findings.skills, found))
         if console.is_terminal and any(map(_is_mendable, found)):
             message = (
                 "To make the repairs that need no judgement, run: skill-registry check --fix (it "

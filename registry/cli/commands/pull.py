@@ -173,6 +173,14 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
     help='Overwrite your edits with the registry\'s version. "undo" restores them.',
 )
 @click.option(
+    "--keep",
+    is_flag=True,
+    help=(
+        "Keep your edits of these NAMEs as edits of the registry's version, after you merged an "
+        "update by hand."
+    ),
+)
+@click.option(
     "--force",
     is_flag=True,
     help="Overwrite edited folders, and folders that 'pull' did not install.",
@@ -210,6 +218,7 @@ def pull(
     is_global: bool,
     mode: "Mode | None",
     theirs: bool,
+    keep: bool,
     force: bool,
     dry_run: bool,
     offline: bool,
@@ -241,7 +250,18 @@ def pull(
     from registry.install.targets import InstallOptions
 
     if lists:
-        others = (to, agent, is_global, mode, theirs, force, dry_run, offline, *given.values())
+        others = (
+            to,
+            agent,
+            is_global,
+            mode,
+            theirs,
+            keep,
+            force,
+            dry_run,
+            offline,
+            *given.values(),
+        )
         if sum(map(bool, others)) > bool(given["names"]):
             raise click.UsageError("--list requires an ADDRESS and no other option.")
         _list_offered(session, given["names"], yes=yes)
@@ -251,12 +271,14 @@ def pull(
         given["adopt"] = False
     doing = [flag for flag in ("check", "frozen", "remove", "adopt") if given.pop(flag, False)]
     _check_usage(doing, given, to=to, agent=agent, is_global=is_global, mode=mode)
+    _check_keep(keep=keep, others=bool(doing or adopts or theirs or force or not given["names"]))
     target = target_of(to, is_global=is_global)
     how = InstallOptions(
         agents=agents_of(agent),
         mode=mode,
         force=force,
         theirs=theirs,
+        keep=keep,
         adopt=adopts,
         dry_run=dry_run,
         offline=offline,
@@ -274,7 +296,16 @@ def pull(
     where = ["--to", to] if to is not None else ["--global"] if is_global else []
     again = ["skill-registry", "pull", *where]
     bring = [*again, *(f"--agent={one}" for one in how.agents)]
-    explain(session, target, done, doing, again=join(again), bring=join(bring))
+    explain(
+        session,
+        target,
+        done,
+        doing,
+        again=join(again),
+        bring=join(bring),
+        overwrite="--force" if theirs else "--theirs",
+        dry_run=dry_run,
+    )
     is_unchanged = any(one.state == "unchanged" for one in done)
     if doing == ["check"] or (not doing and is_unchanged):
         report_fetched(session, target, done)
@@ -282,6 +313,15 @@ def pull(
         report_strange(session, target)
     if any(one.state not in DONE for one in done):
         raise click.exceptions.Exit(Status.FAILED)
+
+
+def _check_keep(*, keep: bool, others: bool) -> None:
+    """Raise UsageError for --keep with what it can't be combined with, or without names."""
+    if keep and others:
+        raise click.UsageError(
+            "--keep requires the names of installed skills, and can't be combined with --theirs, "
+            "--force, --check, --frozen, --remove or --adopt."
+        )
 
 
 def _check_usage(

@@ -106,9 +106,10 @@ def serve(
 ) -> None:
     """Serve the web catalogue: pages, the same facts as JSON, and /mcp.
 
-    A request from this machine needs no token, unless you give the --public-url that others use, or
-    the request shows signs of a proxy. Any other request needs a token (see "token create"), or a
-    header of a trusted proxy; its users then see what --personality sees. The pages can't change
+    By default the server listens on this machine only, and a request needs no token unless it shows
+    signs of a proxy. With another --host, the --public-url that others use, or --trust-header,
+    every request needs a token (see "token create"), also from this machine, or the header of the
+    trusted proxy; its users then see what --personality sees. The pages can't change
     anything. ClawHub clients use /api/v1, other clients /.well-known/agent-skills;
     docs/reference/http.md lists all addresses.
     """
@@ -145,6 +146,9 @@ def serve(
         if address.is_open and trusted is None:
             url = escape.line(address.public or "")
             console.note(PUBLISHED + (LOOPBACK.format(url=url) if url else REQUIRE))
+        else:
+            header = f", or the header {escape.line(trust_header)}" if trust_header else ""
+            console.note(f"Every request needs a token{header}, also from this machine.")
         if show:
             click.launch(address.url)
 

@@ -245,6 +245,18 @@ def _linked(
         yield skill, session.registry.links(f"{skill.source}/{skill.folder}")
 
 
+def _revision_or_name(text: str) -> int | str:
+    """Parse a revision (from 1), or return the name of a skill."""
+    if not text.lstrip("-").isdecimal():
+        return text
+    if int(text) < 1:
+        raise ValueError(f"{text} is not a revision: the first is 1")
+    return int(text)
+
+
+_REVISION_OR_NAME: Final = options.Parsed("revision or name", _revision_or_name)
+
+
 def _write(console: Console, data: bytes) -> None:
     if console.is_terminal:
         text = data.decode("utf-8", "backslashreplace")
@@ -285,14 +297,19 @@ def history(session: Session, *, name: str, who: bool) -> None:
     "skill-registry diff code-review        # the last change",
     "skill-registry diff code-review 1      # from revision 1 to now",
     "skill-registry diff code-review 1 2",
+    "skill-registry diff agents/pdf claude/pdf   # two skills",
     "skill-registry diff code-review --upstream",
 )
 @click.argument("name", shell_complete=completion.names)
-@click.argument("old", metavar="[R1]", type=click.IntRange(min=1), required=False)
+@click.argument("old", metavar="[R1|OTHER]", type=_REVISION_OR_NAME, required=False)
 @click.argument("new", metavar="[R2]", type=click.IntRange(min=1), required=False)
 @click.option("--upstream", is_flag=True, help="Compare the skill with its remote source.")
-def diff(session: Session, *, name: str, old: int | None, new: int | None, upstream: bool) -> None:
-    """Compare two revisions of a skill, with all its files.
+def diff(
+    session: Session, *, name: str, old: int | str | None, new: int | None, upstream: bool
+) -> None:
+    """Compare two revisions of a skill, or two skills, with all their files.
+
+    If the second argument is not a number, it is the name, ref or folder of the other skill.
 
     With --upstream, a skill is compared with its remote source. For an installed skill (in this
     project, else in your home folder; or in the folder NAME), this is what "pull" would change. For
@@ -304,10 +321,15 @@ def diff(session: Session, *, name: str, old: int | None, new: int | None, upstr
 
     console, quarantined, fetch = session.console, None, None
     if upstream and old is not None:
-        raise click.UsageError("--upstream can't be combined with revisions.")
+        raise click.UsageError("--upstream can't be combined with revisions or another skill.")
+    if isinstance(old, str) and new is not None:
+        raise click.UsageError(f"Two revisions are numbers; {old!r} is not a number.")
     if upstream:
         with waiting(console, "asking"):
             text, quarantined, fetch = diff_upstream(session.registry.core, name)
+    elif isinstance(old, str):
+        registry = session.registry
+        text = registry.compare(options.named(registry, name), options.named(registry, old))
     else:
         text = session.registry.diff(name, old, new)
     if quarantined is not None:

@@ -1,5 +1,6 @@
 """`skill-registry stats`, `tags`, `kinds`, `categories` and `copies`."""
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from time import time
@@ -12,6 +13,7 @@ from registry.cli.group import session_command
 from registry.cli.listing import Column, draw_facts, emit
 from registry.cli.progress import waiting
 from registry.cli.session import Console, Session, Style
+from registry.disk.links import real_path
 from registry.model import Skill, record
 
 if TYPE_CHECKING:
@@ -161,11 +163,13 @@ def copies(session: Session, *, name: str | None) -> None:
     Copies with the same name and files are listed once by "list"; a change to one leaves the
     others, unless you give --copies. Skills with the same name but other files are listed newest
     first. Two skills are near-duplicates if only a few lines differ or their descriptions use the
-    same words. With NAME, only copies of that skill are listed.
+    same words. With NAME, only copies of that skill are listed. Its copies that "pull"
+    installed in this project or for all projects are also named. "diff REF REF" compares two
+    copies.
     """
     with waiting(session.console, "comparing"):
         found = session.registry.copies(name)
-    alone = "No copies: the skill is in one place, and no other skill is similar." if name else ""
+    alone = "No copies: the skill is in one source, and no other skill is similar." if name else ""
     emit(
         session,
         found,
@@ -175,6 +179,21 @@ def copies(session: Session, *, name: str | None) -> None:
         name=lambda one: one.name,
         nothing=alone or "No copies: every name is in one place, and no two skills are similar.",
     )
+    if name:
+        namesakes = [skill for one in found if one.relation != "alike" for skill in one.skills]
+        _report_installed(session, namesakes or [session.registry.resolve(name)])
+
+
+def _report_installed(session: Session, skills: "Sequence[Skill]") -> None:
+    """Print where `pull` installed these skills, except for places that are themselves skills."""
+    from registry.cli.hints import installed_copies
+
+    listed = {real_path(skill.path) for skill in skills}
+    for skill in skills:
+        ref = escape.line(skill.ref)
+        for path, _ in installed_copies(skill):
+            if not os.path.islink(path) and real_path(path) not in listed:
+                session.console.note(f"{ref} is installed in {escape.line(path)}")
 
 
 def _record(one: "Copies") -> dict[str, Any]:

@@ -302,16 +302,16 @@ def _report_links(session: Session, report: "SyncReport") -> None:
 
 
 def _report_suspicious(session: Session, report: "SyncReport") -> None:
-    """Print the security findings of new or quarantined remote skills."""
+    """Print the security findings of new or quarantined skills; of your own, only the errors."""
     from registry.db.read.findings import security_findings
 
-    remotes = [part for part in report.sources if part.remote is not None]
-    if not remotes or not (report.added or report.updated):
+    if not (report.added or report.updated):
         return
     console, new = session.console, {*report.added, *report.updated}
-    for part in remotes:
-        found = security_findings(session.registry.core.reader, part.name)
-        shown = [one for one in found if one.ref in new]
+    for part in report.sources:
+        is_own = part.remote is None
+        found = security_findings(session.registry.core.reader, part.name, new if is_own else None)
+        shown = [one for one in found if one.ref in new and (one.severity == "error" or not is_own)]
         limit = None if session.verbose else MAX_SHOWN
         for one in shown[:limit]:
             report_security(console, one.ref, one)
@@ -319,6 +319,12 @@ def _report_suspicious(session: Session, report: "SyncReport") -> None:
             console.note(
                 f"and {len(shown) - limit:,} more; to list them, run: skill-registry check"
             )
+        if is_own:
+            if shown:
+                console.note(
+                    "Skills in your own folders are not quarantined: agents see them.", "yellow"
+                )
+            continue
         held = sorted({one.ref for one in found if one.quarantined})
         if held:
             name = escape.line(part.name)

@@ -24,16 +24,17 @@ if TYPE_CHECKING:
 SHOWN = ("kind", "name", "source", "folder", "made_at")
 
 _UNDONE = {
-    "create": "Undo create: {name} moves to the trash ({place}, {when}){more}",
-    "restore": "Undo restore: {name} moves back to the trash ({place}, {when}){more}",
-    "delete": "Undo delete: {name} comes back from the trash ({place}, {when}){more}",
-    "update": "Undo update: {name} gets its earlier version ({place}, {when}){more}",
-    "rename": "Undo rename: {name} gets its earlier name ({place}, {when}){more}",
+    "create": "Undo {typed}: {name} moves to the trash ({place}, {when}){more}",
+    "restore": "Undo {typed}: {name} moves back to the trash ({place}, {when}){more}",
+    "delete": "Undo {typed}: {name} comes back from the trash ({place}, {when}){more}",
+    "update": "Undo {typed}: {name} gets its earlier version ({place}, {when}){more}",
+    "rename": "Undo {typed}: {name} gets its earlier name ({place}, {when}){more}",
     "pull": "Undo {typed}: {name} ({place}, {when}){more}",
 }
 _TYPED = {
     ("check", "update"): "check --fix",
     ("edit", "update"): "edit",
+    ("rename", "update"): "rename",
     ("restore", "update"): "restore --revision",
     ("import", "create"): "import",
 }

@@ -1,6 +1,6 @@
 """Stored findings of checks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -94,18 +94,30 @@ class SecurityFinding(NamedTuple):
     tree_hash: str | None
 
 
-def security_findings(reader: Reader, source: str) -> list[SecurityFinding]:
-    """Return the security findings in a source's skills without infos, errors first."""
+MAX_REFS: Final = 200
+"""Up to this number of refs, only the rows of these skills are read."""
+
+
+def security_findings(
+    reader: Reader, source: str, refs: Collection[str] | None = None
+) -> list[SecurityFinding]:
+    """Return the security findings in a source's skills without infos, errors first.
+
+    ``refs``: only of these skills.
+    """
     marks = ", ".join("?" * len(SECURITY_CODES))
+    few = [] if refs is None or len(refs) > MAX_REFS else list(refs)
+    only = f"AND s.ref IN ({', '.join('?' * len(few))}) " if few else ""
     rows = reader.rows(
         "SELECT s.ref, d.severity, d.code, d.message, s.held, s.tree_hash "
         "FROM diagnostics d "
         "JOIN skills s ON s.id = d.skill_id JOIN sources src ON src.id = s.source_id "
         f"WHERE src.name = ? AND s.live = 1 AND d.severity <> 'info' AND d.code IN ({marks}) "
-        "ORDER BY d.severity, s.ref, d.code",
-        (source, *sorted(SECURITY_CODES)),
+        f"{only}ORDER BY d.severity, s.ref, d.code",
+        (source, *sorted(SECURITY_CODES), *few),
     )
-    return [SecurityFinding._make((*facts, held == 1, tree)) for *facts, held, tree in rows]
+    found = [SecurityFinding._make((*facts, held == 1, tree)) for *facts, held, tree in rows]
+    return found if refs is None else [one for one in found if one.ref in refs]
 
 
 class StoredFindings(NamedTuple):
