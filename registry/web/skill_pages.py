@@ -469,7 +469,7 @@ def _diffs(visit: Visit, handle: str, old: Revision, new: Revision) -> Iterator[
             continue
         yield compare(path, before, after, room)
     if len(changed) > FILES:
-        yield FileDiff(f"{len(changed) - FILES} more files", (), "These files also changed.")
+        yield FileDiff(f"{len(changed) - FILES} more files", (), "Not compared on this page.")
 
 
 def _content_of(visit: Visit, handle: str, of: Revision, path: str) -> bytes:

@@ -259,7 +259,9 @@ def test_why_a_skill_is_not_shown_is_explained(site, library):
     told = site.get("/why", q="mine/broken").page.text
     assert "not listed" in told
     assert site.get("/why.json", q="sums").json["explanations"][0]["listed"] is True
-    assert "part of the skill" in site.get("/why", q=str(library / "data/sums/scripts")).page.text
+    assert (
+        "belongs to the skill" in site.get("/why", q=str(library / "data/sums/scripts")).page.text
+    )
     assert "No skill" in site.get("/why", q="zzqq").page.text
 
 

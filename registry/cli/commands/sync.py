@@ -280,9 +280,9 @@ def _report_sources(session: Session, report: "SyncReport", *, hints: bool) -> N
         for line in notices:
             console.note(line)
     elif notices:
-        places = formatting.count(len(notices), "place")
+        places = formatting.count(len(notices), "link or folder", "links or folders")
         console.note(
-            f"{places} below the sources could not be read. To see why, run: "
+            f"{places} in the sources can't be read. To see which and why, run: "
             "skill-registry sync --verbose"
         )
     if report.invalid:
