@@ -355,5 +355,8 @@ def _held(part: "SourceReport") -> str:
     text = f"{name}: {why} ({escape.line(part.path)}); {kept}."
     if part.outcome == "unreadable":
         return f"{text} Make it readable, then sync again."
+    if not part.kept:
+        gone = f"skill-registry source remove {shlex.quote(name)}"
+        return f"{text} If the folder won't come back, run: {gone}"
     again = f"skill-registry sync {shlex.quote(name)} --allow-prune"
-    return f"{text} If this is intended, run: {again}"
+    return f"{text} To remove the missing skills from the registry, run: {again}"
