@@ -180,9 +180,9 @@ class Undo:
                 _remove_empty(one.root, one.folder)
 
     def _copies(self, there: Sequence[StoredSkill]) -> tuple[Which | None, list[int]]:
-        """Return which copies to change with the first skill, and which skills to change alone.
+        """Return which copies to change with the first skill, and which skills separately.
 
-        A skill must be changed alone if it is no longer a copy of the first skill.
+        A skill must be changed separately if it is no longer a copy of the first skill.
         """
         known = {one.uid for one in copies_of(self.core.reader, there[0])}
         wanted = {one.uid for one in there[1:]} & known

@@ -128,9 +128,9 @@ def update_files(
     (`SkillChangedOnDisk`). ``executable`` sets or clears the executable bit, by path. ``copies``
     selects the copies to change as well, all or none.
 
-    A single file is exchanged alone. If several files change, the whole folder is exchanged with a
-    changed copy. Raises `OutsideSkill`, `ChangeRefused`, `UsageProblem`, and the errors of
-    `commit.commit`.
+    A single file is exchanged without its folder. If several files change, the whole folder is
+    exchanged with a changed copy. Raises `OutsideSkill`, `ChangeRefused`, `UsageProblem`, and the
+    errors of `commit.commit`.
     """
     for path in edits:
         check_path(path)

@@ -91,3 +91,25 @@ SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "tools": {"run": "'tools call'"},
 }
 """Suggestions for unknown commands, by group ("" is the program) and typed word."""
+
+_SITE: Final = "--well-known DIR for a web site, or 'pull' NAME --to DIR for a folder of skills"
+
+OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
+    "export": dict.fromkeys(("--out", "--output", "--dir", "--to", "-o"), _SITE),
+}
+"""Suggestions for unknown options, by command and typed option."""
+
+EXTRA: Final[Mapping[str, Mapping[str, str]]] = {
+    "list": {
+        "agents": "'agents', or 'list --agent' NAME for the skills of one",
+        **dict.fromkeys(("sources", "folders"), "'source list'"),
+        **{word: repr(word) for word in ("tags", "kinds", "categories", "copies")},
+        "trash": "'trash list'",
+        "installed": "'list --agent' NAME",
+        "": "'search' WORD to find skills, or 'show' NAME for one",
+    },
+}
+"""Suggestions for commands that accept no arguments, by command and typed word.
+
+The word "" stands for any other word.
+"""

@@ -42,6 +42,8 @@ MAX_PACKED: Final = 64 << 20
 """Maximum size of an archive, in bytes."""
 
 
+IS_FOLDER: Final = "it is a folder, not an archive"
+IS_DOCUMENT: Final = "it is a single file, not an archive"
 NO_DOCUMENT: Final = "it has no SKILL.md at its top or in a single top folder"
 
 
@@ -80,6 +82,7 @@ def import_archive(
 
 def read_archive(path: str, limits: Limits) -> Unpacked:
     """Return the files of the single skill in an archive. Raises `ArchiveRefused`."""
+    _check_packed(path)
     try:
         data, _ = read_local(path, MAX_PACKED)
     except RemoteProblem as error:
@@ -100,6 +103,13 @@ def read_archive(path: str, limits: Limits) -> Unpacked:
         reason = f"its {documents[0]} has {size} bytes, {limits.document_bytes} are allowed"
         raise ArchiveRefused(path=path, reason=reason)
     return files, frozenset(name for name, blob in part.blobs.items() if blob.executable)
+
+
+def _check_packed(path: str) -> None:
+    if os.path.isdir(os.path.expanduser(path)):
+        raise ArchiveRefused(path=path, reason=IS_FOLDER)
+    if os.path.basename(path) in DOCUMENT_NAMES:
+        raise ArchiveRefused(path=path, reason=IS_DOCUMENT)
 
 
 def import_skills(
@@ -131,6 +141,7 @@ def import_skills(
             if error.facts["reason"] != NO_DOCUMENT or address is None:
                 raise
     if address is None:
+        _check_packed(target)
         raise ArchiveRefused(path=target, reason="it is not an archive and not the address of one")
     remote = _remote_of(address, skills)
     with _opened(core, remote) as tree:

@@ -121,6 +121,23 @@ def _read_by(one: Explanation, agent: Agent, seen: Sequence[Seen]) -> Iterator[D
         yield Diagnostic("agent", "warning", message)
 
 
+def told_of_namesakes(agent: Agent, seen: Sequence[Seen]) -> Iterator[str]:
+    """Say of each name that several skills have on disk which of them an agent loads."""
+    by_name: dict[str, dict[str, Seen]] = {}
+    for one in seen:
+        if one.state != "missing":
+            by_name.setdefault(one.name, {}).setdefault(real_path(one.place), one)
+    for name, places in by_name.items():
+        if len(places) > 1:
+            first = loaded_of(agent, list(places.values()))
+            yield (
+                f"{agent.name} reads {len(places)} skills named {name}; which of them it loads "
+                "is not documented."
+                if first is None
+                else f"{agent.name} loads {name} from {first.place}, not the others of its name."
+            )
+
+
 def loaded_of(agent: Agent, namesakes: Sequence[Seen]) -> Seen | None:
     """Return the skill that an agent loads if several have the same name.
 

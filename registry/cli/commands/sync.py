@@ -129,7 +129,7 @@ def _nothing_synced(error: RegistryError, targets: Sequence[str], scope: str | N
 def _fail_for_want_of_sources(session: Session, known: "Sequence[Source]") -> NoReturn:
     none = "No sources are registered yet."
     if unadopted := _report_unadopted(session, known):
-        if any(one.own for one in unadopted):  # a message already told the user what to do
+        if any(one.own for one in unadopted):  # a message already shows what to do
             raise click.exceptions.Exit(Status.FAILED)
         none = "None of this machine's sources is yours."
     elif known:
@@ -358,5 +358,8 @@ def _held(part: "SourceReport") -> str:
     text = f"{name}: {why} ({escape.line(part.path)}); {kept}."
     if part.outcome == "unreadable":
         return f"{text} Make it readable, then sync again."
+    if not part.kept:
+        gone = f"skill-registry source remove {shlex.quote(name)}"
+        return f"{text} If the folder won't come back, run: {gone}"
     again = f"skill-registry sync {shlex.quote(name)} --allow-prune"
-    return f"{text} If this is intended, run: {again}"
+    return f"{text} To remove the missing skills from the registry, run: {again}"
