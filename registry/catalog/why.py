@@ -181,19 +181,29 @@ def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
         fix = "remove disable-model-invocation from the front matter"
         yield Diagnostic("hidden", "info", message, fix=fix)
     else:
-        yield _listed(core, skill)
+        has_errors = any(f.category == "security" and f.severity == "error" for f in findings)
+        yield _listed(core, stored, has_errors=has_errors)
     yield from (link.notice for link in links_to(core, stored))
 
 
-def _listed(core: Core, skill: Skill) -> Diagnostic:
-    """Return the remarks about a listed skill: namesakes, or the places of its copies."""
+def _listed(core: Core, stored: StoredSkill, *, has_errors: bool) -> Diagnostic:
+    """Return why a skill is listed: its namesakes, or the places of its copies.
+
+    ``has_errors``: it has security errors.
+    """
+    skill = stored.skill
     others = [one for one in skills.visible_refs(core.reader, skill.name) if one != skill.ref]
     if others:
         have = "have" if others[1:] else "has"
         message = f"it is listed, but {', '.join(others)} {have} the same name"
         return Diagnostic("ambiguous", "info", message, fix=f"ask for it as {skill.ref}")
     same = f"; the same files are in {', '.join(skill.copies)}" if skill.copies else ""
-    return Diagnostic("listed", "info", f"it is listed{same}")
+    message = "nothing shadows or hides it"
+    if has_errors and stored.remote:
+        message = "it is listed, because 'source trust' accepted its security errors"
+    elif has_errors:
+        message = "it is listed, because only skills of remote sources are quarantined"
+    return Diagnostic("listed", "info", f"{message}{same}")
 
 
 def _unseen(core: Core, stored: StoredSkill) -> Diagnostic:

@@ -91,3 +91,22 @@ SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "tools": {"run": "'tools call'"},
 }
 """Suggestions for unknown commands, by group (empty: the program) and word typed."""
+
+_SITE: Final = "--well-known DIR for a web site, or 'pull' NAME --to DIR for a folder of skills"
+
+OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
+    "export": dict.fromkeys(("--out", "--output", "--dir", "--to", "-o"), _SITE),
+}
+"""Suggestions for unknown options, by command and option typed."""
+
+EXTRA: Final[Mapping[str, Mapping[str, str]]] = {
+    "list": {
+        "agents": "'agents', or 'list --agent' NAME for the skills of one",
+        **dict.fromkeys(("sources", "folders"), "'source list'"),
+        **{word: repr(word) for word in ("tags", "kinds", "categories", "copies")},
+        "trash": "'trash list'",
+        "installed": "'list --agent' NAME",
+        "": "'search' WORD to find skills, or 'show' NAME for one",
+    },
+}
+"""Suggestions for arguments of commands that take none, by command and word (empty: any other)."""

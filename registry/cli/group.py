@@ -42,7 +42,7 @@ class Command(_WithExamples):
         """
         if not ctx.resilient_parsing:
             given: dict[str | None, click.Option] = {}
-            for one in self.make_parser(ctx).parse_args(list(args))[-1]:
+            for one in self._parsed(ctx, args):
                 if not isinstance(one, click.Option) or one.multiple or one.count:
                     continue
                 before = given.get(one.name, one)
@@ -52,6 +52,23 @@ class Command(_WithExamples):
                     ctx.fail(f"{one.opts[0]} can't be repeated.")
                 given[one.name] = one
         return super().parse_args(ctx, args)
+
+    def _parsed(self, ctx: click.Context, args: Sequence[str]) -> Sequence[click.Parameter]:
+        """Return the given parameters in order; suggest another way if one is unknown."""
+        from registry.cli.aliases import EXTRA, OPTIONS
+
+        name = ctx.command_path.partition(" ")[2]
+        try:
+            _, extra, given = self.make_parser(ctx).parse_args(list(args))
+        except click.NoSuchOption as error:
+            meant = OPTIONS.get(name, {}).get(error.option_name)
+            if meant is None:
+                raise
+            ctx.fail(f"No such option {error.option_name!r}. Did you mean {meant}?")
+        if extra and name in EXTRA:
+            meant = EXTRA[name].get(extra[0], EXTRA[name][""])
+            ctx.fail(f"{name!r} takes no argument {extra[0]!r}. Did you mean {meant}?")
+        return given
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""

@@ -190,7 +190,7 @@ def _for_all_projects(error: errors.RegistryError, arguments: Sequence[str]) -> 
             folders_of(everywhere, [error.facts["name"]])
         if read_lock(everywhere.path):
             again = " ".join(quote(escape.line(one)) for one in (*arguments, "--global"))
-            return f"For the skills of all projects, run: skill-registry {again}"
+            return f"For the skills installed with --global, run: skill-registry {again}"
     return ""
 
 
@@ -254,6 +254,30 @@ def _remote_refused(error: errors.RegistryError) -> str:
         "Check the address. Some servers also report private files as missing; if it is "
         "private, sign in first."
     )
+
+
+def _archive_refused(error: errors.RegistryError) -> str:
+    """Return how to import a folder or a single SKILL.md."""
+    from registry.install.imports import IS_DOCUMENT, IS_FOLDER
+
+    if error.facts["reason"] not in {IS_DOCUMENT, IS_FOLDER}:
+        return ""
+    path = os.path.abspath(os.path.expanduser(error.facts["path"]))
+    site = os.path.join(path, ".well-known", "agent-skills")
+    if os.path.isdir(site):
+        packed = [os.path.join(site, one) for one in sorted(os.listdir(site))]
+        files = [one for one in packed if one.endswith((".tar.gz", ".zip", ".skill"))]
+        if files:
+            way = f"skill-registry import {quote(escape.line(files[0]))}"
+            return f"It is an exported web site. To import a skill of it, run: {way}"
+        path = next((one for one in packed if os.path.isdir(one)), path)
+    if os.path.basename(path) in DOCUMENT_NAMES:
+        path = os.path.dirname(path)
+    if any(os.path.isfile(os.path.join(path, one)) for one in DOCUMENT_NAMES):
+        file = quote(escape.line(f"{os.path.basename(path)}.tar.gz"))
+        pack = f"tar -czf {file} -C {quote(escape.line(path))} ."
+        return f"To import the skill's folder, run: {pack} && skill-registry import {file}"
+    return f"To register the folder, run: skill-registry sync {quote(escape.line(path))}"
 
 
 def _at_skill(error: errors.RegistryError) -> str:
@@ -321,6 +345,7 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
         "created, and trash and undo records signed with the old one are ignored."
     ),
     errors.AddressInvalid: _at_skill,
+    errors.ArchiveRefused: _archive_refused,
     errors.RemoteInvalid: _at_skill,
     errors.RemoteUnreachable: _at_skill,
     errors.RemoteRefused: lambda error: _at_skill(error) or _remote_refused(error),

@@ -29,6 +29,7 @@ _PLANNING: Final = {
     "updated": "would replace your edits",
     "removed": "would be removed with your edits",
 }
+_STAYS: Final = "is still installed"
 
 
 def explain(
@@ -39,12 +40,13 @@ def explain(
     *,
     again: str,
     bring: str,
+    overwrite: str = "--theirs",
     dry_run: bool = False,
 ) -> None:
     """Print on stderr the skills that were not changed or lost edits, the reasons, and what to do.
 
     ``again``: the command that updates the installed skills; ``bring``: the one that installs some,
-    without their names.
+    without their names; ``overwrite``: the option that overwrites edits.
     """
     from registry.install.lockfile import read_lock
     from registry.install.plan import EQUAL, KEPT
@@ -55,12 +57,21 @@ def explain(
     locked = read_lock(target.path) if told else {}
     verbs = _PLANNING if dry_run else _TELLING
     foreign = [one for one in edited if os.path.basename(one.path) not in locked]
-    staying = [one for one in done if _stays(session, one, locked)]
+    installed = [one for one in done if _is_installed(session, one, locked)]
+    staying = [one for one in installed if one.state == "gone" or _way_out(session, one.ref)]
+    messages = {
+        **{
+            one.path: "was not installed: 'pull' did not create the existing folder"
+            for one in foreign
+        },
+        **{one.path: "was not updated" for one in installed},
+        **{one.path: _STAYS for one in staying},
+    }
     for one in told:
-        text = _reason(session, one, bring, verbs, is_foreign=one in foreign, stays=one in staying)
-        session.console.note(text)
+        message = messages.get(one.path, verbs.get(one.state, ""))
+        session.console.note(_reason(session, one, bring, message))
     if staying:
-        names = " ".join(quote(escape.line(os.path.basename(one.path))) for one in staying)
+        names = " ".join(map(_folder, staying))
         them = "it" if len(staying) == 1 else "them"
         session.console.note(f"To remove {them}, run: {again} --remove {names}")
     _report_updates(session, target, done, again)
@@ -68,17 +79,13 @@ def explain(
         if any(one.state == "behind" and one.reason is None for one in done):
             session.console.note(f"To update the outdated skills, run: {again}")
         return
-    if len(edited) > len(foreign):
-        how = (
-            "to overwrite your edits, add --theirs; to also overwrite folders that 'pull' did "
-            "not create, add --force"
-        )
-        how = "to remove them anyway, add --force" if "remove" in doing else how
-        session.console.note(f"Edited skills are not changed; {how}.")
-    elif foreign:
-        session.console.note(
-            "Folders that 'pull' did not create are not changed; to overwrite them, add --force."
-        )
+    if ours := " ".join(_folder(one) for one in edited if one not in foreign):
+        is_removal = "remove" in doing
+        how = "remove the skills anyway" if is_removal else "overwrite them"
+        options = "--remove --force" if is_removal else overwrite
+        session.console.note(f"Your edits are kept. To {how}, run: {again} {options} {ours}")
+    if foreign:
+        session.console.note("To overwrite folders that 'pull' did not create, add --force.")
     if any((one.reason or "").endswith(UNLESS_FORCED) for one in done):
         session.console.note("To replace the existing folder, add --force.")
 
@@ -94,64 +101,48 @@ def _report_updates(
         shown = _named(target, outdated[0]) if len(outdated) == 1 else "NAME"
         session.console.note(f"To see the changes, run: skill-registry diff {shown} --upstream")
     if unmerged := [one for one in outdated if BEHIND_TOO in (one.reason or "")]:
-        names = " ".join(quote(escape.line(os.path.basename(one.path))) for one in unmerged)
+        names = " ".join(map(_folder, unmerged))
         session.console.note(f"After you merged an update by hand, run: {again} --keep {names}")
 
 
-def _stays(session: Session, one: "InstallResult", locked: "Mapping[str, Locked]") -> bool:
-    """Tell whether an installed skill that `pull` would not install now is on disk."""
-    from registry.catalog.resolve import resolve
+def _folder(one: "InstallResult") -> str:
+    """Return the name of a skill's folder, for a command."""
+    return quote(escape.line(os.path.basename(one.path)))
+
+
+def _is_installed(session: Session, one: "InstallResult", locked: "Mapping[str, Locked]") -> bool:
+    """Tell whether a skill that could not be installed now was installed before."""
     from registry.install.provenance import owner
 
     entry = locked.get(os.path.basename(one.path))
     if entry is None or not os.path.lexists(one.path) or one.state not in {"failed", "gone"}:
         return False
     skill = owner(session.registry.core, entry)
-    if skill is None or one.state == "gone":
-        return one.state == "gone"
-    stored = resolve(session.registry.core.reader, f"{skill.source}/{skill.folder}")
-    return bool(stored.quarantined) and stored.skill.ref == one.ref
+    return one.state == "gone" or (skill is not None and skill.ref == one.ref)
 
 
-def _reason(
-    session: Session,
-    one: "InstallResult",
-    bring: str,
-    verbs: "Mapping[str, str]",
-    *,
-    is_foreign: bool,
-    stays: bool,
-) -> str:
+def _reason(session: Session, one: "InstallResult", bring: str, message: str) -> str:
     """Return why a skill was left alone, or what was lost, and what to do; see `explain`.
 
-    ``stays``: see `_stays`.
+    ``message``: what became of the skill, if its reason doesn't say that.
     """
     from registry.install.plan import EQUAL, FOREIGN, KEPT, QUARANTINED
     from registry.install.provenance import ALREADY_THERE
 
-    told = QUARANTINED if stays and one.state == "failed" else one.reason or ""
-    ref, reason = escape.line(one.ref), escape.text(told).rstrip(".")
     way = _way_out(session, one.ref) if one.state in {"failed", "behind"} else ""
-    message = {
-        EQUAL: "was not changed",
-        FOREIGN: "was not changed",
-        KEPT: "was not changed",
-        QUARANTINED: "can't be installed",
-    }.get(one.reason or "")
-    if stays:
-        message = "is still installed"
-    elif message is None:
-        message = (
-            "was not installed: 'pull' did not create the existing folder" if is_foreign else None
-        )
-    if one.reason == EQUAL:
+    is_held = one.state == "failed" and message == _STAYS
+    told = QUARANTINED if is_held else one.reason or ""
+    ref, reason = escape.line(one.ref), escape.text(told).rstrip(".")
+    if told in {EQUAL, FOREIGN, KEPT}:
+        message = "was not changed"
+    if told == EQUAL:
         way = f"To take it over, run: {bring} --adopt {quote(ref)}"
     if told.startswith(ALREADY_THERE) and (others := _namesakes(session, one.ref)):
         which = f" ({some_refs(others)})" if others[1:] else ""
         first = quote(escape.line(others[0]))
         way = f"To install another skill of its name{which}, run: {bring} {first}"
     end = "" if "run: " in reason.rpartition(". ")[2] else "."  # none after a command
-    return f"{ref} {message or verbs[one.state]}: {reason}{end} {way}".rstrip()
+    return f"{ref} {message}: {reason}{end} {way}".rstrip()
 
 
 def report_origins(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:

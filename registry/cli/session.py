@@ -80,8 +80,8 @@ class Console:
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if style and self.is_colored and text else text
 
     def paint_diff(self, line: str) -> str:
-        """Return a line of a unified diff, escaped and painted."""
-        shown = escape.text(line)
+        """Return a line of a unified diff, escaped and painted; a byte order mark is visible."""
+        shown = escape.text(line).replace("\ufeff", "<U+FEFF>")
         if line.startswith(("+++", "---")):
             return self.style(shown, "bold")
         if line.startswith("@@"):

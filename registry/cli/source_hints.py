@@ -23,12 +23,12 @@ def report_nesting(session: Session, targets: Iterable[str]) -> None:
             elif found.skills:
                 now = counts.get(found.source.name, 0)
                 note = (
-                    f"{folder} is inside the source {other}. The next sync of {other} moves "
-                    f"{held} to the new source ({other} has {now:,} now, then "
-                    f"{now - found.skills:,})."
+                    f"{folder} is inside the source {other}. At the next sync of {other}, the new "
+                    f"source takes over {held}, and {other} keeps {now - found.skills:,}."
                 )
                 if now == found.skills:
-                    note += f" To remove it, run: skill-registry source remove {shlex.quote(other)}"
+                    remove = f"skill-registry source remove {shlex.quote(other)}"
+                    note += f" To remove {other}, run: {remove}"
             else:
                 note = f"{folder} is inside the source {other}, which has no skills there."
             session.console.note(note)

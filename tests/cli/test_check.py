@@ -237,6 +237,16 @@ def tea(root):
     return document
 
 
+def test_a_byte_order_mark_is_seen_in_a_diff(root, tea, cli, terminal):
+    tea.write_text("\ufeff" + GOOD)
+    cli("sync", str(root))
+    shown = terminal("check", str(root), "--fix", "--dry-run", NO_COLOR="1").out
+    assert "\n-<U+FEFF>---\n" in shown
+    assert cli("check", str(root), "--fix", "--yes").exit_code == 0
+    assert "\n-<U+FEFF>---\n" in terminal("diff", "green-tea", NO_COLOR="1").out
+    assert "\n+<U+FEFF>---\n" in cli("undo", "--yes").stderr
+
+
 @pytest.mark.skipif(which("patch") is None, reason="there is no patch on this machine")
 def test_a_dry_run_prints_a_diff_that_patch_takes_and_changes_nothing(root, tea, cli):
     result = cli("check", str(root), "--fix", "--dry-run")

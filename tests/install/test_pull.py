@@ -476,11 +476,11 @@ class TestCommand:
         (to / "beta" / "SKILL.md").write_text("x")
         again = run("beta", "--to", str(to))
         assert again.status == 1
-        assert "to overwrite your edits, add --theirs" in again.err
+        assert "To overwrite them, run: " in again.err
         (root / "alpha" / "SKILL.md").write_bytes(b"\xff")
         failed = run("alpha", "--to", str(to))
         assert (failed.status, failed.out) == (1, f"failed\talpha\t{to}/alpha\n")
-        assert "alpha was not installed: The skill 'alpha' can't be used:" in failed.err
+        assert "alpha was not updated: The skill 'alpha' can't be used:" in failed.err
         refreshed = run("--to", str(to))
         assert (refreshed.status, "failed\talpha" in refreshed.out) == (1, True)
         assert run("alpha", "--all", "--to", str(to)).status == 2

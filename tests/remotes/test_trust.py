@@ -166,3 +166,20 @@ def test_untrust_leads_to_the_option_that_revokes_trust(cli):
     refused = cli("source", "untrust", "team")
     assert refused.exit_code == 2
     assert "Did you mean 'source trust --revoke' NAME?" in refused.stderr
+
+
+def test_why_a_trusted_skill_is_listed_is_said_beside_its_errors(cli, upstream, leak):
+    cli("sync", upstream.url)
+    assert "accepted" not in cli("why", "leak").stdout
+    cli("source", "trust", "team", "--yes")
+    told = cli("why", "leak").stdout
+    assert told.endswith("; it is listed, because 'source trust' accepted its security errors\n")
+
+
+def test_security_errors_of_ones_own_skill_do_not_quarantine_it(cli, tmp_path):
+    folder = tmp_path / "own" / "leak"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(document("leak", body=SENDS.format("x.example")))
+    cli("sync", str(tmp_path / "own"))
+    told = "it is listed, because only skills of remote sources are quarantined\n"
+    assert cli("why", "leak").stdout.endswith(told)

@@ -13,7 +13,7 @@ from registry.cli.listing import Column, draw_facts, emit
 from registry.cli.progress import waiting
 from registry.cli.prompts import confirm
 from registry.cli.session import Session, Status
-from registry.errors import DatabaseBehind
+from registry.errors import DatabaseBehind, UsageProblem
 from registry.model import record
 
 if TYPE_CHECKING:
@@ -126,7 +126,12 @@ def backup(session: Session, *, file: str, overwrite: bool) -> None:
     to an empty server: skill-registry db copy FILE URL.
     """
     with waiting(session.console, "copying"):
-        session.registry.backup(file, overwrite=overwrite)
+        try:
+            session.registry.backup(file, overwrite=overwrite)
+        except UsageProblem as error:
+            if os.path.isfile(os.path.expanduser(file)) and not overwrite:
+                error.add_note("To replace it, add --overwrite.")
+            raise
     session.console.write([f"Copied the database to {escape.line(file)}"])
 
 

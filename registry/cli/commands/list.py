@@ -163,7 +163,7 @@ SEEN: Final[Sequence[Column["Seen"]]] = (
 
 def _show_seen(session: Session, name: str, *, is_global: bool) -> None:
     """List what an agent sees, the project's first."""
-    from registry.install.inventory import loaded_of, seen_by
+    from registry.install.inventory import seen_by, told_of_namesakes
 
     agent = agent_of(name)
     project = None if is_global else target_of(None, is_global=False)
@@ -178,11 +178,5 @@ def _show_seen(session: Session, name: str, *, is_global: bool) -> None:
         to_record=lambda one: one.to_dict(),
         nothing=f"{agent.name} sees no skills there.",
     )
-    by_name: dict[str, list[Seen]] = {}
-    for one in found:
-        by_name.setdefault(one.name, []).append(one)
-    for some in by_name.values():
-        loaded = loaded_of(agent, some) if some[1:] else None
-        if loaded is not None:
-            place = f"{escape.line(loaded.name)} from {escape.line(loaded.place)}"
-            session.console.note(f"{agent.name} loads {place}, not the others of its name.")
+    for text in told_of_namesakes(agent, found):
+        session.console.note(escape.line(text))

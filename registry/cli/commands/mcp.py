@@ -73,6 +73,14 @@ CLIENTS: Final[Mapping[str, Client]] = {
 }
 
 
+class _Client(click.Choice[str]):
+    """A client, which may have its name as an agent."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the client's name."""
+        return super().convert("claude" if value == "claude-code" else value, param, ctx)
+
+
 def _in_toml(text: str, table: str, entry: Mapping[str, Any]) -> str:
     import tomllib
 
@@ -173,9 +181,9 @@ MAX_BYTES: Final = 64 << 20
 @click.option(
     "--client",
     "name",
-    type=click.Choice(list(CLIENTS)),
+    type=_Client(list(CLIENTS)),
     required=True,
-    help="The client to configure.",
+    help="The client to configure (claude is Claude Code; its agent's name works as well).",
 )
 @click.option(
     "--project",

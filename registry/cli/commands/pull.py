@@ -296,7 +296,16 @@ def pull(
     where = ["--to", to] if to is not None else ["--global"] if is_global else []
     again = ["skill-registry", "pull", *where]
     bring = [*again, *(f"--agent={one}" for one in how.agents)]
-    explain(session, target, done, doing, again=join(again), bring=join(bring), dry_run=dry_run)
+    explain(
+        session,
+        target,
+        done,
+        doing,
+        again=join(again),
+        bring=join(bring),
+        overwrite="--force" if theirs else "--theirs",
+        dry_run=dry_run,
+    )
     is_unchanged = any(one.state == "unchanged" for one in done)
     if doing == ["check"] or (not doing and is_unchanged):
         report_fetched(session, target, done)

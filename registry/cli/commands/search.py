@@ -1,7 +1,8 @@
 """`skill-registry search`, `why` and `eval`."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
@@ -25,6 +26,7 @@ from registry.cli.options import agent_of, agent_option, report_project, target_
 from registry.cli.progress import waiting
 from registry.cli.session import Console, Session, Status, Style
 from registry.db.read.listing import Filters
+from registry.errors import RegistryError
 from registry.model import SearchHit, record
 from registry.text import Fact
 
@@ -295,7 +297,8 @@ def why(
     """Explain why a skill is, or isn't, listed.
 
     NAME is a name (each skill of that name is explained) or a ref; PATH is a folder. The reasons
-    include: outside all sources, too deep, not synced yet, invalid, shadowed, hidden, changed.
+    include: outside all sources, too deep, not synced yet, invalid, shadowed, hidden, changed. If
+    several skills have the name, a note says which of them each installed agent loads.
 
     With --query, see what the skill needs to be found: its rank, which words of the query are in
     its name, tags, description and body, how rare each word is (0%: every skill has it), which
@@ -320,6 +323,21 @@ def why(
         report_project(session, project)
         found = explained_for(session.registry.core, found, agent_of(agent), project)
     emit(session, found, WHY_COLUMNS, to_record=_record, draw=_draw)
+    if agent is None and found[1:]:
+        _report_namesakes(session, {one.skill.name for one in found if one.skill is not None})
+
+
+def _report_namesakes(session: Session, names: Collection[str]) -> None:
+    """Print which of several skills of a name each installed agent loads in this project."""
+    from registry.disk.agents import installed_agents
+    from registry.install.inventory import seen_by, told_of_namesakes
+
+    project = target_of(None, is_global=False)
+    for agent in installed_agents(project.path):
+        with suppress(RegistryError):
+            seen = seen_by(session.registry.core, agent, project)
+            for text in told_of_namesakes(agent, [one for one in seen if one.name in names]):
+                session.console.note(escape.line(text))
 
 
 def _record(one: "Explanation") -> dict[str, Any]:

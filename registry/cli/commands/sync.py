@@ -280,9 +280,10 @@ def _report_sources(session: Session, report: "SyncReport", *, hints: bool) -> N
         for line in notices:
             console.note(line)
     elif notices:
-        places = formatting.count(len(notices), "place")
+        places = formatting.count(len(notices), "link or folder", "links or folders")
         console.note(
-            f"{places} below the sources could not be read; to see which and why, add --verbose"
+            f"{places} in the sources can't be read. To see which and why, run: "
+            "skill-registry sync --verbose"
         )
     if report.invalid:
         console.note(
@@ -354,5 +355,8 @@ def _held(part: "SourceReport") -> str:
     text = f"{name}: {why} ({escape.line(part.path)}); {kept}."
     if part.outcome == "unreadable":
         return f"{text} Make it readable, then sync again."
+    if not part.kept:
+        gone = f"skill-registry source remove {shlex.quote(name)}"
+        return f"{text} If the folder won't come back, run: {gone}"
     again = f"skill-registry sync {shlex.quote(name)} --allow-prune"
-    return f"{text} If this is intended, run: {again}"
+    return f"{text} To remove the missing skills from the registry, run: {again}"

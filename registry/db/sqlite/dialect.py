@@ -35,7 +35,7 @@ def copy_target(target: str, *, overwrite: bool) -> str:
         example = os.path.join(path, "registry-copy.db")
         raise UsageProblem(message=f"{path} is a folder: name a file in it, such as {example}")
     if os.path.lexists(path) and not overwrite:
-        raise UsageProblem(message=f"{path} exists already; remove it or choose another name")
+        raise UsageProblem(message=f"{path} exists already. Choose another name.")
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         raise NotWritable(path=path, reason=f"there is no folder {folder}")
