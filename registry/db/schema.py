@@ -252,7 +252,7 @@ revisions = Table(
     # The position in the order in which contents became current. NULL if it equals the revision's
     # number, because the content never became current a second time.
     Column("turn", Integer),
-    # Who made the change. The server itself records the role; the client sends host, tool and
+    # The author of the change. The server itself records the role; the client sends host, tool and
     # client.
     *_texts("role host tool client"),
     UniqueConstraint("uid", "number"),
