@@ -300,7 +300,7 @@ def _differing(
 
 
 def compare(core: Core, name: str, other: str) -> str:
-    """Return a unified diff of all files of two skills; raises as `History.of`."""
+    """Return a unified diff of all files of two skills. Raises the errors of `History.of`."""
     sides = [History.of(core, handle) for handle in (name, other)]
     before, after = ((one, one.current, one.name) for one in sides)
     return "".join(_differing(before, after))

@@ -352,7 +352,7 @@ def rename_skill(
 
 
 def warn_of_dangling(core: Core, links: Iterable[LinkTo]) -> None:
-    """Warn of the links that led to a folder that is gone now."""
+    """Warn about links to a folder that was moved or removed."""
     for link in links:
         if is_dangling(link.link):
             core.warn(f"The link {link.link!r} now leads nowhere.")

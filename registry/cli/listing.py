@@ -30,23 +30,24 @@ MAX_PROSE: Final = 1200
 
 
 class Column(NamedTuple, Generic[T]):
-    """A column of a listing: its title and how to get its value from an item, not yet escaped.
+    """A column of a list: its title, and a function that returns an item's unescaped value.
 
-    ``only``: print it only in the table, or only in the lines for a pipe.
+    ``only``: print the column only in the table, or only in the lines for a pipe.
 
-    ``prose``: replace line breaks by spaces.
+    ``prose``: if True, replace line breaks by spaces.
 
-    ``time``: the value is a UTC timestamp; a terminal shows the age.
+    ``time``: if True, the value is a UTC timestamp, and a terminal shows the age.
 
     ``style``: one style for all cells, or a style for each text.
 
-    ``when``: show the column in the table only if this holds for the set of its cell texts.
+    ``when``: a function of the set of cell texts. The column is in the table only if it returns
+    True.
 
-    ``drop``: order in which columns are left out if the terminal is narrow, highest first; 0:
-    never.
+    ``drop``: the order in which columns are left out if the terminal is narrow. The highest number
+    goes first, and columns with 0 always stay.
 
-    ``flexible``: the column gets the remaining width, at least ``min_width``; other columns get at
-    most ``max_width`` columns and this ``share`` of the terminal.
+    ``flexible``: if True, the column gets the remaining width, at least ``min_width``. Every other
+    column gets at most ``max_width``, and at most this ``share`` of the terminal.
     """
 
     title: str

@@ -215,7 +215,7 @@ def _opened(core: Core, remote: Remote) -> Iterator[Snapshot]:
         tempfile.TemporaryDirectory(prefix="skill-registry-") as state,
         open_remote(remote, state, None, Bounds(), core.settings.source_kinds) as tree,
     ):
-        assert tree is not None  # noqa: S101  # None: only for a known version
+        assert tree is not None  # noqa: S101  # not None, as `known` is None
         yield tree
 
 

@@ -49,7 +49,7 @@ from registry.sync.sources import own_sources
 
 
 def made(entry: Locked, one: InstallPath) -> set[str]:
-    """Return the digests of what a pull may have put into a place."""
+    """Return the digests of the files and the link that a pull may have installed at a path."""
     return {entry.digest, *({digest_of_link(one.link)} if one.link else ())}
 
 

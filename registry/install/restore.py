@@ -86,7 +86,7 @@ class LockedOrigins:
         kinds = self._core.settings.source_kinds
         opened = open_remote(Remote(kind, address.url), state, None, bounds, kinds)
         tree = self._stack.enter_context(opened)
-        assert tree is not None  # noqa: S101  # None: only for a known version
+        assert tree is not None  # noqa: S101  # not None, as `known` is None
         return lambda _ref, _folders: tree
 
     def _bounds(self, address: Address, url: str) -> Bounds:

@@ -1,22 +1,22 @@
-"""Our checkouts of remote sources: how they are fetched, pinned and written.
+"""Fetch remote sources into checkouts: folders with the current files of their skills.
 
-A checkout is below the data folder and is this user's own::
+A checkout is in the data folder and belongs to this user. It contains::
 
-    lock            held by who fetches
-    asked.json      the address and pin it is a checkout of, and whether the pin is a tag
+    lock            the lock file of the process that fetches
+    asked.json      the address and pin of the checkout, and whether the pin is a tag
     files.json      the blob of each file in ``tree``
-    manifest.json   the version that ``tree`` holds, whole; written last
-    new             a file on its way into ``tree``
-    state/          what a kind keeps for itself: a bare repository, artifacts
+    manifest.json   the version of the complete ``tree``; written last
+    new             a file that will be renamed into ``tree``
+    state/          the data of a kind of remote, such as a bare repository or artifacts
     tree/           the files of skills, as the remote has them: the source's folder
 
-Only what differs is written, each file at once under its name, and dated by its version: an
-unchanged skill looks unchanged to the next sync, on this machine and on others.
+Only changed files are written. Each file is written atomically and gets the time of its version. So
+an unchanged skill looks unchanged to the next sync, on this machine and on others.
 
-A pin stays what it was: a tag that moved is not followed, and no branch takes its place. By
-convention tags never move, so a tag that moved is a mistake or an attack. A branch moves, and is
-followed. The checkout remembers which of the two a pin is, and the commit of a tag. It keeps its
-files until the user pins the source again.
+A pin is the branch, tag or commit that the user chose. If a pinned tag moves, or is replaced by a
+branch of the same name, the fetch fails and the checkout keeps its files until the user pins the
+source again. By convention tags never move, so a tag that moved is a mistake or an attack. A branch
+moves, and is followed. The checkout records whether a pin is a tag or a branch, and its commit.
 """
 
 import json
