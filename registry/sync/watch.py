@@ -192,7 +192,9 @@ class Watcher:
         """Watch these sources until a source is added or removed, or its folder comes or goes."""
         far = [source for source in sources if is_remote(f"{source.path}/.")]
         for source in far:
-            self._note(f"{source.path} is on another machine: it is looked at now and then.")
+            self._note(
+                f"{source.path} is on another machine: it is only searched every few seconds."
+            )
         near = [source for source in sources if source not in far]
         for touched in self._events(near):
             self._look_at(near, touched)
@@ -248,7 +250,9 @@ class Watcher:
             self._stop.wait(LOOK_SECONDS)
             return  # a source folder was removed; the next round leaves it out
         except (OSError, RuntimeError) as error:
-            self._note(f"Files can't be watched ({error}): the sources are looked at now and then.")
+            self._note(
+                f"No file events ({error}): the sources are only searched every few seconds."
+            )
         while not self._stop.wait(LOOK_SECONDS):
             if time.monotonic() >= self._next_poll:
                 self._owed.update(source.name for source in sources)
