@@ -1,4 +1,4 @@
-"""Hints: which command helps after an error."""
+"""Hints: commands that help after an error."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -46,7 +46,7 @@ def _several_skills(error: errors.RegistryError) -> str:
 
 
 def trusting(source: str, address: str | None = None) -> str:
-    """Return which commands show the security errors of a source, and trust it."""
+    """Return the commands that show the security errors of a source, and that trust it."""
     source = quote(escape.line(source))
     known = f"skill-registry sync {quote(escape.line(address))} && " if address else ""
     first = f"{known}skill-registry check {source}"
@@ -87,7 +87,7 @@ def _folder_pulled(error: errors.RegistryError) -> str:
 
 
 def removal(folder: str, lock: str) -> str:
-    """Return the command that removes a pulled skill from the folder of a lock."""
+    """Return the command that removes an installed skill. ``lock`` is the folder of its lock."""
     where = f"--to {quote(escape.line(lock))}"
     if real_path(lock) == real_path(str(data_folder())):
         where = "--global"
@@ -95,12 +95,15 @@ def removal(folder: str, lock: str) -> str:
 
 
 def installed_copies(skill: "Skill") -> Iterator[tuple[str, str]]:
-    """Yield where a skill is installed, here or for all projects, and what removes it there."""
+    """Yield the paths at which a skill is installed, each with the command that removes it.
+
+    Only this project and the folders for all projects are searched.
+    """
     from registry.install.lockfile import read_lock
     from registry.install.provenance import is_of
     from registry.install.targets import Target
 
-    with suppress(OSError):  # the current folder is gone, and with it any project
+    with suppress(OSError):  # the current folder, and so the project, may have been removed
         for target in (Target.project(os.getcwd()), Target.everywhere()):
             with suppress(errors.RegistryError):
                 for folder, entry in read_lock(target.path).items():
@@ -120,7 +123,7 @@ def installed_copies(skill: "Skill") -> Iterator[tuple[str, str]]:
 def naming_what_helps(
     registry: "SkillRegistry", handle: str, new_name: str | None = None
 ) -> Iterator[None]:
-    """Add to `SourceReadOnly` what to do instead of deleting a skill, or giving it a new name."""
+    """Add a note to `SourceReadOnly`: a command to use instead of deleting or renaming a skill."""
     try:
         yield
     except errors.SourceReadOnly as error:
@@ -139,11 +142,11 @@ def naming_what_helps(
 
 
 def _own_copy(registry: "SkillRegistry", skill: "Skill", new_name: str) -> str:
-    """Return the commands that copy a skill of a remote source into an own one, and rename it."""
+    """Return commands that copy a skill of a remote source into a local source, and rename it."""
     from registry.sync.sources import find, target_source
 
     remote = find(registry.core, skill.source).remote
-    assert remote is not None  # noqa: S101  # else the skill itself could be renamed
+    assert remote is not None  # noqa: S101  # skills of local sources can be renamed
     own, choice = "SOURCE", ""
     try:
         home = target_source(registry.core, None)
@@ -166,7 +169,7 @@ def _own_copy(registry: "SkillRegistry", skill: "Skill", new_name: str) -> str:
 
 
 def _read_only(arguments: Sequence[str]) -> str:
-    """Return what to do instead of a change of a skill of a remote source."""
+    """Return what to do instead of changing a skill of a remote source."""
     if "create" in arguments:
         return "Name a source of your own with --source."
     return (
@@ -176,7 +179,7 @@ def _read_only(arguments: Sequence[str]) -> str:
 
 
 def _for_all_projects(error: errors.RegistryError, arguments: Sequence[str]) -> str:
-    """Return the same command with --global, if the skill was installed for all projects."""
+    """Return the command with --global if the skill was installed for all projects, else ""."""
     from registry.install.lockfile import NAME, read_lock
     from registry.install.pull import folders_of
     from registry.install.targets import Target
@@ -195,8 +198,8 @@ def _for_all_projects(error: errors.RegistryError, arguments: Sequence[str]) -> 
 
 
 def _despite_edits(arguments: Sequence[str]) -> str:
-    """Return how to see the edits that stop `pull --frozen`, and the command that replaces them."""
-    by_force = "--theirs" in arguments  # it spares what `pull` did not write
+    """Return commands that show, and that replace, the edits that stop `pull --frozen`."""
+    by_force = "--theirs" in arguments  # --theirs doesn't replace folders that no pull made
     again = [*arguments, "--force" if by_force else "--theirs"]
     check = [one for one in arguments if one not in {"--frozen", "--offline", "--theirs"}]
     see, replace = (
@@ -213,9 +216,9 @@ def _despite_edits(arguments: Sequence[str]) -> str:
 
 
 def _edited_by_hand(arguments: Sequence[str]) -> str:
-    """Return how to let a change follow an edit by hand."""
+    """Return a command after which a skill that the user edited can be changed."""
     if any(one.startswith("--if-hash") for one in arguments):
-        return ""  # the caller decides by the hash
+        return ""  # with --if-hash, the user decides by the hash
     hint = "To read an edit by hand into the registry, run: skill-registry sync"
     can_force = {"update", "delete", "rm"}.intersection(arguments) and "--copies" not in arguments
     return f"{hint} (or repeat the command with --force)" if can_force else hint
@@ -376,13 +379,13 @@ _WITH_ARGUMENTS: Final[dict[type[errors.RegistryError], Callable[[Sequence[str]]
     errors.SkillChangedOnDisk: _edited_by_hand,
     errors.SourceReadOnly: _read_only,
 }
-"""Hints that depend on the command line."""
+"""Hints that depend on the command line, by the class of the error."""
 
 
 def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
-    """Return the hint for an error; empty if its message is enough.
+    """Return the hint for an error, or "" if its message is enough.
 
-    ``arguments``: the command line, for hints that repeat it with another option.
+    ``arguments`` is the command line, for hints that repeat it with another option.
     """
     notes = " ".join(getattr(error, "__notes__", ()))
     if notes or type(error) in _WITH_ARGUMENTS:
@@ -399,14 +402,14 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
     found = _HINTS.get(type(error), "")
     if not isinstance(found, str):
         return found(error)
-    # Quote the facts for a shell.
+    # Quote the attributes of the error for a shell.
     return found.format_map({key: quote(escape.line(str(one))) for key, one in error.facts.items()})
 
 
 def unsynced(registry: "SkillRegistry", name: str) -> str:
     """Explain why a skill folder that ``name`` may mean isn't found by that name.
 
-    Empty if there is no such folder. Raises as `SkillRegistry.why`.
+    Returns "" if there is no such folder. Raises the errors of `SkillRegistry.why`.
     """
     for path in _places(registry, name):
         if not any(os.path.lexists(os.path.join(path, document)) for document in DOCUMENT_NAMES):
@@ -425,7 +428,7 @@ def unsynced(registry: "SkillRegistry", name: str) -> str:
 
 
 def trashed(registry: "SkillRegistry", name: str) -> str:
-    """Tell how to restore a skill that is in the trash but not in the database; else empty."""
+    """Return how to restore a skill that is in the trash but not in the database, or ""."""
     for one in registry.trash():
         if name in {one.name, f"{one.source}/{one.folder}"}:
             how = f"To restore it, run: skill-registry restore {one.id}"

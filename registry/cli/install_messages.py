@@ -1,4 +1,4 @@
-"""Messages about installed skills: why, what was lost, what the user can do."""
+"""Messages about installed skills: reasons, replaced edits, and commands that help."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -43,10 +43,10 @@ def explain(
     overwrite: str = "--theirs",
     dry_run: bool = False,
 ) -> None:
-    """Print on stderr the skills that were not changed or lost edits, the reasons, and what to do.
+    """Print on stderr the skills that were not changed or lost edits, with reasons and advice.
 
-    ``again``: the command that updates the installed skills; ``bring``: the one that installs some,
-    without their names; ``overwrite``: the option that overwrites edits.
+    ``again`` is the command that updates the installed skills. ``bring`` is the command that
+    installs skills, without their names. ``overwrite`` is the option that overwrites edits.
     """
     from registry.install.lockfile import read_lock
     from registry.install.plan import EQUAL, KEPT
@@ -93,7 +93,7 @@ def explain(
 def _report_updates(
     session: Session, target: "Target", done: "Sequence[InstallResult]", again: str
 ) -> None:
-    """Print how to see the available updates, and how to keep a merge of one."""
+    """Print how to see the available updates, and how to keep an update merged by hand."""
     from registry.install.plan import BEHIND_TOO
 
     outdated = [one for one in done if one.state == "behind" or BEHIND_TOO in (one.reason or "")]
@@ -106,7 +106,7 @@ def _report_updates(
 
 
 def _folder(one: "InstallResult") -> str:
-    """Return the name of a skill's folder, for a command."""
+    """Return the name of a skill's folder, quoted for a command."""
     return quote(escape.line(os.path.basename(one.path)))
 
 
@@ -122,9 +122,9 @@ def _is_installed(session: Session, one: "InstallResult", locked: "Mapping[str, 
 
 
 def _reason(session: Session, one: "InstallResult", bring: str, message: str) -> str:
-    """Return why a skill was left alone, or what was lost, and what to do; see `explain`.
+    """Return why a skill was not changed or which edits were lost, and a command that helps.
 
-    ``message``: what became of the skill, if its reason doesn't say that.
+    ``bring`` is explained at `explain`. ``message`` is the outcome for the skill.
     """
     from registry.install.plan import EQUAL, FOREIGN, KEPT, QUARANTINED
     from registry.install.provenance import ALREADY_THERE
@@ -141,14 +141,14 @@ def _reason(session: Session, one: "InstallResult", bring: str, message: str) ->
         which = f" ({some_refs(others)})" if others[1:] else ""
         first = quote(escape.line(others[0]))
         way = f"To install another skill of its name{which}, run: {bring} {first}"
-    end = "" if "run: " in reason.rpartition(". ")[2] else "."  # none after a command
+    end = "" if "run: " in reason.rpartition(". ")[2] else "."  # no full stop after a command
     return f"{ref} {message}: {reason}{end} {way}".rstrip()
 
 
 def report_origins(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:
-    """Print for each installed skill its source, or its address and commit; then further folders.
+    """Print the source, or the address and commit, of each installed skill, then other folders.
 
-    A name that looks like the name of another skill gets a warning.
+    If a name looks like the name of another skill, a warning is printed.
     """
     from registry.catalog.resolve import imitated, look_alikes
     from registry.install.lockfile import NAME, read_lock
@@ -185,7 +185,7 @@ def _report_security(session: Session, entries: "Sequence[Locked]") -> None:
 
 
 def _elsewhere(target: "Target", locked: "Mapping[str, Locked]", folders: Sequence[str]) -> str:
-    """Name the folders that skills were installed into beside the one in the table."""
+    """Return a sentence with the folders of skills that are not in the table."""
     named: dict[str, dict[str, None]] = {}
     for folder in folders:
         if folder in locked:
@@ -206,17 +206,20 @@ def _origin(entry: "Locked") -> str:
 
 
 def _named(target: "Target", one: "InstallResult") -> str:
-    """Return how a command names an installed skill: by its ref in the project, else its path."""
+    """Return how a command can name an installed skill: by its ref, or else by its path.
+
+    The ref is enough in the skill's own project.
+    """
     from registry.install.targets import Target
 
-    with suppress(OSError):  # the current folder is gone
+    with suppress(OSError):  # the current folder may have been removed
         if target == Target.project(os.getcwd()):
             return quote(escape.line(one.ref))
     return quote(escape.line(one.path))
 
 
 def _way_out(session: Session, ref: str) -> str:
-    """Return how to trust a skill, if it is quarantined; else empty."""
+    """Return the command that trusts a skill, if it is quarantined, or else ""."""
     from registry.catalog.resolve import resolve
     from registry.cli.hints import hint
 
@@ -227,7 +230,7 @@ def _way_out(session: Session, ref: str) -> str:
 
 
 def _namesakes(session: Session, ref: str) -> list[str]:
-    """Return the refs of the skills of the same name that can be installed instead."""
+    """Return the refs of other skills of the same name that can be installed."""
     from registry.catalog.resolve import resolve
     from registry.db.read.skills import same_name
 
@@ -238,13 +241,13 @@ def _namesakes(session: Session, ref: str) -> list[str]:
 
 
 def report_pulled(session: Session, since: str) -> None:
-    """Print how to remove skills installed since a time (UTC) that `undo` doesn't know."""
+    """Print how to remove skills that were installed since a time (UTC) without an undo record."""
     from registry.install.history import remembered_pulls
     from registry.install.lockfile import NAME, pulled_at
     from registry.install.targets import Target
 
     known = {one.folder for one in remembered_pulls(session.registry.core)}
-    with suppress(OSError):  # the current folder is gone, and with it any project
+    with suppress(OSError):  # the current folder, and so the project, may have been removed
         for target in (Target.project(os.getcwd()), Target.everywhere()):
             last = pulled_at(target.path)
             if last is not None and last >= since and target.path not in known:
@@ -257,10 +260,10 @@ def report_pulled(session: Session, since: str) -> None:
 
 
 def report_fetched(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:
-    """Print for each remote source of checked skills which version they were compared with.
+    """Print for each remote source the version with which installed skills were compared.
 
-    The remote may have a newer version, since a check fetches nothing. The hint to fetch follows
-    the skills that are outdated already.
+    The remote may have a newer version, because a check fetches nothing. The hint to fetch comes
+    after the skills that are outdated already.
     """
     from registry.install.lockfile import read_lock
     from registry.remotes.address import normalize_url
@@ -282,7 +285,7 @@ def report_fetched(session: Session, target: "Target", done: "Sequence[InstallRe
 
 
 def report_strange(session: Session, target: "Target") -> None:
-    """Print the addresses of the lock whose current version is unknown."""
+    """Print the addresses in the lock whose current version is unknown."""
     from registry.install.provenance import strange_addresses
 
     for address in strange_addresses(session.registry.core, target):

@@ -85,14 +85,14 @@ FULL_SECONDS: Final = 300.0
 
 POLL_SECONDS: Final = 2.0
 POLL_SHARE: Final = 20
-"""Seconds between syncs if there are no file events.
+"""`POLL_SECONDS` is the number of seconds between syncs if there are no file events.
 
 A sync that takes t seconds is repeated after `POLL_SHARE` * t seconds, if that is longer.
 """
 
 COMPARE_SHARE: Final = 100
 COMPARE_SECONDS: Final = 5.0
-"""Maximum number of seconds between two comparisons.
+"""`COMPARE_SECONDS` is the maximum number of seconds between two comparisons.
 
 A comparison that takes t seconds is repeated after `COMPARE_SHARE` * t seconds, if that is shorter.
 On a server, each watching process compares after every write of any client.

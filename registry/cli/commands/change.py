@@ -22,7 +22,7 @@ from registry.toolsets.schemas import TYPES
 
 
 def _parameter(text: str) -> Parameter:
-    """Read a parameter, NAME[?][:TYPE[:TEXT]]; ? after its name makes it optional."""
+    """Read a parameter, NAME[?][:TYPE[:TEXT]]. A "?" after the name makes it optional."""
     name, _, rest = text.partition(":")
     kind, _, about = rest.partition(":")
     kind = kind.strip() or "string"
@@ -133,7 +133,7 @@ def update(
 
     def change(name: str) -> SkillDetail:
         base = if_hash
-        # As the last sync saw it: an edit made by hand since then must stop the change.
+        # Use the version of the last sync, so that a later edit by the user stops the change.
         known = registry.get(name) if force else registry.resolve(name)
         if added or removed:
             fields["tags"] = _edited(known.tags, added, removed)
@@ -181,7 +181,7 @@ def rename(session: Session, /, *, name: str, new_name: str, if_hash: str | None
 
 
 def _edited(tags: Sequence[str], added: Sequence[str], removed: Sequence[str]) -> list[str]:
-    """Return the tags after additions and removals, compared in stored form."""
+    """Return the tags after additions and removals. Tags are compared in their stored form."""
     gone = set(map(tag_key, removed))
     return list(dict.fromkeys(tag for tag in (*tags, *map(tag_key, added)) if tag not in gone))
 
@@ -225,7 +225,8 @@ def edit(session: Session, *, name: str) -> None:
     console.note(f"Editing {escape.line(path)}")
     with report_copies(session, place, "changes", copies=None):
         try:
-            status = subprocess.run([*editor, path], check=False).returncode  # noqa: S603  # theirs
+            # The editor's exit status.
+            status = subprocess.run([*editor, path], check=False).returncode  # noqa: S603
         except OSError as error:
             problem = f"The editor {editor[0]!r} can't be started: {error.strerror}."
             raise click.ClickException(problem) from error
@@ -251,7 +252,7 @@ def _editor(environ: Mapping[str, str]) -> list[str]:
 
 
 def _writable(session: Session, skill: SkillDetail) -> str:
-    """Return the file to edit. Raises `ChangeRefused`, `SourceElsewhere`."""
+    """Return the path of the file to edit. Raises `ChangeRefused`, `SourceElsewhere`."""
     from registry.sync.sources import check_ours, check_writable, find
 
     source = find(session.registry.core, skill.source)

@@ -1,4 +1,4 @@
-"""`skill-registry db`: the database file itself."""
+"""`skill-registry db`: commands for the database itself."""
 
 import os
 import shlex
@@ -193,7 +193,7 @@ def copy(session: Session, *, source: str, target: str) -> None:
 
 
 def _report_owner(session: Session, backend: "Backend") -> None:
-    """Say which role owns the tables on a server, or will own them."""
+    """Print which role owns the tables on a server, or will own them."""
     from registry.db.postgres.rights import owner_of_tables
 
     name, exist = owner_of_tables(backend.reader.rows)
@@ -234,7 +234,7 @@ def upgrade(session: Session) -> None:
 
 
 def _list_undecided(session: Session) -> None:
-    """List the sources that preceded those of other owners, and how an admin restores that."""
+    """List sources that used to win over other owners' sources, and how an admin restores this."""
     from registry.db.read.sources import undecided
 
     found = list(undecided(session.registry.core.reader))
@@ -405,7 +405,7 @@ def _sees(granted: "RoleRights") -> str:
 
 
 def _sees_more(before: "RoleRights | None", after: "RoleRights | None") -> bool:
-    """Tell whether a change lets a role see more."""
+    """Tell whether a change of rights lets a role see more."""
     if before is None or before.teams is None or after is None:
         return False
     return after.teams is None or not set(after.teams) <= set(before.teams)

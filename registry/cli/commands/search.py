@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 def draw_placed(console: Console, placed: "Iterable[Placed]") -> Iterator[str]:
-    """Yield paragraphs about each skill: its rank, its words, better hits, missing words."""
+    """Yield paragraphs about each skill: its rank, its words, higher results, missing words."""
     for index, one in enumerate(placed):
         if index:
             yield ""
@@ -74,7 +74,7 @@ def _table(console: Console, columns: Sequence[Column[T]], rows: Sequence[T]) ->
 
 
 def handle(one: "Placed | Explanation") -> str:
-    """Return the ref of a skill, or else its path."""
+    """Return the ref of a skill, or its path if it has no ref."""
     return one.path if one.ref is None else one.ref
 
 
@@ -110,10 +110,10 @@ PLACED: Final[Sequence[Column["Placed"]]] = (
 SNIPPET_INDENT: Final = "    "
 MAX_HITS: Final = 20
 BELOW: Final = 3
-"""Lines that stay free below the hits on a terminal: the summary and the prompt."""
+"""Number of terminal lines below the results, for the summary and the prompt."""
 AROUND: Final = 40
 BEFORE: Final = 20
-"""Maximum number of characters of a description before a match, on a terminal."""
+"""Maximum number of characters of a description that are shown before a match, on a terminal."""
 _SPACED: Final = re.compile(r"[\u0000-\u0dff\u1100-\u2fff\ua960-\uabff]+")
 
 
@@ -180,7 +180,7 @@ def search(session: Session, /, *, query: tuple[str, ...], limit: int | None, **
 
 
 def _queries(given: Sequence[str]) -> list[str]:
-    """Return the arguments as one query; if one has spaces, each is a query of its own."""
+    """Join the arguments to a query. If an argument has spaces, each argument is a query."""
     if len(given) > 1 and any(len(one.split()) > 1 for one in given):
         return [one for one in given if one.strip()]
     whole = " ".join(given)
@@ -190,13 +190,13 @@ def _queries(given: Sequence[str]) -> list[str]:
 def draw_hits(
     console: Console, hits: Sequence[SearchHit], wanted: re.Pattern[str] | None
 ) -> Iterator[str]:
-    """Yield a line with ref and description of each hit, and a line with the match.
+    """Yield a line with the ref and description of each result, and a line with the match.
 
-    The second line is omitted if the first shows the match.
+    The second line is omitted if the first line shows the match.
     """
 
     def light(text: str, style: Style | None = None) -> str:
-        """Paint a text, and its matches in another style."""
+        """Paint a text in a style, and its matches in another style."""
         if wanted is None:
             return console.style(text, style)
         end, parts = 0, []
@@ -215,14 +215,15 @@ def draw_hits(
             more = f"  +{formatting.count(len(hit.alike), 'copy', 'copies')}"
             head += console.style(more, "dim")
             room -= len(more)
-        # If a narrow terminal has no room for the description, show only the match.
+        # If a narrow terminal has no space for the description, only show the match.
         is_roomy = room > len(SNIPPET_INDENT) * 3
         yield f"{head}  {light(about, 'dim')}" if is_roomy else head
         if not is_roomy or wanted is None or not wanted.search(about):
             match = escape.prose(_cut(_match(hit, wanted), wanted))
             is_unmarked = wanted is None or not wanted.search(match)
             if is_roomy and is_unmarked and _is_the_same(about, match):
-                continue  # a match of related words in the description itself: no second line
+                # The description itself matches with related words, so it needs no second line.
+                continue
             yield SNIPPET_INDENT + light(
                 fit(match, console.width - len(SNIPPET_INDENT), ellipsis=console.ellipsis)
             )
@@ -235,13 +236,13 @@ def _match(hit: SearchHit, wanted: re.Pattern[str] | None) -> str:
 
 
 def _is_the_same(one: str, other: str) -> bool:
-    """Tell whether one of two texts, which may be cut, starts with the other."""
+    """Tell whether one of two texts starts with the other. Either text may be shortened."""
     one, other = one.rstrip(".\u2026"), other.rstrip(".\u2026")
     return one.startswith(other) or other.startswith(one)
 
 
 def _cut(text: str, wanted: re.Pattern[str] | None) -> str:
-    """Return a text from a little before the first match on."""
+    """Return the end of a text, from a few characters before the first match."""
     found = wanted.search(text) if wanted else None
     if found is None or found.start() <= AROUND:
         return text
@@ -252,7 +253,7 @@ def matcher(query: str) -> re.Pattern[str] | None:
     """Return a pattern that matches the words of a query, for highlighting."""
     from registry.catalog.search.query import parse, pattern
 
-    # Whole phrases before their words, and without stop words.
+    # Try whole phrases before their words, and leave out stop words.
     terms = sorted(parse(query), key=lambda term: len("".join(term)), reverse=True)
     patterns = [
         pattern(term) + (r"\w*" if _SPACED.fullmatch("".join(term)) else "") for term in terms
@@ -309,7 +310,8 @@ def why(
     if query is not None:
         if agent is not None:
             raise click.UsageError("--agent and --query can't be combined.")
-        session.style = session.style or "table"  # also in a pipe: the findings are the answer
+        # Also in a pipe, because the findings are the result.
+        session.style = session.style or "table"
         placed = session.registry.why_found(subject, query, chosen, personality)
         emit(session, placed, PLACED, to_record=record, draw=draw_placed)
         return
@@ -369,7 +371,7 @@ EVERY: Final = 100
 
 
 class _Failed(NamedTuple):
-    """A failed prompt and its skill."""
+    """A failed prompt, and its skill."""
 
     ref: str
     answer: "Answer"

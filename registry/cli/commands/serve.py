@@ -22,7 +22,7 @@ EXTRA: Final = frozenset(
 )
 
 _PUBLIC: Final = re.compile(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
-"""Public URLs have no path: links of pages start at the root of the server."""
+"""Matches a public URL. It has no path, because links in pages start at the root of the server."""
 
 
 PUBLISHED: Final = (
@@ -37,7 +37,7 @@ LOOPBACK: Final = (
 
 
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    """Read an address, or a range of them such as ``10.0.0.0/8``."""
+    """Parse an IP address, or a range of addresses such as ``10.0.0.0/8``."""
     try:
         return ipaddress.ip_network(text, strict=False)
     except ValueError:
@@ -160,7 +160,7 @@ _UNITS: Final = {"h": "hours", "d": "days", "w": "weeks"}
 
 
 def _length(text: str) -> timedelta | None:
-    """Read a length of time such as ``90d``; None: ``never``."""
+    """Parse a length of time such as ``90d``. Returns None for ``never``."""
     if text == "never":
         return None
     found = _LENGTH.fullmatch(text)

@@ -29,13 +29,13 @@ MAX_FILES: Final = 12
 LABEL: Final = 12
 _WHOLE: Final = frozenset({"Ref", "Status", "Folder", "Linked at", "Installed", "Origin"})
 MAX_TEXT_WIDTH: Final = 100
-"""Longer lines are hard to read, however wide the terminal is."""
+"""Maximum width of text, in columns. Longer lines are hard to read on any terminal."""
 
 
 def draw_skill(
     session: Session, skill: SkillDetail, source: Source | None, links: "Sequence[LinkTo]"
 ) -> Iterator[str]:
-    """Yield the lines of the view; ``source`` is the source of the skill."""
+    """Yield the lines of the view of a skill. ``source`` is the source of the skill."""
     console = session.console
     width = min(console.width, MAX_TEXT_WIDTH)
     yield console.style(escape.line(skill.name), "bold")
@@ -43,7 +43,7 @@ def draw_skill(
     yield ""
     for label, value in _facts(session, skill, source, links):
         if value:
-            # Values that users copy are never wrapped.
+            # Never wrap values that users copy.
             lines = [value] if label in _WHOLE else list(wrap(value, width - LABEL))
             yield f"{console.style(f'{label:{LABEL - 1}}', 'dim')} {lines[0]}"
             for line in lines[1:]:
@@ -115,7 +115,7 @@ def _facts(
 
 
 def _trusted(session: Session, skill: SkillDetail) -> str:
-    """Tell that a skill with security errors was trusted, and when, if that is recorded."""
+    """Return a note that a skill with security errors was trusted, and if known, when."""
     from registry.db.read.access import trusted_at
     from registry.sync.reading import security_errors
 
@@ -246,7 +246,7 @@ def _linked(
 
 
 def _revision_or_name(text: str) -> int | str:
-    """Parse a revision (from 1), or return the name of a skill."""
+    """Parse a revision number (from 1), or return the text as the name of a skill."""
     if not text.lstrip("-").isdecimal():
         return text
     if int(text) < 1:
@@ -347,7 +347,7 @@ def diff(
 
 
 def _where(gone: "Tombstone", asked: str) -> str:
-    """Tell where a removed skill was, and how to restore it by the name ``asked``."""
+    """Return where a removed skill was, and the command that restores it by the name ``asked``."""
     name = quoted(gone.name)
     place = f" It was in {quoted(gone.place)}." if gone.place else ""
     if gone.trash is not None:

@@ -102,7 +102,7 @@ def _counting(
     examples: Sequence[str],
     about: str,
 ) -> click.Command:
-    """Make the command that counts skills by ``what``."""
+    """Create the command that counts skills by ``what``."""
     columns: Sequence[Column[Facet]] = (
         Column(what.upper(), lambda facet: facet.value),
         Column("SKILLS", lambda facet: facet.count, right=True),
@@ -184,7 +184,7 @@ def copies(session: Session, *, name: str | None) -> None:
 
 
 def _report_installed(session: Session, skills: "Sequence[Skill]") -> None:
-    """Print where `pull` installed these skills, except for places that are themselves skills."""
+    """Print where `pull` installed these skills, except paths that are skills of a source."""
     from registry.cli.hints import installed_copies
 
     listed = {real_path(skill.path) for skill in skills}
@@ -200,7 +200,7 @@ def _record(one: "Copies") -> dict[str, Any]:
 
 
 def _elsewhere(session: Session) -> set[str]:
-    """Return the names of the sources of projects that are not seen from here."""
+    """Return the names of sources in projects that don't contain the current folder."""
     registry = session.registry
     shows = registry.core.reader.visibility.shows
     sources = registry.sources(counted=False)
@@ -226,7 +226,7 @@ def _draw(console: Console, found: "Sequence[Copies]", elsewhere: Collection[str
 
 
 def _mark(one: "Copies", skill: Skill) -> str:
-    """Return how the files of a skill compare with those listed above it."""
+    """Return how the files of a skill compare with those of the skills listed above it."""
     if one.relation == "identical":
         return ""
     if skill is one.skills[0]:
