@@ -46,8 +46,9 @@ Relation = Literal["identical", "differing", "alike"]
 class Copies:
     """Skills that are copies or near-duplicates of each other, the newest first.
 
-    ``identical``: the same name and the same files. ``differing``: the same name, but not all files
-    are the same. ``alike``: nearly the same text under another name.
+    The relation is ``identical`` if the skills have the same name and files. It is ``differing`` if
+    they have the same name, but not all have the same files. It is ``alike`` if they have nearly
+    the same text under another name.
     """
 
     name: str
@@ -79,7 +80,7 @@ def fate(
     before: Sequence[StoredSkill],
     localized: Callable[[Skill], Skill] = lambda skill: skill,
 ) -> Fate:
-    """Return what a change of a skill did to its copies.
+    """Return the effect of a skill's change on its copies.
 
     ``before`` holds the result of `copies_of` before the change. ``localized`` returns a skill with
     the ref that the caller sees.

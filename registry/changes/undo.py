@@ -137,7 +137,7 @@ class Undo:
             if 0 < len(done) < len(self.steps):
                 names = ", ".join(quoted(one.name) for one in done[:MAX_NAMED])
                 left = len(self.steps) - len(done)
-                self.core.warn(f"Only part was undone: {names}. Still to undo: {left}.")
+                self.core.warn(f"Undone: {names}. {left} more changes could not be undone.")
 
     def _check(self) -> None:
         """Raise `ChangeNotUndone` if a skill was changed after the command."""

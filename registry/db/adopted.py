@@ -1,7 +1,7 @@
 """Sources that this user added on this machine, recorded in the user's own data folder.
 
-On a server the host of a source is only a claim: any writer can register any folder of any machine
-under that machine's name, and the machine's next sync would upload the folder. So a source of a
+On a server, don't trust the host of a source: any user with write access can register any folder
+under any machine's name, and that machine's next sync would upload the folder. So a source of a
 server is read, synced and changed only if this user added or adopted it. Each such source is one
 small file (mode 0600, in a folder of mode 0700), whose name is a hash of the database's address,
 the host and the path. If the path in the database changes, the source no longer counts as adopted.

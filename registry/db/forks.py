@@ -1,9 +1,10 @@
 """Fork safety: a fork waits for calls in progress, and the child opens its own connections.
 
-A child inherits what SQLite remembers of its parent's locks, but not the locks: it would read and
-write without them, and lose what it wrote (https://sqlite.org/howtocorrupt.html, 2.6). So the child
-closes each inherited connection before it opens one, which is safe if no other thread was inside
-the database when the process forked.
+A forked child has a copy of SQLite's notes about its parent's locks, but it doesn't hold these
+locks. It would read and write without locks, and lose its writes
+(https://sqlite.org/howtocorrupt.html, 2.6). So the child closes each inherited connection before it
+opens a new connection. This is safe if no other thread was inside the database when the process
+forked.
 """
 
 import os

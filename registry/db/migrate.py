@@ -14,7 +14,7 @@ LOGGERS: Final = ("alembic.runtime.migration", "alembic.runtime.plugins")
 """Names of the loggers in which Alembic reports its steps."""
 
 UPGRADE_SECONDS: Final = 60.0
-"""Maximum time to wait for another process that upgrades the same database, in seconds."""
+"""Maximum seconds to wait for another process that upgrades the same database."""
 
 
 def migrations_folder() -> Path:

@@ -111,7 +111,7 @@ def _block_text(first: str, mark: str, rest: Sequence[str]) -> Text:
         message = f"the text below `{mark}` is not indented"
         return Text(value, "yaml-indentation", message, "indent it by two spaces")
     fix = f"move the text to the next line, indented, or remove the `{mark}`"
-    return Text(value, "yaml-block-text", f"text is on the line of `{mark}`", fix)
+    return Text(value, "yaml-block-text", f"the text begins on the line of `{mark}`", fix)
 
 
 def fold(lines: Sequence[str]) -> str:

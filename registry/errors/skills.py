@@ -187,7 +187,7 @@ class SkillChangedOnDisk(Conflict):
     """The folder has changed since the change was prepared: ``name``, ``path``."""
 
     sentence = (
-        "The skill {name:q} was changed on disk since it was read ({path}); nothing was changed."
+        "The skill {name:q} ({path}) was edited on disk after it was read, so nothing was changed."
         " Look at it again, then repeat the change."
     )
 
@@ -333,7 +333,9 @@ class RevisionNotFound(NotFound):
     known: Sequence[int]
 
     def _details(self) -> str:
-        return self.fill("; it has {known:list}." if self.facts["known"] else ", nor any other.")
+        return self.fill(
+            "; it has {known:list}." if self.facts["known"] else "; no revision of it is stored."
+        )
 
 
 class ContentMissing(NotFound):

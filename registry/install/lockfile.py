@@ -70,7 +70,7 @@ def read_lock(to: str) -> dict[str, Locked]:
     except FileNotFoundError:
         return {}
     except KeyError as error:
-        raise LockFileInvalid(path=path, reason=f"it has no {error}") from error
+        raise LockFileInvalid(path=path, reason=f"the key {error} is missing") from error
     except RegistryError as error:
         raise LockFileInvalid(path=path, reason=str(error).rstrip(".")) from error
     except (ValueError, AttributeError, TypeError, RecursionError) as error:

@@ -179,7 +179,7 @@ def _loose(
     for entry in index.skills:
         name = _name(entry)
         files = entry.get("files") if isinstance(entry, dict) else None
-        reason = "it is there twice" if name in known else check_new_name(name)
+        reason = "the index lists it twice" if name in known else check_new_name(name)
         reason = reason or _why_not(files, bounds)
         if reason is not None:
             notices.leave_out(name, reason)

@@ -121,7 +121,7 @@ KnownHashes: TypeAlias = Mapping[str, tuple[tuple[int, ...], str | None]]
 
 
 class Hashed(NamedTuple):
-    """The hashes of the files of a folder, and what reading them found.
+    """The hashes of the files of a folder, and the problems found while reading the files.
 
     ``unread`` holds the findings about files that can't be read now; they don't mean that the skill
     changed. ``data`` holds the bytes of SKILL.md.

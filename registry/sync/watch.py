@@ -85,14 +85,14 @@ FULL_SECONDS: Final = 300.0
 
 POLL_SECONDS: Final = 2.0
 POLL_SHARE: Final = 20
-"""Seconds between syncs if there are no file events.
+"""`POLL_SECONDS` is the number of seconds between syncs if there are no file events.
 
 A sync that takes t seconds is repeated after `POLL_SHARE` * t seconds, if that is longer.
 """
 
 COMPARE_SHARE: Final = 100
 COMPARE_SECONDS: Final = 5.0
-"""Maximum number of seconds between two comparisons.
+"""`COMPARE_SECONDS` is the maximum number of seconds between two comparisons.
 
 A comparison that takes t seconds is repeated after `COMPARE_SHARE` * t seconds, if that is shorter.
 On a server, each watching process compares after every write of any client.
@@ -192,7 +192,9 @@ class Watcher:
         """Watch these sources until a source is added or removed, or its folder comes or goes."""
         far = [source for source in sources if is_remote(f"{source.path}/.")]
         for source in far:
-            self._note(f"{source.path} is on another machine: it is looked at now and then.")
+            self._note(
+                f"{source.path} is on another machine: it is only searched every few seconds."
+            )
         near = [source for source in sources if source not in far]
         for touched in self._events(near):
             self._look_at(near, touched)
@@ -248,7 +250,9 @@ class Watcher:
             self._stop.wait(LOOK_SECONDS)
             return  # a source folder was removed; the next round leaves it out
         except (OSError, RuntimeError) as error:
-            self._note(f"Files can't be watched ({error}): the sources are looked at now and then.")
+            self._note(
+                f"No file events ({error}): the sources are only searched every few seconds."
+            )
         while not self._stop.wait(LOOK_SECONDS):
             if time.monotonic() >= self._next_poll:
                 self._owed.update(source.name for source in sources)

@@ -165,7 +165,7 @@ class TestOlderCheckout:
         branch("v1", newer(upstream))
         newer(upstream)
         tag("v1")
-        refused(registry, "v1 is a tag and a branch there")
+        refused(registry, "v1 is both a tag and a branch there")
         registry.update_source("team", ref="v1")
         assert registry.sync().complete
         assert commit_of(registry) == upstream.head()

@@ -54,8 +54,8 @@ def info(session: Session) -> None:
 def check(session: Session) -> None:
     """Look for damage, and for stored files that don't match their hash.
 
-    Exit status: 3 if the database is damaged; 1 if a stored file doesn't match. Then "sync
-    --verify" repairs the stored files of skills on this machine's disk.
+    Exit status: 3 if the database is damaged; 1 if a stored file doesn't match. To repair the
+    stored files of skills on this machine, run "sync --verify".
     """
     from registry.db.read.corruption import hash_mismatches
     from registry.db.read.sources import is_admin

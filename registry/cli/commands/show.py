@@ -311,11 +311,11 @@ def diff(
 
     If the second argument is not a number, it is the name, ref or folder of the other skill.
 
-    With --upstream, a skill is compared with its remote source. For an installed skill (in this
-    project, else in your home folder; or in the folder NAME), this is what "pull" would change. For
-    a skill of a remote source, it is what the next sync would change. For a skill of your own, it
-    is the skill of the same name in a remote source. Lines with "-" are from here, lines with "+"
-    are from upstream.
+    With --upstream, the skill is compared with a remote source: an installed skill with what "pull"
+    would write, a skill of a remote source with what the next sync would fetch, your own skill with
+    the remote skill of the same name. An installed skill is searched in this project, then in your
+    home folder; NAME can also be its folder. Lines with "-" are yours, lines with "+" are from
+    upstream.
     """
     from registry.install.upstream import diff_upstream
 

@@ -160,12 +160,11 @@ STYLES: Final[dict[str, Style]] = {"identical": "green", "differing": "yellow", 
 def copies(session: Session, *, name: str | None) -> None:
     """List copies: skills in several places, and near-duplicates under other names.
 
-    Copies with the same name and files are listed once by "list"; a change to one leaves the
-    others, unless you give --copies. Skills with the same name but other files are listed newest
-    first. Two skills are near-duplicates if only a few lines differ or their descriptions use the
-    same words. With NAME, only copies of that skill are listed. Its copies that "pull"
-    installed in this project or for all projects are also named. "diff REF REF" compares two
-    copies.
+    "list" shows copies with the same name and files once. Skills with the same name but different
+    files are sorted by date, newest first. Two skills are near-duplicates if only a few lines
+    differ or their descriptions use the same words. With NAME, only copies of that skill are
+    listed, also those that "pull" installed in this project or for all projects. "diff REF REF"
+    compares two copies.
     """
     with waiting(session.console, "comparing"):
         found = session.registry.copies(name)

@@ -19,12 +19,12 @@ REVISION_FILES: Final = (
     "CAST(coalesce(json_agg(json_build_array("
     f"f.path, {_EXECUTABLE}, f.size, f.hash)), '[]') AS text)"
 )
-"""The files ``f`` of a version in the format of `schema.revisions`."""
+"""SQL: the files ``f`` of a version as JSON, in the format of `schema.revisions`."""
 
 REVISION_HASHES: Final = (
     "SELECT e.value ->> 3 AS hash FROM revisions r, json_array_elements(CAST(r.files AS json)) e"
 )
-"""The content hashes that revisions need."""
+"""SELECT for the hashes of the contents that revisions refer to."""
 
 MAX_BYTES: Final = 400_000
 """Maximum size of an indexed body, in bytes; words after it aren't found.

@@ -15,12 +15,12 @@ CONCAT: Final = "group_concat"
 
 _EXECUTABLE: Final = "CASE WHEN (f.mode & 64) <> 0 THEN 1 ELSE 0 END"
 REVISION_FILES: Final = f"json_group_array(json_array(f.path, {_EXECUTABLE}, f.size, f.hash))"
-"""The files ``f`` of a version in the format of `schema.revisions`."""
+"""SQL: the files ``f`` of a version as JSON, in the format of `schema.revisions`."""
 
 REVISION_HASHES: Final = (
     "SELECT json_extract(e.value, '$[3]') AS hash FROM revisions r, json_each(r.files) e"
 )
-"""The content hashes that revisions need."""
+"""SELECT for the hashes of the contents that revisions refer to."""
 
 _TEXTS: Final = {
     "search_heads": ("name, tags, description", ("s.name", "s.tags", "s.description")),
