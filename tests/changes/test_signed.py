@@ -77,7 +77,7 @@ def test_a_key_that_others_could_have_made_is_refused_in_words(registry, alpha, 
 def test_a_key_of_another_user_is_refused(registry, alpha, key):
     registry.update("alpha", description="One.")
     os.chown(key, 65534, -1)
-    with pytest.raises(OwnFileUnusable, match="not made by this registry for you"):
+    with pytest.raises(OwnFileUnusable, match="this registry did not create it for you"):
         registry.update("alpha", description="Two.")
 
 

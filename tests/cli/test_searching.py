@@ -74,7 +74,7 @@ def test_the_commands_of_the_page_of_search_run_and_its_numbers_are_those_of_the
     assert len(commands) == 4
     for command in commands:
         assert cli(*shlex.split(command)).exit_code == 0
-    assert f"Below {FITS}\n" in page
+    assert f" {FITS}" in page
     assert MAX_QUERIES == 5
     assert "up to five" in page
     assert len(_concepts()) // 100 * 100 == 1300

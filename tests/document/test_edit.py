@@ -360,7 +360,7 @@ def test_parameters_in_the_front_matter_are_replaced_there(old, new):
         (front("description: a\0\n"), {"description": "b"}, "NUL"),
         ("--- name: tea description: a ---\n# Tea\n", {"description": "b"}, "same line"),
         (front("description: a\n"), {"tags": ["x" * 200]}, "tags"),
-        (front("description: a\ntags: {b: c}\n"), {"tags": ["d"]}, "shape"),
+        (front("description: a\ntags: {b: c}\n"), {"tags": ["d"]}, "unknown format"),
         (
             front('description: a\nmetadata: \'{"tags": ["a"]}\'\n'),
             {"tags": ["d"]},

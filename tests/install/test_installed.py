@@ -27,7 +27,7 @@ class TestWhose:
             (told,) = pull(
                 registry.core, skills, place.target, InstallOptions(agents=agents, force=True)
             )
-            assert (told.state, "is already there" in told.reason) == ("failed", True)
+            assert (told.state, "is there already" in told.reason) == ("failed", True)
         assert place.pull("own", agents=["codex"]) == [("own", "added")]
         (told,) = registry.pull(skills, str(project / ".claude"), force=True)
         assert told.state == "failed"
