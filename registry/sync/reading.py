@@ -28,7 +28,7 @@ from registry.model import Diagnostic, Document, Severity, SkillFile, record
 from registry.settings import Limits
 from registry.text import name_key, utc_text
 
-RULES: Final = "10"
+RULES: Final = "11"
 """Version of the rules that read a folder; raise it with every change of a rule.
 
 The next sync then reads all skills again. Until then `check` uses nothing that is stored.
