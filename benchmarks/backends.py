@@ -37,11 +37,12 @@ CLIENTS, WRITERS = 16, 4
 HEAD = (
     "## A file and a server side by side",
     "",
-    "`python benchmarks/backends.py`, which `make bench` also runs: the same skills and the same",
-    "calls. The server is PostgreSQL with its usual settings. It writes through to the disk, and",
-    "shares the two cores with its clients. A call to it is a few round trips over a socket; the",
-    "file is read in the process itself. A first import runs in a process of its own, with its",
-    "helper.",
+    "`make bench` also runs `python benchmarks/backends.py`. It makes the same calls with the",
+    "same skills, on a SQLite file and on a PostgreSQL server. The server has its default",
+    "settings, stores each write on the disk before it confirms it, and shares the two cores with",
+    "its clients. Each call to the server needs a few round trips over a socket, while the",
+    "program reads the file directly. A first import runs in its own process, with a helper",
+    "process.",
 )
 WORDS = "docker deploy pdf chart excel email sql review security release notes api service".split()
 
@@ -69,10 +70,10 @@ def searching(registry: SkillRegistry, place: str) -> dict[str, float]:
         for what in (WORDS, RARE, SENTENCES)
     ]
     asked = [one for some in taken for one in some]
-    found = {"search, server's processor": (costs.server_work(place)[0] - before) / len(asked)}
+    found = {"search, CPU time of the server": (costs.server_work(place)[0] - before) / len(asked)}
     for name, some in zip(("a common word", "a rare word", "a sentence"), taken, strict=True):
-        found[f"search {name}"] = statistics.median(some)
-    found["search, 95 of 100 are faster"] = quantile(asked, 0.95)
+        found[f"search for {name}"] = statistics.median(some)
+    found["search, 95th percentile"] = quantile(asked, 0.95)
     return found
 
 
@@ -96,18 +97,18 @@ def alone(place: str, root: Path) -> dict[str, float]:
 
         edit()
         found["sync, one file edited"] = median(edit, 5)
-        found["list all"] = median(registry.list, 5)
-        found["list the first 50"] = median(lambda: registry.list(limit=50), 15)
+        found["list all skills"] = median(registry.list, 5)
+        found["list the first 50 skills"] = median(lambda: registry.list(limit=50), 15)
         one = registry.list(limit=1)[0].ref
         found["show one skill"] = median(lambda: registry.get(one), 15)
         number = iter(range(1000))
-        found["search, never asked before"] = median(
+        found["search with a new query"] = median(
             lambda: registry.search(
                 f"{random.choice(WORDS)} {random.choice(WORDS)} q{next(number)}"
             ),
             25,
         )
-        found["search, asked before"] = median(lambda: registry.search("docker deploy"), 15)
+        found["search with a repeated query"] = median(lambda: registry.search("docker deploy"), 15)
         found |= searching(registry, place)
         names = iter(range(1000))
         found["create a skill"] = median(

@@ -178,30 +178,30 @@ def _of_file(place: str) -> dict[str, tuple[int, int]]:
 def of_import(first: dict[str, Import], floor: Import, skills: int) -> Iterator[str]:
     """Yield a table of what first imports took of processors and memory, and their floor."""
     yield f"\n### A first import of {skills:,} skills\n"
-    yield f"| what it takes | {' | '.join(first)} |"
+    yield f"| cost | {' | '.join(first)} |"
     yield "|---|" + "---:|" * len(first)
     for what, numbers in (
-        ("processor time of the client, a skill", [one.client for one in first.values()]),
-        ("processor time of the server, a skill", [one.server for one in first.values()]),
+        ("CPU time of the client per skill", [one.client for one in first.values()]),
+        ("CPU time of the server per skill", [one.server for one in first.values()]),
     ):
         yield f"| {what} | {' | '.join(f'{one / skills * 1000:,.2f} ms' for one in numbers)} |"
-    for place, what in enumerate(("memory of the client", "memory of the server for it")):
+    for place, what in enumerate(("memory of the client", "memory of the server for the import")):
         shown = (f"{one.memory[place]:,.0f} MiB" for one in first.values())
         yield f"| {what} | {' | '.join(shown)} |"
     ours, floors = first["PostgreSQL"], floor.server / skills * 1000
     yield (
-        "\nA bare COPY of the same rows into the same tables and indexes takes "
-        f"{floor.seconds:,.1f} s, {floors:,.2f} ms of the server's processor a skill: the import "
-        f"takes **{ours.seconds / floor.seconds:.1f} x** its time, and the server works "
-        f"{ours.server / floor.server:.1f} x as long."
+        "\nA plain COPY of the same rows into the same tables and indexes takes "
+        f"{floor.seconds:,.1f} s, and {floors:,.2f} ms of CPU time of the server per skill. The "
+        f"import takes **{ours.seconds / floor.seconds:.1f} x** as long, and "
+        f"{ours.server / floor.server:.1f} x as much CPU time of the server."
     )
 
 
 def report(places: dict[str, str], skills: int) -> Iterator[str]:
     """Yield a table of the bytes a skill takes, the tables that take most of all first."""
     found = {name: sizes(place) for name, place in places.items()}
-    yield f"\n### Where the bytes are, {skills:,} skills\n"
-    yield f"| bytes a skill | {' | '.join(f'{name}: rows | indexes' for name in found)} |"
+    yield f"\n### Size of the tables, {skills:,} skills\n"
+    yield f"| bytes per skill | {' | '.join(f'{name}: rows | indexes' for name in found)} |"
     yield "|---|" + "---:|---:|" * len(found)
     total = {name: tuple(map(sum, zip(*of.values(), strict=True))) for name, of in found.items()}
     names = {table for of in found.values() for table in of}

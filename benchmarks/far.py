@@ -30,8 +30,8 @@ RUNS = 5
 WRITERS = 8
 HEAD = (
     "\n### A server that is far away, {skills:,} skills\n\n"
-    "A proxy adds the time to each round trip, and counts them: in all, and while the lock of all\n"
-    "writers is held.\n"
+    "A proxy adds a delay to each round trip. It counts all round trips, and the round trips\n"
+    "under the lock of writers.\n"
 )
 
 
@@ -41,9 +41,9 @@ def operations(registry: SkillRegistry) -> dict[str, Callable[[int], object]]:
         "create": lambda run: registry.create(f"far-{run}", description="Far.", source="far"),
         "update": lambda run: registry.update(f"far-{run}", body=f"Run {run}.\n"),
         "delete": lambda run: registry.delete(f"far-{run}"),
-        "the first 50": lambda _: registry.list(limit=50),
+        "list the first 50 skills": lambda _: registry.list(limit=50),
         "show": lambda _: registry.get(ref),
-        "search, never asked before": lambda run: registry.search(f"docker deploy q{run}"),
+        "search with a new query": lambda run: registry.search(f"docker deploy q{run}"),
     }
 
 
@@ -68,8 +68,8 @@ def report(url: str, skills: int, seconds: float) -> Iterator[str]:
                 yield _row(proxy, what, work)
             proxy.delay = DELAYS[-1] / 2000
             rate = _together(address, Path(root), seconds)
-        yield f"\n{WRITERS} writers in sources of their own, {DELAYS[-1]} ms away:"
-        yield f"{rate:.0f} changes a second."
+        yield f"\n{WRITERS} writers with their own sources, {DELAYS[-1]} ms away, make"
+        yield f"{rate:.0f} changes per second."
     finally:
         proxy.close()
 

@@ -97,19 +97,19 @@ def rows(database: str) -> Iterator[tuple[str, float, float]]:
         numbers = itertools.count()
         tools: list[tuple[str, Arguments]] = [
             ("list_skills", dict),
-            ("search_skills, asked before", lambda: {"query": next(queries)}),
-            ("search_skills, new", lambda: {"query": f"{next(queries)} q{next(numbers)}x"}),
+            ("search_skills (repeated query)", lambda: {"query": next(queries)}),
+            ("search_skills (new query)", lambda: {"query": f"{next(queries)} q{next(numbers)}x"}),
             ("read_skill", lambda: {"name": next(refs)}),
         ]
         for clients in (1, CLIENTS):
             floor = statistics.median(anyio.run(load, echo, "echo", lambda: {"text": "a"}, clients))
             for tool, arguments in tools:
-                times = anyio.run(load, ours, tool.partition(",")[0], arguments, clients)
+                times = anyio.run(load, ours, tool.partition(" ")[0], arguments, clients)
                 who = "one client" if clients == 1 else f"{clients} clients at once"
-                yield f"{tool}; over HTTP, {who}, p50", statistics.median(times), floor
+                yield f"{tool} over HTTP, {who}, p50", statistics.median(times), floor
                 if clients > 1:
                     worst = statistics.quantiles(times, n=100)[98]
-                    yield f"{tool}; over HTTP, {who}, p99", worst, floor
+                    yield f"{tool} over HTTP, {who}, p99", worst, floor
 
 
 if __name__ == "__main__":

@@ -52,8 +52,8 @@ SENTENCES = [
 TURNS = 5
 
 SKILLS = (
-    "The skills are real ones, varied: each with a name, a\nword of its description and a line of "
-    "its own (`benchmarks/generate.py`)."
+    "The skills are varied copies of real skills: each copy has\nits own name, one word of its own "
+    "in the description, and one line of its own\n(`benchmarks/generate.py`)."
     if real_skills()
     else "The skills are made up, with the\nsizes of real ones (`benchmarks/generate.py`)."
 )
@@ -172,9 +172,9 @@ def measure(size: int, work: Path) -> Table:
             f"SELECT {columns(EVERYTHING)} FROM skills s JOIN sources src ON src.id = s.source_id"
         )
         ours, floor = beside(registry.list, lambda: raw.execute(select).fetchall(), runs)
-        table.add("list all, in process", ours, floor, "<= 2 x")
+        table.add("list all skills with the Python API", ours, floor, "<= 2 x")
         ours = median(lambda: registry.list(limit=50), runs)
-        table.add("list the first 50, in process", ours, None, "")
+        table.add("list the first 50 skills with the Python API", ours, None, "")
         raw.close()
 
         for what, queries, goals in [
@@ -186,10 +186,10 @@ def measure(size: int, work: Path) -> Table:
             times = sorted(floors.timed(lambda q=query: registry.search(q)) for query in asked)
             half, most = statistics.median(times), times[int(len(times) * 0.95)]
             small = goals[0] if size <= FULL_SIZE else ""
-            table.add(f"search for {what}, p50 in process", half, None, small)
-            table.add(f"search for {what}, p95 in process", most, None, goals[1])
+            table.add(f"search for {what} with the Python API, p50", half, None, small)
+            table.add(f"search for {what} with the Python API, p95", most, None, goals[1])
         ours = median(lambda: registry.get(registry.list(limit=1)[0].ref), runs)
-        table.add("show one skill, in process", ours, None, "")
+        table.add("show one skill with the Python API", ours, None, "")
         for what, figure, goal, unit in toolsets.rows(registry, root):
             table.add(what, figure, None, goal if size <= FULL_SIZE else "", unit=unit)
 
@@ -217,16 +217,16 @@ def measure_import(table: Table, root: Path, database: Path, work: Path) -> None
     if size == FULL_SIZE:
         table.stages = stages.rows(root)
         each = [
-            ("all of the first import: the process that stores, and reads meanwhile", own),
-            ("all of the first import: the process that only reads", helped),
-            ("all of its bare parts", floor_worked),
+            ("whole first import, in the process that reads and stores", own),
+            ("whole first import, in the process that only reads", helped),
+            ("whole first import, sum of the floors", floor_worked),
         ]
         table.stages += [(what, figure / size * 1e6) for what, figure in each]
 
     seconds, worked = measured(CHECK, str(database), str(size))
     read = [part for name, part in parts.items() if name != "insert"]
-    table.add("check of all", seconds, sum(part.seconds for part in read), "<= 3 x")
-    table.add("check of all, CPU time", worked, sum(part.worked for part in read), "<= 3 x")
+    table.add("check all skills", seconds, sum(part.seconds for part in read), "<= 3 x")
+    table.add("check all skills, CPU time", worked, sum(part.worked for part in read), "<= 3 x")
 
 
 def measured(script: str, *arguments: str) -> list[float]:
@@ -262,7 +262,7 @@ def measure_processes(table: Table, database: Path, select: str, runs: int) -> N
         table.add(what, ours, floor, shown)
     command = process(COMMAND, *db, "list")
     selecting = process(sys.executable, "-c", SELECT, str(database), select)
-    what = "skill-registry list beside a process that selects the same"
+    what = "skill-registry list, compared with a process that runs the same SELECT"
     table.add(what, *beside(command, selecting, runs), "<= 2 x")
     for arguments in [("list",), ("list", "--json"), ("prompt",), ("check",)]:
         what = f"peak memory of skill-registry {' '.join(arguments)}"
@@ -291,23 +291,26 @@ def machine() -> str:
 
 
 INTRODUCTION = """\
-For contributors and curious users: how long operations take, beside the bare parts doing the same
-work.
+For contributors and curious users: this page shows how long operations take, compared with the
+minimum of work for the same result.
 
-`make bench` writes this page. "measured" is the program, "floor" the bare parts, measured in turn
-in one run; all figures are medians. The machine is shared, so take the ratios rather than the
-times.
+`make bench` writes this page. "measured" is the time of the program. "floor" is the time of the
+necessary work without the program, for example to read and hash the files. Each run measures both
+in turn. Figures without p95 or p99 are medians. p95 means that 95 % of the values are lower. Rows
+with "web:" measure pages of the web catalogue. Rows with "native:", "basic:" and "wave:" measure
+tools for agents. The machine is shared, so compare the ratios, not the times.
 """
 FLOORS = """\
-Floors: *first import*: read, sha256, libyaml and insert with FTS5, each measured separately,
-summed; *check*: the first three of these; *sync*: one scandir and stat of all files; *list*: one
-raw select of the same columns; *whole process*: `python -c "import sqlite3, click"`; *over HTTP*:
-an echo tool on the same SDK, with as many clients. All clients share one process, and two cores
-with the server: with twenty clients the figure shows the amount of work, not how long one client
-waits."""
+The floor of *first import* is the sum of read, sha256, libyaml and insert with FTS5, each measured
+separately. The floor of *check* is the sum of the first three. The floor of *sync* is one scandir
+and stat of all files. The floor of *list* is one raw SELECT of the same columns. The floor of
+*whole process* is `python -c "import sqlite3, click"`. The floor of *over HTTP* is an echo tool
+with the same SDK and the same number of clients. All clients are in one process, which shares the
+two cores with the server. So with twenty clients, the figure shows the total work, not how long
+one client waits."""
 JUDGED = """\
-Questions with judgments, if a right skill is in this catalogue.
-[Search evaluation](search-evaluation.md) has the figures of the whole collection."""
+The table includes the questions with relevance judgments that have a right skill in this
+catalogue. [Search evaluation](search-evaluation.md) shows the results of the whole test set."""
 
 
 def write(tables: list[Table], target: Path, side_by_side: list[str]) -> None:

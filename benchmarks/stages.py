@@ -21,17 +21,20 @@ MOST = 5000
 """Skills that are looked at: what they take each is the same for more."""
 
 TRIED = """\
-Tried with real skills, and not used:
+These ideas were tested with real skills, but are not used:
 
 | idea | result |
 |---|---|
-| Hyperscan, to find which patterns may match | 32 us a document, but 46 s to compile the patterns |
-| RE2 for the same | 7 ms a document for the set of patterns; 37 us for its filter by literals, \
-which leaves 12 of 71 behaviours; our words leave 7 and take 91 us |
-| Aho-Corasick for the words as well | 77 us, as long as cutting the text into words |
-| Look for pieces of patterns only near the words | 225 us instead of 270 us, but it misses places |
-| FTS5 that merges only at the end, more memory, larger batches | no gain |
-| Other ways to compute sketches | 102 us instead of 87 us |
+| Use Hyperscan to find which patterns can match. | \
+32 us per SKILL.md, but 46 s to compile the patterns |
+| Use RE2 for the same task. | 7 ms per SKILL.md for the set of patterns. Its \
+filter by literals takes 37 us and leaves 12 of \
+71 behaviours to check. Our filter by words takes 91 us and leaves 7. |
+| Also use Aho-Corasick to search for the words of our filter. | \
+77 us, as long as splitting the text into words |
+| Match parts of patterns only near these words. | 225 us instead of 270 us, but it misses matches |
+| Let FTS5 merge only at the end, use more memory, or use larger batches. | no gain |
+| Compute sketches in other ways. | slower: 102 us instead of 87 us |
 """.splitlines()
 """What would not bring an import nearer to its goal."""
 
@@ -53,38 +56,41 @@ def rows(root: Path) -> list[tuple[str, float]]:
     readings = [read_folder(place, one, limits, {}) for one in found]
     unspaced = [one for one in known if how_indexed("ok", [one.text]) == SEGMENTED]
     parts: list[tuple[str, Callable[[], Iterable[object]]]] = [
-        ("walk", lambda: itertools.islice(Walk(place, limits), MOST)),
+        ("list the folders", lambda: itertools.islice(Walk(place, limits), MOST)),
         ("open, read and hash files", lambda: (hash_files(place, f, {}, limits) for f in found)),
         (
-            "parse documents",
+            "parse SKILL.md files",
             lambda: (parse_document(data, folder_name=one.name) for one, data, _ in documents),
         ),
         (
-            "rules of the format",
+            "check the rules of the format",
             lambda: (
                 list(check_specification(said, folder_name=one.name, files=()))
                 for one, _, said in documents
             ),
         ),
         (
-            "look documents through for harm",
+            "check SKILL.md files for dangerous behaviour",
             lambda: (list(check_security(one, files=())) for one in known),
         ),
         (
-            "look other files through for harm",
+            "check other files for dangerous behaviour",
             lambda: (list(check_file(path, data, defending=False)) for path, data in files),
         ),
         (
-            "find untidy spelling (a check only)",
+            "find untidy spelling (only in `check`)",
             lambda: (list(untidy(data, said)) for _, data, said in documents if said.usable),
         ),
         ("compress other files", lambda: (pack("", data) for _, data in files)),
         (
-            "make rows",
+            "make the rows for the database",
             lambda: (make_version(one, 1, 0, "2026-01-01T00:00:00Z", None) for one in readings),
         ),
-        ("sketches for near copies", lambda: (sketch(one.description, one.body) for one in known)),
-        ("cut texts without spaces into words", lambda: (segment(one.body) for one in unspaced)),
+        (
+            "compute sketches to find near-duplicates",
+            lambda: (sketch(one.description, one.body) for one in known),
+        ),
+        ("split texts without spaces into words", lambda: (segment(one.body) for one in unspaced)),
     ]
     for _, work in parts:
         consume(work())  # patterns are compiled when they are first tried
@@ -112,8 +118,9 @@ def told(profile: Iterable[tuple[str, float]]) -> list[str]:
     return [
         "## Where the time of a first import and of a check goes",
         "",
-        "CPU time for one skill, each part measured separately. Storing (rows, full-text indexes,",
-        "commits) and passing data between the two processes are not in the table.",
+        "The table shows the CPU time per skill. Each part is measured separately. The table does",
+        "not include storing (rows, full-text indexes, commits) and passing data between the",
+        "processes.",
         "",
         "| part | measured |",
         "|---|---:|",

@@ -43,7 +43,7 @@ def rows(registry: SkillRegistry, root: Path) -> Iterator[Row]:
         ("wave: error with suggestions", lambda: wave_call(f"{refs[5]}x"), "< 10 ms"),
         ("native: list_skills, first page", native_call("list_skills"), ""),
         (
-            "native: search_skills, new",
+            "native: search_skills (new query)",
             lambda: native.call("search_skills", {"query": f"deploy a service q{next(numbers)}x"}),
             "",
         ),
@@ -51,7 +51,7 @@ def rows(registry: SkillRegistry, root: Path) -> Iterator[Row]:
     ]:
         middle, worst = slow(work)
         yield f"{what}, median", middle, goal, "ms"
-        yield f"{what}, slowest of 40", worst, "", "ms"
+        yield f"{what}, slowest of 40 calls", worst, "", "ms"
 
     basic = registry.toolset("basic", source=registry.sources()[0].name)
     middle, _ = slow(lambda: basic.call("list_skills", {}))

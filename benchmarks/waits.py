@@ -27,9 +27,11 @@ from registry import Settings, SkillRegistry  # noqa: E402
 EDITED = 1000
 SKILLS = 3000
 HEAD = (
-    "\n### What a writer waits for while others sync, {skills:,} skills\n\n"
-    "One client updates a skill all the time, on the two cores of the server and the syncs.\n\n"
-    "| meanwhile | it took | changes | p50 | p99 | longest |\n|---|---:|---:|---:|---:|---:|"
+    "\n### How long a writer waits while others sync, {skills:,} skills\n\n"
+    "One client updates a skill again and again. The server and the syncs use the same two "
+    "cores.\n\n"
+    "| at the same time | duration | changes | p50 | p99 | longest |\n"
+    "|---|---:|---:|---:|---:|---:|"
 )
 
 
@@ -49,7 +51,11 @@ def report(url: str, skills: int, seconds: float) -> Iterator[str]:
             change = _Changes(registry)
             yield _row("nothing", change, time.monotonic() + seconds)
             yield _row("a first import", change, _sync(url, "one", first))
-            yield _row("the same skills of a second host", change, _sync(url, "two", second))
+            yield _row(
+                "a first import of the same skills by a second host",
+                change,
+                _sync(url, "two", second),
+            )
             edited = sorted(first.rglob("SKILL.md"))[:EDITED]
             for document in edited:
                 document.write_bytes(document.read_bytes() + b"\nOne more line.\n")

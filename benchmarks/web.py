@@ -52,13 +52,13 @@ VISITORS, VISITS = 8, 3000
 
 SHARES = {
     "start page": 4,
-    "a facet": 8,
-    "a search, while typing": 30,
-    "a skill": 30,
-    "a file of it": 10,
-    "its history": 4,
-    "a skill as JSON": 6,
-    "a search as JSON": 3,
+    "filtered list": 8,
+    "search while typing": 30,
+    "page of a skill": 30,
+    "page of a file": 10,
+    "history page of a skill": 4,
+    "skill as JSON": 6,
+    "search as JSON": 3,
     "findings": 2,
     "changes": 1,
     "statistics": 2,
@@ -86,13 +86,15 @@ def plans(database: str) -> dict[str, list[str]]:
     typed = [text[:end] for text in QUESTIONS for end in range(1, len(text) + 1)]
     return {
         "start page": ["/"],
-        "a facet": [f"/?{urlencode([pair])}" for pair in facets],
-        "a search, while typing": [f"/?{urlencode({'q': text})}" for text in typed],
-        "a skill": [f"/skills/{ref}" for ref in refs],
-        "a file of it": [f"/files/{quote(ref)}?{urlencode({'path': path})}" for ref, path in files],
-        "its history": [f"/history/{ref}" for ref in refs],
-        "a skill as JSON": [f"/skills/{ref}.json" for ref in refs],
-        "a search as JSON": [f"/index.json?{urlencode({'q': text})}" for text in QUESTIONS],
+        "filtered list": [f"/?{urlencode([pair])}" for pair in facets],
+        "search while typing": [f"/?{urlencode({'q': text})}" for text in typed],
+        "page of a skill": [f"/skills/{ref}" for ref in refs],
+        "page of a file": [
+            f"/files/{quote(ref)}?{urlencode({'path': path})}" for ref, path in files
+        ],
+        "history page of a skill": [f"/history/{ref}" for ref in refs],
+        "skill as JSON": [f"/skills/{ref}.json" for ref in refs],
+        "search as JSON": [f"/index.json?{urlencode({'q': text})}" for text in QUESTIONS],
         "findings": ["/findings", *(f"/findings?code={code}" for code in codes)],
         "changes": ["/changes", "/changes?days=7", "/changes.atom"],
         "statistics": ["/stats"],
@@ -153,27 +155,27 @@ def rows(database: str) -> Iterator[Row]:
     asked = plans(database)
     with serving(database) as (port, process):
         size, requests = first_page(port)
-        yield "first page, with all it is made of", size, "<= 100 KB", "KB"
-        yield "first page, requests", requests, "<= 10", "requests"
+        yield "size of the first page with all its files", size, "<= 100 KB", "KB"
+        yield "number of requests for the first page", requests, "<= 10", "requests"
         for kind, paths in asked.items():
             work, waits = each(port, process, kind, itertools.islice(itertools.cycle(paths), EACH))
             yield f"{kind}, CPU time, median", statistics.median(work), "", "ms"
             yield f"{kind}, CPU time, p95", percentile(work, 95), "", "ms"
-            yield f"{kind}, waited for, p95", percentile(waits, 95), "<= 50 ms", "ms"
+            yield f"{kind}, response time, p95", percentile(waits, 95), "<= 50 ms", "ms"
     with serving(database) as (port, process):
         started = worked(process)
         answers, seconds = visited(port, mixed(asked))
         waits = [wait for _, wait, _, _ in answers]
-        yield f"{VISITORS} visitors, requests a second", VISITS / seconds, ">= 200", "a second"
+        yield f"{VISITORS} visitors, requests per second", VISITS / seconds, ">= 200", "a second"
         yield (
-            f"{VISITORS} visitors, CPU time a request",
+            f"{VISITORS} visitors, CPU time per request",
             (worked(process) - started) / VISITS,
             "",
             "ms",
         )
-        yield f"{VISITORS} visitors, waited for, p50", statistics.median(waits), "", "ms"
-        yield f"{VISITORS} visitors, waited for, p95", percentile(waits, 95), "", "ms"
-        yield "memory of the server afterwards", memory(process), "", "MiB"
+        yield f"{VISITORS} visitors, response time, p50", statistics.median(waits), "", "ms"
+        yield f"{VISITORS} visitors, response time, p95", percentile(waits, 95), "", "ms"
+        yield "memory of the server after these requests", memory(process), "", "MiB"
 
 
 def each(

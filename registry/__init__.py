@@ -62,6 +62,7 @@ __all__ = [
     "HostTaken",
     "Invalid",
     "InvalidName",
+    "LockEdited",
     "LockFileInvalid",
     "LockMissing",
     "LockNotMet",

@@ -1,4 +1,4 @@
-"""`SkillRegistry`: the facade, with one method for each operation."""
+"""`SkillRegistry`: the public Python interface, with a method for each operation."""
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -43,16 +43,16 @@ if TYPE_CHECKING:
     from registry.sync.watch import Watching
     from registry.toolsets.base import Toolset
 
-# Operations are imported by the methods that need them: a listing needs few of them.
+# Methods import the code of their operation themselves: a listing needs little of it.
 
 MAX_NUMBER: Final = 1 << 63
-"""Numbers from this on can't be stored."""
+"""The smallest number that is too large to be stored."""
 
 C = TypeVar("C")
 
 
 def _guarded(facade: type[C]) -> type[C]:
-    """Guard the public methods of the facade; see `_guard`."""
+    """Wrap the public methods of the class with `_guard`."""
     for name, method in list(vars(facade).items()):
         if isinstance(method, FunctionType) and not name.startswith("_") and name != "close":
             setattr(facade, name, _guard(method))
@@ -60,10 +60,10 @@ def _guarded(facade: type[C]) -> type[C]:
 
 
 def _guard(method: FunctionType) -> Callable[..., Any]:
-    """Refuse calls on a closed registry, take paths as text, and explain unexpected failures.
+    """Refuse calls on a closed registry, convert paths to text, and explain unexpected failures.
 
-    A text in place of a list, and a value that can't be stored, become `UsageProblem`; a damaged
-    database becomes `DatabaseProblem`.
+    If an argument is a text instead of a list, or can't be stored, raises `UsageProblem`. If the
+    database is damaged, raises `DatabaseProblem`.
     """
     code = method.__code__
     positions = code.co_varnames[1 : code.co_argcount]
@@ -97,7 +97,7 @@ def _guard(method: FunctionType) -> Callable[..., Any]:
 
 
 def _as_text(value: Any) -> Any:
-    """Return paths as text, including those in a list."""
+    """Return paths as text, also if they are in a list. Return other values unchanged."""
     if isinstance(value, list | tuple):
         return [_as_text(one) for one in value]
     return os.fspath(value) if isinstance(value, os.PathLike) else value
@@ -113,11 +113,11 @@ def _is_storable(value: Any) -> bool:
 
 @_guarded
 class SkillRegistry:
-    """One catalogue over all registered sources.
+    """A catalogue of the skills of all registered sources.
 
-    Open it with `SkillRegistry.open`. One object may serve many threads, and many processes may
-    share one database. Methods raise only subclasses of `registry.errors.RegistryError`, unless an
-    argument has a wrong type.
+    Open it with `SkillRegistry.open`. Several threads may share an object, and several processes
+    may share a database. Methods only raise subclasses of `registry.errors.RegistryError`, unless
+    an argument has a wrong type.
     """
 
     def __init__(self, core: Core) -> None:
@@ -132,7 +132,7 @@ class SkillRegistry:
         workdir: str | os.PathLike[str] | None = None,
         upgrade: bool = False,
     ) -> Self:
-        """Open the registry at a path or URL; None: the platform's default."""
+        """Open the registry at a path or URL, or at the platform's default path if None."""
         settings = settings or load_settings(None)
         registry = cls(Core.open(path_or_url, settings, workdir, upgrade=upgrade))
         try:
@@ -145,9 +145,10 @@ class SkillRegistry:
         return registry
 
     def seen_from(self, *folders: str) -> Self:
-        """Return this registry as seen from these folders; closing this one closes both.
+        """Return this registry as seen from these folders. Closing one of the two closes both.
 
-        If skills of two projects have the same name, that of the first folder's is visible.
+        If skills of two projects have the same name, the skill of the first folder's project is
+        visible.
         """
         return type(self)(self.core.seen_from(*folders))
 
@@ -163,7 +164,7 @@ class SkillRegistry:
 
     @property
     def settings(self) -> Settings:
-        """The settings it was opened with."""
+        """The settings with which the registry was opened."""
         return self.core.settings
 
     @property
@@ -183,7 +184,7 @@ class SkillRegistry:
         offset: int = 0,
         **wanted: Unpack[FilterArguments],
     ) -> Page[Skill]:
-        """Return a page of skills: by name, or newest first by ``created`` or ``updated``.
+        """Return a page of skills, sorted by name, or by ``created`` or ``updated`` (newest first).
 
         Give `Filters`, or their fields as keywords: ``list(tags=["office"])``.
         """
@@ -200,9 +201,10 @@ class SkillRegistry:
         reverse: bool = False,
         **wanted: Unpack[FilterArguments],
     ) -> Iterator[Skill]:
-        """Yield the skills of `list` in their current state, read some hundred at a time.
+        """Yield the skills that `list` would return, read in batches of some hundred.
 
-        A skill that is renamed meanwhile (or changed, if sorted by time) may be repeated or missed.
+        If a skill is renamed meanwhile (or changed, if sorted by time), it may be repeated or
+        missed.
         """
         self.core.warn_if_empty()
         return iterate(self.core, filters, wanted, sort=sort, reverse=reverse)
@@ -221,16 +223,17 @@ class SkillRegistry:
         offset: int = 0,
         **wanted: Unpack[FilterArguments],
     ) -> Found:
-        """Return a page of hits, the best first; ``wanted`` as for `list`.
+        """Return a page of search results, the best first. Filters are given as for `list`.
 
-        The results of several queries, up to 5, are taken in turn, each skill once.
+        If you give several queries (at most 5), their results are mixed in turn, and each skill is
+        returned once.
         """
         self.core.warn_if_empty()
         asked = [*([query] if isinstance(query, str) else query), *queries]
         return searched(self.core, asked, filters, wanted, limit=limit, offset=offset)
 
     def copies(self, name: str | None = None) -> "Sequence[Copies]":
-        """Return names that are in several places, and near-duplicates under several names.
+        """Return skills that are in several places, and near-duplicates under other names.
 
         Raises `SkillNotFound`, `SkillAmbiguous`.
         """
@@ -239,7 +242,7 @@ class SkillRegistry:
         return copies(self.core.reader, name)
 
     def get(self, name: str) -> SkillDetail:
-        """Return all facts about one skill, in its current state on disk.
+        """Return all details of a skill, in its current state on disk.
 
         Raises `SkillNotFound`, `SkillAmbiguous`, `SkillMissing`.
         """
@@ -250,22 +253,23 @@ class SkillRegistry:
     def read(self, name: str) -> str:
         """Return the text of a skill's SKILL.md, in its current state on disk.
 
-        Raises as `get`, and `SkillInvalid`, `SkillInaccessible`, `FileTooLarge`, `NotUtf8`.
+        Raises `SkillInvalid`, `SkillInaccessible`, `FileTooLarge`, `NotUtf8`, and the errors of
+        `get`.
         """
         from registry.catalog.reading import CurrentSkill, read_text
 
         return read_text(self.core, CurrentSkill.of(self.core, name))
 
     def read_bytes(self, name: str) -> bytes:
-        """Return the bytes of a skill's SKILL.md, even of an invalid one."""
+        """Return the bytes of a skill's SKILL.md, even if the skill is invalid."""
         from registry.catalog.reading import CurrentSkill, read_bytes
 
         return read_bytes(self.core, CurrentSkill.of(self.core, name))
 
     def read_file(self, name: str, path: str) -> bytes:
-        """Return the bytes of one supporting file, by its path relative to the skill's folder.
+        """Return the bytes of a supporting file, by its path relative to the skill's folder.
 
-        Raises as `get`, and `OutsideSkill`, `FileNotFoundInSkill`, `FileTooLarge`.
+        Raises `OutsideSkill`, `FileNotFoundInSkill`, `FileTooLarge`, and the errors of `get`.
         """
         from registry.catalog.reading import CurrentSkill, check_path, read_file
 
@@ -273,11 +277,11 @@ class SkillRegistry:
         return read_file(self.core, CurrentSkill.of(self.core, name), path)
 
     def resolve(self, name: str) -> Skill:
-        """Return the stored skill that a name or ref means, as in listings."""
+        """Return the stored skill with this name or ref, as in listings."""
         return self._stored(name).skill
 
     def links(self, name: str) -> "Sequence[LinkTo]":
-        """Return the links to a skill in this machine's sources, by path.
+        """Return the links to a skill in this machine's sources, sorted by path.
 
         Raises `SkillNotFound`, `SkillAmbiguous`.
         """
@@ -286,7 +290,7 @@ class SkillRegistry:
         return links_to(self.core, self._stored(name))
 
     def why(self, subject: str, personality: str | None = None) -> "Sequence[Explanation]":
-        """Explain why a skill (by name, ref or path) is, or isn't, listed for a personality.
+        """Explain why a skill (by name, ref or path) is listed or not listed for a personality.
 
         Raises `SkillNotFound`, `PersonalityNotFound`.
         """
@@ -302,7 +306,10 @@ class SkillRegistry:
         personality: str | None = None,
         **wanted: Unpack[FilterArguments],
     ) -> "Sequence[Placed]":
-        """Return a skill's rank for a query and the words it lacks; raises as `why`, `search`."""
+        """Return a skill's rank for a query, and the words of the query that it doesn't contain.
+
+        Raises the errors of `why` and `search`.
+        """
         from registry.catalog.search.explain import placed
 
         return placed(self.core, subject, query, filters, wanted, personality)
@@ -313,7 +320,7 @@ class SkillRegistry:
         filters: Filters | None = None,
         **wanted: Unpack[FilterArguments],
     ) -> "Evaluation":
-        """Search with the prompts that skills ship; return how often each is found."""
+        """Search with the test prompts in skills; return how often each skill is found."""
         from registry.catalog.evals import evaluate
 
         return evaluate(self.core, names, filters, wanted)
@@ -321,11 +328,11 @@ class SkillRegistry:
     def check(
         self, targets: Sequence[str] = (), *, select: Sequence[str] = (), ignore: Sequence[str] = ()
     ) -> "Sequence[Checked]":
-        """Check folders, or registered skills by name, ref or source; without targets all.
+        """Check folders, or registered skills by name, ref or source. Without targets, check all.
 
-        ``select``: only findings of these codes, ``ignore``: none of these; ``link-`` is a
-        prefix of codes. Raises `SkillNotFound`, `FolderMissing`, `SourceInvalid`,
-        `SourceElsewhere`, `FindingUnknown`.
+        ``select`` only reports findings with these codes, and ``ignore`` leaves these codes out. A
+        code that ends in a hyphen, such as ``link-``, means all codes with this prefix. Raises
+        `SkillNotFound`, `FolderMissing`, `SourceInvalid`, `SourceElsewhere`, `FindingUnknown`.
         """
         from registry.catalog.check import check
 
@@ -334,30 +341,33 @@ class SkillRegistry:
     def fixes(
         self, targets: Sequence[str] = (), *, select: Sequence[str] = (), ignore: Sequence[str] = ()
     ) -> "Sequence[Fix]":
-        """Return the fixes that need no judgement, without making them. Raises as `check`."""
+        """Return the possible fixes that need no judgement, without making them.
+
+        Raises the errors of `check`.
+        """
         from registry.changes.fix import fixes
 
         return fixes(self.core, targets, select=select, ignore=ignore)
 
     def fix(self, one: "Fix") -> None:
-        """Apply a fix from `fixes`; every other byte stays. `restore_revision` undoes it.
+        """Make a fix from `fixes`, without changing other bytes. `restore_revision` undoes it.
 
-        Raises `SkillChangedOnDisk` if the file has changed since, and as `update`.
+        Raises `SkillChangedOnDisk` if the file has changed since, and the errors of `update`.
         """
         from registry.changes.fix import apply
 
         apply(self.core, one)
 
     def tags(self) -> Sequence[listing.Facet]:
-        """Count the visible skills of each tag."""
+        """Return the number of visible skills for each tag."""
         return listing.facet(self.core.reader, "tag")
 
     def kinds(self) -> Sequence[listing.Facet]:
-        """Count the visible skills of each kind."""
+        """Return the number of visible skills for each kind."""
         return listing.facet(self.core.reader, "kind")
 
     def categories(self) -> Sequence[listing.Facet]:
-        """Count the visible skills of each category."""
+        """Return the number of visible skills for each category."""
         return listing.facet(self.core.reader, "category")
 
     def stats(self) -> summary.Stats:
@@ -381,7 +391,7 @@ class SkillRegistry:
 
         return resolve(self.core.reader, name)
 
-    # Changes: disk and database together or not at all
+    # Changes: disk and database change together, or neither changes
 
     def create(
         self,
@@ -395,7 +405,7 @@ class SkillRegistry:
         source: str | None = None,
         files: Mapping[str, bytes] = MappingProxyType({}),
     ) -> SkillDetail:
-        """Create a skill in the folder of its name, with supporting ``files`` (path: content).
+        """Create a skill in a folder of its name, with supporting ``files`` (content by path).
 
         Raises `InvalidName`, `SkillExists`, `SourceUnclear`, `SourceNotFound`, `ChangeRefused`.
         """
@@ -427,11 +437,12 @@ class SkillRegistry:
         force: bool = False,
         copies: bool = False,
     ) -> SkillDetail:
-        """Change the given fields and leave every other byte unchanged; a file of None is removed.
+        """Change the given fields of a skill and leave every other byte unchanged.
 
-        ``copies``: also change the skill's copies on this machine, all or none. Raises
-        `SkillChangedOnDisk` if the SKILL.md isn't ``if_hash`` (by default: that of the last sync),
-        unless ``force``, and as `get` and `create`.
+        A file whose content is None is removed. If ``copies``, the skill's copies on this machine
+        are also changed, all or none. Raises `SkillChangedOnDisk` if the hash of the SKILL.md isn't
+        ``if_hash`` (by default, that of the last sync), unless ``force``. Also raises the errors of
+        `get` and `create`.
         """
         from registry.changes.update import update_skill
 
@@ -450,10 +461,10 @@ class SkillRegistry:
         )
 
     def rename(self, name: str, new_name: str, *, if_hash: str | None = None) -> SkillDetail:
-        """Rename a skill in its SKILL.md and on disk; its history stays.
+        """Rename a skill in its SKILL.md and on disk. The skill keeps its history.
 
         Copies of the skill keep their name. Raises `InvalidName`, `SkillExists`,
-        `SkillChangedOnDisk`, `ChangeRefused`, and as `get`.
+        `SkillChangedOnDisk`, `ChangeRefused`, and the errors of `get`.
         """
         from registry.changes.update import rename_skill
 
@@ -462,18 +473,21 @@ class SkillRegistry:
     def delete(
         self, name: str, *, if_hash: str | None = None, force: bool = False, copies: bool = False
     ) -> "Trashed":
-        """Move a skill to the trash, with its ``copies`` as `update` does. Raises as `update`."""
+        """Move a skill to the trash (with ``copies``, also its copies).
+
+        Raises the errors of `update`.
+        """
         from registry.changes.trash import delete
 
         stored = self._stored(name)
         return delete(self.core, stored, if_hash=if_hash, force=force, copies=_every(copies))
 
     def restore(self, name: str, *, source: str | None = None) -> SkillDetail:
-        """Restore the last deleted skill of a name, trash id, or source/folder.
+        """Restore the skill that was deleted last with this name, trash id, or source/folder.
 
-        A skill that was removed by hand, or with its source, is written from the database into
-        ``source``, by default its former source. Raises `NotInTrash`, `SkillExists`, `NotAllKept`,
-        `SourceUnclear`.
+        A skill whose folder or source was removed without the registry is written from the database
+        into ``source`` (by default, its former source). Raises `NotInTrash`, `SkillExists`,
+        `NotAllKept`, `SourceUnclear`.
         """
         from registry.changes.create import detail_after
         from registry.changes.trash import restore_named
@@ -481,13 +495,16 @@ class SkillRegistry:
         return detail_after(self.core, restore_named(self.core, name, source=source))
 
     def trash(self) -> "Sequence[Trashed]":
-        """Return what can be restored, the latest first."""
+        """Return the deleted skills in the trash, the latest first."""
         from registry.changes.trashed import list_trash
 
         return list_trash(self.core)
 
     def empty_trash(self, chosen: "Sequence[Trashed] | None" = None) -> int:
-        """Remove deleted skills (None: all of them) for good; return how many."""
+        """Remove deleted skills permanently; return their number.
+
+        If ``chosen`` is None, remove all.
+        """
         from registry.changes.trash import empty_trash
 
         return empty_trash(self.core, chosen)
@@ -495,8 +512,8 @@ class SkillRegistry:
     def undo(self) -> "Sequence[RecordedChange]":
         """Undo the last command or call that changed skills; return its changes, the latest first.
 
-        Each change has the ``kind`` and ``name`` of what was undone. Raises `NothingToUndo`, and
-        `ChangeNotUndone` if a skill has changed since.
+        Each change has the ``kind`` and ``name`` of the change that was undone. Raises
+        `NothingToUndo`, and `ChangeNotUndone` if a skill has changed since.
         """
         from registry.install.undo import last_change
 
@@ -510,28 +527,34 @@ class SkillRegistry:
 
         return recover_all(self.core)
 
-    # What skills were like
+    # Earlier versions of skills
 
     def history(self, name: str) -> "Sequence[Revision]":
-        """Return the revisions of a skill, even of a removed one, the newest first.
+        """Return the revisions of a skill, which may be removed, the newest first.
 
-        Raises as `get`.
+        Raises the errors of `get`.
         """
         return self._history(name).revisions
 
     def read_revision(self, name: str, number: int, path: str | None = None) -> bytes:
-        """Return the bytes of a file of a revision, the skill file by default.
+        """Return the bytes of a file of a revision; the default is the skill file.
 
-        Raises `RevisionNotFound`, `ContentMissing`, and as `get`.
+        Raises `RevisionNotFound`, `ContentMissing`, and the errors of `get`.
         """
         return self._history(name).read(number, path)
 
     def diff(self, name: str, old: int | None = None, new: int | None = None) -> str:
-        """Return the diff between two revisions; see `History.diff`."""
+        """Return the diff between two revisions of a skill. See `History.diff`."""
         return self._history(name).diff(old, new)
 
+    def compare(self, name: str, other: str) -> str:
+        """Return the diff between all files of two skills, such as two copies."""
+        from registry.changes.history import compare
+
+        return compare(self.core, name, other)
+
     def restore_revision(self, name: str, number: int, *, copies: bool = False) -> SkillDetail:
-        """Restore a revision of a skill; see `History.restore`, and `update` for ``copies``."""
+        """Restore a revision of a skill. See `History.restore`, and `update` for ``copies``."""
         from registry.changes.create import detail_after
 
         return detail_after(self.core, self._history(name).restore(number, copies=_every(copies)))
@@ -544,19 +567,23 @@ class SkillRegistry:
     def prune(
         self, *, keep: int = 20, before: str | None = None, as_admin: bool = False
     ) -> tuple[int, int]:
-        """Remove all but the newest ``keep`` revisions of each skill; see `changes.prune.prune`."""
+        """Remove all revisions of each skill except the newest ``keep``.
+
+        See `changes.history.prune`.
+        """
         from registry.changes.history import prune
 
         return prune(self.core, keep=keep, before=before, as_admin=as_admin)
 
-    # In and out
+    # Install, export and import
 
     def pull(
         self, skills: Sequence[Skill], to: str, *, force: bool = False, agents: Sequence[str] = ()
     ) -> "Sequence[InstallResult]":
         """Install skills into folders of their names below ``to``.
 
-        ``agents``: into the folders of these agents below ``to``, which is a project.
+        If ``agents`` are given, ``to`` is a project, and the skills are installed into the folders
+        of these agents in the project.
         """
         from registry.install.pull import pull
         from registry.install.targets import InstallOptions, Target
@@ -573,7 +600,7 @@ class SkillRegistry:
         return update(self.core, Target.folder(to))
 
     def remove_pulled(self, to: str, names: Sequence[str]) -> "Sequence[InstallResult]":
-        """Remove the installed skills of these names from a folder."""
+        """Remove the installed skills with these names from a folder."""
         from registry.install.pull import folders_of, remove
         from registry.install.targets import Target
 
@@ -582,7 +609,7 @@ class SkillRegistry:
     def check_pulled(
         self, to: str, skills: Sequence[Skill] | None = None
     ) -> "Sequence[InstallResult]":
-        """Compare installed skills with these skills (None: with all that were installed)."""
+        """Compare installed skills with ``skills`` (if None, compare all installed skills)."""
         from registry.install.pull import check
         from registry.install.targets import Target
 
@@ -595,7 +622,7 @@ class SkillRegistry:
         return export(self.core, skills, to)
 
     def is_address(self, name: str) -> bool:
-        """Tell whether a name is a remote address, and not that of a known skill or source."""
+        """Tell whether a name is a remote address, and not the name of a known skill or source."""
         from registry.remotes.sources import is_address
 
         return is_address(self.core, name)
@@ -609,7 +636,7 @@ class SkillRegistry:
         dry_run: bool = False,
         choose: "Choose | None" = None,
     ) -> Sequence[Skill]:
-        """Register an address as a source, and return the chosen skills of it."""
+        """Add an address as a source, and return the selected skills of this source."""
         from registry.remotes.sources import skills_at
 
         return skills_at(
@@ -625,7 +652,7 @@ class SkillRegistry:
     def import_archive(
         self, path: str, *, source: str | None = None, name: str | None = None
     ) -> SkillDetail:
-        """Create the skill of an archive."""
+        """Create the skill in an archive, and return it."""
         from registry.install.imports import import_archive
 
         return import_archive(self.core, path, source=source, name=name)
@@ -640,14 +667,14 @@ class SkillRegistry:
         name: str | None = None,
         trust: bool = False,
     ) -> Sequence[SkillDetail]:
-        """Create copies of the skills of an archive or an address."""
+        """Create copies of the skills in an archive or at an address, and return them."""
         from registry.install.imports import import_skills
 
         return import_skills(
             self.core, target, skills=skills, every=every, source=source, name=name, trust=trust
         )
 
-    # What agents are given
+    # Prompts and tools for agents
 
     def toolset(
         self,
@@ -661,9 +688,10 @@ class SkillRegistry:
     ) -> "Toolset":
         """Return a toolset: ``native``, ``basic``, ``miniclaw``, ``ethos`` or ``wave``.
 
-        It is limited to a source, a scope or a personality, if given, and to the projects that
-        contain ``workdir``, by default the registry's. ``read_only``: no tools that change.
-        Raises `ToolsetNotFound`, `SourceUnclear`, `SourceNotFound`, `PersonalityNotFound`.
+        The toolset is limited to a source, a scope or a personality, if given, and to the projects
+        that contain ``workdir`` (by default, the registry's). If ``read_only``, it has no tools
+        that change skills. Raises `ToolsetNotFound`, `SourceUnclear`, `SourceNotFound`,
+        `PersonalityNotFound`.
         """
         from registry.toolsets.base import Context
         from registry.toolsets.open import open_toolset
@@ -679,7 +707,7 @@ class SkillRegistry:
         style: "Style" = "xml",
         max_chars: int | None = None,
     ) -> "PromptText":
-        """Return the catalogue for a system prompt, as XML or Markdown, within ``max_chars``.
+        """Return the catalogue for a system prompt, as XML or Markdown, with at most ``max_chars``.
 
         Raises `PersonalityNotFound`.
         """
@@ -688,7 +716,7 @@ class SkillRegistry:
         return prompt(self.core, personality, style=style, max_chars=max_chars)
 
     def decisions(self, personality: str | None = None) -> "Sequence[tuple[Skill, Decision]]":
-        """Return each visible skill by name, with whether a personality sees it and why.
+        """Return all visible skills by name, with whether a personality sees each skill, and why.
 
         Raises `PersonalityNotFound`.
         """
@@ -698,7 +726,7 @@ class SkillRegistry:
         return [(skill, choice) for _, skill, choice in of.decisions(self.core.reader, named)]
 
     def seen_by(self, personality: str, filters: Filters | None = None) -> Filters:
-        """Return filters for `list` and `search`, limited to what a personality sees now.
+        """Return filters for `list` and `search` that match the skills a personality sees now.
 
         Raises `PersonalityNotFound`.
         """
@@ -709,11 +737,14 @@ class SkillRegistry:
     # Sources and sync
 
     def sources(self, *, counted: bool = True) -> Sequence[Source]:
-        """Return all sources, the strongest first; ``counted``: with how many skills they have."""
+        """Return all sources, sorted by precedence, the strongest first.
+
+        If ``counted``, each source has the number of its skills.
+        """
         return list_sources(self.core.reader, counted=counted)
 
     def own_sources(self) -> Sequence[Source]:
-        """Return the sources whose folders are on this machine, their skills not counted."""
+        """Return the sources whose folders are on this machine, without counting their skills."""
         from registry.sync.sources import own_sources
 
         return own_sources(self.core)
@@ -728,7 +759,7 @@ class SkillRegistry:
     ) -> Source:
         """Register a folder, or fetch a remote address and register its checkout.
 
-        The default scope of a folder is personal, that of a remote source community. Raises
+        The default scope of a folder is personal, that of a remote source is community. Raises
         `SourceInvalid`, `SourceExists`, `AddressInvalid`, `RemoteProblem`.
         """
         from registry.remotes.sources import add
@@ -736,12 +767,14 @@ class SkillRegistry:
         return add(self.core, path, name=name, scope=scope, priority=priority)
 
     def update_source(self, name: str, **change: Unpack["SourceChange"]) -> Source:
-        """Change a source; ``ref`` pins a repository to a branch, tag or commit (empty: unpin).
+        """Change a source.
 
-        The next sync fetches it. On a server ``team`` is the team that sees it (empty: all roles),
-        and an admin can set another ``owner``. Raises `SourceNotFound`, `SourceExists`,
-        `AddressInvalid`, `RemoteProblem` for a branch or tag that the remote does not have, and
-        `SourceNotYours`, or `AdminNeeded` if ``as_admin`` is given.
+        ``ref`` pins a repository to a branch, tag or commit; "" removes the pin.
+
+        The next sync fetches the pinned version. On a server, ``team`` is the team that sees the
+        source (if empty, all roles see it), and an admin can set another ``owner``. Raises
+        `SourceNotFound`, `SourceExists`, `AddressInvalid`, `RemoteProblem` for a branch or tag that
+        the remote does not have, and `SourceNotYours`, or `AdminNeeded` if ``as_admin`` is given.
         """
         from registry.remotes.sources import update
 
@@ -755,19 +788,19 @@ class SkillRegistry:
         as_admin: bool = False,
         shown: Collection[str | None] | None = None,
     ) -> int:
-        """Trust the quarantined skills of a remote source; return how many there were.
+        """Trust the quarantined skills of a remote source; return their number.
 
         Trust covers the files that the skills have now. If a later version has other files and
-        security errors, it is quarantined again. ``shown``: trust only if these are the tree
-        hashes of the quarantined skills. ``revoke``: quarantine all with security errors again.
-        Raises `SourceNotFound`, `TrustOutdated`.
+        security errors, it is quarantined again. If ``shown`` is given, the skills are only trusted
+        if these are their tree hashes. If ``revoke``, all skills with security errors are
+        quarantined again instead. Raises `SourceNotFound`, `TrustOutdated`.
         """
         from registry.remotes.sources import trust
 
         return trust(self.core, name, revoke=revoke, as_admin=as_admin, shown=shown)
 
     def sources_asked(self, sources: Sequence[Source]) -> Sequence[Source]:
-        """Ask the remotes of sources whether the sources are ``behind``."""
+        """Ask the remotes of sources for newer versions; return the sources with ``behind`` set."""
         from registry.remotes.sources import asked
 
         return asked(self.core, sources)
@@ -775,17 +808,18 @@ class SkillRegistry:
     def adopt_source(self, name: str, *, as_admin: bool = False) -> Source:
         """Adopt a source that another machine added under this host's name, to sync it here.
 
-        Only needed on a server. ``as_admin``: also take the source of another role. Raises
-        `SourceNotFound`, `SourceElsewhere`, `SourceNotYours`, `AdminNeeded`.
+        This is only needed on a server. If ``as_admin``, you can also adopt a source of another
+        role. Raises `SourceNotFound`, `SourceElsewhere`, `SourceNotYours`, `AdminNeeded`.
         """
         from registry.sync.sources import adopt
 
         return adopt(self.core, name, as_admin=as_admin)
 
     def remove_source(self, name: str, *, as_admin: bool = False) -> Source:
-        """Forget a source and its skills. Raises `SourceNotFound`, `SourceNotYours`, `AdminNeeded`.
+        """Remove a source and its skills from the registry.
 
-        The disk stays as it is, but for our checkout of a remote source, which goes.
+        Folders on disk stay, except the registry's own checkout of a remote source. Raises
+        `SourceNotFound`, `SourceNotYours`, `AdminNeeded`.
         """
         from registry.remotes.sources import remove
 
@@ -808,11 +842,11 @@ class SkillRegistry:
         wait: bool = False,
         progress: "Progress | None" = None,
     ) -> "SyncReport":
-        """Bring the database in line with the sources (all, or the targets: names or folders).
+        """Update the database from the targets (names or folders of sources), or from all sources.
 
-        Remote sources are fetched first. A new folder or address becomes a source.
-        Raises `SourceNotFound`, `SourceInvalid`, `SourceExists` under another name,
-        `AddressInvalid`, `RemoteProblem` of a new one, `SyncRunning` unless ``wait``.
+        Remote sources are fetched first. A new folder or address becomes a source. Raises
+        `SourceNotFound`, `SourceInvalid`, `SourceExists` if the source has another name,
+        `AddressInvalid`, `RemoteProblem` for a new address, and `SyncRunning` unless ``wait``.
         """
         from registry.install.history import interrupted_targets
         from registry.remotes.sources import sync
@@ -828,9 +862,10 @@ class SkillRegistry:
         )
 
     def watch(self, on_change: "Callable[[SyncReport], object]") -> "Watching":
-        """Sync in a thread whenever something changes, and call ``on_change`` with each report.
+        """Sync in a thread whenever files change, and call ``on_change`` with each report.
 
-        It ends with its ``with`` block, which raises what ``on_change`` raised. See `Watching`.
+        The watch ends with its ``with`` block, which raises the errors of ``on_change``. See
+        `Watching`.
         """
         from registry.sync.watch import Watching
 
@@ -839,7 +874,7 @@ class SkillRegistry:
     # The database itself
 
     def tokens(self) -> "Tokens":
-        """Return the tokens for the web catalogue; see `changes.tokens`."""
+        """Return the tokens for the web catalogue. See `changes.tokens`."""
         from registry.changes.tokens import Tokens
 
         return Tokens(self.core)
@@ -849,16 +884,19 @@ class SkillRegistry:
         self.core.create_database()
 
     def database_info(self) -> "DatabaseInfo":
-        """Return facts about the database."""
+        """Return the database's path, size, schema revision and row counts."""
         return self.core.backend.info()
 
     def check_database(self, *, contents: bool = True) -> Sequence[str]:
-        """Return damage and foreign unfinished changes; if none, ``contents`` with wrong hashes."""
+        """Return descriptions of damage and of other users' unfinished changes.
+
+        If there are none and ``contents``, also checks all stored contents for wrong hashes.
+        """
         from registry.changes.unfinished import foreign_changes
         from registry.db.read.corruption import find_corruption, hash_mismatches
 
         found = [*self.core.backend.check(), *foreign_changes(self.core)]
-        # `hash_mismatches` looks at texts and bytes, and a sync can store those again.
+        # `hash_mismatches` checks stored texts and bytes, which a sync can store again.
         rest = None if found else find_corruption(self.core.reader, {"contents", "documents"})
         found += [rest] if rest else []
         limits = self.core.settings.limits

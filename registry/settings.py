@@ -256,7 +256,7 @@ def _value(kind: Any, value: Any, key: str, where: str) -> object:
 
 def _personalities(data: object) -> Mapping[str, Personality]:
     if data and not isinstance(data, Mapping):
-        raise ValueError("personalities must be a mapping of names")
+        raise ValueError("personalities must map each name to its rules")
     found = {}
     for name, value in data.items() if isinstance(data, Mapping) else ():
         if not isinstance(name, str) or not name.strip():

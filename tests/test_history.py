@@ -163,7 +163,7 @@ def test_of_a_folder_without_a_document_it_is_said_what_is_missing(registry, roo
     for name in ("alpha", "bare"):  # one had a content, one never did
         with pytest.raises(SkillInvalid, match=r"holds no SKILL\.md"):
             registry.diff(name)
-    with pytest.raises(RevisionNotFound, match="no revision 1, nor any other"):
+    with pytest.raises(RevisionNotFound, match="no revision 1; no revision of it"):
         registry.read_revision("bare", 1)
 
 

@@ -187,7 +187,7 @@ def an_installed_copy_keeps_its_origin(ann, office):
     for line in ("pull --check", "outdated"):
         assert ("slides", "outdated") in states(ann.fails(line))
     assert "+6. Bow." in ann.types("diff slides --upstream").out
-    assert "installed copy of it, of another version" in ann.types("why office/slides").out
+    assert "installed copy of it in another version" in ann.types("why office/slides").out
     said = ann.types("why slides --agent claude-code").out.splitlines()
     (personal,) = (line for line in said if line.startswith("slides\t"))
     assert f"reads it from {ann.home}/.claude/skills/slides (outdated)" in personal

@@ -556,5 +556,5 @@ def test_an_unknown_personality_is_answered_with_near_names(database):
         personality(registry.settings, "zzz")
     assert (
         str(caught.value)
-        == "No personality named 'zzz'. The settings have none: add it under personalities."
+        == "No personality named 'zzz'. The settings have no personalities. Add it under the key personalities."
     )

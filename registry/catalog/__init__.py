@@ -1,4 +1,5 @@
-"""The reading lane: plain SQL on a driver's connection, without SQLAlchemy's start-up cost.
+"""Reading the catalogue: lists, search, single skills and visibility.
 
-Internal: names in this room can change in any version.
+It uses plain SQL on the driver's connection, because SQLAlchemy takes long to import. Internal:
+names in this package can change in any version.
 """

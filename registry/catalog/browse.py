@@ -1,4 +1,4 @@
-"""The catalogue for one visitor: of a personality, of a source, or all."""
+"""The catalogue that one visitor sees: all skills, those of a source, or those of a personality."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -31,14 +31,14 @@ FEW: Final = 2000
 S = TypeVar("S", bound=Skill)
 
 NOBODY: Final[Sequence[int]] = (-1,)
-"""Version ids that don't exist."""
+"""Version ids that select no skill."""
 
 
 class Browse:
     """The part of a registry that a visitor sees.
 
-    ``personality``: only the skills that its policy allows. ``source``: only the skills of this
-    source. Raises `PersonalityNotFound` and `SourceNotFound`.
+    If ``personality`` is given, only the skills that its policy allows. If ``source`` is given,
+    only the skills of this source. Raises `PersonalityNotFound` and `SourceNotFound`.
     """
 
     def __init__(
@@ -52,37 +52,40 @@ class Browse:
         self._limits = Limits(source=source, personality=self._personality)
         if source is not None:
             known = [one.name for one in list_sources(core.reader, counted=False)]
-            if source not in known:  # a path would name a file on the server's machine
+            if source not in known:  # a path would be a file on the server
                 raise SourceNotFound(name=source, known=known)
 
     @property
     def is_whole(self) -> bool:
-        """Whether the view has no limits."""
+        """Whether the visitor sees all skills."""
         return self._limits.is_whole
 
     @property
     def version(self) -> int | None:
-        """A number that changes with the database; see `Reader.version`."""
+        """A number that changes when the database changes; see `Reader.version`."""
         return self.core.reader.version()
 
     @property
     def state(self) -> str:
-        """A text that changes with skills and sources, but not with their use."""
+        """A text that changes when skills or sources change, but not when counts of use change."""
         return summary.state_of_skills(self.core.reader)
 
     def filters(self, wanted: Filters) -> Filters:
-        """Return ``wanted``, limited to the visible skills."""
+        """Return the filters ``wanted``, limited to the visible skills."""
         if self.is_whole:
             return wanted
         if self._is_other(wanted):
             return replace(wanted, ids=NOBODY)
         seen = self._seen
-        if self._personality is None and seen.as_stored:  # the index finds them faster
+        if self._personality is None and seen.as_stored:  # faster, by an index
             return replace(wanted, source=self._source)
         return self._among(wanted)
 
     def _among(self, wanted: Filters) -> Filters:
-        """Return ``wanted``, limited to the visible versions, by which a search weighs words."""
+        """Return the filters for a search, limited to the visible versions by id.
+
+        The search also computes the weights of words from these versions only.
+        """
         if self.is_whole or self._is_other(wanted):
             return replace(wanted, ids=None if self.is_whole else NOBODY)
         seen = self._seen
@@ -120,7 +123,7 @@ class Browse:
         return found if self.is_whole else self._seen.localized_hits(found)
 
     def facets(self, queries: Sequence[str], wanted: Filters) -> Facets:
-        """Count each value in a listing, or in the hits if there is a query."""
+        """Count each value of each facet in a listing; if there is a query, in its hits."""
         reader = self.core.reader
         if not queries:
             return listing.facets(reader, self.condition(self._matching(wanted)))
@@ -131,10 +134,10 @@ class Browse:
         )
 
     def _matching(self, wanted: Filters) -> Filters:
-        """Return filters for the same skills, by version id if there are few.
+        """Return filters for the same skills; if they are few, by version id.
 
-        A filter without an index is then evaluated once, not for the page, its counts and its
-        total.
+        A filter without an index is then evaluated once, and not separately for the page, its
+        counts and its total.
         """
         chosen = self.filters(wanted)
         if chosen == Filters() or chosen.ids is not None:
@@ -145,7 +148,7 @@ class Browse:
     def locate(self, handle: str) -> StoredSkill:
         """Return the visible skill that a handle means.
 
-        Raises `SkillNotFound`, and `SkillAmbiguous` with visible skills only.
+        Raises `SkillNotFound`. Raises `SkillAmbiguous`, which names visible skills only.
         """
         if self.is_whole:
             return resolve(self.core.reader, handle)
@@ -163,9 +166,9 @@ class Browse:
         return [one._replace(skill=self._seen.localized(one.skill)) for one in found]
 
     def current(self, stored: StoredSkill) -> CurrentSkill:
-        """Compare a skill that `locate` returned with its folder, and return the current version.
+        """Compare a skill from `locate` with its folder, and return its current version.
 
-        Raises as `SkillRegistry.get`. The errors use the ref of this view.
+        Raises the errors of `SkillRegistry.get`, with the ref of this view.
         """
         found = CurrentSkill.of_stored(self.core, stored)
         if self.is_whole or found.stored is stored:
@@ -173,11 +176,11 @@ class Browse:
         return replace(found, stored=self.locate(found.stored.place))
 
     def detail(self, current: CurrentSkill) -> SkillDetail:
-        """Return all facts of a skill; raises as `SkillRegistry.get`."""
+        """Return all facts about a skill. Raises the errors of `SkillRegistry.get`."""
         return self.localized(current_detail(self.core, current))
 
     def copies(self, stored: StoredSkill) -> Sequence[Copies]:
-        """Return the copies and near copies of a skill, as `SkillRegistry.copies` does."""
+        """Return the copies and near-duplicates of a skill, as `SkillRegistry.copies` does."""
         reader = self.core.reader
         if self.is_whole:
             return copies(reader, stored.place)
@@ -189,9 +192,8 @@ class Browse:
     def explain(self, handle: str, personality: str | None = None) -> Sequence[Explanation]:
         """Explain all skills that a handle can mean, as `SkillRegistry.why` does.
 
-        Folders are refused.
-
-        Raises `SkillNotFound`. Raises `PersonalityNotFound` in a narrowed view.
+        Paths of folders are refused. Raises `SkillNotFound`. In a view that doesn't show all
+        skills, raises `PersonalityNotFound`.
         """
         reader = self.core.reader
         if not self.is_whole:
@@ -207,7 +209,10 @@ class Browse:
         return judged(self.core, found, personality)
 
     def why(self, stored: StoredSkill) -> Explanation:
-        """Explain why a skill is, or isn't, listed; a narrowed view gets no reasons."""
+        """Explain why a skill is listed or not.
+
+        A view that doesn't show all skills gets no reasons.
+        """
         found = explained(self.core, stored)
         return found if self.is_whole else replace(found, reasons=())
 
@@ -216,11 +221,11 @@ class Browse:
         return skill if self.is_whole else self._seen.localized(skill)
 
     def localized_all(self, some: Iterable[S]) -> tuple[S, ...]:
-        """Return each skill `localized`."""
+        """Return each skill with its ref and copies in this view."""
         return tuple(some) if self.is_whole else self._seen.localized_all(some)
 
     def sources(self) -> Sequence[Source]:
-        """Return the visible sources, the strongest first."""
+        """Return the visible sources, in order of precedence."""
         found = list_sources(self.core.reader, counted=True)
         if self._source is not None:
             return [one for one in found if one.name == self._source]
@@ -234,33 +239,36 @@ class Browse:
         return findings.count_findings(self.core.reader, self._all())
 
     def findings(self, code: str, *, limit: int, offset: int) -> Sequence[Finding]:
-        """Return a page of the findings of one code."""
+        """Return a page of the findings with one code."""
         reader = self.core.reader
         found = findings.findings_of(reader, self._all(), code, limit=limit, offset=offset)
         return found if self.is_whole else self._seen.renamed(found)
 
     def recent(self, *, limit: int, since: str | None = None) -> Sequence[Change]:
-        """Return the latest changes, the newest first; removals only in the full view."""
+        """Return the latest changes, the newest first.
+
+        Removals are included only if the visitor sees all skills.
+        """
         reader, is_whole = self.core.reader, self.is_whole
         found = history.recent(reader, self._all(), limit=limit, since=since, gone=is_whole)
         return found if is_whole else self._seen.renamed(found)
 
     def sizes(self) -> Sequence[Size]:
-        """Count the skills by their size."""
+        """Count the skills by size class."""
         return summary.sizes(self.core.reader, self.condition(self.filters(Filters())))
 
     def most_read(self, limit: int) -> Sequence[UsageCount]:
-        """Return the skills that tools read most."""
+        """Return the counts of the skills that tools read most often."""
         condition = self.condition(self.filters(Filters()))
         found = usage.most_read(self.core.reader, condition, limit)
         return found if self.is_whole else self._seen.renamed(found)
 
     def count_unread(self) -> int:
-        """Return how many skills no tool has read."""
+        """Return the number of skills that no tool has read."""
         return usage.count_unread(self.core.reader, self.condition(self.filters(Filters())))
 
     def usage_of(self, stored: StoredSkill) -> UsageCount | None:
-        """Return how often tools used a skill."""
+        """Return how often tools used a skill; None if no tool has used it."""
         return usage.usage_of(self.core.reader, stored.skill.ref, stored.uid)
 
     def _all(self) -> Condition:
@@ -269,16 +277,16 @@ class Browse:
         return self.condition(self.filters(Filters()))
 
     def condition(self, chosen: Filters) -> Condition:
-        """Return the condition of filters that `filters` returned."""
+        """Return the SQL condition for filters that `filters` returned."""
         return where(self.core.reader, chosen, self.core.reader.visibility)
 
     @property
     def _seen(self) -> Seen:
-        """The skills of the view, until the database changes."""
+        """The skills of the view, cached until the database changes."""
         return seen(self.core.reader, self._limits, os.environ)
 
 
 def _as_seen(source: Source, skills: int) -> Source:
-    """Return a source without its facts about skills that a personality does not see."""
+    """Return a source without the facts about skills that the personality doesn't see."""
     remote = source.remote and replace(source.remote, only=())
     return replace(source, skills=skills, held=0, remote=remote)

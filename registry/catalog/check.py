@@ -1,4 +1,4 @@
-"""The operation `check`: all findings about folders or registered skills, read from disk now."""
+"""Check folders or registered skills: read them from disk and return all findings."""
 
 import json
 import os
@@ -29,6 +29,7 @@ from registry.document.rules import RULES
 from registry.document.security import MAX_SKILL_BYTES, SECURITY_RULES
 from registry.errors import FindingUnknown, FolderMissing, SkillNotFound, SourceInvalid
 from registry.model import DOCUMENT_NAMES, Diagnostic, Source, Value
+from registry.sync.installed import lock_of
 from registry.sync.reading import Recent, hash_files, is_current, read_folder, tree_hash
 from registry.sync.sources import check_own, is_here, own_sources, walk_of
 from registry.text import is_path
@@ -63,9 +64,10 @@ OTHER_RULES: Final[Mapping[str, Rule]] = {
     "too-many-files": Rule("error", "the skill has more files than `limits.files`"),
     "unreadable": Rule("warning", "a file or folder of the skill can't be read"),
 }
-"""Findings of walking and reading (`WALK_CODES` among them), and about more than one skill.
+"""Rules of the findings that no rule about a single SKILL.md makes.
 
-The severity is the usual one; the finding itself may have another.
+They are findings of scanning and reading folders (`WALK_CODES` among them), and findings about more
+than one skill. The severity is the usual severity; a finding itself may have another.
 """
 
 
@@ -77,9 +79,9 @@ def all_codes() -> frozenset[str]:
 
 
 def codes_of(word: str) -> frozenset[str]:
-    """Return the codes that ``word`` means: a code, or all that begin with it (``link-``).
+    """Return the codes that ``word`` selects: a code, or all codes that begin with it (``link-``).
 
-    Raises `FindingUnknown` with the codes that are near.
+    Raises `FindingUnknown` with similar codes.
     """
     known = all_codes()
     found = {word} & known if not word.endswith("-") else {c for c in known if c.startswith(word)}
@@ -93,10 +95,10 @@ def codes_of(word: str) -> frozenset[str]:
 
 
 def chooser(select: Sequence[str], ignore: Sequence[str]) -> Callable[[str], bool]:
-    """Return what tells whether findings of a code are asked for.
+    """Return a function that tells whether findings with a code are selected.
 
-    ``select``: only these; ``ignore``: none of these, which is the stronger. Each word is as for
-    `codes_of`, which raises `FindingUnknown`.
+    ``select`` limits the result to some codes; ``ignore`` excludes codes, also if ``select`` has
+    them. Words are interpreted by `codes_of`, which raises `FindingUnknown`.
     """
     left = frozenset[str]().union(*map(codes_of, ignore))
     if not select:
@@ -109,18 +111,18 @@ _KEY: Final = attrgetter("sort_key")
 
 
 class Examined(NamedTuple):
-    """The name of a skill and all that is found in it, the worst first."""
+    """The name of a skill, and all findings about it, errors first."""
 
     name: str
     findings: Sequence[Diagnostic]
 
 
 class Examiner:
-    """Examines folders below ``root``, in the order of a walk.
+    """Checks folders below ``root``, in the order of a walk.
 
-    ``source``: the source with this root. The stored findings of a folder are reused if its files
+    ``source`` is the source with this root. The stored findings of a folder are reused if its files
     have the stored hashes and the current rules checked them. This is only done for a database file
-    that no other user can have written. The rows of a server, or of a shared file, are not trusted.
+    that no other user can have written. The rows of a server or of a shared file are not trusted.
     """
 
     def __init__(self, core: Core, root: str, source: Source | None) -> None:
@@ -145,7 +147,7 @@ class Examiner:
         return Examined(document.name, _with(reading.findings, tidy, found.document))
 
     def _known_of(self, found: ScannedFolder) -> StoredFindings | None:
-        """Return what is stored of a folder, if it may hold by what the walk says of it."""
+        """Return the stored findings of a folder, unless the scan of it contradicts them."""
         here = position(found.folder)
         while self._next is not None and self._next.position < here:
             self._next = next(self._known, None)
@@ -155,11 +157,11 @@ class Examiner:
         told = [one for one in known.findings if one.code in WALK_CODES]
         if sorted(told, key=_KEY) != sorted(found.problems, key=_KEY):
             return None
-        # Above this size only a part of a skill is searched; a partial sync searched other parts.
+        # Only a part of a larger skill is checked, and a partial sync checked other parts.
         return known if sum(file.size for file in found.files) <= MAX_SKILL_BYTES else None
 
     def _again(self, found: ScannedFolder, known: StoredFindings) -> Examined | None:
-        """Return the stored findings if every byte is unchanged."""
+        """Return the stored findings if all bytes of the folder are unchanged."""
         hashed = hash_files(self._root, found, {}, self._limits)
         now = tree_hash(found, hashed.hashes)
         if hashed.data is None or now is None or now != known.tree_hash:
@@ -176,7 +178,7 @@ class Examiner:
 def _with(
     findings: Sequence[Diagnostic], tidy: Iterable[Diagnostic], document: str | None
 ) -> Sequence[Diagnostic]:
-    """Add what only a check looks for, which is about the document."""
+    """Add the findings that only a check looks for; they are about SKILL.md."""
     more = [replace(one, path=document) for one in tidy]
     return sorted([*findings, *more], key=_KEY)
 
@@ -186,9 +188,9 @@ _FIELDS: Final = attrgetter("code", "severity", "message", "line", "fix", "path"
 
 @dataclass(frozen=True, slots=True)
 class Checked(Value):
-    """The findings about one skill, the worst first; ``path`` is its folder.
+    """The findings about one skill, errors first; ``path`` is its folder.
 
-    ``root`` is the folder from which it was opened; empty if nothing was read.
+    ``root`` is the folder from which the skill was opened; it is empty if nothing was read.
     """
 
     KEYS: ClassVar = ("name", "path", "findings")
@@ -197,6 +199,18 @@ class Checked(Value):
     path: str
     findings: Sequence[Diagnostic]
     root: str = ""
+
+    @property
+    def is_skill(self) -> bool:
+        """Whether this is a skill, and not another path with findings, such as a broken link."""
+        return bool(self.root) or _PLACES.isdisjoint(one.code for one in self.findings)
+
+
+_PLACES: Final = frozenset(
+    "link-broken link-known link-loop link-outside no-document source-unreadable too-deep "
+    "unreadable".split()
+)
+"""Codes of findings about paths that are not skills."""
 
 
 class _Packed(NamedTuple):
@@ -207,7 +221,7 @@ class _Packed(NamedTuple):
 
 
 class Checks(Sequence[Checked]):
-    """The checked skills, by name; each value is built when it is requested.
+    """The checked skills, by name; each value is created when it is used.
 
     A hundred thousand skills have a million findings, most of them nearly equal.
     """
@@ -241,14 +255,16 @@ def _unpack(one: _Packed) -> Checked:
 def check(
     core: Core, targets: Sequence[str], *, select: Sequence[str] = (), ignore: Sequence[str] = ()
 ) -> Checks:
-    """Check the targets; see `SkillRegistry.check`, which also lists the errors raised."""
+    """Check the targets; see `SkillRegistry.check`, which also lists the errors."""
     wanted = chooser(select, ignore)
     alike = look_alikes(core.reader)
 
     def found() -> Iterator[Checked]:
         for one in _once(_all(core, targets)):
             told = _warned(one, alike) if alike else one
-            yield _chosen(told, wanted) if select or ignore else told
+            chosen = _chosen(told, wanted) if select or ignore else told
+            if told.is_skill or chosen.findings:
+                yield chosen
 
     return Checks(found())
 
@@ -268,7 +284,7 @@ def _all(core: Core, targets: Sequence[str]) -> Iterator[Checked]:
 
 
 def _once(results: Iterable[Checked]) -> Iterator[Checked]:
-    """Leave out repeated findings about a folder."""
+    """Leave out repeated findings about the same folder."""
     told: set[str] = set()
     for one in results:
         if one.path not in told:
@@ -277,7 +293,7 @@ def _once(results: Iterable[Checked]) -> Iterator[Checked]:
 
 
 def _source(core: Core, name: str) -> Iterator[Checked]:
-    """Check one of several sources; if it can't be read, yield a finding."""
+    """Check a source; if it can't be read, yield a finding instead of raising an error."""
     try:
         yield from _target(core, name)
     except SourceInvalid as error:
@@ -291,14 +307,17 @@ def _chosen(result: Checked, wanted: Callable[[str], bool]) -> Checked:
     return replace(result, findings=[one for one in result.findings if wanted(one.code)])
 
 
+_NO_SKILL: Final = replace(NO_DOCUMENT, message=f"{NO_DOCUMENT.message}, so it is not a skill")
+
+
 def _without_skill(core: Core, target: str) -> Checked:
-    """Say of a target that was named, and holds no skill, that it holds none."""
+    """Return the finding that a target contains no skill."""
     sources = {one.name: one.path for one in list_sources(core.reader, counted=False)}
     path = sources.get(target) or os.path.abspath(os.path.expanduser(target))
     if target not in sources and not _looks_like_path(target):
         with suppress(SkillNotFound):
             path = resolve(core.reader, target).path
-    return Checked(os.path.basename(path), path, _links(core, path) or [NO_DOCUMENT])
+    return Checked(os.path.basename(path), path, _links(core, path) or [_NO_SKILL])
 
 
 def _links(core: Core, path: str) -> list[Diagnostic]:
@@ -348,10 +367,10 @@ def _target(core: Core, target: str) -> Iterator[Checked]:
             yield from check_folder(core, path)
             return
         if looks_like_path and os.path.lexists(path):
-            raise SourceInvalid(path=path, reason="it is neither a folder nor a SKILL.md") from None
+            raise SourceInvalid(path=path, reason="it is not a folder and not a SKILL.md") from None
         raise
     if not is_here(core, stored.host, stored.root):
-        # Its folder is on another machine, which found this when it synced.
+        # The folder is on another machine, whose sync stored these findings.
         findings = findings_of(core.reader, stored.id)
         yield Checked(stored.skill.name, stored.path, findings)
     else:
@@ -359,15 +378,17 @@ def _target(core: Core, target: str) -> Iterator[Checked]:
 
 
 def check_folder(core: Core, path: str, *, alone: bool = False) -> Iterator[Checked]:
-    """Check all skills below ``path``; ``alone``: check only the skill in this folder."""
+    """Check all skills below ``path``; if ``alone``, check only the skill in this folder."""
     real = real_path(path)
-    # A folder below a source is opened from there by handles, so renamed parents don't matter.
+    # A folder in a source is opened from the source's root by handles, so renamed parent folders
+    # don't matter.
     sources = own_sources(core)
     if is_dangling(path):
         link = follow(path, None, [one.path for one in sources])
         yield Checked(os.path.basename(path), path, [finding(link, None, fatal=False)])
         return
-    for place in (real, path):
+    is_pulled = os.path.islink(path) and lock_of(real) is not None  # may be outside all sources
+    for place in (real,) if is_pulled else (real, path):
         holding = [one.path for one in sources if is_below(place, one.path)]
         if holding:
             root = max(holding, key=len)
@@ -381,7 +402,7 @@ def _check_below(
 ) -> Iterator[Checked]:
     sources = own_sources(core)
     roots = [source.path for source in sources]
-    # A nested source is checked with its parent.
+    # A nested source is checked together with the source that contains it.
     walk = Walk(root, core.settings.limits, roots, nested=not alone)
     whole = next((one for one in sources if one.path == root and folder == ROOT), None)
     examiner = Examiner(core, root, None if alone else whole)
@@ -395,7 +416,7 @@ def _check_below(
     except RootUnreadable as error:
         raise SourceInvalid(path=path, reason=str(error)) from None
     for notice in walk.notices:
-        # Unreadable parts are reported with the skill.
+        # Unreadable parts are reported together with the skill.
         told = notice.lost and notice.folder == folder if alone else True
         if told and notice.diagnostic.severity != "info":
             yield Checked(notice.folder, join(root, notice.folder), [notice.diagnostic])

@@ -1,4 +1,4 @@
-"""Copies and near-duplicates: names in several places, and the same text under other names."""
+"""Copies and near-duplicates: skills with the same name, or the same text under other names."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from registry.model import Skill
 
 
 def gathered(ids: Sequence[int], sketches: Mapping[int, bytes]) -> dict[int, list[int]]:
-    """Return the ids that keep a place, in order, each with those that are alike it."""
+    """Group near-duplicates: return the first id of each group, in order, with the other ids."""
     kept: dict[int, list[int]] = {}
     holders: list[dict[bytes, int]] = [{} for _ in keys(fit(None))]
     known: dict[int, Sketch] = {}
@@ -44,10 +44,11 @@ Relation = Literal["identical", "differing", "alike"]
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """Skills that are, or look like, one; the newest first.
+    """Skills that are copies or near-duplicates of each other, the newest first.
 
-    ``identical``: one name and the same files. ``differing``: one name, and not all files are the
-    same. ``alike``: nearly the same text under another name.
+    The relation is ``identical`` if the skills have the same name and files. It is ``differing`` if
+    they have the same name, but not all have the same files. It is ``alike`` if they have nearly
+    the same text under another name.
     """
 
     name: str
@@ -56,8 +57,8 @@ class Copies:
 
 
 def copies_of(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
-    """Return the copies of a skill: its name and its files in other places."""
-    # Kept with each skill, so nearly always nothing has to be asked for.
+    """Return the copies of a skill: skills in other places with the same name and files."""
+    # The refs of the copies are stored with each skill, so a query is rarely needed.
     return same_files_as(reader, stored) if stored.skill.copies else []
 
 
@@ -65,8 +66,8 @@ def copies_of(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
 class Fate:
     """The effect of a change on the copies of a skill, as current refs.
 
-    ``left``: copies that were not changed. ``changed``: copies that were changed too; after a
-    delete, their former refs. Both are empty if nothing changed.
+    ``left`` holds copies that were not changed. ``changed`` holds copies that were also changed;
+    after a delete, their former refs. Both are empty if nothing changed.
     """
 
     left: tuple[str, ...] = ()
@@ -79,9 +80,10 @@ def fate(
     before: Sequence[StoredSkill],
     localized: Callable[[Skill], Skill] = lambda skill: skill,
 ) -> Fate:
-    """Tell what a change of a skill did to its copies (`copies_of`, ``before`` the change).
+    """Return the effect of a skill's change on its copies.
 
-    ``localized`` returns a skill with the ref that the caller sees.
+    ``before`` holds the result of `copies_of` before the change. ``localized`` returns a skill with
+    the ref that the caller sees.
     """
     left: list[str] = []
     too: list[str] = []
@@ -99,16 +101,16 @@ def _is_same(before: StoredSkill, now: StoredSkill | None) -> bool:
 
 
 def copies(reader: Reader, handle: str | None = None) -> list[Copies]:
-    """Return the names that are in several places, and the near-duplicates under other names.
+    """Return the names that several skills have, and the near-duplicates under other names.
 
-    With a ``handle``: only the places of that skill. Raises as `resolve`.
+    If a ``handle`` is given, return only the copies of that skill. Raises the errors of `resolve`.
     """
     with reader.snapshot():
         if handle is None:
             by_name = groupby(skills_sharing_names(reader), key=lambda skill: skill.name)
             found = [_related(name, list(some)) for name, some in by_name]
             return [*found, *_alike(reader)]
-        # An ambiguous name is what is asked about here, so it comes before the one resolver.
+        # An ambiguous name is a valid question here, so names are tried before `resolve`.
         namesakes = skills_sharing_names(reader, handle) or skills_sharing_names(
             reader, resolve(reader, handle).skill.name
         )
@@ -123,9 +125,10 @@ def copies(reader: Reader, handle: str | None = None) -> list[Copies]:
 def copies_among(
     reader: Reader, stored: StoredSkill, same: Sequence[int], listed: Sequence[int]
 ) -> list[Copies]:
-    """Return what `copies` does of one skill, for a view that shows only some skills.
+    """Return the result of `copies` for one skill, in a view that shows only some skills.
 
-    ``same``: the usable versions of its name in that view; ``listed``: all that the view lists.
+    ``same`` holds the usable versions of its name in the view, ``listed`` all versions that the
+    view lists.
     """
     name = stored.skill.name
     with reader.snapshot():
@@ -142,7 +145,7 @@ def _related(name: str, skills: Sequence[Skill]) -> Copies:
 
 
 def _alike(reader: Reader) -> Iterator[Copies]:
-    """Yield the listed skills whose text others of other names nearly have, with those."""
+    """Yield each listed skill that has near-duplicates under other names, with these skills."""
     texts = listed_sketches(reader)
     groups = [[one, *others] for one, others in gathered(list(texts), texts).items() if others]
     known = skills_of(reader, [one for group in groups for one in group])
@@ -153,7 +156,7 @@ def _alike(reader: Reader) -> Iterator[Copies]:
 
 
 def _like(reader: Reader, skill: Skill, listed: Sequence[int] | None = None) -> Iterator[Skill]:
-    """Yield listed skills of other names whose text is nearly the same as that of one."""
+    """Yield the listed skills with other names whose text is nearly the same as the skill's."""
     found = listed_sketches(reader, listed)
     texts = {one: unpacked(fit(data)) for one, data in found.items()}
     mine = unpacked(fit(sketch_at(reader, skill)))

@@ -1,4 +1,4 @@
-"""Run the evaluation prompts of skills, and report which skill a query finds."""
+"""Run the evaluation prompts of skills, and report which skill each prompt finds."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ from registry.errors import DatabaseProblem, RegistryError
 from registry.model import JsonValue, Value
 
 MAX_PROMPT: Final = 4000
-"""Maximum number of characters of a prompt; the rest is cut off."""
+"""Maximum number of characters of a prompt; the rest is ignored."""
 
 _FILE: Final = re.compile(
     r"(?:(?:evals?|evaluations?)/[^/]+|(?:tests?/)?[^/]*(?:eval|trigger)[^/]*)"
@@ -35,7 +35,7 @@ _TEXT: Final = (
     *("prompt", "query", "utterance", "userprompt", "userquery", "userinput"),
     *("input", "trigger", "question", "message"),
 )
-"""Keys of a prompt's text, the best known first."""
+"""Keys of a prompt's text in prompt files, the best known first."""
 
 _LISTS: Final = (
     *("evals", "evaluations", "testcases", "cases", "tests", "prompts", "queries", "examples"),
@@ -49,7 +49,7 @@ _NO: Final = frozenset({"false", "no", "0", "negative", "notrigger", "shouldnott
 
 
 class Prompt(NamedTuple):
-    """A question of a user, and whether it is meant for the skill; ``path`` is its file."""
+    """A user's question, and whether it is meant for the skill; ``path`` is its file."""
 
     text: str
     wanted: bool
@@ -57,16 +57,16 @@ class Prompt(NamedTuple):
 
 
 class NotPrompts(Exception):
-    """A file of prompts is invalid; the exception's text is the reason."""
+    """A prompt file is invalid; the message of the exception is the reason."""
 
 
 def is_prompt_file(path: str) -> bool:
-    """Tell whether a file of a skill, by its path in the skill's folder, may hold prompts."""
+    """Tell from its path in the skill's folder whether a file may contain prompts."""
     return _FILE.fullmatch(path) is not None and not _ANSWERS.search(path.rpartition(".")[0])
 
 
 def read_prompts(path: str, data: bytes) -> list[Prompt]:
-    """Return the prompts in a file, each once.
+    """Return the prompts in a file, without duplicates.
 
     Raises `NotPrompts` if the file is not in the format of its name, or has no prompts.
     """
@@ -77,7 +77,7 @@ def read_prompts(path: str, data: bytes) -> list[Prompt]:
     ending = path.rpartition(".")[2].lower()
     prompts = [Prompt(said, wanted, path) for said, wanted in _found(_parsed(ending, text), True)]
     if not prompts:
-        raise NotPrompts("it has no prompts in a shape that is known")
+        raise NotPrompts("it has no prompts in a known format")
     return list(dict.fromkeys(prompts))
 
 
@@ -94,7 +94,7 @@ def _parsed(ending: str, text: str) -> JsonValue:
     except Refused as error:
         raise NotPrompts(error.diagnostic.message) from None
     except (Broken, csv.Error, ValueError) as error:
-        # The parser's name for text that it was given.
+        # The parser's name for the text that it parsed is removed.
         reason = str(error).replace('"<unicode string>", ', "")
     except RecursionError:
         reason = "nested too deeply"
@@ -104,7 +104,7 @@ def _parsed(ending: str, text: str) -> JsonValue:
 
 
 def _json(text: str) -> JsonValue:
-    # Numbers are not used, and Python can't parse some that JSON allows.
+    # Numbers are ignored, because they aren't used and Python can't parse some that JSON allows.
     value: JsonValue = json.loads(
         text, parse_int=_nothing, parse_float=_nothing, parse_constant=_nothing
     )
@@ -116,9 +116,9 @@ def _nothing(_number: str) -> None:
 
 
 def _found(value: JsonValue, wanted: bool) -> Iterator[tuple[str, bool]]:
-    """Yield the prompts in a parsed file, including lists under known keys.
+    """Yield the prompts in a parsed file, including the prompts in lists under known keys.
 
-    ``wanted``: the default for entries that don't say whether they are meant for the skill.
+    ``wanted`` is used for entries that don't record whether they are meant for the skill.
     """
     if isinstance(value, list):
         for one in value:
@@ -134,7 +134,7 @@ def _found(value: JsonValue, wanted: bool) -> Iterator[tuple[str, bool]]:
 
 
 def _entry(value: JsonValue, wanted: bool) -> Iterator[tuple[str, bool]]:
-    """Yield the prompt of a list entry, if the entry is a prompt."""
+    """Yield the prompt of a list entry; yield nothing if the entry is not a prompt."""
     entry: Mapping[str, JsonValue] = {}
     if isinstance(value, Mapping):
         entry = {_key(key): one for key, one in value.items()}
@@ -144,7 +144,7 @@ def _entry(value: JsonValue, wanted: bool) -> Iterator[tuple[str, bool]]:
 
 
 def _verdict(entry: Mapping[str, JsonValue], wanted: bool) -> bool:
-    """Return whether an entry says that its prompt is meant for the skill."""
+    """Return whether an entry's prompt is meant for the skill; by default ``wanted``."""
     for key in (*_VERDICT, *_POLARITY):
         value = entry.get(key)
         if isinstance(value, bool):
@@ -159,25 +159,26 @@ def _key(key: object) -> str:
 
 
 BEST: Final = 5
-"""Number of first hits that count as found: an agent looks at these."""
+"""Number of hits in which a skill must be to pass; agents look only at the first hits."""
 
 MAX_FILES, MAX_PROMPTS = 20, 500
-"""Maximum number of prompt files of one skill, and of prompts."""
+"""Maximum numbers of prompt files and of prompts of one skill."""
 
 MAX_COMPETITORS: Final = 3
 
 _LIKELY: Final = ("%eval%", "%trigger%")
-"""LIKE patterns of the paths of prompt files."""
+"""LIKE patterns for the paths of prompt files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer(Value):
-    """The result of one prompt of the file ``path``; ``wanted``: it is meant for the skill.
+    """The result of one prompt of the file ``path``; ``wanted`` tells if it is meant for the skill.
 
-    ``place`` of the skill or of a near-duplicate among the hits, from 1; None: not found.
-    ``first``: the ref of the first hit. ``confidence`` as in a search. ``passed``: the skill is
-    among the first `BEST`. A prompt that isn't meant for the skill passes unless the skill comes
-    first with the confidence of a good match.
+    ``place`` is the first place of the skill or of a near-duplicate among the hits, from 1; None if
+    neither is a hit. ``first`` is the ref of the first hit. ``confidence`` is as in a search. If
+    the prompt is meant for the skill, ``passed`` is True if the skill is among the first `BEST`
+    hits. Otherwise, ``passed`` is True unless the skill comes first with the confidence of a good
+    match.
     """
 
     prompt: str
@@ -191,7 +192,7 @@ class Answer(Value):
 
 @dataclass(frozen=True, slots=True)
 class Competitor(Value):
-    """A skill that was the first hit instead of the right one, and how often."""
+    """A skill that was the first hit instead of the right skill, and how often this happened."""
 
     ref: str
     wins: int
@@ -199,10 +200,10 @@ class Competitor(Value):
 
 @dataclass(frozen=True, slots=True)
 class Score(Value):
-    """The results of several prompts: how many ``prompts`` came first, or among the first five.
+    """The results of several prompts: how many skills came first, or among the first five.
 
-    ``negatives``: prompts for other skills. ``false_alarms``: negatives for which the skill came
-    first with the confidence of a good match.
+    ``negatives`` counts prompts for other skills. ``false_alarms`` counts negatives for which the
+    skill came first with the confidence of a good match.
     """
 
     prompts: int
@@ -215,7 +216,7 @@ class Score(Value):
 
 @dataclass(frozen=True, slots=True)
 class SkillScore(Value):
-    """The score of one skill's own prompts; ``path`` is its folder's."""
+    """The score of a skill for its own prompts; ``path`` is its folder."""
 
     ref: str
     path: str
@@ -225,7 +226,7 @@ class SkillScore(Value):
 
 @dataclass(frozen=True, slots=True)
 class Problem(Value):
-    """A prompt file that is invalid: its path below the skill's folder, and the reason."""
+    """A prompt file that is invalid: its path in the skill's folder, and the reason."""
 
     ref: str
     path: str
@@ -234,7 +235,7 @@ class Problem(Value):
 
 @dataclass(frozen=True, slots=True)
 class Evaluation(Value):
-    """The score of all skills together, and of each by name."""
+    """The score of all skills together, and the score of each skill, by name."""
 
     total: Score
     skills: tuple[SkillScore, ...]
@@ -244,12 +245,12 @@ class Evaluation(Value):
 def evaluate(
     core: Core, names: Sequence[str], filters: Filters | None, wanted: FilterArguments
 ) -> Evaluation:
-    """Ask the prompts of skills; see `SkillRegistry.evaluate`."""
+    """Search with the prompts of skills, and score the results; see `SkillRegistry.evaluate`."""
     problems: list[Problem] = []
     shipped = list(_shipped(core, _subjects(core, names, chosen(core, filters, wanted)), problems))
     reader = core.reader
     with reader.snapshot():
-        # Search as a user does: among all listed skills.
+        # The search covers all listed skills, as a user's search does.
         condition = where(reader, Filters(), reader.visibility)
         asked = {
             text: answers(reader, [text], condition)
@@ -274,7 +275,7 @@ def evaluate(
 
 def _subjects(core: Core, names: Sequence[str], filters: Filters) -> list[StoredSkill]:
     """Return the selected skills that have prompt files, by name."""
-    if names:  # use the files on disk, which the author may have just edited
+    if names:  # the author may have just edited the files, so read them from disk
         filters = replace(filters, ids=[CurrentSkill.of(core, one).stored.id for one in names])
     return list(by_ids(core.reader, skills_with_files(core.reader, filters, _LIKELY)).values())
 
@@ -282,7 +283,7 @@ def _subjects(core: Core, names: Sequence[str], filters: Filters) -> list[Stored
 def _shipped(
     core: Core, subjects: Iterable[StoredSkill], problems: list[Problem]
 ) -> Iterator[tuple[StoredSkill, Sequence[Prompt]]]:
-    """Yield skills with their prompts."""
+    """Yield skills with the prompts in their files; add invalid files to ``problems``."""
     for stored in subjects:
         ref = stored.skill.ref
         try:
@@ -303,14 +304,14 @@ def _shipped(
                 problems.append(Problem(ref, path, str(error)))
         unique = list({(one.text, one.wanted): one for one in reversed(prompts)}.values())[::-1]
         if len(unique) > MAX_PROMPTS:
-            reason = f"of {len(unique)} prompts the first {MAX_PROMPTS} are asked"
+            reason = f"of {len(unique)} prompts only the first {MAX_PROMPTS} are used"
             problems.append(Problem(ref, unique[MAX_PROMPTS].path, reason))
         if unique:
             yield current.stored, unique[:MAX_PROMPTS]
 
 
 def _place(found: Sequence[Match], ids: set[int]) -> int | None:
-    """Return the first place of one of these skills, or of a near-duplicate of one."""
+    """Return the first place of these skills, or of a near-duplicate of them, among the hits."""
     return next(
         (
             place

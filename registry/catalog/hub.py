@@ -1,9 +1,9 @@
-"""The catalogue in the words of other registries: slugs, owners, versions that only rise.
+"""The catalogue as other registries describe skills: with slugs, owners and rising versions.
 
-Contract: ``contracts/clawhub-api.md``, Names and Versions. A slug is a name made fit for an
-address; where one source has several for one slug, those seen later are numbered. An owner is a
-source. A version is ``0.0.N``, N the turn of a content: each names one content, and a content that
-comes back has a higher one than what it takes the place of.
+See "Names and Versions" in ``contracts/clawhub-api.md``. A slug is a name in a form for URLs. If
+several skills of a source have the same slug, the later skills get a number. The owner is the
+source. A version is ``0.0.N``; N counts how often the skill's content changed. If an old content
+returns, it gets a new, higher version.
 """
 
 import re
@@ -25,7 +25,10 @@ _HANDLE: Final = re.compile(r"[^a-z0-9._-]+")
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A skill as other registries name it: ``@owner/slug``; ``turn`` belongs to its content."""
+    """A skill as other registries name it: ``@owner/slug``.
+
+    ``turn`` is the number of its current content.
+    """
 
     stored: StoredSkill
     slug: str
@@ -48,20 +51,20 @@ class Kept:
 
 
 def version_of(turn: int) -> str:
-    """Return the version of a content."""
+    """Return the version for the turn of a content."""
     return f"0.0.{turn}"
 
 
 def owner_of(source: str) -> str:
-    """Return the handle of a source; handles are compared without case."""
+    """Return the owner handle for a source; handles ignore case."""
     return _HANDLE.sub("-", source.lower()).strip("-._") or "source"
 
 
 def find(browse: Browse, wanted: str, owner: str | None = None) -> list[Offered]:
-    """Return the visible skills with a slug; ``owner``: only this owner's."""
+    """Return the visible skills with a slug; if ``owner`` is given, only skills of this owner."""
     found = _chosen(
         browse, _ids(browse, wanted), wanted, 1
-    )  # the first skill of each source has no number
+    )  # the first skill of each source has no number in its slug
     numbered = _NUMBERED.fullmatch(wanted)
     if numbered is not None:
         place = int(numbered[2])
@@ -75,9 +78,9 @@ def find(browse: Browse, wanted: str, owner: str | None = None) -> list[Offered]
 def page(
     browse: Browse, *, prefix: str, sort: Sort, limit: int, offset: int
 ) -> tuple[list[Offered], bool]:
-    """Return some visible skills, and whether there are more.
+    """Return a page of the visible skills, and whether there are more.
 
-    ``prefix``: only skills whose names begin with it, by name.
+    If ``prefix`` is given, only skills whose names begin with it, by name.
     """
     reader = browse.core.reader
     if prefix:
@@ -100,7 +103,7 @@ def offered(browse: Browse, some: Sequence[StoredSkill]) -> list[Offered]:
 
 
 def contents(browse: Browse, one: Offered) -> list[Kept]:
-    """Return the stored contents of a skill, the last current one first."""
+    """Return the stored contents of a skill; the content that was current last comes first."""
     reader = browse.core.reader
     known = {each.number: each for each in revisions(reader, one.stored.uid)}
     return [
@@ -111,7 +114,7 @@ def contents(browse: Browse, one: Offered) -> list[Kept]:
 
 
 def _chosen(browse: Browse, ids: Sequence[int], wanted: str, place: int) -> list[Offered]:
-    """Return, for each source, its n-th skill with a slug; ``place`` is n, counted from 1."""
+    """Return, for each owner, its n-th skill with a slug; ``place`` is n, counted from 1."""
     by_owner: dict[str, list[StoredSkill]] = {}
     for one in browse.by_ids(history.first_seen(browse.core.reader, ids)):
         by_owner.setdefault(owner_of(one.skill.source), []).append(one)
@@ -129,7 +132,7 @@ def _chosen(browse: Browse, ids: Sequence[int], wanted: str, place: int) -> list
 
 
 def _ids(browse: Browse, wanted: str) -> list[int]:
-    """Return the visible versions whose names give this slug."""
+    """Return the visible versions whose names become this slug."""
     reader = browse.core.reader
     condition = browse.condition(browse.filters(Filters()))
     if slug(wanted) != wanted:
@@ -139,7 +142,7 @@ def _ids(browse: Browse, wanted: str) -> list[int]:
 
 
 def _slug_of(browse: Browse, one: StoredSkill) -> str:
-    """Return the slug of a skill, with a number if its source has the same slug twice."""
+    """Return the slug of a skill, with a number if the owner has several skills with this slug."""
     base = slug(one.skill.name)
     owner = owner_of(one.skill.source)
     same = [

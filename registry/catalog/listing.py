@@ -1,4 +1,4 @@
-"""Which skills are meant by filters: a page of them, what is found, or all of them in turn."""
+"""The skills that match filters: a page of a list, the hits of a search, or all in turn."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,11 +20,11 @@ from registry.db.read.skills import Sort
 from registry.model import Found, Page, Skill
 
 STEP: Final = 500
-"""So many skills are held at once."""
+"""Number of skills that are in memory at once."""
 
 
 def chosen(core: Core, filters: Filters | None, wanted: FilterArguments) -> Filters:
-    """Return filters with the name of an existing source, if they name a source.
+    """Return the filters; if they name a source, with the name of an existing source.
 
     Raises `SourceNotFound`, and `UsageProblem` if filters are given twice.
     """
@@ -64,8 +64,9 @@ def opened(
 ) -> Iterator[Listing]:
     """Open a page of skills that is read from the database while the caller iterates.
 
-    It is the same each time. If readers block writers, it is read at once and kept, because the
-    caller may wait for a person, as a pager does. Raises as `listed`.
+    Each iteration returns the same skills. If readers block writers, the page is read at once and
+    kept in memory, because the caller may wait for a person, as a pager does. Raises the errors of
+    `listed`.
     """
     check_page(sort, limit, offset)
     wanted = chosen(core, filters, {})
@@ -90,7 +91,7 @@ def searched(
     offset: int,
 ) -> Found:
     """Return a page of hits; see `SkillRegistry.search`."""
-    from registry.catalog.search.find import search  # nothing else here needs it
+    from registry.catalog.search.find import search  # other functions here don't need this module
 
     check_page("name", limit, offset)
     found = chosen(core, filters, wanted)

@@ -1,4 +1,4 @@
-"""The catalogue of skills for a system prompt: the reference library's XML, or Markdown."""
+"""The catalogue of skills for a system prompt, as XML (of the reference library) or Markdown."""
 
 import html
 import os
@@ -19,22 +19,25 @@ from registry.model import SCOPES, Skill
 Style: TypeAlias = Literal["xml", "markdown"]
 
 MIN_DESCRIPTION: Final = 40
-"""Minimum length of a shortened description; below it, skills are omitted instead."""
+"""Minimum length of a shortened description, in characters.
+
+If this is still too long, skills are left out.
+"""
 
 _NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _DISTURBING: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
 )
-"""Controls, line breaks and direction marks: in a path they can only mislead."""
+"""Controls, line breaks and direction marks, which in a path can only mislead."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptText:
-    """The catalogue, and the refs of the skills that the budget shortened or omitted.
+    """The catalogue, and the refs of the skills that were shortened or left out to save space.
 
-    The text also reports their numbers. ``decisions``: why the personality sees each skill or not;
-    empty without a personality.
+    The text also contains their numbers. ``decisions`` explains for each skill whether the
+    personality sees it; empty without a personality.
     """
 
     text: str
@@ -52,7 +55,7 @@ def prompt(
     max_chars: int | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> PromptText:
-    """Return the catalogue for models with a personality (None: any model).
+    """Return the catalogue for models with a personality; if None, for any model.
 
     Raises `PersonalityNotFound`.
     """
@@ -78,10 +81,10 @@ def render_prompt(
 ) -> PromptText:
     """Return the catalogue in at most ``max_chars`` characters; empty if there are no skills.
 
-    If it is too long, the descriptions are cut first, all to the same length. Then skills are left
-    out: those of the weakest scopes first, and the last ones of a scope. A line reports that; if
-    the line doesn't fit either, the result is empty. The XML has the format of the reference
-    library.
+    If the catalogue is too long, all descriptions are first cut to the same length. Then skills are
+    left out, beginning with the scopes of lowest precedence, and in a scope with the last skills. A
+    line reports this; if the line doesn't fit either, the result is empty. The XML has the format
+    of the reference library.
     """
     if not entries:
         return PromptText("")
@@ -98,12 +101,12 @@ def render_prompt(
     note = _note(len(left_out), len(shortened), len(entries), max_chars, style)
     text = _join([*(_entry(entry, style, cap) for entry in shown), note], style)
     if len(text) > max_chars:
-        text = ""  # not even the note fits, so nothing else was kept
+        text = ""  # if the note doesn't fit, no skill fits either
     return PromptText(text, _refs(shown), _refs(shortened), _refs(left_out))
 
 
 def _kept(entries: Sequence[CatalogEntry], style: Style, room: int) -> frozenset[int]:
-    """Return the entries that fit, with descriptions of the minimum length."""
+    """Return the numbers of the entries that fit with descriptions of the minimum length."""
     kept = set()
     for index in sorted(range(len(entries)), key=lambda i: SCOPES.index(entries[i].scope)):
         room -= _size(entries[index], style, MIN_DESCRIPTION)
@@ -171,7 +174,7 @@ def _shorten(text: str, cap: int) -> str:
     cut = text[: cap - 1]
     if not text[cap - 1].isspace():
         space = cut.rfind(" ")
-        if space >= len(cut) // 2:  # else: prose without spaces between words
+        if space >= len(cut) // 2:  # else the text is prose without spaces between words
             cut = cut[:space]
     return cut.rstrip(" ,;:") + "\u2026"
 
@@ -181,14 +184,14 @@ def _xml(text: str) -> str:
 
 
 def _fit_for_xml(text: str) -> str:
-    # XML can contain all printable characters; isprintable() is the quicker test.
+    # XML can contain all printable characters, and isprintable() is the faster test.
     return text if text.isprintable() else _NOT_IN_XML.sub("\ufffd", text)
 
 
 def _location(path: str) -> str:
-    """Return a path as the reference library writes it: raw, unless a tag could begin in it.
+    """Return a path unchanged, as the reference library writes it, unless it could contain a tag.
 
-    Then all of it is escaped, so that a stranger's folder can't end the element.
+    If it could, the whole path is escaped, so that another person's folder can't end the element.
     """
     return _xml(path) if "<" in path else _fit_for_xml(path)
 

@@ -1,4 +1,4 @@
-"""Read one skill from disk: an answer is never older than the folder."""
+"""Read one skill from disk, so that a result is never older than the folder."""
 
 import json
 import os
@@ -33,7 +33,7 @@ from registry.sync.refresh import refresh
 from registry.sync.sources import is_here
 
 TRIES: Final = 3
-"""How often a skill that keeps changing hands is looked up again."""
+"""Maximum number of lookups if other processes replace the skill during each lookup."""
 
 NO_DOCUMENT: Final = Diagnostic(
     "no-document", "error", "the folder holds no SKILL.md", fix="add a SKILL.md to the folder"
@@ -42,11 +42,11 @@ NO_DOCUMENT: Final = Diagnostic(
 
 @dataclass(frozen=True, slots=True)
 class CurrentSkill:
-    """A skill whose stored version is what is on disk now.
+    """A skill whose stored version was compared with the files on disk.
 
-    ``found`` is None where the folder is on another machine, and what is stored is what can be
-    known. ``is_behind``: it could not be brought up to date, since nothing can be written or a part
-    of it can't be read.
+    ``found`` is None if the folder is on another machine; then only the stored values are known. If
+    ``is_behind``, the stored version is out of date, because the database can't be written or a
+    part of the folder can't be read.
     """
 
     stored: StoredSkill
@@ -55,7 +55,7 @@ class CurrentSkill:
 
     @classmethod
     def of(cls, core: Core, handle: str) -> Self:
-        """Find a skill by name or ref, and bring its stored version up to date.
+        """Find a skill by name or ref, and update its stored version from disk.
 
         Raises `SkillNotFound`, `SkillAmbiguous`, `SkillMissing`, `SkillInaccessible`.
         """
@@ -73,7 +73,10 @@ class CurrentSkill:
 
     @classmethod
     def _copy(cls, core: Core, missing: StoredSkill, handle: str) -> Self | None:
-        """Return a copy of a skill that is gone from disk: who asks by name means any of them."""
+        """Return a copy of a skill whose folder is gone, if the user asked for a name.
+
+        A name means any of the copies; a ref means one skill.
+        """
         if handle != missing.skill.name:
             return None
         for copy in same_files_as(core.reader, missing):
@@ -84,11 +87,11 @@ class CurrentSkill:
 
     @classmethod
     def of_stored(cls, core: Core, stored: StoredSkill) -> Self:
-        """Bring the stored version of a skill that was found already up to date; raises as `of`."""
+        """Update the stored version of a skill that was found before. Raises the errors of `of`."""
         return cls._compared(core, stored) or cls.of(core, stored.place)
 
     def check_whole(self) -> None:
-        """Raise `SkillInaccessible` where a part of it can't be read, naming that."""
+        """Raise `SkillInaccessible` with the first part of the folder that can't be read."""
         for finding in self.found.unread if self.found is not None else ():
             raise inaccessible(self.stored.path, finding)
 
@@ -101,15 +104,15 @@ class CurrentSkill:
 
 
 def get(core: Core, handle: str) -> SkillDetail:
-    """Return everything of one skill. Raises as `CurrentSkill.of`."""
+    """Return all facts about a skill. Raises the errors of `CurrentSkill.of`."""
     return current_detail(core, CurrentSkill.of(core, handle))
 
 
 def current_detail(core: Core, current: CurrentSkill) -> SkillDetail:
-    """Return all facts of a skill, as it is on disk now. Raises `SkillNotFound`.
+    """Return all facts about a skill as it is on disk now.
 
-    If the row can't be updated, the result has the new SKILL.md and its findings, also if it is
-    invalid, and names the unreadable parts.
+    If the stored version can't be updated, the result has the new SKILL.md and its findings, also
+    if it is invalid, and names the unreadable parts. Raises `SkillNotFound`.
     """
     known = detail(core, current.stored)
     if not current.is_behind or current.found is None:
@@ -133,7 +136,7 @@ def current_detail(core: Core, current: CurrentSkill) -> SkillDetail:
 
 
 def document_now(core: Core, current: CurrentSkill) -> Document:
-    """Return SKILL.md from disk as a document. Raises as `read_bytes`."""
+    """Return the parsed SKILL.md from disk. Raises the errors of `read_bytes`."""
     from registry.document.parse import parse_document
 
     name = os.path.basename(current.stored.path)
@@ -141,10 +144,10 @@ def document_now(core: Core, current: CurrentSkill) -> Document:
 
 
 def detail(core: Core, stored: StoredSkill) -> SkillDetail:
-    """Return all stored facts of a skill.
+    """Return all stored facts about a skill.
 
-    If another process replaced the skill at this moment, returns the new one. Raises
-    `SkillNotFound` if the skill was removed.
+    If another process has just replaced the skill, returns the new version. Raises `SkillNotFound`
+    if the skill was removed.
     """
     reader = core.reader
     document, files, findings = skills.load_content(reader, stored.id)
@@ -169,7 +172,7 @@ def detail(core: Core, stored: StoredSkill) -> SkillDetail:
 
 
 def read_bytes(core: Core, current: CurrentSkill) -> bytes:
-    """Return the bytes of SKILL.md, whether they can be understood or not.
+    """Return the bytes of SKILL.md, even if it can't be parsed.
 
     Raises `SkillInvalid`, `SkillInaccessible`, `SkillMissing`, `FileTooLarge`, `FileChanging`.
     """
@@ -182,9 +185,10 @@ def read_bytes(core: Core, current: CurrentSkill) -> bytes:
 def read_document(
     core: Core, stored: StoredSkill, name: str | None, problems: Sequence[Diagnostic] = ()
 ) -> bytes:
-    """Return the bytes of a skill's file from disk; None if it is missing or unreadable.
+    """Return the bytes of a SKILL.md from disk.
 
-    ``problems`` are reported if nothing is stored. Raises as `read_bytes`.
+    ``name`` is its file name, or None if it is missing or unreadable; ``problems`` are reported if
+    nothing is stored. Raises the errors of `read_bytes`.
     """
     if name is None:
         raise unusable(core.reader, stored, stored.skill.ref, problems)
@@ -199,9 +203,9 @@ def read_document(
 def unusable(
     reader: Reader, stored: StoredSkill, handle: str, noticed: Sequence[Diagnostic] = ()
 ) -> SkillInvalid | SkillHeld:
-    """Return the error for an invalid skill that was requested by ``handle``.
+    """Return the error for a skill that can't be used and was requested by ``handle``.
 
-    It always has a reason; ``noticed`` is the reason if nothing is stored.
+    The error always has a reason; if no reason is stored, it is ``noticed``.
     """
     if stored.quarantined and stored.skill.status in {"ok", "warning"}:
         return SkillHeld(handle, stored.skill.source)
@@ -212,7 +216,7 @@ def unusable(
 
 
 def read_text(core: Core, current: CurrentSkill) -> str:
-    """Return the text of SKILL.md. Raises as `read_bytes`, and `NotUtf8`."""
+    """Return the text of SKILL.md. Raises the errors of `read_bytes`, and `NotUtf8`."""
     data = read_bytes(core, current)
     try:
         return data.decode("utf-8-sig")
@@ -222,7 +226,7 @@ def read_text(core: Core, current: CurrentSkill) -> str:
 
 
 def read_file(core: Core, current: CurrentSkill, path: str) -> bytes:
-    """Return the bytes of a supporting file, by its path relative to the skill's folder.
+    """Return the bytes of a supporting file; ``path`` is relative to the skill's folder.
 
     Raises `OutsideSkill`, `FileNotFoundInSkill`, `SkillInaccessible`, `FileTooLarge`.
     """
@@ -239,12 +243,12 @@ def read_file(core: Core, current: CurrentSkill, path: str) -> bytes:
                 return read_inside(home, os.path.normpath(path), limit).data
             except IsLink:
                 raise OutsideSkill(path=path) from None
-    except (FileNotFoundError, UnicodeEncodeError):  # no file has half characters in its name
+    except (FileNotFoundError, UnicodeEncodeError):  # a file name can't contain surrogates
         raise FileNotFoundInSkill(name=stored.skill.ref, path=path) from None
 
 
 def check_path(path: str) -> None:
-    """Raise `OutsideSkill` for what can't be the relative path of a file of a skill."""
+    """Raise `OutsideSkill` if a text can't be the relative path of a skill's file."""
     if not is_safe_relative(path):
         raise OutsideSkill(path=path)
 
@@ -252,7 +256,7 @@ def check_path(path: str) -> None:
 def _stored_bytes(core: Core, stored: StoredSkill, path: str | None) -> bytes:
     """Return the stored bytes of a file of a skill whose folder is on another machine.
 
-    Raises as `read_file`, and `ContentDamaged`.
+    Raises the errors of `read_file`, and `ContentDamaged`.
     """
     if path is None:
         return read_document(core, stored, None)

@@ -1,4 +1,4 @@
-"""The one resolver: a name or ref in, one skill out; similar names if there is none."""
+"""Find the one skill that a name or ref means; if there is none, suggest similar names."""
 
 import difflib
 from collections.abc import Iterable, Iterator
@@ -13,10 +13,13 @@ from registry.text import name_key, skeleton, spellings
 SUGGESTIONS: Final = 5
 
 COMPARED: Final = 60
-"""Names whose similarity is worked out, which is slow: those that share the most with the word."""
+"""Maximum number of names to compare in full, which is slow.
+
+These are the names that share most parts with the handle.
+"""
 
 FEW: Final = 300
-"""So many names are compared all."""
+"""Maximum number of names in a registry that are all compared in full."""
 
 PIECES: Final = 4
 MAX_HITS: Final = 300
@@ -26,14 +29,14 @@ MIN_PART: Final = 3
 
 
 class Names(NamedTuple):
-    """The keys of all visible names and folders, each with its ref; ``text`` has one a line."""
+    """The keys of all visible names and folders, and their refs; ``text`` has one key per line."""
 
     refs: dict[str, str]
     text: str
 
     @classmethod
     def of(cls, some: Iterable[tuple[str, str, str]]) -> Self:
-        """Return the names of skills, given as (ref, key of the name, folder)."""
+        """Create the value from (ref, name key, folder) of each skill."""
         refs: dict[str, str] = {}
         for ref, key, folder in some:
             refs.setdefault(_loose(key), ref)
@@ -43,14 +46,14 @@ class Names(NamedTuple):
 
 
 def near(reader: Reader, handle: str) -> list[str]:
-    """Return the refs of visible skills whose names look like ``handle``, the nearest first."""
+    """Return the refs of visible skills whose names are similar to ``handle``, best first."""
     name = f"names {reader.visibility.sources}"
     names = reader.remembered(name, lambda reader: Names.of(visible_names(reader)))
     return nearest(names, handle)
 
 
 def nearest(names: Names, handle: str) -> list[str]:
-    """Return the refs of names that look like ``handle``, the nearest first."""
+    """Return the refs of ``names`` that are similar to ``handle``, best first."""
     wanted = _loose(name_key(handle[:MAX_LENGTH].rsplit("/", 1)[-1]))
     if not wanted:
         return []
@@ -63,9 +66,9 @@ def nearest(names: Names, handle: str) -> list[str]:
 
 
 def look_alikes(reader: Reader) -> dict[str, set[tuple[str, str]]]:
-    """Return the (name, source) pairs that look alike, by what they look like.
+    """Return groups of (name, source) pairs whose names look alike, by what they look like.
 
-    Each group has several names, from several sources.
+    Each group has different names from different sources.
     """
     alike: dict[str, set[tuple[str, str]]] = {}
     for name, source in names_and_sources(reader):
@@ -78,7 +81,7 @@ def look_alikes(reader: Reader) -> dict[str, set[tuple[str, str]]]:
 
 
 def imitated(alike: dict[str, set[tuple[str, str]]], name: str) -> list[str]:
-    """Return the skills, as ``source/name``, that a name looks like and does not equal."""
+    """Return the skills, as ``source/name``, whose different names look like this name."""
     pairs = alike.get(skeleton(name), ())
     return sorted(f"{source}/{other}" for other, source in pairs if other != name)
 
@@ -88,7 +91,10 @@ def _loose(key: str) -> str:
 
 
 def _alike(names: Names, wanted: str) -> list[str]:
-    """Return the keys that share a piece with ``wanted``: few typing errors leave a piece."""
+    """Return the keys that share a part with ``wanted``, the most similar first.
+
+    After a few typing errors, at least one part of a name is usually unchanged.
+    """
     size = max(2, -(-len(wanted) // PIECES))
     pieces = [wanted[at : at + size] for at in range(0, len(wanted), size)]
     shared: dict[str, int] = {}
@@ -113,14 +119,15 @@ def _holding(text: str, piece: str) -> Iterator[str]:
 
 MAX_HANDLE: Final = 1 << 16
 MAX_TOLD: Final = 200
-"""Characters of a handle that are repeated."""
+"""Maximum number of characters of a handle in a message."""
 
 
 def resolve(reader: Reader, handle: str) -> StoredSkill:
-    """Return the stored skill that ``handle`` names; one query.
+    """Return the stored skill that ``handle`` means.
 
-    If a handle with accents finds nothing, its other Unicode form (composed or decomposed) is
-    tried. Raises `SkillAmbiguous` with the refs to choose from, and the errors of `not_found`.
+    It usually takes one query. If a handle with accents finds nothing, its other Unicode form
+    (composed or decomposed) is tried. Raises `SkillAmbiguous` with the refs to choose from, and the
+    errors of `not_found`.
     """
     for spelling in spellings(handle) if is_storable(handle) else ():
         for found in _attempts(reader, spelling):
@@ -132,9 +139,10 @@ def resolve(reader: Reader, handle: str) -> StoredSkill:
 
 
 def not_found(reader: Reader, handle: str) -> SkillNotFound:
-    """Return the error for a handle without a skill.
+    """Return the error for a handle that means no skill.
 
-    `SkillInTrash` or `SkillGone` if the skill existed, else `SkillNotFound` with similar names.
+    Returns `SkillInTrash` or `SkillGone` if the skill existed, else `SkillNotFound` with similar
+    names.
     """
     handle = handle.rstrip("/") or handle
     gone = latest_tombstone(reader, handle) if is_storable(handle) else None
@@ -146,23 +154,23 @@ def not_found(reader: Reader, handle: str) -> SkillNotFound:
 
 
 def lost(handle: str, gone: Tombstone) -> SkillGone:
-    """Return the error of a skill that is gone."""
+    """Return the error for a skill that was removed."""
     kind = SkillGone if gone.trash is None else SkillInTrash
     return kind(handle[:MAX_TOLD], gone.since, gone.source, gone.place)
 
 
 def is_storable(handle: str) -> bool:
-    """Tell whether a text may be a handle at all."""
+    """Tell whether a text can be a handle: it isn't empty or too long and contains no NUL."""
     return 0 < len(handle) <= MAX_HANDLE and "\0" not in handle
 
 
 def _attempts(reader: Reader, handle: str) -> list[list[StoredSkill]]:
-    """Return what each way to read the handle finds, in their order."""
+    """Return the skills that each way to read the handle finds, in the order of the ways."""
     placed, named = by_handle(reader, handle)
     source, slash, rest = handle.partition("/")
     whole = [one for one in named if one.skill.name == handle]
     usable = [one for one in whole if one.is_usable and not one.skill.shadowed]
-    # First skills visible here, then skills of other projects, then any.
+    # Prefer skills that are visible here, then skills of other projects, then any skill.
     meant = [one for one in usable if one.within] or usable or whole
     if len(meant) > 1:  # A bare name means the skill without a team.
         meant = [one for one in meant if one.team is None] or meant

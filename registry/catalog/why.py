@@ -1,4 +1,4 @@
-"""The operation `why`: is a skill listed, and for which reasons."""
+"""Explain whether a skill is listed, and for which reasons (the operation `why`)."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -24,31 +24,31 @@ from registry.sync.sources import find, is_here, own_sources, walk_of
 from registry.text import is_path
 
 MAX_LINKS: Final = 50
-"""Maximum number of links to check for one skill."""
+"""Maximum number of links that are checked for one skill."""
 
 
 class LinkTo(NamedTuple):
-    """Another path of a skill, and the link on it: the path itself or a parent folder."""
+    """Another path of a skill, and the link in the path: the path itself or a parent folder."""
 
     path: str
     link: str
 
     @property
     def notice(self) -> Diagnostic:
-        """The remarks about the linked skill."""
+        """Return the notice about the linked skill."""
         return Diagnostic("link-known", "info", f"also in {self.path}, by a link")
 
 
 def links_to(core: Core, stored: StoredSkill) -> list[LinkTo]:
     """Return the links in this machine's sources that lead to a skill's folder, by path.
 
-    Links that the last syncs saw are checked on disk.
+    The links that the last syncs found are checked on disk.
     """
     if not is_here(core, stored.host, stored.root):
         return []
     document = join(stored.path, stored.document or DOCUMENT_NAMES[0])
     places = [document, stored.path]
-    # A row may have any root: stop at the top.
+    # Any program may have written the row, so its root may be any path: stop at the top folder.
     while (above := os.path.dirname(places[-1])) != places[-1] and is_below(above, stored.root):
         places.append(above)
     messages = {known(storable(place)).message: place for place in places}
@@ -61,8 +61,11 @@ def links_to(core: Core, stored: StoredSkill) -> list[LinkTo]:
 
 
 def _checked(skill: str, path: str, target: str) -> Iterator[LinkTo]:
-    """Yield the link at ``path`` if it leads to ``target``, the skill or a folder around it."""
-    if is_below(target, skill) and target != skill:  # the link is the skill file itself
+    """Yield the link at ``path`` if it leads to ``target``.
+
+    ``target`` is the skill's folder, a parent folder, or the skill file.
+    """
+    if is_below(target, skill) and target != skill:  # the target is the skill file itself
         for name in DOCUMENT_NAMES:
             link = join(path, name)
             if os.path.islink(link) and real_path(link) == target:
@@ -77,12 +80,12 @@ NO_DOCUMENT: Final = Diagnostic(
 )
 
 GUARDED: Final = frozenset({"missing", "empty", "shrunk"})
-"""Results of a sync that keeps the skills it no longer found."""
+"""Results of a sync that keeps skills although it no longer found them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Whether one skill or folder is listed, and why; ``ref``: None if it is not stored."""
+    """Whether a skill or folder is listed, and why; ``ref`` is None if the skill is not stored."""
 
     ref: str | None
     path: str
@@ -103,7 +106,7 @@ def explain(core: Core, subject: str) -> list[Explanation]:
         raise not_found(core.reader, subject)
     found = _path(core, path)
     if found.ref is None and not is_path(subject) and not os.path.lexists(path):
-        error = not_found(core.reader, subject)  # a ref that was mistyped?
+        error = not_found(core.reader, subject)  # the subject may be a mistyped ref
         source, _, _ = subject.partition(os.sep)
         if error.facts.get("similar") or any(
             source == one.name for one in list_sources(core.reader, counted=False)
@@ -122,9 +125,10 @@ def explained(core: Core, stored: StoredSkill) -> Explanation:
 def judged(
     core: Core, found: Sequence[Explanation], personality: str | None
 ) -> Sequence[Explanation]:
-    """Return explanations with the decisions of a personality. Raises `PersonalityNotFound`.
+    """Return explanations with the decisions of a personality.
 
     If the personality hides a skill of a team source, the skills that it shadows become visible.
+    Raises `PersonalityNotFound`.
     """
     if personality is None:
         return found
@@ -154,7 +158,7 @@ def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
     findings = skills.findings(reader, stored.id)
     yield from (f for f in findings if f.category == "security" and f.severity != "info")
     if not is_here(core, stored.host, stored.root):
-        message = f"its folder is on {stored.host}; what is stored is what is read here"
+        message = f"its folder is on {stored.host}; here it is read from the database"
         yield Diagnostic("elsewhere", "info", message)
     else:
         walk = walk_of(core, stored.root)
@@ -181,25 +185,35 @@ def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
         fix = "remove disable-model-invocation from the front matter"
         yield Diagnostic("hidden", "info", message, fix=fix)
     else:
-        yield _listed(core, skill)
+        has_errors = any(f.category == "security" and f.severity == "error" for f in findings)
+        yield _listed(core, stored, has_errors=has_errors)
     yield from (link.notice for link in links_to(core, stored))
 
 
-def _listed(core: Core, skill: Skill) -> Diagnostic:
-    """Return the remarks about a listed skill: namesakes, or the places of its copies."""
+def _listed(core: Core, stored: StoredSkill, *, has_errors: bool) -> Diagnostic:
+    """Return why a skill is listed, with other skills of its name or the places of its copies.
+
+    ``has_errors`` tells whether the skill has security errors.
+    """
+    skill = stored.skill
     others = [one for one in skills.visible_refs(core.reader, skill.name) if one != skill.ref]
     if others:
         have = "have" if others[1:] else "has"
         message = f"it is listed, but {', '.join(others)} {have} the same name"
         return Diagnostic("ambiguous", "info", message, fix=f"ask for it as {skill.ref}")
     same = f"; the same files are in {', '.join(skill.copies)}" if skill.copies else ""
-    return Diagnostic("listed", "info", f"it is listed{same}")
+    message = "nothing shadows or hides it"
+    if has_errors and stored.remote:
+        message = "it is listed, because 'source trust' accepted its security errors"
+    elif has_errors:
+        message = "it is listed, because only skills of remote sources are quarantined"
+    return Diagnostic("listed", "info", f"{message}{same}")
 
 
 def _unseen(core: Core, stored: StoredSkill) -> Diagnostic:
     if stored.quarantined:
-        message = "it comes from a remote source and has security errors: agents don't see it"
-        fix = f"look at them, then run: skill-registry source trust {stored.skill.source}"
+        message = "agents don't see it: it is from a remote source and has security errors"
+        fix = f"read the errors, then run: skill-registry source trust {stored.skill.source}"
         return Diagnostic("held", "warning", message, fix=fix)
     return _shadowed(core, stored) if stored.within else _of_project(core, stored)
 
@@ -221,7 +235,7 @@ def _shadowed(core: Core, stored: StoredSkill) -> Diagnostic:
             message = f"{one.skill.ref} is an installed copy of it"
             if one.skill.tree_hash == skill.tree_hash:
                 return Diagnostic("copy", "info", f"{message}, and is listed instead: {one.path}")
-            message = f"{message}, of another version, and is listed instead: {one.path}"
+            message = f"{message} in another version, and is listed instead: {one.path}"
             fix = "to update the copy, run: skill-registry pull (or pull --global)"
             return Diagnostic("shadowed", "warning", message, fix=fix)
     visible = skills.visible_refs(core.reader, skill.name)
@@ -253,7 +267,7 @@ def _path(core: Core, path: str) -> Explanation:
         told = explained(core, stored)
         if real == path:
             return told
-        here = Diagnostic("link-known", "info", f"a link; the skill is counted at {real}")
+        here = Diagnostic("link-known", "info", f"it is a link; the skill is listed as {real}")
         others = [one for one in told.reasons if one != LinkTo(path, path).notice]
         return replace(told, path=path, reasons=(here, *others))
     return Explanation(None, path, listed=False, reasons=(_unstored(core, source, folder),))
@@ -265,8 +279,8 @@ def _no_source(path: str, is_linked: bool) -> Diagnostic:
     if is_linked:
         link = follow(path, None, ())
         where = f"to {link.target}" if link.leads is Leads.OUTSIDE else "nowhere"
-        message = f"the link leads {where}, out of every source"
-        return Diagnostic("link-outside", "error", message, fix="register where it leads")
+        message = f"the link leads {where}, which is not in any source"
+        return Diagnostic("link-outside", "error", message, fix="register its target")
     fix = f"run: skill-registry sync {path}"
     return Diagnostic("not-in-source", "error", "it is not in a registered source", fix=fix)
 
@@ -281,7 +295,7 @@ def _unstored(core: Core, source: Source, folder: str) -> Diagnostic:
         return unreadable(reason_of(error), None, "error")
     ignored = [part for part in folder.split(os.sep) if is_ignored(part)]
     if ignored:
-        message = f"folders named {ignored[0]} are passed over"
+        message = f"folders named {ignored[0]} are not searched"
         return Diagnostic("ignored", "error", message, fix="move the skill to another folder")
     if not has_document:
         return _without_document(core, source, folder)
@@ -293,17 +307,17 @@ def _unstored(core: Core, source: Source, folder: str) -> Diagnostic:
 
 
 def _without_document(core: Core, source: Source, folder: str) -> Diagnostic:
-    # Deeper folders are never stored.
+    # Folders below this depth are never stored.
     seen = os.sep.join(folder.split(os.sep)[: DEPTH_SEEN + 2])
     outer = skills.innermost(core.reader, source.id, seen)
     if outer is not None:
-        message = f"it is a part of the skill in {join(source.path, outer)}"
+        message = f"it belongs to the skill in {join(source.path, outer)}"
         return Diagnostic("part-of-skill", "info", message)
     return NO_DOCUMENT
 
 
 def _link_of(core: Core, root: str, folder: str) -> Diagnostic | None:
-    """Return the notice that the skill file in ``folder`` is a link to another skill's."""
+    """Return the notice if the skill file in ``folder`` is a link to another skill's file."""
     walk = walk_of(core, root)
     walk.one(folder)
     here = (one.diagnostic for one in walk.notices if one.folder == folder)

@@ -1,16 +1,19 @@
-"""Commit one change, from the staged files to the recorded result, under its source's lock.
+"""Commit a change, from the staged files to the recorded result, under its source's lock.
 
-1. The new files are staged in the source's state folder; each file and folder is synced.
-2. The source's lock is taken, always before the database's, and unfinished changes of dead
+1. The new files are staged (written) in the source's state folder. Each file and folder is flushed
+   to disk.
+2. The source's lock is taken, always before the database's lock, and unfinished changes of dead
    processes are finished.
-3. The live folder is compared with the caller's expectation.
-4. The change is signed and journalled; that transaction commits first.
-5. One rename publishes it, and the displaced files are verified (`disk.swap`).
+3. The current folder is compared with the caller's expectation.
+4. The change is signed and written into the journal, a table of the database. That transaction
+   commits first.
+5. One rename publishes the change, and the replaced files are verified (`disk.swap`).
 6. The database is updated from the disk, and the journal's row is removed.
 
-Several skills can't be renamed in one step, so the commit of their journal decides. Any process
-that finds a journalled change unpublished publishes it later. Only the process that began the
-changes rolls them back. Each of them can be finished without access to the others.
+Several skills can't be renamed in one step, so the commit of their journal rows decides. If a
+process finds a change in the journal that isn't published, it publishes the change. Only the
+process that began the changes can roll them back. Each change of a group can be finished without
+access to the others.
 """
 
 import errno
@@ -54,10 +57,10 @@ from registry.sync.sources import is_here
 from registry.text import utc_now
 
 PAUSES: Final = (0.1, 0.5, 2.0)
-"""Seconds between attempts to reach a server that ended the connection."""
+"""Pauses between attempts to reach a database server that closed the connection, in seconds."""
 
 
-class CrossDevice(Exception):  # caught by callers, never shown
+class CrossDevice(Exception):  # callers catch it, so no user sees it
     """The state folder is on another file system than the source."""
 
 
@@ -65,7 +68,7 @@ class CrossDevice(Exception):  # caught by callers, never shown
 def new_operation(
     context: ChangeContext, number: str | None = None
 ) -> "Iterator[tuple[str, Folder]]":
-    """Create and sign a folder in ops for staging a change; yield its number and the folder."""
+    """Create and sign a folder in ops to stage a change; yield its number and the folder."""
     number = number or new_numbers()[0]
     with make_folder(Place(context.state.ops, number), 0o700) as operation:
         context.signer.write(Place(operation, OWNER), "staging", number, {})
@@ -75,9 +78,9 @@ def new_operation(
 def new_entry(
     context: ChangeContext, number: str, kind: Kind, folder: str, **facts: Any
 ) -> JournalEntry:
-    """Return the journal entry of a change of a skill's folder, staged in its operation's folder.
+    """Return the journal entry of a change that is staged in its operation's folder.
 
-    ``facts``: other columns than usual.
+    ``facts`` replaces the default values of other columns.
     """
     usual = {"target": folder, "staged": f"ops/{number}/{TREE}", "base": None, "new": None}
     return JournalEntry(
@@ -93,11 +96,11 @@ def new_entry(
 
 
 def commit(context: ChangeContext, entry: JournalEntry, name: str) -> StoredSkill | None:
-    """Journal, publish, verify and record a staged change; return the skill as stored now, if any.
+    """Journal, publish, verify and record a staged change; return the resulting skill, if any.
 
-    The state lock is held. Raises `SkillChangedOnDisk` or `SkillExists` if another process was
-    faster, `ChangeRefused` (nothing happened), `ChangePending` if the database can't be updated,
-    `CrossDevice`.
+    The caller must have the lock of the state folder. Raises `SkillChangedOnDisk` or `SkillExists`
+    if another process changed the folder first, `ChangeRefused` if nothing happened,
+    `ChangePending` if the database can't be updated, and `CrossDevice`.
     """
     if entry.kind == "create":
         make_folders(context.root, entry.target.rpartition("/")[0]).close()
@@ -110,7 +113,7 @@ def commit(context: ChangeContext, entry: JournalEntry, name: str) -> StoredSkil
     except BaseException as error:
         roll_forward_or_back([(context, entry)])
         if isinstance(error, OSError) and error.errno != errno.EXDEV and _is_done(context, entry):
-            # Renamed, and then the disk did not confirm it.
+            # The rename was made, but the disk reported an error when it was flushed.
             path, reason = join(entry.root, entry.target), error.strerror or str(error)
             raise ChangePending(path=path, reason=reason) from error
         if isinstance(error, OSError):
@@ -122,8 +125,8 @@ def commit(context: ChangeContext, entry: JournalEntry, name: str) -> StoredSkil
 def commit_together(changes: Sequence[Change], names: Sequence[str]) -> list[StoredSkill | None]:
     """Commit staged changes as `commit` does: all of them, or none.
 
-    If this process dies after the journal's commit, recovery finishes the group; if one fails here,
-    all are rolled back.
+    If this process dies after the journal's commit, recovery finishes the group. If one change
+    fails in this process, all are rolled back.
     """
     for context, entry in changes:
         _sign(context, entry)
@@ -132,8 +135,8 @@ def commit_together(changes: Sequence[Change], names: Sequence[str]) -> list[Sto
             for _, entry in changes:
                 add_entry(connection, entry)
     except DatabaseUnreachable:
-        # The commit may have arrived, and recovery would then finish it: roll back, so that the
-        # reported failure is true.
+        # The commit may have succeeded, and recovery would then finish the changes. Roll back, so
+        # that the reported failure is true.
         roll_forward_or_back(changes, back=True)
         raise
     for (context, entry), name in zip(changes, names, strict=True):
@@ -149,7 +152,7 @@ def commit_together(changes: Sequence[Change], names: Sequence[str]) -> list[Sto
 
 
 def _sign(context: ChangeContext, entry: JournalEntry) -> None:
-    """Sign a record of the change before the journal has it: recovery needs the signature."""
+    """Write a signed record of the change before the journal row, because recovery needs it."""
     with context.state.ops.folder(entry.id) as operation:
         context.signer.write(Place(operation, RECORD), "change", entry.id, asdict(entry))
         operation.sync()
@@ -157,7 +160,7 @@ def _sign(context: ChangeContext, entry: JournalEntry) -> None:
 
 
 def _refused(context: ChangeContext, entry: JournalEntry, error: OSError) -> Exception:
-    """Return the error for a change that did not happen because of a disk error."""
+    """Return the error for a change that a disk error prevented."""
     if error.errno == errno.EXDEV:
         return CrossDevice(context.source.path)
     reason = error.strerror or str(error)
@@ -165,19 +168,19 @@ def _refused(context: ChangeContext, entry: JournalEntry, error: OSError) -> Exc
 
 
 def _is_done(context: ChangeContext, entry: JournalEntry) -> bool:
-    """Tell whether the disk shows the change made."""
+    """Tell whether the change is visible on disk."""
     try:
         with open_swap(context, entry) as swap:
             return swap.is_done()
     except OSError:
-        return True  # better a warning too many than "nothing was changed"
+        return True  # a false warning is better than a false "nothing was changed"
 
 
 def publish(entry: JournalEntry, swap: Swap, name: str) -> None:
-    """Do the rename that is the commit point, and verify what it displaced."""
+    """Make the rename that is the commit point, and verify the files that it replaced."""
     path = join(entry.root, entry.target)
     if swap.live is None or swap.staged is None:
-        # Another process just removed the folder, or replaced it by a link.
+        # Another process removed the folder at this moment, or replaced it by a link.
         raise SkillChangedOnDisk(name=name, path=path)
     try:
         displaced = swap.publish()
@@ -186,7 +189,7 @@ def publish(entry: JournalEntry, swap: Swap, name: str) -> None:
             raise
         raise SkillExists(name=name, path=path) from None
     if displaced is not None and digest_of(displaced) != entry.base:
-        # An edit happened between the comparison and the rename: recovery restores it.
+        # The folder was edited between the comparison and the rename. Recovery restores the edit.
         raise SkillChangedOnDisk(name=name, path=path)
     for place in swap.in_order:
         sync_folder(place.folder)
@@ -195,12 +198,12 @@ def publish(entry: JournalEntry, swap: Swap, name: str) -> None:
 def roll_forward_or_back(
     changes: Sequence[Change], *, back: bool = False, is_done: bool = False
 ) -> list[StoredSkill | None]:
-    """Finish changes as `recovery.finish_all`, or raise `ChangePending` if that must wait."""
+    """Finish changes with `recovery.finish_all`; raise `ChangePending` if that must wait."""
     try:
         for pause in PAUSES:
             try:
-                # If the entry is gone, a COMMIT arrived and its answer was lost. Recording the
-                # state of the disk again changes nothing.
+                # If the entry is missing, an earlier COMMIT succeeded but its reply was lost. To
+                # record the state of the disk again is harmless.
                 return finish_all(changes, back=back, is_done=is_done)
             except DatabaseUnreachable:
                 time.sleep(pause)
@@ -217,7 +220,7 @@ Result = TypeVar("Result")
 
 
 def under_lock(core: Core, source_id: int, change: Callable[[ChangeContext], Result]) -> Result:
-    """Run a change with the source's lock held, after finishing all unfinished changes."""
+    """Run a change under the source's lock, after finishing all unfinished changes."""
     return under_locks(core, {source_id: ""}, lambda contexts: change(contexts[source_id]))
 
 
@@ -226,17 +229,20 @@ def under_locks(
     roots: Mapping[int, str],
     change: Callable[[Mapping[int, ChangeContext]], Result],
 ) -> Result:
-    """Run a change of several sources (id: root); their locks are taken in the roots' order."""
+    """Run a change of several sources under their locks.
+
+    ``roots`` has the sources' roots by id. The locks are taken in the order of the roots.
+    """
     order = sorted(roots, key=lambda source_id: roots[source_id])
     inside: set[str] = set()
     while True:
         try:
             return _attempt(core, order, inside, change)
         except CrossDevice as error:
-            # Only the rename shows that the folder beside the root is on another file system.
-            path = str(error)  # path of the source
+            # Only the rename shows that the folder next to the root is on another file system.
+            path = str(error)  # the path of the source
             if path in inside:
-                reason = "it holds another file system; changes need renames within one"
+                reason = "the folder contains a mounted file system; files can't be moved across it"
                 raise ChangeRefused(path=path, reason=reason) from error
             inside.add(path)
 
@@ -257,8 +263,9 @@ def _attempt(
                 recover(context)
             return change(contexts)
         except (ChangePending, DatabaseBusy):
-            # The staged files may still be needed to finish or undo the change, and finding out
-            # would mean waiting for the database again. The next change clears up.
+            # Don't clear up: the staged files may be needed to finish or undo the change. To check
+            # that, this process would have to wait for the database again. The next change clears
+            # up.
             raise
         except OSError as error:
             _clear_up(contexts)
@@ -276,7 +283,7 @@ def _clear_up(contexts: Mapping[int, ChangeContext]) -> None:
 
 
 Which: TypeAlias = Callable[[StoredSkill], bool]
-"""Decides which copies of a skill are changed with it."""
+"""A function that decides whether a copy of a skill is changed with the skill."""
 
 MAX_TOGETHER: Final = 1000
 """Maximum number of skills that are changed together."""
@@ -285,14 +292,15 @@ MAX_TOGETHER: Final = 1000
 def with_copies(
     core: Core, stored: StoredSkill, which: Which | None, *, force: bool
 ) -> list[StoredSkill]:
-    """Return the copies of a skill on this machine to change with it, and last the skill itself.
+    """Return the copies of a skill to change with the skill, followed by the skill itself.
 
-    Raises `UsageProblem` with ``force``, `ChangeRefused` if one copy is inside another.
+    Only copies on this machine are changed. Raises `UsageProblem` with ``force``, and
+    `ChangeRefused` if one copy is inside another.
     """
     if which is None:
         return [stored]
     if force:
-        message = "a change that is forced is one of a single skill: leave its copies out"
+        message = "a forced change covers one skill only; leave out --copies"
         raise UsageProblem(message=message)
     found = [one for one in copies_of(core.reader, stored) if which(one)]
     group = [*(one for one in found if is_here(core, one.host, one.root)), stored]
@@ -320,7 +328,10 @@ def change_together(
     group: Sequence[StoredSkill],
     stage: Callable[[ChangeContext, StoredSkill, str], JournalEntry],
 ) -> list[StoredSkill | None]:
-    """Stage a change of each skill, by its number, and commit them all; the named skill is last."""
+    """Stage a change of each skill under a change number, and commit all changes together.
+
+    The skill that the user named is the last of the group.
+    """
 
     def change(contexts: Mapping[int, ChangeContext]) -> list[StoredSkill | None]:
         numbered = zip(group, new_numbers(len(group)), strict=True)

@@ -1,4 +1,4 @@
-"""Create a skill: stage its folder, then hand over to the protocol."""
+"""Create a skill: stage its folder, then commit the change."""
 
 import os
 from collections.abc import Collection, Mapping, Sequence
@@ -32,10 +32,10 @@ def create_skill(
     source: str | None = None,
     files: Mapping[str, bytes] = MappingProxyType({}),
 ) -> SkillDetail:
-    """Create a skill in the folder of its name; see `SkillRegistry.create`."""
+    """Create a skill in a folder named after the skill; see `SkillRegistry.create`."""
     reason = check_new_name(name)
     if reason is not None:
-        target_source(core, source)  # what is wrong with that comes first
+        target_source(core, source)  # report errors of the source before other errors
         raise InvalidName(name=name, reason=reason)
     home = target_of_new(core, source, name)
     try:
@@ -66,11 +66,11 @@ def create_files(
     created_at: str | None = None,
     is_free: bool = False,
 ) -> StoredSkill:
-    """Make a skill of these files (relative path: content) in ``folder`` of a source.
+    """Create a skill with these files (content by relative path) in ``folder`` of a source.
 
-    ``executable``: paths; ``uid``, ``created_at``: of a skill that comes back; ``is_free``: the
-    source has none of this name. Raises `SkillExists`, `OutsideSkill`, `ChangeRefused`, and as
-    `commit.commit`.
+    ``executable`` has the paths of the executable files. ``uid`` and ``created_at`` are those of a
+    skill that is restored. ``is_free`` is True if the source is known not to have a skill of this
+    name. Raises `SkillExists`, `OutsideSkill`, `ChangeRefused`, and the errors of `commit.commit`.
     """
     for path in (folder, *files):
         check_path(path)
@@ -93,14 +93,20 @@ def create_files(
 
 
 def stored_after(stored: StoredSkill | None, folder: str) -> StoredSkill:
-    """Return the skill that a change left. Raises `SkillNotFound` if the skill is gone."""
+    """Return the skill that a change created or updated.
+
+    Raises `SkillNotFound` if the skill no longer exists.
+    """
     if stored is None:
         raise SkillNotFound(folder)
     return stored
 
 
 def detail_after(core: Core, stored: StoredSkill) -> SkillDetail:
-    """Return all details of a changed skill, or the known part if it can't be read again."""
+    """Return all details of a changed skill.
+
+    If the skill can't be read again, returns the known details and warns.
+    """
     try:
         return detail(core, stored)
     except (RegistryError, OSError) as error:

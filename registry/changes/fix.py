@@ -29,10 +29,10 @@ from registry.text import escaped
 
 @dataclass(frozen=True, slots=True)
 class Fix(Value):
-    """A SKILL.md that can be fixed: ``codes`` of the findings, ``diff`` of the file at ``path``.
+    """A fix of the SKILL.md at ``path``: ``codes`` of the findings, and ``diff`` of the file.
 
-    ``data`` are the bytes that take the place of those with the hash ``base``. The file is
-    ``document`` in ``folder``, which is relative to ``root``.
+    ``data`` is the new content of the file, and ``base`` is the hash of its old content. The file
+    is ``document`` in ``folder``, which is relative to ``root``.
     """
 
     KEYS: ClassVar = ("name", "path", "codes", "diff")
@@ -51,7 +51,7 @@ class Fix(Value):
 def fixes(
     core: Core, targets: Sequence[str], *, select: Sequence[str] = (), ignore: Sequence[str] = ()
 ) -> list[Fix]:
-    """Return the possible fixes; see `SkillRegistry.fixes` for the errors."""
+    """Return the possible fixes. `SkillRegistry.fixes` lists the errors."""
     wanted = chooser(select, ignore)
     checked = check(core, targets, select=select, ignore=ignore)
     found = (
@@ -71,7 +71,10 @@ def fixes(
 
 
 def _fix(core: Core, checked: Checked, wanted: Wanted) -> Fix | None:
-    """Return the possible fixes of one skill; None: nothing to fix, or it can't be read."""
+    """Return the possible fixes of one skill.
+
+    Returns None if there is nothing to fix, or if the skill can't be read.
+    """
     root, limits = checked.root, core.settings.limits
     folder = os.path.relpath(checked.path, root)
     roots = [source.path for source in own_sources(core)]
@@ -107,7 +110,7 @@ def _diff(before: str, after: str, path: str) -> str:
 
 
 def apply(core: Core, fix: Fix) -> None:
-    """Write the fixed SKILL.md; see `SkillRegistry.fix` for the errors."""
+    """Write the fixed SKILL.md. `SkillRegistry.fix` lists the errors."""
     stored = _stored(core, fix)
     if stored is not None:
         update_files(core, stored, {fix.document: fix.data}, if_hash=fix.base)
@@ -131,7 +134,10 @@ def _stored(core: Core, fix: Fix) -> StoredSkill | None:
 
 
 def _replace(core: Core, fix: Fix, home: Folder) -> None:
-    """Write a file that no source knows; an edit made meanwhile is found, and stays."""
+    """Replace a file that is in no registered source.
+
+    If the file was edited meanwhile, the edit is restored and `SkillChangedOnDisk` is raised.
+    """
     live = Place(home, fix.document)
     facts = home.lstat(live.name)
     if not S_ISREG(facts.st_mode):
@@ -155,7 +161,7 @@ def _hash(core: Core, place: Place) -> str:
 
 
 def _clear(core: Core, fix: Fix, home: Folder, staged: str) -> None:
-    """Remove the staged and the displaced file, unless it may be a user's edit."""
+    """Remove the staged and the replaced file, unless they may contain an edit."""
     known = {fix.base, digest(fix.data)}
     for name in (staged, staged + OLD, staged + OLD + OLD):
         with suppress(FileNotFoundError, RegistryError):

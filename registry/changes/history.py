@@ -1,4 +1,4 @@
-"""The history of a skill: its revisions, the diff between two, and restoring one."""
+"""The history of a skill: its revisions, the diff between two revisions, and restoring one."""
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -39,10 +39,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The revisions of a skill, the newest first; the files on disk now included.
+    """The revisions of a skill, the newest first, including the files that are on disk now.
 
-    ``name`` is the skill's handle. ``stored`` is the stored skill, or None if its folder is gone.
-    Then ``gone`` records the former place; its ``since`` is None until a sync sees the loss.
+    ``name`` is the ref of the skill. ``stored`` is the stored skill, or None if its folder was
+    removed. Then ``gone`` records the former place, and ``gone.since`` is None until a sync notices
+    that the folder is missing.
     """
 
     core: Core
@@ -53,7 +54,10 @@ class History:
 
     @classmethod
     def of(cls, core: Core, handle: str) -> Self:
-        """Return the history of a skill, including removed skills; raises as `CurrentSkill.of`."""
+        """Return the history of a skill, which may be removed.
+
+        Raises the errors of `CurrentSkill.of`.
+        """
         try:
             stored = CurrentSkill.of(core, handle).stored
         except (SkillMissing, SkillNotFound):
@@ -73,10 +77,10 @@ class History:
         among: Collection[str] | None = None,
         without: Collection[str] = (),
     ) -> Self | None:
-        """Return the history of a skill whose folder is gone; None: there is no such skill.
+        """Return the history of a skill whose folder was removed, or None if there is none.
 
-        ``source``: prefer skills of this source; ``among``: only of these; ``without``: uids to
-        skip.
+        Skills of ``source`` are preferred. If ``among`` is given, only skills of these sources are
+        considered. ``without`` has the uids of skills to skip.
         """
         gone = _missing(core, handle)
         if gone is not None and gone.uid in without:
@@ -98,7 +102,7 @@ class History:
 
     @property
     def current(self) -> Revision:
-        """The current content of a skill, or the last content of a removed skill.
+        """The current revision of a skill, or the last revision of a removed skill.
 
         Raises `SkillInvalid`.
         """
@@ -111,21 +115,21 @@ class History:
 
     @property
     def previous(self) -> Revision | None:
-        """The revision that the current one replaced, if it is known.
+        """The revision that the current revision replaced, if it is known.
 
-        A revision that comes back keeps its number, so the previous number is not always the
-        replaced one.
+        A restored revision keeps its number, so this is not always the revision with the previous
+        number.
         """
         now = self.current
         replaced = content_before(self.core.reader, now.uid, now.tree_hash)
         for one in self.revisions:
             if one.tree_hash == replaced:
                 return one
-        # If a later revision was seen, this one came back by hand.
+        # If a later revision is stored, the user restored the current revision by hand.
         return next((one for one in self.revisions if one.number != now.number), None)
 
     def read(self, number: int, path: str | None = None) -> bytes:
-        """Return a revision's file, SKILL.md by default.
+        """Return a file of a revision; the default is SKILL.md.
 
         Raises `RevisionNotFound`, `ContentMissing`.
         """
@@ -139,7 +143,8 @@ class History:
     def diff(self, old: int | None = None, new: int | None = None) -> str:
         """Return a unified diff of all files for the last change, or between two revisions.
 
-        Without ``new``, ``old`` is compared with the current revision. One revision: an empty diff.
+        Without ``new``, ``old`` is compared with the current revision. The diff is empty if there
+        is only one revision.
         """
         after = self.revision(new) if new is not None else self.current
         if old is not None:
@@ -157,11 +162,12 @@ class History:
         source: str | None = None,
         copies: "Which | None" = None,
     ) -> StoredSkill:
-        """Restore a revision of a skill as one change; files that it did not have are removed.
+        """Restore a revision of a skill in one change, and remove the files that it didn't have.
 
-        A skill that is gone is written back into ``source`` (by default, its former source). Raises
+        A removed skill is written into ``source`` (by default, its former source). Raises
         `RevisionNotFound`, `ContentMissing`, `ContentDamaged`, `SkillHeld`, `SourceReadOnly`,
-        `NotAllKept`, `SourceUnclear`, and as `update.update_files` and `create.create_files`.
+        `NotAllKept`, `SourceUnclear`, and the errors of `update.update_files` and
+        `create.create_files`.
         """
         wanted = self.current if number is None else self.revision(number)
         if self.stored is None:
@@ -186,15 +192,21 @@ class History:
         return update_files(self.core, self.stored, edits, executable=executable, copies=copies)
 
     def _there(self, wanted: Revision) -> Sequence[SkillFile]:
-        """Return the skill's current files; without a SKILL.md, the files of ``wanted`` on disk."""
-        assert self.stored is not None  # noqa: S101  # `restore` saw to it
+        """Return the skill's current files.
+
+        If the skill has no SKILL.md, returns the files of ``wanted`` that exist on disk.
+        """
+        assert self.stored is not None  # noqa: S101  # `restore` checked this
         if self.stored.skill.status != "no_document":
             return self.current.files
         home = self.stored.path
         return [file for file in wanted.files if os.path.lexists(join(home, file.path))]
 
     def check_back(self, source: str | None) -> str:
-        """Return the place to which a removed skill would be restored; raises as `restore`."""
+        """Return the path to which a removed skill would be restored.
+
+        Raises the errors of `restore`.
+        """
         home, folder, _ = self._whole(self.current, source)
         return join(home.path, folder)
 
@@ -202,7 +214,7 @@ class History:
         from registry.changes.create import create_files
 
         gone = self.gone
-        assert gone is not None  # noqa: S101  # what is not stored is gone
+        assert gone is not None  # noqa: S101  # a skill that isn't stored has a tombstone
         home, folder, whole = self._whole(wanted, source)
         return create_files(
             self.core,
@@ -220,13 +232,13 @@ class History:
     ) -> tuple[Source, str, Mapping[str, bytes]]:
         """Return the source and folder to which a removed skill is restored, and its files."""
         gone = self.gone
-        assert gone is not None  # noqa: S101  # what is not stored is gone
-        # Files that a remote source's checkout lost are restored into the user's own source.
+        assert gone is not None  # noqa: S101  # a skill that isn't stored has a tombstone
+        # If a remote source's checkout lost its files, restore them into the user's own source.
         known = {one.name for one in own_sources(self.core) if one.remote is None or not gone.since}
         home = target_source(self.core, source or (gone.source if gone.source in known else None))
         check_writable(home)
         folder = gone.folder or gone.name
-        # All of this may come from a stranger.
+        # Check the paths, because an untrusted person may have written the skill.
         refused = check_paths([f"{folder}/{file.path}" for file in wanted.files])
         if refused is not None or folder == ROOT:
             reason = f"of {refused[0]!r}, {refused[1]}" if refused else "it was the whole source"
@@ -251,7 +263,10 @@ class History:
         check_untrusted(self.core, wanted.name, files, runs, url=url)
 
     def _kept(self, of: Revision, file: SkillFile, limit: int) -> bytes | None:
-        """Return a file's bytes; None: not stored. Raises `ContentDamaged`, `FileTooLarge`."""
+        """Return a file's bytes, or None if they aren't stored.
+
+        Raises `ContentDamaged`, `FileTooLarge`.
+        """
         if file.hash is None:
             return None
         return stored_content(self.core.reader, of.uid, file, limit)
@@ -264,22 +279,35 @@ class History:
         return data
 
     def _differences(self, before: Revision, after: Revision) -> Iterator[str]:
-        old = {file.path: file for file in before.files}
-        new = {file.path: file for file in after.files}
-        for path in sorted(old | new):
-            one, other = old.get(path), new.get(path)
-            if one is not None and other is not None and one.hash == other.hash:
-                continue
-            was, now = [
-                b"" if file is None else self._content(of, file)
-                for of, file in ((before, one), (after, other))
-            ]
-            sides = f"revision {before.number}", f"revision {after.number}"
-            yield from difference(path, was, now, *sides)
+        sides = f"revision {before.number}", f"revision {after.number}"
+        yield from _differing((self, before, sides[0]), (self, after, sides[1]))
+
+
+def _differing(
+    before: tuple[History, Revision, str], after: tuple[History, Revision, str]
+) -> Iterator[str]:
+    """Yield the lines of a diff of all files; each side has a history, a revision and a label."""
+    old, new = ({file.path: file for file in one.files} for _, one, _ in (before, after))
+    for path in sorted(old | new):
+        files = old.get(path), new.get(path)
+        if files[0] is not None and files[1] is not None and files[0].hash == files[1].hash:
+            continue
+        was, now = [
+            b"" if file is None else history._content(of, file)  # noqa: SLF001  # of this module
+            for (history, of, _), file in zip((before, after), files, strict=True)
+        ]
+        yield from difference(path, was, now, before[2], after[2])
+
+
+def compare(core: Core, name: str, other: str) -> str:
+    """Return a unified diff of all files of two skills. Raises the errors of `History.of`."""
+    sides = [History.of(core, handle) for handle in (name, other)]
+    before, after = ((one, one.current, one.name) for one in sides)
+    return "".join(_differing(before, after))
 
 
 def _missing(core: Core, handle: str) -> Tombstone | None:
-    """Return a stored skill whose folder is gone; None: there is no such skill."""
+    """Return a tombstone for a stored skill whose folder is missing, or else None."""
     try:
         stored = resolve(core.reader, handle)
         CurrentSkill.of_stored(core, stored)
@@ -295,10 +323,12 @@ def _missing(core: Core, handle: str) -> Tombstone | None:
 def prune(
     core: Core, *, keep: int = 20, before: str | None = None, as_admin: bool = False
 ) -> tuple[int, int]:
-    """Delete all revisions except the current and the newest ``keep``, if seen before a time.
+    """Delete the revisions of each skill except the current one and the newest ``keep``.
 
-    On a server, only those of this role's sources on this host; of all sources with ``as_admin``
-    (`AdminNeeded`). Returns the numbers of deleted revisions, and of contents that only they had.
+    If ``before`` is given, revisions seen at this time or later also stay. On a server, only
+    revisions in this role's sources on this host are deleted. With ``as_admin``, the revisions of
+    all sources are deleted (raises `AdminNeeded`). Returns the numbers of deleted revisions, and of
+    contents that only they had.
     """
     from registry.db.write.history import prune
 

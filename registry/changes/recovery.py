@@ -1,8 +1,8 @@
 """Finish or undo a change on disk (`disk.swap`), then update the database from the disk.
 
-The same code ends changes that succeeded, failed, or lost their process, so every branch is used
-daily. Only changes that this user signed come here (`unfinished`). Every path follows from the
-source, the folder in it and the number of the change.
+The same code completes changes that succeeded, changes that failed, and changes of dead processes,
+so every branch is used daily. Only changes that this user signed come here (see `unfinished`).
+Every path is computed from the source, the skill's folder and the number of the change.
 """
 
 import json
@@ -56,14 +56,14 @@ Change: TypeAlias = tuple[ChangeContext, JournalEntry]
 
 
 def recover(context: ChangeContext) -> int:
-    """Finish or undo this user's unfinished changes in a source (locked); return their number."""
+    """Finish or undo this user's unfinished changes in a locked source; return their number."""
     found = []
     for number in context.state.operations():
-        # Nearly always there is nothing, and that is seen without waiting for other writers.
+        # Usually there is no unfinished change. This check doesn't wait for other writers.
         entry = recorded(context.core, context.source, context.state, context.signer, number)
         if entry is not None:
             found.append(entry)
-    with audit_context(command=""):  # these changes belong to the command that died
+    with audit_context(command=""):  # the changes belong to the command that died
         for entry in sorted(found, key=lambda one: (one.started_at, one.id)):
             finish_all([(context, entry)])
     sweep(context)
@@ -75,8 +75,9 @@ def finish_all(
 ) -> list[StoredSkill | None]:
     """Finish or undo changes on disk, record the result in the database, then clear up.
 
-    ``back``: roll a group back. ``is_done``: the disk surely shows them made. Clearing up comes
-    last: a partly removed tree would look like an edit made by hand.
+    If ``back``, a group of changes is rolled back. If ``is_done``, the changes are certainly
+    visible on disk. Clearing up comes last, because a partly removed folder would look like an
+    edit.
     """
     with ExitStack() as stack:
         swaps: list[Swap] = []
@@ -91,20 +92,21 @@ def finish_all(
         stored = record(changes, done)
         try:
             for (context, entry), swap in zip(changes, swaps, strict=True):
-                # Files that could not be restored stay in the trash, as deleted skills do.
+                # Keep files that could not be restored in `conflict`. Those of a deletion stay in
+                # the trash.
                 for place in swap.unknown() if entry.staged.startswith("ops/") else ():
                     _set_aside(context, place)
         except OSError:
-            return stored  # it is done; what it left is looked at again by the next change
+            return stored  # the change is made; the next change clears up
     for context, entry in changes:
         _clear(context, entry.id)
     return stored
 
 
 def settle(context: ChangeContext, swap: Swap) -> None:
-    """Finish or undo a change on disk; unexpected files are moved to ``conflict``."""
+    """Finish or undo a change on disk, and move unexpected files to ``conflict``."""
     swap.settle(partial(_set_aside, context))
-    # Sync the folder that gained an entry before the folder that lost it.
+    # Flush the folder that got an entry before the folder that lost it.
     for place in swap.in_order:
         sync_folder(place.folder)
 
@@ -116,18 +118,18 @@ def _shows(swap: Swap) -> bool:
 
 
 def _set_aside(context: ChangeContext, place: Place) -> None:
-    """Move files that must not be lost to ``conflict``."""
+    """Move files that must not be lost to the folder ``conflict``."""
     name = f"{utc_now().replace(':', '')}-{secrets.token_hex(4)}"
     rename_new(place, Place(context.state.conflict, name))
     context.state.conflict.sync()
 
 
 def _clear(context: ChangeContext, number: str) -> None:
-    """Remove the folder of a change, which no longer contains a possible user's edit."""
-    with suppress(OSError):  # what can't be removed now is removed when recovery comes by
+    """Remove the folder of a change, which no longer contains a possible edit."""
+    with suppress(OSError):  # the next recovery removes the rest
         with context.state.ops.folder(number) as operation:
-            # Remove the record first: without it, no process takes a partly removed tree for an
-            # edit.
+            # Remove the record first. Without a record, no process mistakes a partly removed folder
+            # for an edit.
             remove_tree(Place(operation, RECORD))
         remove_tree(Place(context.state.ops, number))
 
@@ -135,13 +137,13 @@ def _clear(context: ChangeContext, number: str) -> None:
 def record(changes: Sequence[Change], done: Sequence[bool]) -> list[StoredSkill | None]:
     """Update the database from the entries' folders on disk, and delete the entries.
 
-    If the disk does not answer (`SkillInaccessible`), the entries stay: an unreadable folder proves
-    nothing.
+    If a folder can't be read (`SkillInaccessible`), the entries stay, because an unreadable folder
+    doesn't prove anything.
     """
     readings = [_read(context, entry) for context, entry in changes]
     moment = time.time_ns()
     with changes[0][0].core.writer.transaction() as connection:
-        # Deletions first: a renamed skill keeps its number once the old folder is gone.
+        # Record deletions first, so that a renamed skill keeps its number.
         order = sorted(range(len(changes)), key=lambda place: not changes[place][1].deletes)
         before: LiveVersion | None = None
         for place in order:
@@ -165,11 +167,11 @@ def _record(
     is_done: bool,
     renamed: LiveVersion | None,
 ) -> LiveVersion | None:
-    """Make the database say what the disk says of one folder; return what was live there."""
+    """Store the state of one folder on disk; return the version that was current before."""
     standing = load_current(connection, entry.source_id, entry.folder, entry.uid)
     live = standing.live
     if reading is not None and reading.unread and (live is None or live.content_hash):
-        # It was readable a moment ago, or when it was stored last.
+        # The folder could be read a moment ago, or when it was stored last.
         raise _unanswered(entry, reading.unread[0].message)
     version = None
     if reading is not None:
@@ -203,9 +205,9 @@ def _read(context: ChangeContext, entry: JournalEntry) -> Reading | None:
     if found is None:
         return None
     core, recent = context.core, Recent()
-    if len(found.files) > 1:  # a document's bytes are its text
+    if len(found.files) > 1:  # the content of a single file is the stored text of the skill file
         recent.note_stored(stored_hashes(core.reader, entry.source_id, entry.folder))
-    # Stored with the version: who is killed after that leaves none that others can't read.
+    # Store the files with the version: if this process is killed later, other users can read them.
     kept = core.settings.store_files
     read = partial(read_folder, with_contents=kept, recent=recent)
     return read(entry.root, found, limits, {})
@@ -216,7 +218,7 @@ def _unanswered(entry: JournalEntry, reason: str) -> SkillInaccessible:
 
 
 def sweep(context: ChangeContext) -> None:
-    """Clear away what this user's changes of this database staged and never wrote down."""
+    """Remove files that this user staged for changes that this database never journalled."""
     state, signer = context.state, context.signer
     for number in state.operations():
         operation = open_if_there(state.ops, number)
@@ -232,7 +234,7 @@ def sweep(context: ChangeContext) -> None:
     unfinished = set(state.operations())
     for number in state.trashed():
         if number in unfinished:
-            continue  # files may still have to be moved there
+            continue  # files may still have to be moved into this folder
         kept = open_if_there(state.trash, number)
         if kept is None:
             continue
@@ -245,7 +247,10 @@ def sweep(context: ChangeContext) -> None:
 
 
 def _is_over(context: ChangeContext, entry: JournalEntry) -> bool:
-    """Tell whether the journal has no row of a change; what may be an edit in it is set aside."""
+    """Tell whether the journal has no row of a change.
+
+    If so, possible edits among its files are moved to ``conflict``.
+    """
     with context.core.writer.transaction() as connection:
         if has_entry(connection, entry.id):
             return False
@@ -264,9 +269,10 @@ def made_change(
     version: NewVersion | None,
     renamed: LiveVersion | None,
 ) -> RecordedChange | None:
-    """Return the record of a change from ``live`` to ``version`` (None: no skill); None: nothing.
+    """Return the record of a change from version ``live`` to ``version``.
 
-    A restored skill counts as not there before. ``renamed``: the version in a renamed skill's old
+    ``version`` is None if the skill was deleted. Returns None if nothing changed. A restored skill
+    is recorded as if it did not exist before. ``renamed`` is the version in a renamed skill's old
     folder.
     """
     if entry.is_rename and renamed is None:
@@ -299,7 +305,7 @@ def made_change(
 
 
 def record_edit(core: Core, before: StoredSkill, after: StoredSkill) -> None:
-    """Record a user's edit of a skill on disk for `undo`.
+    """Record an edit that a user made on disk, so that `undo` can revert it.
 
     Raises `DatabaseProblem`, `OwnFileUnusable`.
     """

@@ -1,4 +1,4 @@
-"""Give roles of a server rights in the registry, and take them."""
+"""Grant database rights in the registry to roles of a server, and revoke them."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def granting(core: Core, role: str, may: "Right", team: str | None = None) -> list[str]:
-    """Return SQL that lets a role read, write or do all. Raises `RoleNotFound`, `UsageProblem`."""
+    """Return SQL that gives a role the right to read, to write or to administer.
+
+    Raises `RoleNotFound`, `UsageProblem`.
+    """
     from registry.db.postgres import rights
 
     _check_role(core, role)
@@ -24,7 +27,7 @@ def granting(core: Core, role: str, may: "Right", team: str | None = None) -> li
 
 
 def revoking(core: Core, role: str) -> list[str]:
-    """Return the SQL that takes all rights from a role; raises as `granting`."""
+    """Return SQL that revokes all rights of a role. Raises the errors of `granting`."""
     from registry.db.postgres import rights
 
     _check_role(core, role)
@@ -32,7 +35,7 @@ def revoking(core: Core, role: str) -> list[str]:
 
 
 def listed(core: Core) -> "list[RoleRights]":
-    """Return the rights of all roles that have some. Raises `AdminNeeded`, `UsageProblem`."""
+    """Return the rights of all roles that have any. Raises `AdminNeeded`, `UsageProblem`."""
     from registry.db.postgres import rights
 
     _check_server(core)
@@ -43,7 +46,10 @@ def listed(core: Core) -> "list[RoleRights]":
 def carry_out(
     core: Core, statements: Sequence[str], *, rehearse: bool = False
 ) -> "tuple[dict[str, RoleRights], dict[str, RoleRights]]":
-    """Run the statements (``rehearse``: and take them back); return all rights before and after."""
+    """Run the SQL statements; return all rights before and after.
+
+    If ``rehearse``, roll the statements back afterwards.
+    """
     from registry.db.postgres.rights import in_force
     from registry.db.write.statements import select_rows
 
@@ -52,7 +58,7 @@ def carry_out(
         ask = partial(select_rows, connection)
         before = in_force(ask)
         for one in statements:
-            # As it is: a percent sign in a name marks no value.
+            # Run the statement unchanged: a percent sign in a name is not a parameter.
             connection.exec_driver_sql(one, execution_options={"no_parameters": True})
         after = in_force(ask)
         if rehearse:
@@ -61,14 +67,14 @@ def carry_out(
 
 
 class _Rehearsed(Exception):
-    """Rolls a transaction back."""
+    """Raised to roll a transaction back."""
 
 
 def _check_server(core: Core) -> None:
     if not core.host:
         raise UsageProblem(message="rights need PostgreSQL; for SQLite, use file permissions")
     if core.reader.empty:
-        raise UsageProblem(message="there is no registry there yet: skill-registry db upgrade")
+        raise UsageProblem(message="there is no registry there yet; run: skill-registry db upgrade")
 
 
 def _check_role(core: Core, role: str) -> None:

@@ -1,9 +1,10 @@
-"""Sign this user's records, and recognise them again by the user's key.
+"""Sign this user's records, and verify them with this user's key.
 
-Others may be able to write the journal, a state folder and a trash: by access to the database, or
-by a clone around the source. So each planned change and each deletion is recorded with a signature
-(HMAC-SHA256). The key never leaves the user's own folder. A signature is valid for one user, one
-source and, except for the trash, one database. Unsigned records are foreign and ignored.
+Other users may be able to write into the journal, a state folder or a trash: with access to the
+database, or with a clone around the source. So each planned change and each deletion is recorded
+with a signature (HMAC-SHA256). The key never leaves the user's own folder. A signature is valid for
+one user, one source and (except for the trash) one database. Records without a valid signature are
+ignored.
 """
 
 import hmac
@@ -27,14 +28,14 @@ KEY: Final = "state.key"
 KEY_BYTES: Final = 32
 
 MAX_BYTES: Final = 1 << 20
-"""Maximum size of a record, in bytes: paths and names, as JSON."""
+"""Maximum size of a record, in bytes. A record contains paths and names as JSON."""
 
 Purpose: TypeAlias = Literal["staging", "change", "trash", "undo", "token"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Signer:
-    """Signs and knows again what this user wrote for one source of one database."""
+    """Signs and verifies the records that this user wrote for one source of one database."""
 
     key: bytes
     database: str
@@ -42,26 +43,29 @@ class Signer:
 
     @classmethod
     def of(cls, core: Core, root: str = "") -> Self:
-        """Return the signer for the source at ``root``, or for none. Raises `OwnFileUnusable`."""
+        """Return the signer for the source at ``root``, or without a source if ``root`` is empty.
+
+        Raises `OwnFileUnusable`.
+        """
         key = _key(make=True)
-        assert key is not None  # noqa: S101  # it was made
+        assert key is not None  # noqa: S101  # `_key` created it
         return cls(key, core.backend.identity, root)
 
     @classmethod
     def known(cls, core: Core, root: str = "") -> Self | None:
-        """Return the signer as `of`; None: this user never signed anything."""
+        """Return the same signer as `of`, or None if this user has no key yet."""
         key = _key(make=False)
         return None if key is None else cls(key, core.backend.identity, root)
 
     def write(self, place: Place, purpose: Purpose, number: str, facts: Mapping[str, Any]) -> None:
-        """Write a signed record into a new file, durably but for what is only staged."""
+        """Write a signed record into a new file, durably unless the purpose is "staging"."""
         text = json.dumps(
             {"record": facts, "signature": self.sign(purpose, number, facts)}, indent=1
         )
         write_file(place, text.encode(), 0o600, durable=purpose != "staging")
 
     def read(self, place: Place, purpose: Purpose, number: str) -> Mapping[str, Any] | None:
-        """Return the facts of a record; None: it is missing, or this user did not sign it so."""
+        """Return the facts of a record, or None if it is missing or its signature is invalid."""
         try:
             found = json.loads(read_own_file(place, MAX_BYTES))
             facts, signature = found["record"], found["signature"]
@@ -72,16 +76,17 @@ class Signer:
         return facts if isinstance(facts, dict) else None
 
     def signed(self, purpose: Purpose, number: str, facts: object, signature: str) -> bool:
-        """Tell whether this user signed these facts so."""
+        """Tell whether this is this user's signature of these facts."""
         return hmac.compare_digest(self.sign(purpose, number, facts).encode(), signature.encode())
 
     def sign(self, purpose: Purpose, number: str, facts: object) -> str:
-        """Return the signature of facts, which holds for one purpose and operation."""
+        """Return the signature of facts. It is valid for one purpose and one number."""
         bound = {
             "purpose": purpose,
             "number": number,
             "user": os.geteuid(),
-            # Any database that knows the source can restore a deleted skill.
+            # Leave out the database, so that any database with this source can restore a deleted
+            # skill.
             "database": None if purpose == "trash" else self.database,
             "root": self.root,
             "facts": facts,
@@ -91,7 +96,10 @@ class Signer:
 
 
 def _key(*, make: bool) -> bytes | None:
-    """Return this user's key; if missing and ``make``, create it. Raises `OwnFileUnusable`."""
+    """Return this user's key. If it is missing and ``make``, create it.
+
+    Raises `OwnFileUnusable`.
+    """
     folder = str(data_folder())
     try:
         if make:
@@ -104,7 +112,7 @@ def _key(*, make: bool) -> bytes | None:
         reason = error.strerror or str(error)
         raise OwnFileUnusable(path=f"{folder}/{KEY}", reason=reason) from error
     if key is not None and len(key) != KEY_BYTES:
-        reason = f"it has not the {KEY_BYTES} bytes of a key"
+        reason = f"it does not have the {KEY_BYTES} bytes of a key"
         raise OwnFileUnusable(path=f"{folder}/{KEY}", reason=reason)
     return key
 
@@ -114,13 +122,16 @@ def _read_key(place: Place, *, make: bool) -> bytes | None:
         return read_own_file(place, KEY_BYTES + 1)
     if not make:
         return None
-    with suppress(FileExistsError):  # another process was faster
+    with suppress(FileExistsError):  # another process may create it first
         write_own_file(place, secrets.token_bytes(KEY_BYTES))
     return read_own_file(place, KEY_BYTES + 1)
 
 
 def new_numbers(count: int = 1) -> list[str]:
-    """Return numbers for a group of changes, in their order; they are signed, as is the group."""
+    """Return new numbers for a group of changes, in ascending order.
+
+    The numbers are signed, and they show which changes belong together.
+    """
     group = secrets.token_hex(GROUP_DIGITS // 2)
     if count == 1:
         return [group + secrets.token_hex(2)]
@@ -128,13 +139,13 @@ def new_numbers(count: int = 1) -> list[str]:
 
 
 def is_together(number: str, other: str) -> bool:
-    """Tell whether two changes were made together."""
+    """Tell from their numbers whether two changes were made together."""
     return number[:GROUP_DIGITS] == other[:GROUP_DIGITS]
 
 
 def signed(signer: Signer, **facts: Any) -> RecordedChange:
-    """Return a change of these facts with its command, its tool and its signature."""
+    """Return a signed change with these facts, the current command and the current tool."""
     who = current_context()
-    # The database gives the id.
+    # The database assigns the id.
     change = RecordedChange(id=0, signature="", command=who.command, tool=who.tool, **facts)
     return change._replace(signature=signer.sign("undo", change.number, facts_of(change)))

@@ -1,12 +1,12 @@
-"""The state folder of a source, where changes are staged and deleted skills are kept.
+"""Open the state folder of a source, in which changes are staged and deleted skills are kept.
 
-It is beside the root, on the same file system, and is created at the first change: other programs
-scan skills folders and must never find a staged or deleted skill there. Other users with write
-access around the source could create a folder of that name. So the folder is used only if it
-belongs to this user and no other user can write it; it is opened by handles, without following
-links.
+The state folder is next to the source's root, on the same file system. It is created at the first
+change. It isn't inside the root, because other programs scan skills folders and must never find a
+staged or deleted skill there. Other users with write access around the source could create a folder
+of this name. So the state folder is used only if it belongs to this user and no other user can
+write to it. It is opened without following links.
 
-The module also has the context of a change: its source, open folders, lock and signer.
+This module also defines the context of a change: its source, open folders, lock and signer.
 """
 
 import errno
@@ -39,38 +39,42 @@ from registry.model import Source
 from registry.sync.sources import check_ours, check_writable, is_here
 
 NUMBER: Final = re.compile("[0-9a-f]{16}")
-"""The number of an operation; its entries in the trash have the same name."""
+"""Matches the number of an operation. Its entries in the trash have the same name."""
 
 OWNER: Final = "owner"
-"""In a folder of ops: the file that records its owner."""
+"""Name of the file in an operation's folder that records its owner."""
 
 RECORD: Final = "record"
-"""In a folder of ops: the file that records the planned change."""
+"""Name of the file in an operation's folder that records the planned change."""
 
 META: Final = "meta.json"
-"""In a folder of the trash: the file that records the deleted skill."""
+"""Name of the file in a trash entry that records the deleted skill."""
 
 _UNWRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT})
 
 
 class StateFolder:
-    """The open state folder of a source, with ``ops``, ``trash`` and ``conflict`` in it."""
+    """The open state folder of a source, with its folders ``ops``, ``trash`` and ``conflict``."""
 
     def __init__(self, home: Folder, ops: Folder, trash: Folder, conflict: Folder) -> None:
         self.home, self.ops, self.trash, self.conflict = home, ops, trash, conflict
 
     @classmethod
     def make(cls, root: str, *, inside: bool | None = None) -> Self:
-        """Open it, and create missing folders; ``inside``: in the root, if not beside it."""
+        """Open the state folder, and create missing folders.
+
+        ``inside`` is True if the state folder is in the root, and False if it is next to the root.
+        If None, the place is chosen.
+        """
         made = cls.open(root, inside=inside, make=True)
-        assert made is not None  # noqa: S101  # it was made
+        assert made is not None  # noqa: S101  # `open` created it
         return made
 
     @classmethod
     def open(cls, root: str, *, inside: bool | None = None, make: bool = False) -> Self | None:
-        """Open a source's state folder; None: there is none.
+        """Open a source's state folder, or return None if it doesn't exist.
 
-        Raises `ChangeRefused` for what is not this user's own, `SkillInaccessible`.
+        Raises `ChangeRefused` if a part of it doesn't belong to this user, and `SkillInaccessible`.
         """
         path = state_path(root, inside=inside)
         parent, name = os.path.split(path)
@@ -91,18 +95,18 @@ class StateFolder:
                     return None
                 reason = error.strerror or str(error)
                 if make and error.errno in _UNWRITABLE:
-                    reason = f"the folder for changes can't be made there: {reason}"
+                    reason = f"the folder for unfinished changes can't be created there: {reason}"
                     raise ChangeRefused(path=path, reason=reason) from error
                 raise SkillInaccessible(path=path, reason=reason) from error
             stack.pop_all()
         return cls(home, *folders)
 
     def lock(self) -> FileLock:
-        """Return the lock under which the source is changed; take it before the database's."""
+        """Return the lock for changes of the source. Take it before the database's lock."""
         return FileLock("lock", folder=self.home)
 
     def operations(self) -> list[str]:
-        """Return the numbers of the changes that left files in ops."""
+        """Return the numbers of the changes that have a folder in ``ops``."""
         return _numbers(self.ops)
 
     def trashed(self) -> list[str]:
@@ -116,7 +120,7 @@ class StateFolder:
         self.close()
 
     def close(self) -> None:
-        """Close its folders."""
+        """Close the open folders."""
         for folder in (self.conflict, self.trash, self.ops, self.home):
             folder.close()
 
@@ -126,7 +130,7 @@ def _numbers(folder: Folder) -> list[str]:
 
 
 def open_if_there(folder: Folder, path: str) -> Folder | None:
-    """Open a folder below another; None: it is gone, or is now something else or a link."""
+    """Open a folder below another, or return None if it is missing, a link or not a folder."""
     try:
         return folder.folder(path)
     except OSError as error:
@@ -136,19 +140,22 @@ def open_if_there(folder: Folder, path: str) -> Folder | None:
 
 
 def open_place(stack: ExitStack, folder: Folder, path: str) -> Place | None:
-    """Open the folder that holds ``path`` until the stack ends; None as `open_if_there`."""
+    """Open the folder that contains ``path`` until the stack ends; return the place of ``path``.
+
+    Returns None if the folder is missing, a link or not a folder.
+    """
     above, _, name = path.rpartition("/")
     holder = open_if_there(folder, above or ".")
     return None if holder is None else Place(stack.enter_context(holder), name)
 
 
 def _make_sure(above: Folder, home: Folder) -> None:
-    """Make sure once that the folders are on the disk, even if the process that made them died."""
+    """Flush new folders to disk once, even if the process that created them died."""
     ignore = Place(home, ".gitignore")
     if is_gone(ignore):
         above.sync()
         home.sync()
-        with suppress(FileExistsError):  # another process created it first
+        with suppress(FileExistsError):  # another process created the file first
             write_file(ignore, b"*\n")
 
 
@@ -158,7 +165,7 @@ def state_path(root: str, *, inside: bool | None = None) -> str:
     beside = os.path.join(parent, f".{name}{STATE_SUFFIX}")
     within = os.path.join(root, STATE_SUFFIX)
     if inside is None:
-        # The first choice of the place stays: recovery must find the staged files.
+        # Keep the place that was chosen first, because recovery must find the staged files.
         can_write = os.access(parent, os.W_OK | os.X_OK)
         inside = _may_be_ours(within) or not (os.path.lexists(beside) or can_write)
     return within if inside else beside
@@ -177,7 +184,7 @@ LOCK_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ChangeContext:
-    """The source that is changed, its folders, open, its signer, and the roots of all sources."""
+    """The source of a change with its open folders, its signer, and the roots of all sources."""
 
     core: Core
     source: Source
@@ -191,9 +198,9 @@ class ChangeContext:
     def locked(
         cls, core: Core, source_id: int, *, inside: Collection[str] = ()
     ) -> "Iterator[Self]":
-        """Open a source to change it, with the lock of its state folder held.
+        """Open a source for a change, under the lock of its state folder.
 
-        ``inside``: the roots that have their state folder in them. Raises `SourceElsewhere`,
+        ``inside`` has the roots that contain their state folder. Raises `SourceElsewhere`,
         `SourceNotYours`, `OwnFileUnusable`, `SkillInaccessible`, `ChangeRefused`.
         """
         known = list_sources(core.reader, counted=False)
@@ -205,7 +212,8 @@ class ChangeContext:
         try:
             root = Folder.open(source.path)
         except FileNotFoundError as error:
-            # Don't create the root: its disk may be unmounted, and would hide the new folder.
+            # Don't create a missing root: its disk may be unmounted, and would later hide the new
+            # folder.
             reason = "the source's folder does not exist"
             raise RootMissing(path=source.path, reason=reason) from error
         except OSError as error:
@@ -225,13 +233,13 @@ class ChangeContext:
 
 
 def refusal(path: str, error: OSError) -> RegistryError:
-    """Return the error for a disk that refused before anything was published."""
+    """Return the error for an OSError that happened before anything was published."""
     return ChangeRefused(path=path, reason=error.strerror or str(error))
 
 
 @contextmanager
 def open_swap(context: ChangeContext, entry: JournalEntry) -> Iterator[Swap]:
-    """Open the folders between which a change moves content."""
+    """Open the folders between which a change moves files."""
     area, number, tree = entry.staged.split("/")
     home = {"ops": context.state.ops, "trash": context.state.trash}[area]
     with ExitStack() as stack:
@@ -243,7 +251,7 @@ def open_swap(context: ChangeContext, entry: JournalEntry) -> Iterator[Swap]:
 def recorded(
     core: Core, source: Source, state: StateFolder, signer: Signer, number: str
 ) -> JournalEntry | None:
-    """Return a change that this user signed when it began, if the journal agrees."""
+    """Return the change with this number if this user signed it and the journal agrees."""
     entry = signed_entry(source, core.host, state, signer, number)
     return entry if entry is not None and journal.is_journalled(core.reader, entry) else None
 
@@ -251,7 +259,7 @@ def recorded(
 def signed_entry(
     source: Source, host: str, state: StateFolder, signer: Signer, number: str
 ) -> JournalEntry | None:
-    """Return the signed record of a change when it began; None: there is no such record."""
+    """Return the signed record of a change, or None if there is none or it is invalid."""
     operation = open_if_there(state.ops, number)
     if operation is None:
         return None

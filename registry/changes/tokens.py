@@ -1,7 +1,8 @@
-"""Tokens that let other people into the web catalogue, with their scope and expiry.
+"""Tokens with which other people can open the web catalogue, with their scope and expiry.
 
-A token is shown once; the database has its hash, signed by this user. With write access to the
-database you can remove a token but not create one: a row without that signature is ignored.
+A token is shown once. The database stores its hash, signed by this user. A user with write access
+to the database can remove a token but not create one, because a row without that signature is
+ignored.
 """
 
 import hashlib
@@ -22,18 +23,24 @@ from registry.sync.sources import find as find_source
 from registry.text import is_utc_text, utc_now
 
 BEGINNING: Final = "skr_"
-"""How a token begins, so that who finds one knows what it is."""
+"""Prefix of all tokens, so that a person or scanner that finds a token recognises it."""
 
 SECRET_BYTES: Final = 32
 MAX_NAME: Final = 64
 TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 USED_WITHIN: Final = timedelta(minutes=10)
-"""How exactly it is written down when a token was used last."""
+"""Accuracy of the time at which a token was used last.
+
+The time is only stored again after this interval.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Token(Value):
-    """A token that this user made; ``number`` is not secret, ``expires_at`` None is never."""
+    """A token that this user created. ``number`` is not secret.
+
+    ``expires_at`` is None if the token never expires.
+    """
 
     number: str
     name: str
@@ -46,12 +53,12 @@ class Token(Value):
 
     @property
     def is_over(self) -> bool:
-        """Whether its time has passed."""
+        """True if the token has expired."""
         return self.expires_at is not None and self.expires_at <= utc_now()
 
 
 class Tokens:
-    """The tokens of one database, of this user."""
+    """This user's tokens in one database."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -65,10 +72,11 @@ class Tokens:
         source: str | None = None,
         lasts: timedelta | None = None,
     ) -> tuple[Token, str]:
-        """Make a token, and return it with what has to be shown to enter.
+        """Create a token; return it, and the secret text that a person must enter.
 
-        ``lasts``: for how long it is valid; None: until it is revoked. Raises `UsageProblem`,
-        `PersonalityNotFound`, `SourceNotFound`, `OwnFileUnusable`.
+        ``lasts`` is the time for which the token is valid. If None, the token is valid until you
+        revoke it. Raises `UsageProblem`, `PersonalityNotFound`, `SourceNotFound`,
+        `OwnFileUnusable`.
         """
         from registry.db.write.access import add_token
 
@@ -98,11 +106,14 @@ class Tokens:
         return _token(row), shown
 
     def list(self) -> Sequence[Token]:
-        """Return the tokens that this user made, the oldest first, including expired ones."""
+        """Return this user's tokens, including expired tokens, the oldest first."""
         return [_token(row) for row in all_tokens(self._core.reader) if self._is_ours(row)]
 
     def revoke(self, name: str) -> Token:
-        """Revoke a token by its number or only name. Raises `TokenNotFound`, `UsageProblem`."""
+        """Revoke the token with this number, or with this name if only one token has it.
+
+        Raises `TokenNotFound`, `UsageProblem`.
+        """
         from registry.db.write.access import remove_token
 
         known = self.list()
@@ -119,7 +130,7 @@ class Tokens:
         return found[0]
 
     def known(self, shown: str) -> Token | None:
-        """Return the token for a presented secret; None: it is unknown or no longer valid."""
+        """Return the token for a secret text, or None if it is unknown or no longer valid."""
         if not shown.startswith(BEGINNING):
             return None
         row = by_hash(self._core.reader, _hashed(shown))
@@ -139,7 +150,7 @@ class Tokens:
             last = datetime.fromisoformat(token.used_at)
             if abs(now - last) < USED_WITHIN:
                 return
-        # A login does not wait for a sync that is writing.
+        # Don't let a login wait for a sync that is writing.
         with suppress(DatabaseProblem), self._core.writer.transaction(0.0) as connection:
             record_use(connection, token.number, utc_now())
 
@@ -162,5 +173,5 @@ def _token(row: StoredToken) -> Token:
 
 
 def _hashed(shown: str) -> str:
-    """Return the hash of a token. Its 256 random bits can't be guessed."""
+    """Return the hash of a token. Its 256 random bits can't be guessed, so it needs no salt."""
     return f"sha256:{hashlib.sha256(shown.encode('utf-8', 'replace')).hexdigest()}"

@@ -1,4 +1,4 @@
-"""Deleted skills: into the trash, back from it or from the history, and away for good."""
+"""Move skills to the trash, restore them from the trash or the history, and empty the trash."""
 
 import os
 from collections.abc import Collection, Iterable, Sequence
@@ -21,14 +21,19 @@ from registry.changes.history import History
 from registry.changes.signer import is_together, new_numbers
 from registry.changes.state import META, ChangeContext, open_place
 from registry.changes.trashed import NOTED, Trashed, find_trashed, list_trash, note_of
-from registry.changes.update import base_of, compare, not_as_stored, refuse_nested
+from registry.changes.update import (
+    base_of,
+    compare,
+    not_as_stored,
+    refuse_nested,
+    warn_of_dangling,
+)
 from registry.core import Core
 from registry.db.read.history import latest_tombstone
 from registry.db.read.journal import JournalEntry, Kind
 from registry.db.read.skills import StoredSkill, places_of_name, same_name
 from registry.db.write.history import drop_tombstones
 from registry.disk.atomic import Place, digest_of, exists, make_folder, remove_tree, rename_new
-from registry.disk.links import is_dangling
 from registry.disk.paths import ROOT, join
 from registry.disk.swap import TREE
 from registry.errors import (
@@ -50,10 +55,10 @@ def delete(
     force: bool = False,
     copies: Which | None = None,
 ) -> Trashed:
-    """Move a skill's folder to the trash, and with it all these ``copies`` or none.
+    """Move a skill's folder to the trash. If ``copies`` are given, move all of them or nothing.
 
-    Raises `SkillChangedOnDisk` unless ``force``, `ChangeRefused` for the root of a source and for a
-    folder that holds other skills, `UsageProblem`, and as `commit.commit`.
+    Raises `SkillChangedOnDisk` unless ``force``. Raises `ChangeRefused` for the root of a source
+    and for a folder that contains other skills, `UsageProblem`, and the errors of `commit.commit`.
     """
     base = base_of(core, stored, if_hash, force=force)
     group = with_copies(core, base, copies, force=force)
@@ -76,15 +81,13 @@ def delete(
             return trashed
 
         trashed = under_lock(core, base.source_id, change)
-    for link in links:
-        if is_dangling(link.link):
-            core.warn(f"The link {link.link!r} now leads nowhere.")
+    warn_of_dangling(core, links)
     return trashed
 
 
 def warn_of_successor(core: Core, name: str) -> None:
-    """Warn if a deleted skill's name now refers to another skill, perhaps a stranger's."""
-    # Few names are shared: the second query, which asks for projects as well, is rarely sent.
+    """Warn if a deleted skill's name now refers to another skill, perhaps an unknown person's."""
+    # Few names are shared, so the second query, which also asks for projects, is rarely sent.
     is_shared = core.reader.rows(*places_of_name(name))
     for other in same_name(core.reader, name) if is_shared else ():
         skill = other.skill
@@ -101,7 +104,10 @@ def _stage(
     check: StoredSkill | None,
     together: str | None = None,
 ) -> tuple[JournalEntry, Trashed]:
-    """Prepare the trash for a skill, compared with ``check``, and record the deletion there."""
+    """Compare a skill with ``check``, and write the record of its deletion into the trash.
+
+    Returns the journal entry and the deleted skill.
+    """
     if base.folder == ROOT:
         reason = "the skill is the root of its source; remove the source to forget it"
         raise ChangeRefused(path=base.path, reason=reason)
@@ -131,9 +137,10 @@ def _stage(
 
 
 def restore(core: Core, trashed: Trashed, number: str | None = None) -> StoredSkill:
-    """Restore a deleted skill, byte for byte, with its former ``created_at``.
+    """Restore a deleted skill byte for byte, with its former ``created_at``.
 
-    Raises `SkillExists`, `ChangeRefused` if it is no longer in the trash, and as `commit.commit`.
+    Raises `SkillExists`, `ChangeRefused` if the skill is no longer in the trash, and the errors of
+    `commit.commit`.
     """
 
     def change(context: ChangeContext) -> StoredSkill | None:
@@ -144,7 +151,7 @@ def restore(core: Core, trashed: Trashed, number: str | None = None) -> StoredSk
             staged = open_place(stack, context.state.trash, f"{trashed.id}/{TREE}")
             new = None if staged is None else digest_of(staged)
         if new is None:
-            raise ChangeRefused(path=trashed.path, reason="the trash holds it no more")
+            raise ChangeRefused(path=trashed.path, reason="it is no longer in the trash")
         with new_operation(context, number) as (given, _):
             entry = new_entry(
                 context,
@@ -157,7 +164,7 @@ def restore(core: Core, trashed: Trashed, number: str | None = None) -> StoredSk
                 created_at=trashed.created_at,
             )
         stored = commit(context, entry, trashed.name)
-        with suppress(OSError):  # it is back; what is left is removed by the next change
+        with suppress(OSError):  # the skill is restored; the next change removes the rest
             remove_tree(Place(context.state.trash, trashed.id))
         return stored
 
@@ -166,16 +173,16 @@ def restore(core: Core, trashed: Trashed, number: str | None = None) -> StoredSk
 
 
 def empty_trash(core: Core, chosen: Sequence[Trashed] | None = None) -> int:
-    """Remove deleted skills (None: all) for good; return how many."""
+    """Remove deleted skills permanently; return their number. If ``chosen`` is None, remove all."""
     chosen = list_trash(core) if chosen is None else chosen
     source_ids = _source_ids(core)
     for trashed in chosen:
 
         def change(context: ChangeContext, trashed: Trashed = trashed) -> None:
             if note_of(context.signer, context.state.trash, trashed.id) is None:
-                raise ChangeRefused(path=trashed.path, reason="the trash holds it no more")
-            # Move it out of the trash in one step: a partly removed folder must not look
-            # restorable.
+                raise ChangeRefused(path=trashed.path, reason="it is no longer in the trash")
+            # Move the folder out of the trash in one step, so that a partly removed folder can't be
+            # restored.
             with new_operation(context) as (number, operation):
                 rename_new(Place(context.state.trash, trashed.id), Place(operation, "trash"))
                 operation.sync()
@@ -216,17 +223,17 @@ def find_deleted(
     among: Collection[str] | None = None,
     without: Collection[str] = (),
 ) -> Deleted:
-    """Return what `restore_named` would restore, first from the trash.
+    """Return the deleted skill that `restore_named` would restore. The trash is searched first.
 
-    ``held``: the skills in the trash, if they are known; ``without``: uids of skills to skip.
-    Raises `NotInTrash`, `SkillNotDeleted`.
+    ``held`` has the skills in the trash, if the caller knows them. ``without`` has the uids of
+    skills to skip. Raises `NotInTrash`, `SkillNotDeleted`.
     """
     held = list_trash(core) if held is None else held
     try:
         return find_trashed(held, name, source=source, among=among, without=without)
     except NotInTrash:
         found = History.of_gone(core, name, source=source, among=among, without=without)
-        # A skill in the trash is restored only from there, to its former place.
+        # If the skill is in the trash, restore it only from there, to its former place.
         numbers = {one.id for one in held}
         if found is not None and found.gone is not None and found.gone.trash not in numbers:
             return found
@@ -246,9 +253,10 @@ def _is_there(core: Core, name: str) -> bool:
 def find_all_deleted(
     core: Core, names: Iterable[str], *, source: str | None = None
 ) -> list[Deleted]:
-    """Return what comes back of several names, each skill once, ids and places before names.
+    """Return the deleted skills that these names mean, each skill once.
 
-    Raises as `find_deleted`, `SkillExists`, and as `History.restore`.
+    Trash ids and source/folder are resolved before names. Raises `SkillExists`, and the errors of
+    `find_deleted` and `History.restore`.
     """
     held = list_trash(core)
     chosen = list(dict.fromkeys(names))
@@ -265,7 +273,7 @@ def find_all_deleted(
                 name not in exact
                 and _uid(find_deleted(core, name, held=held, source=source)) in taken
             ):
-                continue  # it was named twice
+                continue  # the same skill was named twice
             raise
         if _uid(one) not in taken:
             found[name] = one
@@ -276,7 +284,10 @@ def find_all_deleted(
 
 
 def with_deleted_copies(core: Core, found: Sequence[Deleted]) -> list[Deleted]:
-    """Return these, and before each the copies deleted together with it. Raises `SkillExists`."""
+    """Return deleted skills, each after the copies that were deleted together with it.
+
+    Raises `SkillExists`.
+    """
     held = list_trash(core)
     chosen: list[Deleted] = []
     for one in found:
@@ -304,7 +315,7 @@ def _check_free(core: Core, found: Sequence[Deleted], source: str | None) -> Non
 def _uid(found: Deleted) -> str:
     if isinstance(found, Trashed):
         return found.uid
-    assert found.gone is not None  # noqa: S101  # `find` saw to it
+    assert found.gone is not None  # noqa: S101  # `find_deleted` checked this
     return found.gone.uid
 
 
@@ -315,7 +326,7 @@ def _are_together(one: Trashed, other: Trashed) -> bool:
 def restore_one(
     core: Core, found: Deleted, *, source: str | None = None, number: str | None = None
 ) -> StoredSkill:
-    """Restore a deleted skill; ``number``: the change's, in a group."""
+    """Restore a deleted skill. ``number`` is the number of the change, if it is part of a group."""
     if isinstance(found, History):
         return found.restore(source=source)
     return restore(core, found, number)
@@ -324,7 +335,10 @@ def restore_one(
 def restore_all(
     core: Core, found: Sequence[Deleted], *, source: str | None = None
 ) -> list[StoredSkill]:
-    """Restore several deletions; one `undo` reverts them all. Raises as `restore_one`."""
+    """Restore several deleted skills, so that a single `undo` reverts all of them.
+
+    Raises the errors of `restore_one`.
+    """
     numbered = zip(found, new_numbers(len(found)), strict=True)
     return [restore_one(core, one, source=source, number=number) for one, number in numbered]
 
@@ -334,9 +348,9 @@ def restore_named(
 ) -> StoredSkill:
     """Restore the latest deleted skill of this name (or trash id, or source/folder).
 
-    First from the trash (of ``source``), else from the database (into ``source``). ``among``: the
-    sources whose skills may be restored. Raises `NotInTrash`, and as `restore` and
-    `History.restore`.
+    The trash (of ``source``) is searched first, then the database. From the database, the skill is
+    written into ``source``. ``among`` has the names of the sources whose skills may be restored.
+    Raises `NotInTrash`, and the errors of `restore` and `History.restore`.
     """
     found = find_deleted(core, name, source=source, among=among)
     back = restore_one(core, found, source=source)
@@ -345,7 +359,7 @@ def restore_named(
 
 
 def warn_of_others(core: Core, name: str, found: Deleted, among: Collection[str] | None) -> None:
-    """Say what else, ``found`` having come back from the trash, could be meant by its name."""
+    """After a restore from the trash, warn about other deleted skills that the name could mean."""
     if isinstance(found, History):
         return
     held = list_trash(core)

@@ -17,12 +17,12 @@ from registry.model import Source, Value
 from registry.sync.sources import own_sources
 
 NOTED: Final = ("name", "folder", "deleted_at", "created_at", "uid")
-"""The signed fields of a deleted folder; the other fields follow from its path."""
+"""The fields of a deleted folder that are signed. The other fields follow from its path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trashed(Value):
-    """A deleted skill that can be restored; ``path`` is its folder in the trash."""
+    """A deleted skill that can be restored. ``path`` is its folder in the trash."""
 
     id: str
     name: str
@@ -35,11 +35,11 @@ class Trashed(Value):
 
     @property
     def place(self) -> str:
-        """The former place, source/folder."""
+        """The former place of the skill, as source/folder."""
         return f"{self.source}/{self.folder}"
 
     def is_called(self, name: str) -> bool:
-        """Tell whether a name, trash id or source/folder may mean this deletion."""
+        """Tell whether a name, trash id or source/folder may mean this deleted skill."""
         return name in {self.name, self.id, self.place}
 
 
@@ -51,7 +51,7 @@ def find_trashed(
     among: Collection[str] | None = None,
     without: Collection[str] = (),
 ) -> Trashed:
-    """Return the latest ``held`` deletion of this name (or id, or source/folder).
+    """Return the latest deleted skill in ``held`` with this name, trash id or source/folder.
 
     Raises `NotInTrash`.
     """
@@ -67,9 +67,12 @@ def find_trashed(
 
 
 def list_trash(core: Core) -> list[Trashed]:
-    """Return the skills that this user deleted, the latest first, each before its copies."""
+    """Return the skills that this user deleted.
+
+    The latest is first, and each skill comes before the copies that were deleted with it.
+    """
     found = [one for source in own_sources(core) for one in _kept(core, source)[0]]
-    # The time that is signed has whole seconds.
+    # The signed time only has whole seconds, so also sort by the time of the file.
     found.sort(key=lambda one: (one[1].deleted_at, one[0], one[1].id), reverse=True)
     return [trashed for _, trashed in found]
 
@@ -80,7 +83,7 @@ def foreign_trash(core: Core) -> list[str]:
 
 
 def _kept(core: Core, source: Source) -> tuple[list[tuple[int, Trashed]], list[str]]:
-    """Return a trash's restorable skills with their times (ns), and all other entries' paths."""
+    """Return a trash's restorable skills with their times (ns), and the paths of other entries."""
     ours: list[tuple[int, Trashed]] = []
     foreign: list[str] = []
     with suppress(RegistryError, OSError):
@@ -102,7 +105,7 @@ def _kept(core: Core, source: Source) -> tuple[list[tuple[int, Trashed]], list[s
 
 
 def note_of(signer: Signer, trash: Folder, number: str) -> dict[str, str] | None:
-    """Return the signed record of a deleted folder; None: this user did not sign one."""
+    """Return the signed record of a deleted folder, or None if this user did not sign one."""
     kept = open_if_there(trash, number)
     if kept is None:
         return None

@@ -1,4 +1,4 @@
-"""Take back the last command that changed skills, if this user signed its changes."""
+"""Undo the last command that changed skills, if this user signed its changes."""
 
 import json
 import os
@@ -35,12 +35,12 @@ from registry.sync.sources import own_sources
 from registry.text import quoted
 
 MAX_NAMED: Final = 10
-"""Number of skills that a warning names."""
+"""Maximum number of skills that a warning names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """The changes of one command, the latest first, to show and then undo."""
+    """The changes of one command, the latest first, with methods to show and undo them."""
 
     core: Core
     changes: Sequence[RecordedChange]
@@ -50,7 +50,8 @@ class Undo:
     def of(cls, core: Core, *, after: int = 0) -> Self:
         """Return this user's last command that changed skills. Raises `NothingToUndo`.
 
-        Forgets changes that can never be undone, with a warning. ``after``: only higher ``id``.
+        Deletes the records of changes that can never be undone, with a warning. If ``after`` is
+        given, only considers changes with a higher ``id``.
         """
         while (found := next(iter(cls.all_of(core, after=after)), None)) is not None:
             lost = found.lost()
@@ -66,7 +67,10 @@ class Undo:
 
     @classmethod
     def all_of(cls, core: Core, *, after: int = 0) -> list[Self]:
-        """Return this user's commands after an ``id``, the latest first; the disk is not asked."""
+        """Return this user's commands with an id above ``after``, the latest first.
+
+        This method doesn't read the disk.
+        """
         known = {source.name: source for source in own_sources(core)}
         commands: dict[str, list[RecordedChange]] = {}
         for one in _signed(core, known):
@@ -76,12 +80,12 @@ class Undo:
 
     @property
     def change(self) -> RecordedChange:
-        """The change of the skill that was named first."""
+        """The change of the skill that the user named first."""
         return self.steps[-1][0]
 
     @property
     def steps(self) -> list[list[RecordedChange]]:
-        """The changes of a skill, and of copies changed together with it, the latest step first."""
+        """The changes, grouped by copies that were changed together, the latest first."""
         found: dict[str, list[RecordedChange]] = {}
         for one in self.changes:
             found.setdefault(one.number[:GROUP_DIGITS], []).append(one)
@@ -93,21 +97,21 @@ class Undo:
         return {one: why for one in self.changes if (why := self._never(one, held))}
 
     def forget(self) -> None:
-        """Remove the changes from the list. The skills stay as they are."""
+        """Delete the records of these changes. The skills stay unchanged."""
         with self.core.writer.transaction() as connection:
             for one in self.changes:
                 drop_change(connection, one)
 
     def diff(self) -> str:
-        """Return a unified diff of the updated skills; empty if there are none.
+        """Return a unified diff of the updated skills, or "" if there are none.
 
-        Raises as `carry_out`.
+        Raises the errors of `carry_out`.
         """
         self._check()
         seen: set[str] = set()
         found = []
         for step in self.steps:
-            # If a skill was changed twice, only the latest version is on disk.
+            # If the command changed a skill twice, only the latest version is on disk.
             if step[0].kind == "update" and step[0].uid not in seen:
                 history, number = self._updated(step[0])
                 found.append(history.diff(history.current.number, number))
@@ -115,10 +119,10 @@ class Undo:
         return "".join(found)
 
     def carry_out(self) -> None:
-        """Undo all changes, the latest first, and forget them. Raises `ChangeNotUndone`.
+        """Undo all changes, the latest first, and delete their records. Raises `ChangeNotUndone`.
 
-        Nothing happens if a skill has changed since the command. If one undo fails, those before it
-        stay undone, with a warning.
+        If a skill has changed since the command, nothing is undone. If the undo of a change fails,
+        the changes before it stay undone, with a warning.
         """
         self._check()
         done: list[RecordedChange] = []
@@ -133,14 +137,14 @@ class Undo:
             if 0 < len(done) < len(self.steps):
                 names = ", ".join(quoted(one.name) for one in done[:MAX_NAMED])
                 left = len(self.steps) - len(done)
-                self.core.warn(f"Only part was undone: {names}. Still to undo: {left}.")
+                self.core.warn(f"Undone: {names}. {left} more changes could not be undone.")
 
     def _check(self) -> None:
-        """Raise `ChangeNotUndone` if a skill is not as the command left it."""
+        """Raise `ChangeNotUndone` if a skill was changed after the command."""
         held: Mapping[str, Trashed] | None = None
         seen: set[str] = set()
         for one in self.changes:
-            # The last change of the command hides its earlier changes to the same skill.
+            # Only check the last change of the command to each skill.
             if one.uid in seen:
                 continue
             seen.add(one.uid)
@@ -155,7 +159,7 @@ class Undo:
                 self._current(one)
 
     def _take_back(self, step: Sequence[RecordedChange]) -> None:
-        """Take back the change of one skill, and of its copies if they were changed with it."""
+        """Undo the change of one skill, and of the copies that were changed together with it."""
         if step[0].kind == "delete":
             self._restore(step)
             return
@@ -176,7 +180,10 @@ class Undo:
                 _remove_empty(one.root, one.folder)
 
     def _copies(self, there: Sequence[StoredSkill]) -> tuple[Which | None, list[int]]:
-        """Return which copies of the first skill are changed with it, and which of all are none."""
+        """Return which copies to change with the first skill, and which skills separately.
+
+        A skill must be changed separately if it is no longer a copy of the first skill.
+        """
         known = {one.uid for one in copies_of(self.core.reader, there[0])}
         wanted = {one.uid for one in there[1:]} & known
         alone = [place for place, one in enumerate(there) if place and one.uid not in wanted]
@@ -189,16 +196,16 @@ class Undo:
             trash.restore(self.core, trashed, number)
 
     def _trashed(self, change: RecordedChange, held: Mapping[str, Trashed]) -> Trashed:
-        """Return what the trash holds of a deleted skill, whose place must be free."""
+        """Return the deleted skill in the trash. Its former path must not exist."""
         if change.uid not in held:
-            raise self._refused(change, "it is not in the trash any more")
+            raise self._refused(change, "it is no longer in the trash")
         place = join(self.sources[change.source].path, held[change.uid].folder)
         if os.path.lexists(place):
-            raise self._refused(change, f"something is at {place} now")
+            raise self._refused(change, f"{place} exists again")
         return held[change.uid]
 
     def _current(self, change: RecordedChange) -> StoredSkill:
-        """Return the skill, which must still be as the change left it."""
+        """Return the skill, if it is unchanged since the change. Raises `ChangeNotUndone`."""
         stored = self._there(change)
         if stored is None:
             raise self._refused(change, "it no longer exists")
@@ -207,7 +214,7 @@ class Undo:
         return stored
 
     def _there(self, change: RecordedChange) -> StoredSkill | None:
-        """Return the skill; None: it is no longer at the path where the change left it."""
+        """Return the skill, or None if it is no longer at the path after the change."""
         stored = by_place(self.core.reader, self.sources[change.source].id, change.folder)
         try:
             if stored is not None:
@@ -217,7 +224,7 @@ class Undo:
         return stored if stored is not None and stored.uid == change.uid else None
 
     def _updated(self, change: RecordedChange) -> tuple[History, int]:
-        """Return the history of an updated skill, and which revision it had before."""
+        """Return the history of an updated skill, and its revision number before the change."""
         history = History.of(self.core, self._current(change).place)
         number = self._before(change)
         if number is None:
@@ -230,14 +237,14 @@ class Undo:
         folder = json.loads(change.before or "{}")["folder"]
         place = join(self.sources[change.source].path, folder)
         if os.path.lexists(place):
-            raise self._refused(change, f"something is at {place} now")
+            raise self._refused(change, f"{place} exists again")
         number, history = self._before(change), History.of(self.core, stored.place)
         if number is None or stored.document is None:
             raise self._refused(change, "its former content is not stored")
         return stored, folder, {stored.document: history.read(number)}
 
     def _before(self, change: RecordedChange) -> int | None:
-        """Return which revision a skill had before a change; None: it is not kept."""
+        """Return a skill's revision number before a change, or None if it isn't stored."""
         before = change.before
         if change.kind == "rename":
             before = json.loads(before or "{}").get("tree_hash")
@@ -247,20 +254,24 @@ class Undo:
         return None
 
     def _never(self, change: RecordedChange, held: Mapping[str, Trashed]) -> str | None:
-        """Return why a change can never be undone; None: it can, or its disk may be unmounted."""
+        """Return why a change can never be undone, or None if the undo may be possible.
+
+        It may also be possible if the disk of the source is not mounted now.
+        """
         path = self.sources[change.source].path
         if not _has_state(path):
             return None
         is_held = change.uid in held
         if change.kind == "delete":
-            return None if is_held else "it is not in the trash any more"
+            return None if is_held else "it is no longer in the trash"
         if change.kind in {"update", "rename"} and self._before(change) is None:
             return "its former content is not stored"
         is_there = os.path.lexists(join(path, change.folder))
         may_come = is_there or was_moved(self.core.reader, change)
         if change.kind in {"update", "rename"}:
             stored = by_place(self.core.reader, self.sources[change.source].id, change.folder)
-            is_stored = stored is not None and stored.uid == change.uid  # no sync saw it go yet
+            # No sync has noticed yet that the folder is missing.
+            is_stored = stored is not None and stored.uid == change.uid
             is_gone = is_held or latest_tombstone(self.core.reader, change.uid) is not None
             may_come = may_come or is_gone or is_stored
         return None if may_come else "it no longer exists"
@@ -291,7 +302,7 @@ def _has_state(path: str) -> bool:
 
 
 def _held(core: Core) -> dict[str, Trashed]:
-    """Return what the trash holds of each skill (by uid), the last of it."""
+    """Return the skills in the trash by uid, for each uid the skill that was deleted last."""
     return {one.uid: one for one in reversed(list_trash(core))}
 
 

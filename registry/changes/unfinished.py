@@ -1,8 +1,8 @@
 """Find this user's unfinished changes, and recover them when a registry is opened.
 
-This check is cheap enough for every open: it starts from the disk, not the journal. For each change
-with files in our state folders, it checks our signature and compares the journal's row. Rows that
-others put into the journal are never read.
+This check is cheap enough for every open, because it starts from the disk and not from the journal.
+For each change with files in our state folders, it checks our signature and compares the journal's
+row. It never reads rows that others wrote into the journal.
 """
 
 from contextlib import suppress
@@ -23,7 +23,7 @@ from registry.sync.sources import own_sources
 
 
 def unfinished(core: Core, source: Source) -> list[JournalEntry]:
-    """Return a source's unfinished changes on which the journal and our signed records agree."""
+    """Return a source's unfinished changes that are both signed by this user and in the journal."""
     with suppress(RegistryError, OSError):
         state = StateFolder.open(source.path)
         if state is None:
@@ -38,13 +38,13 @@ def unfinished(core: Core, source: Source) -> list[JournalEntry]:
 
 
 def foreign_changes(core: Core) -> list[str]:
-    """Say of each unfinished change under this host's name that it is not ours to finish."""
+    """Return a warning for each unfinished change on this host that isn't this user's."""
     names = {one.id: one.name for one in list_sources(core.reader, counted=False)}
     ours = {entry.id for source in own_sources(core) for entry in unfinished(core, source)}
     try:
         rows = journal.unfinished_changes(core.reader, core.host)
     except DatabaseProblem as error:
-        return [f"the journal holds what can't be read: {error}"]
+        return [f"a record of an unfinished change can't be read: {error}"]
     return [
         f"the journal holds an unfinished change {number!r} of the source {names.get(source)!r} "
         "that you did not begin here, or that was altered: it is left alone"
@@ -54,7 +54,7 @@ def foreign_changes(core: Core) -> list[str]:
 
 
 def recover_all(core: Core) -> int:
-    """Finish or undo what dead processes of this user left unfinished; return how much that was."""
+    """Finish or undo this user's unfinished changes of dead processes; return their number."""
     finished = 0
     for source in [one for one in own_sources(core) if unfinished(core, one)]:
         state = StateFolder.open(source.path)
@@ -63,9 +63,9 @@ def recover_all(core: Core) -> int:
         with state, state.lock() as probe:
             try:
                 if not probe.acquire(0):
-                    continue  # its owner lives, and ends its change itself
+                    continue  # the process still runs, and will end the change itself
             except OSError:
-                continue  # the next change reports a problem with the lock
+                continue  # the next change reports the problem with the lock
         from registry.changes.recovery import recover
 
         with ChangeContext.locked(core, source.id) as context:

@@ -1,4 +1,4 @@
-"""Check files from strangers, as a sync does, before they become the user's own."""
+"""Check untrusted files like a sync does, before they become the user's own skills."""
 
 import os
 import tempfile
@@ -24,7 +24,8 @@ def check_untrusted(
 ) -> None:
     """Raise `SkillHeld` for files with security errors, `SkillInvalid` if they can't be scanned.
 
-    ``url``: the address to get them from again; None: they are being fetched.
+    ``url`` is the address from which the user can get the files again. It is None if they are being
+    fetched now.
     """
     found = _read(core, files, executable).findings
     broken = [one for one in found if (one.category, one.severity) == ("format", "error")]
@@ -38,7 +39,7 @@ def check_untrusted(
 def security_status(
     core: Core, name: str, files: Mapping[str, bytes], executable: Collection[str]
 ) -> tuple[bool, bool]:
-    """Tell whether a sync would quarantine the skill in untrusted files, and whether it warns."""
+    """Tell whether a sync would quarantine a skill with these files, and whether it would warn."""
     reading = _read(core, files, executable)
     has_warning = any(
         one.category == "security" and one.severity != "info" for one in reading.findings
@@ -51,11 +52,11 @@ def security_status(
 
 
 def _read(core: Core, files: Mapping[str, bytes], executable: Collection[str]) -> Reading:
-    """Read these files as a sync reads them from a folder on disk."""
+    """Read these files as a sync reads the files of a folder on disk."""
     with tempfile.TemporaryDirectory(prefix="skill-registry-") as root:
         with open_named(root) as home, make_folder(Place(home, _FOLDER)) as tree:
             for path, data in files.items():
                 write_below(tree, path, data, 0o755 if path in executable else 0o644)
         folder = Walk(os.path.realpath(root), core.settings.limits, ()).one(_FOLDER)
-        assert folder is not None  # noqa: S101  # it was just made
+        assert folder is not None  # noqa: S101  # the folder was created above
         return read_folder(os.path.realpath(root), folder, core.settings.limits, {})

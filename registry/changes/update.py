@@ -1,8 +1,8 @@
-"""Update or rename a skill, after comparing the folder with the stored version."""
+"""Update or rename a skill, after comparing its folder with the stored version."""
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from stat import S_ISLNK, S_ISREG
@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from registry.catalog.reading import CurrentSkill, check_path, detail, read_document
+from registry.catalog.why import LinkTo, links_to
 from registry.changes.commit import (
     Which,
     change_together,
@@ -37,6 +38,7 @@ from registry.disk.atomic import (
 )
 from registry.disk.beneath import Folder
 from registry.disk.files import digest
+from registry.disk.links import is_dangling
 from registry.disk.paths import ROOT, join
 from registry.disk.swap import TREE
 from registry.disk.walk import Walk
@@ -58,10 +60,10 @@ from registry.sync.reading import whole_hash
 from registry.sync.sources import check_own
 
 USUAL: Final = 0o644
-"""The mode of a new file."""
+"""Mode (permission bits) of a new file."""
 
 Edits = Mapping[str, bytes | None]
-"""Relative path: new content, or None for a file that is removed."""
+"""The new content of files by relative path, or None for a file that will be removed."""
 
 
 def update_skill(
@@ -78,7 +80,7 @@ def update_skill(
     force: bool = False,
     copies: Which | None = None,
 ) -> SkillDetail:
-    """Change fields and files of a skill; see `SkillRegistry.update`."""
+    """Change fields and files of a skill. See `SkillRegistry.update`."""
     edits: dict[str, bytes | None] = dict(files)
     fields: dict[str, Any] = {
         "description": description,
@@ -89,8 +91,8 @@ def update_skill(
     }
     if any(field is not None for field in fields.values()):
         check_own(core, stored.skill.source, stored.host, stored.root)
-        # Don't read it through the registry: that would store the current file, and the next change
-        # would no longer notice the edit made by hand.
+        # Don't read the file through the registry: that would store the current file, and the next
+        # change would no longer notice the user's edit.
         data = read_document(core, stored, stored.document)
         if not force and digest(data) != (if_hash or stored.skill.content_hash):
             raise SkillChangedOnDisk(name=stored.skill.ref, path=stored.path)
@@ -119,15 +121,16 @@ def update_files(
     executable: Mapping[str, bool] = MappingProxyType({}),
     copies: Which | None = None,
 ) -> StoredSkill:
-    """Write or remove files of a skill; every other byte stays.
+    """Write or remove files of a skill, without changing any other byte.
 
-    ``if_hash``: refuse the change if the skill no longer has this content hash. Without ``force``,
-    refuse it also after an edit made by hand since the last sync (`SkillChangedOnDisk`).
-    ``executable``: sets or clears the bit by path. ``copies``: the copies to change too, all or
-    none.
+    If ``if_hash`` is given, the change is refused if the skill no longer has this content hash.
+    Unless ``force``, it is also refused if the user edited the skill since the last sync
+    (`SkillChangedOnDisk`). ``executable`` sets or clears the executable bit, by path. ``copies``
+    selects the copies to change as well, all or none.
 
-    A single file is swapped by itself, several files with a copy of the whole folder. Raises
-    `OutsideSkill`, `ChangeRefused`, `UsageProblem`, and as `commit.commit`.
+    A single file is exchanged without its folder. If several files change, the whole folder is
+    exchanged with a changed copy. Raises `OutsideSkill`, `ChangeRefused`, `UsageProblem`, and the
+    errors of `commit.commit`.
     """
     for path in edits:
         check_path(path)
@@ -154,10 +157,10 @@ def update_files(
 
 
 def base_of(core: Core, stored: StoredSkill, if_hash: str | None, *, force: bool) -> StoredSkill:
-    """Return the stored version to change; with ``if_hash`` or ``force``, the version on disk.
+    """Return the stored version to change, or with ``if_hash`` or ``force`` the version on disk.
 
-    Otherwise the change is refused later, under the lock, if the folder was edited by hand. Raises
-    `SkillChangedOnDisk`, `SkillInaccessible`.
+    In the first case, the change is refused later, under the lock, if the user edited the folder.
+    Raises `SkillChangedOnDisk`, `SkillInaccessible`.
     """
     if if_hash is None and not force:
         return stored
@@ -196,14 +199,14 @@ def _update_file(
     path: str,
     data: bytes | None,
     check: StoredSkill | None,
-    executable: bool | None,  # three states of one file
+    executable: bool | None,  # True, False or None (unchanged)
 ) -> StoredSkill | None:
     target = path if base.folder == ROOT else f"{base.folder}/{path}"
     mode = _mode(context, base, target)
     with ExitStack() as stack:
         live = open_place(stack, context.root, target)
         before = None if live is None else digest_of(live)
-        # After the digest: this finds earlier edits, and the rename finds later ones.
+        # Compare after the digest: this finds earlier edits, and the rename finds later edits.
         compare(context, check)
         if data is None and before is None:
             reason = "there is no such file"
@@ -233,7 +236,7 @@ def stage_folder(
     executable: Mapping[str, bool],
     together: str | None = None,
 ) -> JournalEntry:
-    """Stage an update; ``together``: its number, if it is part of a group."""
+    """Stage an update. ``together`` is the number of the change, if it is part of a group."""
     if base.folder == ROOT:
         reason = "the skill is the source's root, whose files can only be changed one at a time"
         raise ChangeRefused(path=base.root, reason=reason)
@@ -272,7 +275,7 @@ def _edit(tree: Folder, edits: Edits, executable: Mapping[str, bool]) -> None:
 
 
 def _mode(context: ChangeContext, base: StoredSkill, target: str) -> int:
-    """Return the mode of a file, or the usual one.
+    """Return the mode of a file, or the default mode if the file doesn't exist.
 
     Raises `ChangeRefused` if it is not a regular file.
     """
@@ -293,8 +296,8 @@ def _mode(context: ChangeContext, base: StoredSkill, target: str) -> int:
     return mode & 0o777
 
 
-def _with(mode: int, executable: bool | None) -> int:  # three states of one file
-    """Return a mode with the executable bit set or cleared; None: unchanged."""
+def _with(mode: int, executable: bool | None) -> int:  # True, False or None (unchanged)
+    """Return a mode with the executable bit set or cleared, or unchanged if None."""
     if executable is None:
         return mode
     return mode | 0o111 if executable else mode & ~0o111
@@ -305,18 +308,18 @@ def refuse_nested(context: ChangeContext, base: StoredSkill) -> None:
     walk = Walk(base.root, context.core.settings.limits, context.roots)
     found = {one.folder for one in walk.below(base.folder) if one.is_skill}
     if nested := sorted(found - {base.folder}):
-        reason = f"it holds other skills: {', '.join(nested[:5])}"
+        reason = f"it contains other skills: {', '.join(nested[:5])}"
         raise ChangeRefused(path=base.path, reason=reason)
-    # The walk omits these folders: their skills belong to another source.
+    # The walk skips these folders, because their skills belong to another source.
     for root in context.roots:
         if root.startswith(f"{base.path}/"):
-            raise ChangeRefused(path=base.path, reason=f"it holds another source: {root}")
+            raise ChangeRefused(path=base.path, reason=f"it contains another source: {root}")
 
 
 def rename_skill(
     core: Core, stored: StoredSkill, name: str, *, if_hash: str | None = None
 ) -> SkillDetail:
-    """Give a skill another name and the folder of that name; see `SkillRegistry.rename`."""
+    """Rename a skill and its folder. See `SkillRegistry.rename`."""
     reason = check_new_name(name)
     if reason is not None:
         raise InvalidName(name=name, reason=reason)
@@ -342,11 +345,21 @@ def rename_skill(
     edits = {} if changed == data else {base.document or "SKILL.md": changed}
     if last == name:
         return detail_after(core, update_files(core, base, edits) if edits else base)
-    return detail_after(core, move(core, base, f"{above}{slash}{name}", edits))
+    links = links_to(core, base)
+    moved = move(core, base, f"{above}{slash}{name}", edits)
+    warn_of_dangling(core, links)
+    return detail_after(core, moved)
+
+
+def warn_of_dangling(core: Core, links: Iterable[LinkTo]) -> None:
+    """Warn about links to a folder that was moved or removed."""
+    for link in links:
+        if is_dangling(link.link):
+            core.warn(f"The link {link.link!r} now leads nowhere.")
 
 
 def _refuse_pulled(base: StoredSkill, name: str) -> None:
-    """Raise `FolderPulled` for a folder in a lock: links lead to it, and pulls update it."""
+    """Raise `FolderPulled` for a folder in a lock, because links lead to it and pulls update it."""
     folder = os.path.basename(base.folder)
     lock = None if folder == name else lock_of(base.path)
     if lock is not None:
@@ -357,8 +370,8 @@ def _refuse_pulled(base: StoredSkill, name: str) -> None:
 def move(core: Core, base: StoredSkill, folder: str, edits: Edits) -> StoredSkill:
     """Move a skill to another folder of its source and write some of its files, all or nothing.
 
-    It keeps its history. Raises `SkillExists`, `SkillChangedOnDisk`, and `ChangeRefused` for a
-    folder that holds other skills.
+    The skill keeps its history. Raises `SkillExists`, `SkillChangedOnDisk`, and `ChangeRefused` for
+    a folder that contains other skills.
     """
     check_path(folder)
 

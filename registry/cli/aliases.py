@@ -1,4 +1,4 @@
-"""Names of commands that people know from other programs: aliases, and words to suggest."""
+"""Names of commands that users know from other programs: aliases, and words with suggestions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -10,7 +10,7 @@ ALIASES: Final[Mapping[str, Sequence[Sequence[str]]]] = {
     "find": (["search"],),
     "outdated": (["pull", "--check"],),
 }
-"""Other names of commands: each works in the groups that have one of the commands named here."""
+"""Other names of commands. An alias works in each group that has one of these commands."""
 
 _DELETE: Final = (
     "'delete' NAME to move a skill to the trash, or 'pull --remove' NAME for an installed copy"
@@ -90,4 +90,26 @@ SUGGESTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "tools": {"run": "'tools call'"},
 }
-"""Suggestions for unknown commands, by group (empty: the program) and word typed."""
+"""Suggestions for unknown commands, by group ("" is the program) and typed word."""
+
+_SITE: Final = "--well-known DIR for a web site, or 'pull' NAME --to DIR for a folder of skills"
+
+OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
+    "export": dict.fromkeys(("--out", "--output", "--dir", "--to", "-o"), _SITE),
+}
+"""Suggestions for unknown options, by command and typed option."""
+
+EXTRA: Final[Mapping[str, Mapping[str, str]]] = {
+    "list": {
+        "agents": "'agents', or 'list --agent' NAME for the skills of one",
+        **dict.fromkeys(("sources", "folders"), "'source list'"),
+        **{word: repr(word) for word in ("tags", "kinds", "categories", "copies")},
+        "trash": "'trash list'",
+        "installed": "'list --agent' NAME",
+        "": "'search' WORD to find skills, or 'show' NAME for one",
+    },
+}
+"""Suggestions for commands that accept no arguments, by command and typed word.
+
+The word "" stands for any other word.
+"""

@@ -1,4 +1,4 @@
-"""The program: its global options, its commands, and what becomes of errors."""
+"""The program: its global options, its commands, and its error messages."""
 
 import errno
 import os
@@ -27,7 +27,7 @@ COMPLETION_VARIABLE = "_SKILL_REGISTRY_COMPLETE"
 
 
 def run(root: click.Group, args: Sequence[str] | None, program: str, **extra: Any) -> NoReturn:
-    """Run ``root`` and exit. No exception but SystemExit leaves this function."""
+    """Run ``root`` and exit. No exception except SystemExit leaves this function."""
     complete = os.environ.get(COMPLETION_VARIABLE)
     if complete:
         from click.shell_completion import shell_complete
@@ -43,13 +43,13 @@ def run(root: click.Group, args: Sequence[str] | None, program: str, **extra: An
     except KeyboardInterrupt:
         console.note("Interrupted.")
         status = Status.INTERRUPTED
-    except Exception as error:  # noqa: BLE001  # the last resort: no traceback reaches a user
+    except Exception as error:  # noqa: BLE001  # the last resort, so that no user sees a traceback
         status = Status.FAILED
-        with suppress(OSError):  # stderr can't be written either
+        with suppress(OSError):  # stderr may not be writable either
             status = Status(_report(session, error, arguments))
     try:
         console.err.flush()
-    except OSError:  # else Python would flush it again at exit and change the status
+    except OSError:  # otherwise Python would flush again at exit and change the status
         _discard(console.err)
     sys.exit(int(status))
 
@@ -72,7 +72,7 @@ def _invoke(
 
 
 def _say(console: Console, error: click.ClickException) -> None:
-    """Say what is wrong with the command line, and where its help is."""
+    """Print the mistake in the command line, and the command that shows the help."""
     context = getattr(error, "ctx", None)
     if context is not None:
         console.note(context.get_usage())
@@ -83,8 +83,8 @@ def _say(console: Console, error: click.ClickException) -> None:
 def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int:
     console = session.console
     if isinstance(error, OSError) and error.errno in {errno.EPIPE, errno.ENOSPC}:
-        # The reader has closed the pipe (`| head`), or the disk is full: further output would fail
-        # again.
+        # The reader closed the pipe (`| head`), or the disk is full. Further output would also
+        # fail.
         _discard(console.out)
         if error.errno == errno.EPIPE:
             return Status.DONE
@@ -116,7 +116,7 @@ def _report(session: Session, error: Exception, arguments: Sequence[str]) -> int
 
 
 def _whereabouts(session: Session, error: SkillNotFound) -> str:
-    """Return one line on where a missing skill may be; empty if there is no trace of it."""
+    """Return a sentence that tells where a missing skill may be, or "" if this is unknown."""
     from registry.cli.hints import trashed, unsynced
 
     registry, name = session.registry, error.facts["name"]
@@ -127,7 +127,7 @@ def _whereabouts(session: Session, error: SkillNotFound) -> str:
 
 
 def _nowhere(error: Exception) -> UsageProblem | None:
-    """Return why a command failed that asked for the current folder, if there is none."""
+    """Return an error if a command failed because the current folder no longer exists, or None."""
     if isinstance(error, FileNotFoundError):
         try:
             os.getcwd()
@@ -139,7 +139,7 @@ def _nowhere(error: Exception) -> UsageProblem | None:
 
 
 def _damage(session: Session, error: Exception) -> DatabaseProblem | None:
-    """Return the damage of the database, if that is why a command failed."""
+    """Return the damage of the database if a command failed because of it, or else None."""
     from registry.core import UNEXPECTED
 
     if not isinstance(error, UNEXPECTED):
@@ -150,7 +150,7 @@ def _damage(session: Session, error: Exception) -> DatabaseProblem | None:
 
 
 def exit_status(error: RegistryError) -> Status:
-    """Return the exit status that an error means."""
+    """Return the exit status for an error."""
     if isinstance(error, DatabaseProblem):
         return Status.DATABASE
     if isinstance(error, UsageProblem | SettingsProblem):
@@ -189,7 +189,7 @@ COMMANDS: Final = {
     "undo": "Undo the last command that changed skills.",
     "trash": "List the deleted skills, or remove them permanently.",
     "history": "List the revisions of a skill.",
-    "diff": "Compare two revisions of a skill, with all its files.",
+    "diff": "Compare two revisions of a skill, or two skills, with all their files.",
     "pull": "Install skills for agents or into a folder, and update them.",
     "agents": "List the supported agents and their skill folders.",
     "import": "Copy skills from an archive or an address into your own source.",
@@ -205,7 +205,7 @@ COMMANDS: Final = {
     "config": "Print the current settings, and where each one is set.",
     "completion": "Print a shell script that completes commands and names.",
 }
-"""All commands in the order of the help, each with the first line of its own help."""
+"""All commands in the order of the help, each with the first sentence of its own help."""
 
 MODULES: Final = {
     "archives": ("import", "export"),
@@ -220,25 +220,29 @@ MODULES: Final = {
     "tools": ("tools", "prompt"),
     "trash": ("delete", "restore", "trash"),
 }
-"""Modules that name their commands, with a ``_`` if needed; in the others it is ``command``."""
+"""Modules with several commands, and the names of these commands.
+
+The functions have these names (with a final ``_`` if needed). In every other module, the function
+is named ``command``.
+"""
 
 
 class Root(Group):
-    """The command `skill-registry`: it imports the command that is called, and no other."""
+    """The command `skill-registry`. It only imports the module of the called command."""
 
-    def main(  # type: ignore[override]  # our one way out replaces Click's
+    def main(  # type: ignore[override]  # replaces Click's way to exit
         self, args: Any = None, prog_name: str | None = None, **extra: Any
     ) -> NoReturn:
-        """Run with these arguments, sys.argv's by default, and exit."""
+        """Run with these arguments (by default, sys.argv), and exit."""
         run(self, args, prog_name or PROGRAM, **extra)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order in which they are useful."""
+        """Return the names of the commands in the order of the help."""
         del ctx
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command."""
+        """Import the module of a command, and return the command."""
         del ctx
         if cmd_name not in COMMANDS:
             return None
@@ -246,7 +250,7 @@ class Root(Group):
         module = import_module(f"registry.cli.commands.{shared or cmd_name}")
         name = cmd_name if shared else "command"
         command = getattr(module, f"{name}_", None) or getattr(module, name)
-        assert isinstance(command, click.Command)  # noqa: S101  # a programming error
+        assert isinstance(command, click.Command)  # noqa: S101  # otherwise a programming error
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -24,8 +24,8 @@ def each(
     """Call ``do`` with each skill; return the results, and whether all calls succeeded.
 
     All names must resolve before the first call. With ``copies``, ``do`` also changes copies, so it
-    is called only once for all copies of a skill. If there are several skills, an error is printed
-    on stderr and the next skill follows; for a single skill the error is raised.
+    is called only once for all copies of a skill. If there are several skills, errors are printed
+    on stderr and the next skill follows. If there is a single skill, its error is raised.
     """
     registry = session.registry
     handles = [options.named(registry, name) for name in names]
@@ -43,8 +43,8 @@ def each(
 def each_of(session: Session, known: Sequence[K], do: Callable[[K], T]) -> tuple[list[T], bool]:
     """Call ``do`` with each item; return the results, and whether all calls succeeded.
 
-    If there are several items, an error is printed on stderr and the next item follows. The error
-    is raised for a single item, and if it is a `DatabaseProblem`.
+    If there are several items, errors are printed on stderr and the next item follows. If there is
+    a single item, its error is raised. A `DatabaseProblem` is always raised.
     """
     if len(known) == 1:
         return [do(known[0])], True
@@ -71,24 +71,29 @@ copies_option: Final = click.option(
 
 @contextmanager
 def report_copies(
-    session: Session, handle: str, verb: Literal["changes", "deletes"], *, copies: bool | None
+    session: Session,
+    handle: str,
+    verb: Literal["changes", "deletes", "renames"],
+    *,
+    copies: bool | None,
 ) -> Iterator[None]:
-    """Report on stderr which copies of a skill the block changed, and which it left.
+    """Report on stderr which copies of a skill the block changed or left unchanged.
 
-    ``copies``: whether the user asked to change copies; None if the command can't.
+    ``copies`` tells whether the user asked to change copies. It is None if the command can't change
+    copies.
     """
     console, reader = session.console, session.registry.core.reader
     try:
         stored = resolve(reader, handle)
-    except SkillNotFound:  # it is gone, and may come back
+    except SkillNotFound:  # the folder is missing, but `restore` may write it again
         yield
         return
     before = copies_of(reader, stored)
     yield
-    # The checkout of a remote source is read-only: a change leaves it, with --copies too.
+    # The checkout of a remote source is read-only, so its copies stay unchanged even with --copies.
     found = fate(reader, stored, [one for one in before if not one.remote])
     if found.changed:
-        done = {"changes": "changed", "deletes": "deleted"}[verb]
+        done = "deleted" if verb == "deletes" else "changed"
         console.note(f"{_copies(found.changed)} also {done}: {some_refs(found.changed)}")
     if found.left:
         text = f"{_copies(found.left)} unchanged: {some_refs(found.left)}"
@@ -107,6 +112,6 @@ def _copies(refs: Sequence[str]) -> str:
 
 
 def some_refs(refs: Sequence[str]) -> str:
-    """Join refs, at most `MAX_NAMED`."""
+    """Join refs with commas, and name at most `MAX_NAMED` of them."""
     shown = ", ".join(map(escape.line, refs[:MAX_NAMED]))
     return shown + (f" and {len(refs) - MAX_NAMED:,} more" if len(refs) > MAX_NAMED else "")

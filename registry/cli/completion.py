@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from registry.db.read.listing import Facet
 
 MAX_CANDIDATES: Final = 200
-"""Maximum number of candidates."""
+"""Maximum number of candidates for a completion."""
 
 Completer = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
 
@@ -24,7 +24,10 @@ Completer = Callable[[click.Context, click.Parameter, str], "list[CompletionItem
 def _completer(
     candidates: "Callable[[SkillRegistry], Iterable[tuple[str, str]]]", *, folders: bool = False
 ) -> Completer:
-    """Make a completer of (value, description) pairs; ``folders``: also complete folders."""
+    """Return a completer for pairs of a value and a description.
+
+    If ``folders``, the shell also completes folders.
+    """
 
     def complete(
         ctx: click.Context, param: click.Parameter, incomplete: str
@@ -33,9 +36,9 @@ def _completer(
         from click.shell_completion import CompletionItem
 
         found = []
-        # A completion that fails must not disturb what is being typed.
+        # A failed completion must not disturb the command line that the user is typing.
         with suppress(Exception), ctx.ensure_object(Session).registry as registry:
-            # Skip values that a shell would split or a terminal would interpret.
+            # Skip values that a shell would split or that a terminal would interpret.
             fitting = (
                 pair
                 for pair in candidates(registry)
@@ -52,7 +55,7 @@ def _completer(
 
 
 def codes(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Offer the codes of findings."""
+    """Return completions for codes of findings."""
     from registry.catalog.check import all_codes
 
     return sorted(code for code in all_codes() if code.startswith(incomplete))

@@ -6,7 +6,7 @@ from typing import Final
 
 _FLAG: Final = "\U0001f3f4[\U000e0020-\U000e007e]+\U000e007f"
 _HARMFUL: Final = (
-    "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f"  # control characters, escape among them
+    "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f"  # control characters, including ESC
     "\u2028\u2029"  # line and paragraph separators
     "\u202a-\u202e\u2066-\u2069"  # bidirectional overrides and isolates
     "\ud800-\udfff"  # lone surrogates, which no stream can encode
@@ -17,14 +17,14 @@ _NAMED: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def line(text: str) -> str:
-    """Escape ``text`` for a single line: names, refs, paths."""
+    """Escape ``text`` for a single line, such as a name, a ref or a path."""
     if text.isprintable():
         return text
     return _pattern(f"{_FLAG}|[{_HARMFUL}\\t\\n]").sub(_escaped, text)
 
 
 def prose(text: str) -> str:
-    """Escape ``text`` for a single line, with line breaks turned into spaces."""
+    """Escape ``text`` for a single line, and turn line breaks into spaces."""
     if "  " not in text and text.isprintable():
         return text
     return line(" ".join(text.split()))
@@ -36,8 +36,8 @@ def text(text: str) -> str:
 
 
 def json_text(text: str) -> str:
-    """Escape control characters that `json` leaves; the value stays the same."""
-    # The first two know at a glance, and the third is six times faster than the search.
+    """Escape control characters that `json` doesn't escape. The JSON value stays the same."""
+    # The first two checks are fast, and the third is six times faster than the search.
     if (text.isascii() and "\x7f" not in text) or text.isprintable():
         return text
     return _pattern(_IN_JSON).sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -45,12 +45,12 @@ def json_text(text: str) -> str:
 
 @cache
 def _pattern(text: str) -> re.Pattern[str]:
-    """Compile on first use: most output has nothing to escape."""
+    """Compile the pattern on first use, because most output has nothing to escape."""
     return re.compile(text)
 
 
 def _escaped(found: re.Match[str]) -> str:
     char = found[0]
     if len(char) > 1:
-        return char  # a flag
+        return char  # part of a flag emoji
     return _NAMED.get(char) or char.encode("unicode_escape", "surrogatepass").decode("ascii")

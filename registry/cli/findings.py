@@ -1,4 +1,4 @@
-"""Draw findings: as paragraphs for people, one per line for programs."""
+"""Print findings: as paragraphs for people, or one per line for programs."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
@@ -15,7 +15,7 @@ INDENT: Final = "  "
 
 
 def draw_findings(console: Console, findings: Iterable[Diagnostic], width: int) -> Iterator[str]:
-    """Yield a paragraph per finding: place, severity, code, message and fix."""
+    """Yield a paragraph for each finding: place, severity, code, message and fix."""
     for finding in findings:
         severity = console.style(finding.severity, formatting.SEVERITY_STYLES[finding.severity])
         where = _place(finding.path, finding.line) if finding.path else ""
@@ -30,7 +30,7 @@ def draw_findings(console: Console, findings: Iterable[Diagnostic], width: int) 
 
 
 def finding_line(finding: Diagnostic, folder: str) -> str:
-    """Return ``path:line: severity code message (fix: …)``, as editors and grep like it."""
+    """Return a finding for editors and grep: ``path:line: severity code message (fix: …)``."""
     path = f"{folder.rstrip('/')}/{finding.path}" if finding.path else folder
     fix = f" (fix: {finding.fix})" if finding.fix else ""
     what = f"{finding.severity} {finding.code} {finding.message}{fix}"

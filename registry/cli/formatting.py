@@ -1,4 +1,4 @@
-"""Format numbers, sizes, times and texts for people, and fit them into columns."""
+"""Format numbers, sizes, times and texts for users, and fit them into columns."""
 
 import re
 import time
@@ -17,7 +17,7 @@ STATUS_STYLES: Final[dict[str, Style]] = {
     "quarantined": "yellow",
 }
 INSTALL_STATES: Final = {"pulled": "installed", "behind": "outdated"}
-"""Names for people of states of installed skills, if they differ from the JSON."""
+"""Names of states of installed skills for users, if the names differ from those in the JSON."""
 SEVERITY_STYLES: Final[dict[str, Style]] = {"error": "red", "warning": "yellow", "info": "dim"}
 
 _MINUTE: Final = 60
@@ -29,22 +29,22 @@ _UNITS: Final = (
     (3600, 3600, "hour"),
     (_MINUTE, _MINUTE, "minute"),
 )
-"""Units of age: from how many seconds on, their length in seconds, their name."""
+"""Units of age: the minimum age in seconds, the length of the unit in seconds, and its name."""
 
 _STEP: Final = 1000
 _TENTHS_BELOW: Final = 100
 
 COMMIT: Final = 10
-"""Number of digits of a commit that are shown."""
+"""Number of characters of a commit that are shown."""
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:
-    """Return ``1 skill`` or ``2,981 skills``."""
+    """Return a number with a noun, such as ``1 skill`` or ``2,981 skills``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return ``a, b and c``."""
+    """Return a list of names as text, such as ``a, b and c``."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
@@ -60,7 +60,7 @@ def size(number: int) -> str:
 
 
 def moment(stamp: str | None, *, local: bool = False) -> str:
-    """Return a timestamp to the minute, in UTC or in local time."""
+    """Return a timestamp without seconds, in UTC or in local time."""
     if not stamp:
         return "never"
     if local and (seconds := _seconds(stamp)) is not None:
@@ -69,7 +69,7 @@ def moment(stamp: str | None, *, local: bool = False) -> str:
 
 
 def ago(stamp: str, now: float) -> str:
-    """Return how long before ``now`` (seconds since 1970) a timestamp was.
+    """Return the time between a timestamp and ``now`` (seconds since 1970) in words.
 
     A time in the future, and any other text, is returned unchanged.
     """
@@ -84,7 +84,10 @@ def ago(stamp: str, now: float) -> str:
 
 
 def _seconds(stamp: str) -> float | None:
-    """Return the seconds since 1970 of ``2026-01-31T12:30:00Z``; None for anything else."""
+    """Return a UTC timestamp (``2026-01-31T12:30:00Z``) in seconds since 1970.
+
+    Returns None for any other text.
+    """
     from datetime import datetime
 
     try:
@@ -94,12 +97,12 @@ def _seconds(stamp: str) -> float | None:
 
 
 def state(status: str, *, shadowed: bool = False) -> str:
-    """Return a skill's status for people."""
+    """Return a skill's status in words for users."""
     return "shadowed" if shadowed else status.replace("_", " ")
 
 
 def commit(version: str) -> str:
-    """Return a version of a remote as people write it."""
+    """Return the version of a remote, shortened if it is a commit or a digest."""
     return version.removeprefix("sha256:")[:COMMIT]
 
 
@@ -115,9 +118,10 @@ _EMOJI_STYLE: Final = "\ufe0f"
 
 
 def width_of(text: str) -> int:
-    """Return the columns that ``text`` (one line, escaped) takes.
+    """Return the number of columns of ``text``, an escaped line.
 
-    Terminals disagree about joined emoji: the parts are added up, so that a line never wraps.
+    Terminals disagree about the width of joined emoji. The widths of the parts are added, so that a
+    line never wraps.
     """
     if text.isascii():
         return len(text)
@@ -134,19 +138,19 @@ def fit(text: str, width: int, cut: Cut = "end", *, ellipsis: str = "\u2026") ->
     if cut == "start":
         return ellipsis + _tail(text, room)
     if cut == "middle":
-        tail = room * 2 // 3  # the end of a ref or path tells more than its beginning
+        tail = room * 2 // 3  # the end of a ref or path is more useful than its beginning
         return _head(text, room - tail) + ellipsis + _tail(text, tail)
     return _head(text, room).rstrip() + ellipsis
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """Return ``text`` filled up to ``width`` columns."""
+    """Return ``text`` with spaces added up to ``width`` columns."""
     space = " " * (width - width_of(text))
     return space + text if right else text + space
 
 
 def wrap(text: str, width: int) -> Iterator[str]:
-    """Yield ``text`` (one paragraph) in lines of at most ``width`` columns."""
+    """Yield ``text`` (a paragraph) in lines of at most ``width`` columns."""
     width = max(width, 1)
     line, used = "", 0
     for piece in re.findall(r"\s+|\S+", text):
@@ -158,7 +162,7 @@ def wrap(text: str, width: int) -> Iterator[str]:
             yield line.rstrip()
         line, used = "", 0
         if not piece.isspace():
-            while size > width:  # text without spaces, a long word
+            while size > width:  # a word that is longer than a line
                 head = _head(piece, width) or piece[0]
                 yield head
                 piece = piece[len(head) :]  # noqa: PLW2901  # the rest of the word
@@ -172,7 +176,7 @@ def _width(char: str) -> int:
     if char < "\u0300":
         return 1
     if char == _EMOJI_STYLE:
-        return 1  # what it follows is drawn two columns wide
+        return 1  # a variation selector makes the character before it two columns wide
     if category(char) in {"Mn", "Me", "Cf"}:
         return 0
     return 2 if east_asian_width(char) in "WF" else 1
@@ -197,5 +201,5 @@ def _tail(text: str, room: int) -> str:
         index -= 1
         used += _width(text[index])
     while index < len(text) and _width(text[index]) == 0:
-        index += 1  # a mark without the letter that it belongs to
+        index += 1  # a combining mark without a letter before it
     return text[index:]

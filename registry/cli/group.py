@@ -1,4 +1,4 @@
-"""Command classes: examples at the end of the help, the session, global options after the name."""
+"""Command classes, with examples in the help and global options after the command's name."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ class _WithExamples(click.Command):
         self.examples = examples
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write example lines unwrapped, so that users can copy them."""
+        """Write example lines without wrapping, so that users can copy them."""
         super().format_epilog(ctx, formatter)
         if self.examples:
             with formatter.section("Examples"):
@@ -25,9 +25,9 @@ class _WithExamples(click.Command):
 
 
 class Command(_WithExamples):
-    """A command with examples in its help, which also takes the global options.
+    """A command with examples in its help, which also accepts the global options.
 
-    ``starts_new``: the command needs no existing database.
+    If ``starts_new``, the command doesn't need an existing database.
     """
 
     def __init__(self, *args: Any, starts_new: bool = False, **settings: Any) -> None:
@@ -36,13 +36,14 @@ class Command(_WithExamples):
         add_global_options(self, hidden=True)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments; an option of which Click would use only the last is an error.
+        """Parse the arguments, and raise an error for a repeated option.
 
-        Global options before the command are not meant: an alias may set them.
+        Without this, Click would only use the last value. Global options before the command don't
+        count as repeated, because a shell alias may set them.
         """
         if not ctx.resilient_parsing:
             given: dict[str | None, click.Option] = {}
-            for one in self.make_parser(ctx).parse_args(list(args))[-1]:
+            for one in self._parsed(ctx, args):
                 if not isinstance(one, click.Option) or one.multiple or one.count:
                     continue
                 before = given.get(one.name, one)
@@ -52,6 +53,23 @@ class Command(_WithExamples):
                     ctx.fail(f"{one.opts[0]} can't be repeated.")
                 given[one.name] = one
         return super().parse_args(ctx, args)
+
+    def _parsed(self, ctx: click.Context, args: Sequence[str]) -> Sequence[click.Parameter]:
+        """Return the given parameters in order; suggest another way if one is unknown."""
+        from registry.cli.aliases import EXTRA, OPTIONS
+
+        name = ctx.command_path.partition(" ")[2]
+        try:
+            _, extra, given = self.make_parser(ctx).parse_args(list(args))
+        except click.NoSuchOption as error:
+            meant = OPTIONS.get(name, {}).get(error.option_name)
+            if meant is None:
+                raise
+            ctx.fail(f"No such option {error.option_name!r}. Did you mean {meant}?")
+        if extra and name in EXTRA:
+            meant = EXTRA[name].get(extra[0], EXTRA[name][""])
+            ctx.fail(f"{name!r} takes no argument {extra[0]!r}. Did you mean {meant}?")
+        return given
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
@@ -63,7 +81,7 @@ class Listing(click.Group):
     """A group that lists its commands with the complete first sentence of their help."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands; Click would cut their help to one line."""
+        """List the commands with their full help. Click would shorten it to one line."""
         del ctx
         with formatter.section("Commands"):
             whole = ((name, one.get_short_help_str(1000)) for name, one in self.commands.items())
@@ -71,9 +89,9 @@ class Listing(click.Group):
 
 
 class Group(_WithExamples, Listing):
-    """A group whose help ends with examples and keeps the order of its commands.
+    """A group with examples at the end of its help and its commands in their own order.
 
-    Called without a command it prints its help and fails, as git does.
+    If it is called without a command, it prints its help and fails, as git does.
     """
 
     def __init__(self, *args: Any, **settings: Any) -> None:
@@ -81,7 +99,7 @@ class Group(_WithExamples, Listing):
         super().__init__(*args, subcommand_metavar="COMMAND [ARGS]...", **settings)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order in which they are useful."""
+        """Return the names of the commands in the order of the help."""
         del ctx
         return list(self.commands)
 
@@ -114,7 +132,10 @@ class Group(_WithExamples, Listing):
 def session_command(
     *examples: str, group: click.Group | None = None, **settings: Any
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Turn a function that takes the session into a command, in ``group`` if given."""
+    """Return a decorator that turns a function with a session into a command.
+
+    If ``group`` is given, the command is added to this group.
+    """
 
     def make(function: Callable[..., None]) -> click.Command:
         name = function.__name__.rstrip("_")
@@ -124,7 +145,7 @@ def session_command(
         def run(session: Session, **given: Any) -> None:
             from registry.db.audit_context import audit_context
 
-            # Its path without the program's own name.
+            # the path of the command, without the program's own name
             path = click.get_current_context().command_path.partition(" ")[2]
             with audit_context(path, command=os.urandom(8).hex()):
                 function(session, **given)

@@ -1,4 +1,4 @@
-"""Hints: which command helps after an error."""
+"""Hints: commands that help after an error."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -46,7 +46,7 @@ def _several_skills(error: errors.RegistryError) -> str:
 
 
 def trusting(source: str, address: str | None = None) -> str:
-    """Return which commands show the security errors of a source, and trust it."""
+    """Return the commands that show the security errors of a source, and that trust it."""
     source = quote(escape.line(source))
     known = f"skill-registry sync {quote(escape.line(address))} && " if address else ""
     first = f"{known}skill-registry check {source}"
@@ -87,7 +87,7 @@ def _folder_pulled(error: errors.RegistryError) -> str:
 
 
 def removal(folder: str, lock: str) -> str:
-    """Return the command that removes a pulled skill from the folder of a lock."""
+    """Return the command that removes an installed skill. ``lock`` is the folder of its lock."""
     where = f"--to {quote(escape.line(lock))}"
     if real_path(lock) == real_path(str(data_folder())):
         where = "--global"
@@ -95,16 +95,24 @@ def removal(folder: str, lock: str) -> str:
 
 
 def installed_copies(skill: "Skill") -> Iterator[tuple[str, str]]:
-    """Yield where a skill is installed, here or for all projects, and what removes it there."""
+    """Yield the paths at which a skill is installed, each with the command that removes it.
+
+    Only this project and the folders for all projects are searched.
+    """
     from registry.install.lockfile import read_lock
     from registry.install.provenance import is_of
     from registry.install.targets import Target
 
-    with suppress(OSError):  # the current folder is gone, and with it any project
+    with suppress(OSError):  # the current folder, and so the project, may have been removed
         for target in (Target.project(os.getcwd()), Target.everywhere()):
             with suppress(errors.RegistryError):
                 for folder, entry in read_lock(target.path).items():
-                    if entry.origin is None or not is_of(skill, entry.origin):
+                    is_it = (
+                        (entry.source, entry.folder) == (skill.source, skill.folder)
+                        if entry.origin is None
+                        else is_of(skill, entry.origin)
+                    )
+                    if not is_it:
                         continue
                     for one in target.install_paths(entry.agents, entry.mode, folder):
                         if os.path.lexists(path := one.path_of(folder)):
@@ -115,7 +123,7 @@ def installed_copies(skill: "Skill") -> Iterator[tuple[str, str]]:
 def naming_what_helps(
     registry: "SkillRegistry", handle: str, new_name: str | None = None
 ) -> Iterator[None]:
-    """Add to `SourceReadOnly` what to do instead of deleting a skill, or giving it a new name."""
+    """Add a note to `SourceReadOnly`: a command to use instead of deleting or renaming a skill."""
     try:
         yield
     except errors.SourceReadOnly as error:
@@ -134,11 +142,11 @@ def naming_what_helps(
 
 
 def _own_copy(registry: "SkillRegistry", skill: "Skill", new_name: str) -> str:
-    """Return the commands that copy a skill of a remote source into an own one, and rename it."""
+    """Return commands that copy a skill of a remote source into a local source, and rename it."""
     from registry.sync.sources import find, target_source
 
     remote = find(registry.core, skill.source).remote
-    assert remote is not None  # noqa: S101  # else the skill itself could be renamed
+    assert remote is not None  # noqa: S101  # skills of local sources can be renamed
     own, choice = "SOURCE", ""
     try:
         home = target_source(registry.core, None)
@@ -161,7 +169,7 @@ def _own_copy(registry: "SkillRegistry", skill: "Skill", new_name: str) -> str:
 
 
 def _read_only(arguments: Sequence[str]) -> str:
-    """Return what to do instead of a change of a skill of a remote source."""
+    """Return what to do instead of changing a skill of a remote source."""
     if "create" in arguments:
         return "Name a source of your own with --source."
     return (
@@ -171,7 +179,7 @@ def _read_only(arguments: Sequence[str]) -> str:
 
 
 def _for_all_projects(error: errors.RegistryError, arguments: Sequence[str]) -> str:
-    """Return the same command with --global, if the skill was installed for all projects."""
+    """Return the command with --global if the skill was installed for all projects, else ""."""
     from registry.install.lockfile import NAME, read_lock
     from registry.install.pull import folders_of
     from registry.install.targets import Target
@@ -185,8 +193,35 @@ def _for_all_projects(error: errors.RegistryError, arguments: Sequence[str]) -> 
             folders_of(everywhere, [error.facts["name"]])
         if read_lock(everywhere.path):
             again = " ".join(quote(escape.line(one)) for one in (*arguments, "--global"))
-            return f"For the skills of all projects, run: skill-registry {again}"
+            return f"For the skills installed with --global, run: skill-registry {again}"
     return ""
+
+
+def _despite_edits(arguments: Sequence[str]) -> str:
+    """Return commands that show, and that replace, the edits that stop `pull --frozen`."""
+    by_force = "--theirs" in arguments  # --theirs doesn't replace folders that no pull made
+    again = [*arguments, "--force" if by_force else "--theirs"]
+    check = [one for one in arguments if one not in {"--frozen", "--offline", "--theirs"}]
+    see, replace = (
+        " ".join(quote(escape.line(one)) for one in one_of)
+        for one_of in (
+            [*check, "--check"],
+            again,
+        )
+    )
+    return (
+        f"To see the edits, run: skill-registry {see}. To replace them by the files of the lock, "
+        f"run: skill-registry {replace}"
+    )
+
+
+def _edited_by_hand(arguments: Sequence[str]) -> str:
+    """Return a command after which a skill that the user edited can be changed."""
+    if any(one.startswith("--if-hash") for one in arguments):
+        return ""  # with --if-hash, the user decides by the hash
+    hint = "To read an edit by hand into the registry, run: skill-registry sync"
+    can_force = {"update", "delete", "rm"}.intersection(arguments) and "--copies" not in arguments
+    return f"{hint} (or repeat the command with --force)" if can_force else hint
 
 
 def _database_missing(error: errors.RegistryError) -> str:
@@ -222,6 +257,30 @@ def _remote_refused(error: errors.RegistryError) -> str:
         "Check the address. Some servers also report private files as missing; if it is "
         "private, sign in first."
     )
+
+
+def _archive_refused(error: errors.RegistryError) -> str:
+    """Return how to import a folder or a single SKILL.md."""
+    from registry.install.imports import IS_DOCUMENT, IS_FOLDER
+
+    if error.facts["reason"] not in {IS_DOCUMENT, IS_FOLDER}:
+        return ""
+    path = os.path.abspath(os.path.expanduser(error.facts["path"]))
+    site = os.path.join(path, ".well-known", "agent-skills")
+    if os.path.isdir(site):
+        packed = [os.path.join(site, one) for one in sorted(os.listdir(site))]
+        files = [one for one in packed if one.endswith((".tar.gz", ".zip", ".skill"))]
+        if files:
+            way = f"skill-registry import {quote(escape.line(files[0]))}"
+            return f"It is an exported web site. To import a skill of it, run: {way}"
+        path = next((one for one in packed if os.path.isdir(one)), path)
+    if os.path.basename(path) in DOCUMENT_NAMES:
+        path = os.path.dirname(path)
+    if any(os.path.isfile(os.path.join(path, one)) for one in DOCUMENT_NAMES):
+        file = quote(escape.line(f"{os.path.basename(path)}.tar.gz"))
+        pack = f"tar -czf {file} -C {quote(escape.line(path))} ."
+        return f"To import the skill's folder, run: {pack} && skill-registry import {file}"
+    return f"To register the folder, run: skill-registry sync {quote(escape.line(path))}"
 
 
 def _at_skill(error: errors.RegistryError) -> str:
@@ -289,6 +348,7 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
         "created, and trash and undo records signed with the old one are ignored."
     ),
     errors.AddressInvalid: _at_skill,
+    errors.ArchiveRefused: _archive_refused,
     errors.RemoteInvalid: _at_skill,
     errors.RemoteUnreachable: _at_skill,
     errors.RemoteRefused: lambda error: _at_skill(error) or _remote_refused(error),
@@ -314,14 +374,22 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
 }
 
 
-def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
-    """Return the hint for an error; empty if its message is enough.
+_WITH_ARGUMENTS: Final[dict[type[errors.RegistryError], Callable[[Sequence[str]], str]]] = {
+    errors.LockEdited: _despite_edits,
+    errors.SkillChangedOnDisk: _edited_by_hand,
+    errors.SourceReadOnly: _read_only,
+}
+"""Hints that depend on the command line, by the class of the error."""
 
-    ``arguments``: the command line, for hints that repeat it with another option.
+
+def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
+    """Return the hint for an error, or "" if its message is enough.
+
+    ``arguments`` is the command line, for hints that repeat it with another option.
     """
     notes = " ".join(getattr(error, "__notes__", ()))
-    if notes or isinstance(error, errors.SourceReadOnly):
-        return notes or _read_only(arguments)
+    if notes or type(error) in _WITH_ARGUMENTS:
+        return notes or _WITH_ARGUMENTS[type(error)](arguments)
     if isinstance(error, errors.LockMissing | errors.NotPulled):
         if again := _for_all_projects(error, arguments):
             return again
@@ -334,14 +402,14 @@ def hint(error: errors.RegistryError, arguments: Sequence[str] = ()) -> str:
     found = _HINTS.get(type(error), "")
     if not isinstance(found, str):
         return found(error)
-    # Quote the facts for a shell.
+    # Quote the attributes of the error for a shell.
     return found.format_map({key: quote(escape.line(str(one))) for key, one in error.facts.items()})
 
 
 def unsynced(registry: "SkillRegistry", name: str) -> str:
     """Explain why a skill folder that ``name`` may mean isn't found by that name.
 
-    Empty if there is no such folder. Raises as `SkillRegistry.why`.
+    Returns "" if there is no such folder. Raises the errors of `SkillRegistry.why`.
     """
     for path in _places(registry, name):
         if not any(os.path.lexists(os.path.join(path, document)) for document in DOCUMENT_NAMES):
@@ -360,7 +428,7 @@ def unsynced(registry: "SkillRegistry", name: str) -> str:
 
 
 def trashed(registry: "SkillRegistry", name: str) -> str:
-    """Tell how to restore a skill that is in the trash but not in the database; else empty."""
+    """Return how to restore a skill that is in the trash but not in the database, or ""."""
     for one in registry.trash():
         if name in {one.name, f"{one.source}/{one.folder}"}:
             how = f"To restore it, run: skill-registry restore {one.id}"

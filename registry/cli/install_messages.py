@@ -1,4 +1,4 @@
-"""Messages about installed skills: why, what was lost, what the user can do."""
+"""Messages about installed skills: reasons, replaced edits, and commands that help."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -24,6 +24,12 @@ _TELLING: Final = {
     "updated": "replaced your edits",
     "removed": "was removed with your edits",
 }
+_PLANNING: Final = {
+    **_TELLING,
+    "updated": "would replace your edits",
+    "removed": "would be removed with your edits",
+}
+_STAYS: Final = "is still installed"
 
 
 def explain(
@@ -34,104 +40,115 @@ def explain(
     *,
     again: str,
     bring: str,
+    overwrite: str = "--theirs",
+    dry_run: bool = False,
 ) -> None:
-    """Print on stderr the skills that were not changed or lost edits, the reasons, and what to do.
+    """Print on stderr the skills that were not changed or lost edits, with reasons and advice.
 
-    ``again``: the command that updates the installed skills; ``bring``: the one that installs some,
-    without their names.
+    ``again`` is the command that updates the installed skills. ``bring`` is the command that
+    installs skills, without their names. ``overwrite`` is the option that overwrites edits.
     """
     from registry.install.lockfile import read_lock
-    from registry.install.plan import BEHIND_TOO, EQUAL
+    from registry.install.plan import EQUAL, KEPT
     from registry.install.provenance import UNLESS_FORCED
 
     edited = [one for one in done if one.state == "edited" and one.reason != EQUAL]
-    told = [one for one in done if one.reason is not None and one.state in _TELLING]
+    told = [one for one in done if one.reason == KEPT or (one.reason and one.state in _TELLING)]
     locked = read_lock(target.path) if told else {}
+    verbs = _PLANNING if dry_run else _TELLING
     foreign = [one for one in edited if os.path.basename(one.path) not in locked]
-    staying = [one for one in done if _stays(session, one, locked)]
+    installed = [one for one in done if _is_installed(session, one, locked)]
+    staying = [one for one in installed if one.state == "gone" or _way_out(session, one.ref)]
+    messages = {
+        **{
+            one.path: "was not installed: 'pull' did not create the existing folder"
+            for one in foreign
+        },
+        **{one.path: "was not updated" for one in installed},
+        **{one.path: _STAYS for one in staying},
+    }
     for one in told:
-        text = _reason(session, one, bring, is_foreign=one in foreign, stays=one in staying)
-        session.console.note(text)
+        message = messages.get(one.path, verbs.get(one.state, ""))
+        session.console.note(_reason(session, one, bring, message))
     if staying:
-        names = " ".join(quote(escape.line(os.path.basename(one.path))) for one in staying)
+        names = " ".join(map(_folder, staying))
         them = "it" if len(staying) == 1 else "them"
         session.console.note(f"To remove {them}, run: {again} --remove {names}")
-    outdated = [one for one in done if one.state == "behind" or BEHIND_TOO in (one.reason or "")]
-    if outdated:
-        shown = _named(target, outdated[0]) if len(outdated) == 1 else "NAME"
-        session.console.note(f"To see the changes, run: skill-registry diff {shown} --upstream")
+    _report_updates(session, target, done, again)
     if "check" in doing:
         if any(one.state == "behind" and one.reason is None for one in done):
             session.console.note(f"To update the outdated skills, run: {again}")
         return
-    if len(edited) > len(foreign):
-        how = (
-            "to overwrite your edits, add --theirs; to also overwrite folders that 'pull' did "
-            "not create, add --force"
-        )
-        how = "to remove them anyway, add --force" if "remove" in doing else how
-        session.console.note(f"Edited skills are not changed; {how}.")
-    elif foreign:
-        session.console.note(
-            "Folders that 'pull' did not create are not changed; to overwrite them, add --force."
-        )
+    if ours := " ".join(_folder(one) for one in edited if one not in foreign):
+        is_removal = "remove" in doing
+        how = "remove the skills anyway" if is_removal else "overwrite them"
+        options = "--remove --force" if is_removal else overwrite
+        session.console.note(f"Your edits are kept. To {how}, run: {again} {options} {ours}")
+    if foreign:
+        session.console.note("To overwrite folders that 'pull' did not create, add --force.")
     if any((one.reason or "").endswith(UNLESS_FORCED) for one in done):
         session.console.note("To replace the existing folder, add --force.")
 
 
-def _stays(session: Session, one: "InstallResult", locked: "Mapping[str, Locked]") -> bool:
-    """Tell whether an installed skill that `pull` would not install now is on disk."""
-    from registry.catalog.resolve import resolve
+def _report_updates(
+    session: Session, target: "Target", done: "Sequence[InstallResult]", again: str
+) -> None:
+    """Print how to see the available updates, and how to keep an update merged by hand."""
+    from registry.install.plan import BEHIND_TOO
+
+    outdated = [one for one in done if one.state == "behind" or BEHIND_TOO in (one.reason or "")]
+    if outdated:
+        shown = _named(target, outdated[0]) if len(outdated) == 1 else "NAME"
+        session.console.note(f"To see the changes, run: skill-registry diff {shown} --upstream")
+    if unmerged := [one for one in outdated if BEHIND_TOO in (one.reason or "")]:
+        names = " ".join(map(_folder, unmerged))
+        session.console.note(f"After you merged an update by hand, run: {again} --keep {names}")
+
+
+def _folder(one: "InstallResult") -> str:
+    """Return the name of a skill's folder, quoted for a command."""
+    return quote(escape.line(os.path.basename(one.path)))
+
+
+def _is_installed(session: Session, one: "InstallResult", locked: "Mapping[str, Locked]") -> bool:
+    """Tell whether a skill that could not be installed now was installed before."""
     from registry.install.provenance import owner
 
     entry = locked.get(os.path.basename(one.path))
     if entry is None or not os.path.lexists(one.path) or one.state not in {"failed", "gone"}:
         return False
     skill = owner(session.registry.core, entry)
-    if skill is None or one.state == "gone":
-        return one.state == "gone"
-    stored = resolve(session.registry.core.reader, f"{skill.source}/{skill.folder}")
-    return bool(stored.quarantined) and stored.skill.ref == one.ref
+    return one.state == "gone" or (skill is not None and skill.ref == one.ref)
 
 
-def _reason(
-    session: Session, one: "InstallResult", bring: str, *, is_foreign: bool, stays: bool
-) -> str:
-    """Return why a skill was left alone, or what was lost, and what to do; see `explain`.
+def _reason(session: Session, one: "InstallResult", bring: str, message: str) -> str:
+    """Return why a skill was not changed or which edits were lost, and a command that helps.
 
-    ``stays``: see `_stays`.
+    ``bring`` is explained at `explain`. ``message`` is the outcome for the skill.
     """
-    from registry.install.plan import EQUAL, FOREIGN, QUARANTINED
+    from registry.install.plan import EQUAL, FOREIGN, KEPT, QUARANTINED
     from registry.install.provenance import ALREADY_THERE
 
-    told = QUARANTINED if stays and one.state == "failed" else one.reason or ""
-    ref, reason = escape.line(one.ref), escape.text(told).rstrip(".")
     way = _way_out(session, one.ref) if one.state in {"failed", "behind"} else ""
-    message = {
-        EQUAL: "was not changed",
-        FOREIGN: "was not changed",
-        QUARANTINED: "can't be installed",
-    }.get(one.reason or "")
-    if stays:
-        message = "is still installed"
-    elif message is None:
-        message = (
-            "was not installed: 'pull' did not create the existing folder" if is_foreign else None
-        )
-    if one.reason == EQUAL:
+    is_held = one.state == "failed" and message == _STAYS
+    told = QUARANTINED if is_held else one.reason or ""
+    ref, reason = escape.line(one.ref), escape.text(told).rstrip(".")
+    if told in {EQUAL, FOREIGN, KEPT}:
+        message = "was not changed"
+    if told == EQUAL:
         way = f"To take it over, run: {bring} --adopt {quote(ref)}"
     if told.startswith(ALREADY_THERE) and (others := _namesakes(session, one.ref)):
         which = f" ({some_refs(others)})" if others[1:] else ""
         first = quote(escape.line(others[0]))
         way = f"To install another skill of its name{which}, run: {bring} {first}"
-    end = "" if "run: " in reason.rpartition(". ")[2] else "."  # none after a command
-    return f"{ref} {message or _TELLING[one.state]}: {reason}{end} {way}".rstrip()
+    end = "" if "run: " in reason.rpartition(". ")[2] else "."  # no full stop after a command
+    return f"{ref} {message}: {reason}{end} {way}".rstrip()
 
 
 def report_origins(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:
-    """Print for each installed skill its source, or its address and commit; then further folders.
+    """Print the source, or the address and commit, of each installed skill, then other folders.
 
-    A name that looks like the name of another skill gets a warning.
+    If a name looks like the name of another skill, a warning is printed.
     """
     from registry.catalog.resolve import imitated, look_alikes
     from registry.install.lockfile import NAME, read_lock
@@ -168,7 +185,7 @@ def _report_security(session: Session, entries: "Sequence[Locked]") -> None:
 
 
 def _elsewhere(target: "Target", locked: "Mapping[str, Locked]", folders: Sequence[str]) -> str:
-    """Name the folders that skills were installed into beside the one in the table."""
+    """Return a sentence with the folders of skills that are not in the table."""
     named: dict[str, dict[str, None]] = {}
     for folder in folders:
         if folder in locked:
@@ -189,17 +206,20 @@ def _origin(entry: "Locked") -> str:
 
 
 def _named(target: "Target", one: "InstallResult") -> str:
-    """Return how a command names an installed skill: by its ref in the project, else its path."""
+    """Return how a command can name an installed skill: by its ref, or else by its path.
+
+    The ref is enough in the skill's own project.
+    """
     from registry.install.targets import Target
 
-    with suppress(OSError):  # the current folder is gone
+    with suppress(OSError):  # the current folder may have been removed
         if target == Target.project(os.getcwd()):
             return quote(escape.line(one.ref))
     return quote(escape.line(one.path))
 
 
 def _way_out(session: Session, ref: str) -> str:
-    """Return how to trust a skill, if it is quarantined; else empty."""
+    """Return the command that trusts a skill, if it is quarantined, or else ""."""
     from registry.catalog.resolve import resolve
     from registry.cli.hints import hint
 
@@ -210,7 +230,7 @@ def _way_out(session: Session, ref: str) -> str:
 
 
 def _namesakes(session: Session, ref: str) -> list[str]:
-    """Return the refs of the skills of the same name that can be installed instead."""
+    """Return the refs of other skills of the same name that can be installed."""
     from registry.catalog.resolve import resolve
     from registry.db.read.skills import same_name
 
@@ -221,13 +241,13 @@ def _namesakes(session: Session, ref: str) -> list[str]:
 
 
 def report_pulled(session: Session, since: str) -> None:
-    """Print how to remove skills installed since a time (UTC) that `undo` doesn't know."""
+    """Print how to remove skills that were installed since a time (UTC) without an undo record."""
     from registry.install.history import remembered_pulls
     from registry.install.lockfile import NAME, pulled_at
     from registry.install.targets import Target
 
     known = {one.folder for one in remembered_pulls(session.registry.core)}
-    with suppress(OSError):  # the current folder is gone, and with it any project
+    with suppress(OSError):  # the current folder, and so the project, may have been removed
         for target in (Target.project(os.getcwd()), Target.everywhere()):
             last = pulled_at(target.path)
             if last is not None and last >= since and target.path not in known:
@@ -240,10 +260,10 @@ def report_pulled(session: Session, since: str) -> None:
 
 
 def report_fetched(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:
-    """Print for each remote source of checked skills which version they were compared with.
+    """Print for each remote source the version with which installed skills were compared.
 
-    The remote may have a newer version, since a check fetches nothing. The hint to fetch follows
-    the skills that are outdated already.
+    The remote may have a newer version, because a check fetches nothing. The hint to fetch comes
+    after the skills that are outdated already.
     """
     from registry.install.lockfile import read_lock
     from registry.remotes.address import normalize_url
@@ -265,7 +285,7 @@ def report_fetched(session: Session, target: "Target", done: "Sequence[InstallRe
 
 
 def report_strange(session: Session, target: "Target") -> None:
-    """Print the addresses of the lock whose current version is unknown."""
+    """Print the addresses in the lock whose current version is unknown."""
     from registry.install.provenance import strange_addresses
 
     for address in strange_addresses(session.registry.core, target):

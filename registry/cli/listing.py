@@ -1,4 +1,4 @@
-"""Print listings: columns define the table, the plain lines in a pipe and the names."""
+"""Print lists. Columns define the table, the plain lines in a pipe, and the list of names."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -24,29 +24,30 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FIRST_SHARE: Final = 0.45
-"""Share of the first column on a terminal that is too narrow for all columns."""
+"""Share of the terminal's width for the first column, if not all columns fit."""
 MAX_PROSE: Final = 1200
-"""Characters of a text considered for a table: no terminal shows more on a line."""
+"""Maximum number of characters of a text in a table. No terminal shows more in a line."""
 
 
 class Column(NamedTuple, Generic[T]):
-    """A column of a listing: its title and how to get its value from an item, not yet escaped.
+    """A column of a list: its title, and a function that returns an item's unescaped value.
 
-    ``only``: print it only in the table, or only in the lines for a pipe.
+    ``only``: print the column only in the table, or only in the lines for a pipe.
 
-    ``prose``: replace line breaks by spaces.
+    ``prose``: if True, replace line breaks by spaces.
 
-    ``time``: the value is a UTC timestamp; a terminal shows the age.
+    ``time``: if True, the value is a UTC timestamp, and a terminal shows the age.
 
     ``style``: one style for all cells, or a style for each text.
 
-    ``when``: show the column in the table only if this holds for the set of its cell texts.
+    ``when``: a function of the set of cell texts. The column is in the table only if it returns
+    True.
 
-    ``drop``: order in which columns are left out if the terminal is narrow, highest first; 0:
-    never.
+    ``drop``: the order in which columns are left out if the terminal is narrow. The highest number
+    goes first, and columns with 0 always stay.
 
-    ``flexible``: the column gets the remaining width, at least ``min_width``; other columns get at
-    most ``max_width`` columns and this ``share`` of the terminal.
+    ``flexible``: if True, the column gets the remaining width, at least ``min_width``. Every other
+    column gets at most ``max_width``, and at most this ``share`` of the terminal.
     """
 
     title: str
@@ -67,9 +68,9 @@ class Column(NamedTuple, Generic[T]):
     def cells(
         self, items: Iterable[T], *, in_table: bool, now: float | None = None
     ) -> Iterator[str]:
-        """Yield the escaped cell text of each item; numbers in a table have thousands separators.
+        """Yield the escaped text of each item's cell; in a table, with thousands separators.
 
-        ``now``: on a terminal, the seconds since 1970.
+        On a terminal, ``now`` is the current time in seconds since 1970.
         """
         clean = escape.prose if self.prose else escape.line
         if self.time and now is not None:
@@ -91,7 +92,7 @@ MIN_READABLE: Final = 8
 
 @dataclass(slots=True)
 class _Strip:
-    """A column of a table with its width and, if ``when`` needs them, its texts."""
+    """A column of a table with its width and, if ``when`` needs them, the texts of its cells."""
 
     column: Column[Any]
     width: int = 0
@@ -99,7 +100,7 @@ class _Strip:
     texts: set[str] = field(default_factory=set)
 
     def measure(self, cells: Iterable[str]) -> None:
-        """Update the width with some cells."""
+        """Widen the column so that these cells fit."""
         for cell in cells:
             if cell:
                 self.filled = True
@@ -114,10 +115,10 @@ class _Strip:
 
 
 def draw_table(console: Console, columns: Sequence[Column[T]], items: Iterable[T]) -> Iterator[str]:
-    """Yield the header and the rows, no line wider than the console.
+    """Yield the header and the rows of a table, fitted to the console's width.
 
-    Empty columns are omitted. The items are iterated twice, to measure and to draw them, and not
-    kept.
+    Empty columns are omitted. The items are iterated twice, first to measure and then to draw them,
+    so that they are not kept in memory.
     """
     now = time() if console.is_terminal else None
     strips = [_Strip(column) for column in columns if column.only != "plain"]
@@ -173,7 +174,7 @@ def _choose(strips: list[_Strip], width: int) -> list[_Strip]:
 
 
 def _squeeze(strips: list[_Strip], flexible: _Strip | None, width: int) -> list[_Strip]:
-    """Shorten the first column; if that is not enough, show only that one."""
+    """Shorten the first column. If that is not enough, only show the first column."""
     first = strips[0]
     room = width - (_taken(strips, flexible) - first.width)
     share = min(first.width, max(MIN_READABLE, int(room * FIRST_SHARE)))
@@ -189,13 +190,13 @@ def _squeeze(strips: list[_Strip], flexible: _Strip | None, width: int) -> list[
 
 
 def _taken(strips: list[_Strip], flexible: _Strip | None) -> int:
-    """Return the width of all columns but the flexible one, with the gaps."""
+    """Return the width of all columns except the flexible column, including the gaps."""
     fixed = sum(strip.width for strip in strips if strip is not flexible)
     return fixed + GAP * (len(strips) - 1)
 
 
 NEAREST: Final = 5
-"""Maximum number of similar values named if none matches."""
+"""Maximum number of similar values that a message names if no skill has the given value."""
 
 
 def emit(
@@ -210,15 +211,15 @@ def emit(
 ) -> bool:
     """Print ``items`` in the chosen format; by default a table on a terminal, else plain lines.
 
-    ``items`` are streamed; a table iterates over them twice. The format ``names`` prints ``name``,
-    by default the first column of the plain lines. ``draw`` returns escaped lines that replace the
-    table. ``nothing`` is printed on stderr if the list is empty. Return whether a table was printed
-    on a terminal.
+    ``items`` are streamed, but a table iterates over them twice. The format ``names`` prints
+    ``name``, which is by default the first column of the plain lines. ``draw`` returns escaped
+    lines that replace the table. ``nothing`` is printed on stderr if the list is empty. Returns
+    True if a table was printed on a terminal.
     """
     console = session.console
     style = session.style or ("table" if console.is_terminal else "plain")
     if style in {"json", "jsonl"}:
-        # One object a line: readable, and written at full speed.
+        # Print one object per line, which is readable and fast to write.
         rows = console.json_lines(map(to_record, items) if to_record else items)
         console.write(_array(rows) if session.as_json else rows, json_text=True)
     elif style == "table" and draw:
@@ -236,7 +237,7 @@ def emit(
 
 
 def _array(rows: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of a JSON array, given its elements."""
+    """Yield the lines of a JSON array with these elements."""
     before = "["
     last = None
     for row in rows:
@@ -248,19 +249,19 @@ def _array(rows: Iterable[str]) -> Iterator[str]:
 
 
 def _plain_lines(columns: Sequence[Column[T]], items: Iterable[T]) -> Iterator[str]:
-    """Yield a line for each item: the columns, separated by tabs."""
+    """Yield a line for each item, with tabs between the columns."""
     for some in batches(items):
         cells = [column.cells(some, in_table=False) for column in columns]
         yield from map("\t".join, zip(*cells, strict=True))
 
 
 def skill_line(done: str, skill: Skill) -> list[str]:
-    """Return the lines about a skill that a command changed."""
+    """Return the lines that report the change of a skill."""
     return [f"{done} {escape.line(skill.ref)}: {escape.line(skill.path)}"]
 
 
 def draw_facts(console: Console, facts: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield one line per label and value, separated by a tab in a pipe."""
+    """Yield a line for each label and value. In a pipe, a tab separates the two."""
     rows = list(facts)
     width = max(len(label) for label, _ in rows)
     for label, value in rows:
@@ -280,7 +281,7 @@ def report_left_out(session: "Session", chosen: Filters) -> None:
 
 
 def report_quarantined(session: "Session", chosen: Filters) -> None:
-    """Print on stderr how many skills are quarantined, of the chosen source or of all."""
+    """Print on stderr how many skills of the chosen source, or of all sources, are quarantined."""
     if chosen not in (Filters(all=chosen.all), Filters(all=chosen.all, source=chosen.source)):
         return
     held = sorted(quarantined(session.registry.core.reader))
@@ -299,9 +300,9 @@ def report_quarantined(session: "Session", chosen: Filters) -> None:
 
 
 def report_nothing_found(session: "Session", chosen: Filters, *, more: int | None = None) -> None:
-    """Explain on stderr why nothing is listed or found and what to do next.
+    """Explain on stderr why a list or a search has no results, and what to do next.
 
-    ``more``: in a search, how many hits it has with ``--all``.
+    ``more`` is the number of results that the search has with ``--all``.
     """
     note, registry = session.console.note, session.registry
     sources = registry.sources()
@@ -339,12 +340,12 @@ def report_nothing_found(session: "Session", chosen: Filters, *, more: int | Non
 
 
 def _hidden(registry: "SkillRegistry", chosen: Filters) -> int:
-    """Count the visible skills that only ``all`` would add to ``chosen``."""
+    """Return the number of visible skills that only ``all`` would add to ``chosen``."""
     return registry.list(replace(chosen, all=True), limit=1).total - registry.left_out(chosen)
 
 
 def _unknown(registry: "SkillRegistry", chosen: Filters) -> Iterator[str]:
-    """Yield the filter values that no skill has, with similar ones."""
+    """Yield messages about filter values that no skill has, with similar values."""
     from difflib import get_close_matches
 
     for what, wanted, facets in (

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Choice: TypeAlias = click.Choice[str]
     ParamType: TypeAlias = click.ParamType[str]
-else:  # older Clicks' types take no parameter
+else:  # the types of older Click versions have no type parameter
     Choice, ParamType = click.Choice, click.ParamType
 
 
@@ -35,7 +35,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class StatusChoice(Choice):
-    """A status; its words may be joined by an underscore, a hyphen or a space."""
+    """The type of an option for a status. Words may be joined by "_", "-" or a space."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Accept ``no-document`` and ``no document`` for ``no_document``."""
@@ -44,14 +44,14 @@ class StatusChoice(Choice):
 
 
 class Parsed(ParamType):
-    """The type of an option that a function parses; the message of its ValueError is printed."""
+    """The type of an option with its own parser. The message of a ValueError is printed."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
         self.name = name
         self._parse = parse
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Parse a text."""
+        """Convert the text of the option with its parser."""
         try:
             return self._parse(str(value))
         except ValueError as error:
@@ -66,7 +66,7 @@ def _when(text: str, *, end: bool = False) -> str:
 
 
 def stack(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Combine options into one decorator; the help lists them in this order."""
+    """Combine options into one decorator. The help lists them in this order."""
 
     def add(command: F) -> F:
         for option in reversed(options):
@@ -147,11 +147,11 @@ guard_options: Final = stack(
     ),
 )
 narrowing_options: Final = stack(
-    tag_option("--tag", "tags", help="Only skills with this tag. If repeated: with all of them."),
+    tag_option("--tag", "tags", help="Only skills with this tag; repeat it to require several."),
     tag_option(
         "--any-tag",
         "any_tags",
-        help="Only skills with this tag. If repeated: with at least one of them.",
+        help="Only skills with this tag. If you repeat it, skills with at least one of the tags.",
     ),
     click.option(
         "--kind", metavar="KIND", shell_complete=completion.kinds, help="Only skills of this kind."
@@ -188,7 +188,7 @@ filter_options: Final = stack(
 
 
 def filters(session: Session, given: dict[str, Any]) -> Filters:
-    """Take the values of `filter_options` out of ``given``, and return their filters.
+    """Remove the values of `filter_options` from ``given``, and return them as filters.
 
     Raises `SourceNotFound`, `PersonalityNotFound`.
     """
@@ -204,14 +204,16 @@ def filters(session: Session, given: dict[str, Any]) -> Filters:
 
 
 def named(registry: "SkillRegistry", given: str) -> str:
-    """Return the handle of a skill, given a name, a ref or the path of its folder.
+    """Return the ref of a skill, given a name, a ref or the path of its folder.
 
-    An unknown path is returned unchanged, and then refused like a name. Raises `FolderMissing`.
+    An unknown path is returned unchanged, so that the caller reports it like an unknown name.
+    Raises `FolderMissing`.
     """
     from registry.errors import FolderMissing, SkillNotFound
     from registry.text import is_path
 
-    if not is_path(given):
+    is_folder = given.endswith(os.sep) and os.path.isdir(given)
+    if not is_path(given) and not is_folder:
         if os.sep not in given or not os.path.lexists(given):
             return given
         with suppress(SkillNotFound):
@@ -220,11 +222,13 @@ def named(registry: "SkillRegistry", given: str) -> str:
     if not os.path.lexists(path):
         raise FolderMissing(path=path)
     skill = registry.why(path)[0].skill
-    return given if skill is None else f"{skill.source}/{skill.folder}"
+    if skill is None:
+        return path if is_folder else given
+    return f"{skill.source}/{skill.folder}"
 
 
 def view_of(registry: "SkillRegistry", personality: str) -> "View":
-    """Return the view of a personality; its errors name the rule that hides a skill.
+    """Return the view of a personality, whose errors name the rule that hides a skill.
 
     Raises `PersonalityNotFound`.
     """
@@ -249,7 +253,7 @@ def _agents(
 
 
 def agent_option(**more: Any) -> Callable[[F], F]:
-    """Return the option that names agents."""
+    """Return the option ``--agent``, which names agents."""
     return click.option("--agent", "-a", metavar="NAME", shell_complete=_agents, **more)
 
 
@@ -275,7 +279,7 @@ where_options = stack(
 
 
 def target_of(to: str | None, *, is_global: bool) -> "Target":
-    """Return the target that skills are installed into."""
+    """Return the target for the options ``--to`` and ``--global``."""
     from registry.install.targets import Target
 
     if to is not None:
@@ -286,13 +290,13 @@ def target_of(to: str | None, *, is_global: bool) -> "Target":
 
 
 def report_project(session: Session, target: "Target", to: str | None = None) -> None:
-    """Print the project of a command, unless it uses all projects or the folder ``to``."""
+    """Print the project of a command, unless the command uses all projects or the folder ``to``."""
     if to is None and not target.is_global:
         session.console.note(f"Project: {escape.line(target.path)}", "dim")
 
 
 def agent_of(name: str) -> "Agent":
-    """Return the agent of an option that takes one agent. Raises `AgentNotFound`."""
+    """Return the agent in an option that accepts one agent. Raises `AgentNotFound`."""
     from registry.disk.agents import find_agent
 
     if name in ALL_AGENTS:

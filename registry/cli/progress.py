@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 PATIENCE: Final = 0.5
-"""Seconds before anything is drawn; short operations finish without a bar."""
+"""Time before a progress bar is drawn, in seconds. Short operations finish without a bar."""
 
 
 class SyncProgress:
-    """Show the progress of a sync or a copy; draw nothing if stderr is not a terminal."""
+    """Shows the progress of a sync or a copy. Draws nothing if stderr is not a terminal."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._watched = console.err_is_terminal
@@ -41,7 +41,7 @@ class SyncProgress:
                 self._bar.stop()
 
     def __call__(self, doing: str, done: int, total: int | None) -> None:
-        """Update the bar; a step that takes long is drawn by a timer."""
+        """Update the bar. A timer draws the bar during a step that takes long."""
         with self._lock:
             if not self._watched:
                 return
@@ -59,7 +59,7 @@ class SyncProgress:
                 self._draw()
 
     def _draw(self) -> None:
-        assert self._said is not None  # noqa: S101  # only then is anything drawn
+        assert self._said is not None  # noqa: S101  # `__call__` sets this before anything is drawn
         doing, done, total = self._said
         if self._bar is None:
             self._bar = self._make()
@@ -85,7 +85,7 @@ class SyncProgress:
 def waiting(console: Console, doing: str) -> Iterator[Callable[[], None]]:
     """Show a spinner on a terminal if the block takes longer than `PATIENCE`.
 
-    Yields a function that ends the spinner, to be called before a prompt.
+    Yields a function that ends the spinner. Call it before a prompt.
     """
     if not console.err_is_terminal:
         yield lambda: None

@@ -1,4 +1,4 @@
-"""Prompts: confirm, or choose from a list."""
+"""Prompts: ask for a confirmation, or for a choice from a list."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -10,9 +10,9 @@ from registry.cli.session import Session
 
 
 def confirm(session: Session, question: str, *, yes: bool) -> None:
-    """Ask on a terminal unless ``yes``; end the command with status 1 if the answer is no.
+    """Ask on a terminal unless ``yes``. If the answer is no, end the command with status 1.
 
-    ``question`` is escaped text. Without a terminal the user has to pass ``--yes``.
+    ``question`` is escaped text. Without a terminal, the user must pass ``--yes``.
     """
     if yes:
         return
@@ -23,7 +23,7 @@ def confirm(session: Session, question: str, *, yes: bool) -> None:
 
 
 def choose(session: Session, lines: Sequence[str]) -> list[int]:
-    """Ask on a terminal which ``lines`` (escaped text) to take; return their places."""
+    """Ask on a terminal which ``lines`` (escaped text) to choose; return their indexes."""
     session.console.flush()
     for number, line in enumerate(lines, 1):
         session.console.note(f"{number:>{len(str(len(lines)))}}  {line}")
@@ -35,7 +35,7 @@ def choose(session: Session, lines: Sequence[str]) -> list[int]:
 
 
 def places(text: str, count: int) -> list[int]:
-    """Parse numbers from 1, ranges of them, or ``all``, into places from 0.
+    """Parse numbers (from 1), ranges of numbers or ``all`` into indexes from 0.
 
     Raises click.BadParameter.
     """
@@ -55,14 +55,14 @@ def places(text: str, count: int) -> list[int]:
 
 
 def is_terminal(session: Session) -> bool:
-    """Tell whether the user can be asked."""
+    """Tell whether the program can ask the user."""
     return session.console.err_is_terminal and sys.stdin.isatty()
 
 
 def confirm_addresses(session: Session, targets: Iterable[str], *, yes: bool) -> None:
     """Show the full address of each new ``owner/repo``, and ask before it is fetched.
 
-    Raises as `registry.remotes.sources.address_of`.
+    Raises the errors of `registry.remotes.sources.address_of`.
     """
     from registry.remotes.sources import new_shorthand
 

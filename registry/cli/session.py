@@ -1,4 +1,4 @@
-"""The session of one run: its streams, its options, its registry."""
+"""The session of a run: its streams, its options and its registry."""
 
 import os
 import sys
@@ -26,7 +26,7 @@ T = TypeVar("T")
 DEFAULT_WIDTH: Final = 80
 
 LINES_AT_ONCE: Final = 100
-"""Number of lines that are written at once."""
+"""Number of lines that are written in one batch."""
 
 _CODES: Final[Mapping[str, str]] = {
     "bold": "1",
@@ -40,7 +40,7 @@ _CODES: Final[Mapping[str, str]] = {
 
 
 class Console:
-    """The output streams of one run; they escape characters that their encoding lacks."""
+    """The output streams of a run. They escape characters that their encoding can't represent."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self.out: TextIO = sys.stdout or _nowhere()
@@ -60,7 +60,7 @@ class Console:
 
     @property
     def width(self) -> int:
-        """The columns of the terminal; `DEFAULT_WIDTH` without a terminal."""
+        """The number of columns of the terminal, or `DEFAULT_WIDTH` without a terminal."""
         with suppress(ValueError):
             if (columns := int(self._environ.get("COLUMNS") or 0)) > 0:
                 return columns
@@ -70,18 +70,18 @@ class Console:
 
     @property
     def height(self) -> int | None:
-        """The lines of the terminal; None without a terminal."""
+        """The number of lines of the terminal, or None without a terminal."""
         with suppress(OSError, ValueError, AttributeError):
             return os.get_terminal_size(self.out.fileno()).lines or None
         return None
 
     def style(self, text: str, style: Style | None) -> str:
-        """Paint text that goes to stdout."""
+        """Return text with a style, if stdout is a terminal with colours."""
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if style and self.is_colored and text else text
 
     def paint_diff(self, line: str) -> str:
-        """Return a line of a unified diff, escaped and painted."""
-        shown = escape.text(line)
+        """Return a line of a unified diff, escaped and painted; a byte order mark is visible."""
+        shown = escape.text(line).replace("\ufeff", "<U+FEFF>")
         if line.startswith(("+++", "---")):
             return self.style(shown, "bold")
         if line.startswith("@@"):
@@ -89,9 +89,9 @@ class Console:
         return self.style(shown, {"+": "green", "-": "red"}.get(line[:1]))  # type: ignore[arg-type]
 
     def write(self, lines: Iterable[str], *, json_text: bool = False) -> None:
-        """Write lines to stdout: text that is escaped already, or JSON to be escaped here.
+        """Write lines to stdout: escaped text, or JSON that this method escapes (``json_text``).
 
-        The lines are written in batches of `LINES_AT_ONCE` to bound the memory. A single empty line
+        The lines are written in batches of `LINES_AT_ONCE` to limit the memory. A single empty line
         is not printed.
         """
         rest = iter(lines)
@@ -104,7 +104,7 @@ class Console:
             some = list(islice(rest, LINES_AT_ONCE))
 
     def page(self, lines: Iterable[str]) -> None:
-        """Write lines to stdout, with a pager if they exceed the terminal's height."""
+        """Write lines to stdout, through a pager if they exceed the terminal's height."""
         shown = list(lines)
         height = self.height if self.is_terminal and _is_terminal(sys.stdin) else None
         if height is None or len(shown) < height:
@@ -113,7 +113,8 @@ class Console:
         from click import echo_via_pager
 
         self.flush()
-        echo_via_pager("\n".join(shown) + "\n")  # with colour if it is less, which shows it
+        # With colours if the pager is less, which shows them.
+        echo_via_pager("\n".join(shown) + "\n")
 
     def write_bytes(self, data: bytes) -> None:
         """Write bytes to stdout unchanged."""
@@ -122,10 +123,10 @@ class Console:
         self.out.buffer.flush()
 
     def note(self, text: str, style: Style | None = None) -> None:
-        """Write one message, escaped text, to stderr."""
+        """Write a message (escaped text) to stderr."""
         if style and self._err_color:
             text = f"\x1b[{_CODES[style]}m{text}\x1b[0m"
-        self.flush()  # data before messages about it
+        self.flush()  # write the results before messages about them
         self.err.write(text + "\n")
 
     def error(self, message: str) -> None:
@@ -134,16 +135,16 @@ class Console:
         self.err.write(f"{label} {escape.text(message)}\n")
 
     def json(self, value: object) -> None:
-        """Write one JSON value, over many lines, and a line break to stdout."""
+        """Write a JSON value on several lines to stdout, with a final line break."""
         import json
 
         self.write([json.dumps(value, ensure_ascii=not self.is_unicode, indent=2)], json_text=True)
 
     def json_lines(self, values: Iterable[object]) -> Iterator[str]:
-        """Yield each value as one line of JSON in the encoding of stdout, not yet escaped."""
+        """Yield each value as a line of JSON in the encoding of stdout, not escaped yet."""
         from json import JSONEncoder
 
-        # Values of dataclasses are turned into objects by the encoder, one after the other.
+        # The encoder turns values of dataclasses into objects, one after the other.
         return map(
             JSONEncoder(ensure_ascii=not self.is_unicode, default=shallow_record).encode, values
         )
@@ -161,14 +162,14 @@ def batches(items: Iterable[T]) -> Iterator[list[T]]:
 
 
 def _nowhere() -> TextIO:
-    """Return a substitute for a stream that was closed before the program started."""
-    return open(os.devnull, "w", encoding="utf-8")  # for as long as the process lives
+    """Return a replacement for a stream that was closed before the program started."""
+    return open(os.devnull, "w", encoding="utf-8")  # open until the process ends
 
 
 def _is_terminal(stream: TextIO) -> bool:
     try:
         return stream.isatty()
-    except ValueError:  # closed
+    except ValueError:  # the stream is closed
         return False
 
 
@@ -180,11 +181,11 @@ def _is_unicode(stream: TextIO) -> bool:
 
 
 FETCHING: Final = "registry.remotes.fetch"
-"""The logger of errors that stop the fetch of one source."""
+"""Name of the logger for errors that stop the fetch of a single source."""
 
 
 class Status(IntEnum):
-    """Exit statuses of the program."""
+    """The exit statuses of the program."""
 
     DONE = 0
     FAILED = 1
@@ -194,7 +195,7 @@ class Status(IntEnum):
 
 
 class Session:
-    """Opens the registry when a command first needs it; ``style`` is the format asked for."""
+    """Opens the registry when a command first needs it. ``style`` is the output format."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console()
@@ -208,10 +209,10 @@ class Session:
 
     @cached_property
     def registry(self) -> "SkillRegistry":
-        """The registry of the global options. Raises `RegistryError`.
+        """The registry for the global options. Raises `RegistryError`.
 
-        A named file must exist unless the command ``starts_new`` ones. If the default file doesn't
-        exist, the registry is empty.
+        If the user named a file, it must exist, unless the command ``starts_new`` databases. If the
+        default file doesn't exist, the registry is empty.
         """
         from registry.api import SkillRegistry
 
@@ -220,14 +221,15 @@ class Session:
         if self.db and not self.starts_new and is_file and not os.path.lexists(opened.path):
             opened.close()
             raise DatabaseMissing(path=opened.path, name="")
-        opened.core.tell_no_more_that_it_is_empty()  # listings report it with the next command
+        # Lists report the empty registry, with the next command.
+        opened.core.tell_no_more_that_it_is_empty()
         opened.core.on_warning = lambda text: self.console.note(escape.text(text), "yellow")
         if self.verbose:
             self._log()
         return opened
 
     def _log(self) -> None:
-        """Print the tracebacks of errors that stop only one source, until the session ends."""
+        """Until the session ends, print the tracebacks of errors that only stop one source."""
         import logging
 
         console, logger = self.console, logging.getLogger(FETCHING)
@@ -244,7 +246,7 @@ class Session:
 
     @cached_property
     def settings(self) -> "Settings":
-        """The settings from the settings file. Raises `SettingsProblem`."""
+        """The settings in the settings file. Raises `SettingsProblem`."""
         from pathlib import Path
 
         from registry.settings import load_settings
@@ -253,7 +255,7 @@ class Session:
 
     @property
     def as_json(self) -> bool:
-        """Whether the format is JSON."""
+        """True if the output format is JSON."""
         return self.style == "json"
 
     def answer(self, value: object, lines: Iterable[str]) -> None:
@@ -267,7 +269,7 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the registry, if it was opened; the next use opens it again."""
+        """Close the registry if it is open. The next use opens it again."""
         self._ending.close()
         if "registry" in self.__dict__:
             self.__dict__.pop("registry").close()

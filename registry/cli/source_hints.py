@@ -1,4 +1,4 @@
-"""Messages about the place of a new source: inside another source, around it, in a checkout."""
+"""Messages about a new source that is inside another source, around one, or in a checkout."""
 
 import os
 import shlex
@@ -9,7 +9,7 @@ from registry.cli.session import Session
 
 
 def report_nesting(session: Session, targets: Iterable[str]) -> None:
-    """Print on stderr which skills of other sources the new sources contain."""
+    """Print on stderr the skills of other sources that are inside the new sources."""
     from registry.sync.sources import nesting
 
     registry = session.registry
@@ -23,19 +23,19 @@ def report_nesting(session: Session, targets: Iterable[str]) -> None:
             elif found.skills:
                 now = counts.get(found.source.name, 0)
                 note = (
-                    f"{folder} is inside the source {other}. The next sync of {other} moves "
-                    f"{held} to the new source ({other} has {now:,} now, then "
-                    f"{now - found.skills:,})."
+                    f"{folder} is inside the source {other}. At the next sync of {other}, the new "
+                    f"source takes over {held}, and {other} keeps {now - found.skills:,}."
                 )
                 if now == found.skills:
-                    note += f" To remove it, run: skill-registry source remove {shlex.quote(other)}"
+                    remove = f"skill-registry source remove {shlex.quote(other)}"
+                    note += f" To remove {other}, run: {remove}"
             else:
                 note = f"{folder} is inside the source {other}, which has no skills there."
             session.console.note(note)
 
 
 def report_project(session: Session, targets: Collection[str], before: Collection[str]) -> None:
-    """Print on stderr which new sources, not in ``before``, look like those of a project."""
+    """Print on stderr the new sources (not in ``before``) that look like sources of a project."""
     from registry.sync.sources import project_of, resolved
 
     known = {one.path: one.name for one in session.registry.own_sources()} if targets else {}
@@ -60,7 +60,7 @@ def report_project(session: Session, targets: Collection[str], before: Collectio
 
 
 def _agent_folders(path: str, known: Container[str]) -> list[str]:
-    """Return the skill folders of agents in a checkout that are not sources, each once."""
+    """Return the agents' skill folders in a checkout that aren't sources, without duplicates."""
     from registry.disk.agents import project_folders
 
     if not os.path.lexists(os.path.join(path, ".git")):

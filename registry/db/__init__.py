@@ -1,4 +1,4 @@
-"""The database: its schema, and how it is read and written on SQLite and PostgreSQL.
+"""The database: its schema, and reading and writing on SQLite and PostgreSQL.
 
 Internal, see `registry`: anything here may change with any version.
 """

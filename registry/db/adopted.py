@@ -1,7 +1,7 @@
 """Sources that this user added on this machine, recorded in the user's own data folder.
 
-On a server the host of a source is only a claim: any writer can register any folder of any machine
-under that machine's name, and the machine's next sync would upload the folder. So a source of a
+On a server, don't trust the host of a source: any user with write access can register any folder
+under any machine's name, and that machine's next sync would upload the folder. So a source of a
 server is read, synced and changed only if this user added or adopted it. Each such source is one
 small file (mode 0600, in a folder of mode 0700), whose name is a hash of the database's address,
 the host and the path. If the path in the database changes, the source no longer counts as adopted.
@@ -34,7 +34,7 @@ def is_adopted(backend: Backend, path: str) -> bool:
         with _place(backend, path) as (place, data):
             return read_own_file(place, MAX_BYTES) == data
     except OSError:
-        return False  # If the folder can't be read, `remember` reports it.
+        return False  # `remember` reports an unreadable folder
 
 
 def remember(backend: Backend, path: str) -> None:
@@ -51,15 +51,15 @@ def remember(backend: Backend, path: str) -> None:
 
 
 def forget(backend: Backend, path: str) -> None:
-    """Forget a folder."""
+    """Forget that this user added a folder."""
     with suppress(OSError), _place(backend, path) as (place, _):
         os.unlink(place.name, dir_fd=place.folder.fd)
 
 
 def former_addresses(backend: Backend) -> dict[str, str]:
-    """Return folders that this user added on this host at other addresses of a database.
+    """Return folders that this user added on this host when the database had another address.
 
-    The value is the last used address, without secrets.
+    The values are the last used addresses, without secrets.
     """
     found: list[tuple[int, str, str]] = []
     with (
@@ -77,7 +77,7 @@ def former_addresses(backend: Backend) -> dict[str, str]:
 
 
 def address_of(identity: str) -> str:
-    """Return the address in the identity of a server's database, without secrets."""
+    """Return the address from the identity of a server's database, without secrets."""
     address, _, where = identity.rpartition(" [")
     further = ", ".join(f"{key}={value}" for key, value in literal_eval(f"[{where}"))
     return masked(f"{address} ({further})" if further else address)
@@ -86,8 +86,8 @@ def address_of(identity: str) -> str:
 def adopt_copied(source: Backend, target: Backend) -> list[Source]:
     """Record this user's sources on this machine as adopted in a copy of a registry; return them.
 
-    For a copy from a server: the sources that were added or adopted here. For a copy from a file:
-    all sources, unless other users can write the file. Raises `OwnFileUnusable`.
+    For a copy from a server, these are the sources that were added or adopted here. For a copy from
+    a file, these are all sources, unless other users can write the file. Raises `OwnFileUnusable`.
     """
     if not target.host or not (source.host or is_ours_alone(source.path)):
         return []
@@ -106,7 +106,7 @@ def adopt_copied(source: Backend, target: Backend) -> list[Source]:
 
 @contextmanager
 def _place(backend: Backend, path: str, *, make: bool = False) -> Iterator[tuple[Place, bytes]]:
-    """Open the folder of recorded sources; yields the file for a path, and its content."""
+    """Open the folder of recorded sources, and yield the file for a path and its content."""
     facts = {"database": backend.identity, "host": backend.host, "path": path}
     data = json.dumps(facts, sort_keys=True).encode()
     name = hashlib.sha256(data).hexdigest()

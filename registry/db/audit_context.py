@@ -1,7 +1,7 @@
-"""The audit context: tool, client and command that make a change.
+"""The audit context: the tool, client and command that make a change.
 
-The tool and the client are recorded for people to read; nothing is decided by them. ``command`` is
-the random number of one run of the program, by which `undo` finds all changes of that run.
+The tool and the client are recorded for people to read; they decide nothing. ``command`` is the
+random number of one run of the program, by which `undo` finds all changes of that run.
 """
 
 from collections.abc import Iterator
@@ -18,8 +18,9 @@ MAX_CLIENT: Final = 200
 class AuditContext:
     """The tool, client and command of a change.
 
-    ``tool``: a command, or a toolset's tool; ``client``: the name that an MCP client gives itself.
-    ``command``: a hex number that all changes of one run share; None if each change is separate.
+    ``tool`` is a command, or a toolset's tool. ``client`` is the name that an MCP client gives
+    itself. ``command`` is a hex number that all changes of one run share; None if each change is
+    separate.
     """
 
     tool: str | None = None
@@ -41,9 +42,9 @@ def current_context() -> AuditContext:
 def audit_context(
     tool: str | None = None, client: str | None = None, *, command: str | None = None
 ) -> Iterator[None]:
-    """Set the audit context of a block. None keeps the value of the surrounding block.
+    """Set the audit context of a block; if an argument is None, its current value stays.
 
-    ``command``: an empty string means that the changes belong to no command.
+    If ``command`` is an empty string, the changes belong to no command.
     """
     before = _CONTEXT.get()
     client = before.client if client is None else client[:MAX_CLIENT].replace("\0", "")

@@ -1,4 +1,4 @@
-"""Copy a registry from one database into another, of the same kind or not."""
+"""Copy a registry from one database into another, of the same or another kind."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
 
 PAGE: Final = 500
-"""Number of rows in memory at once; a tenth for contents, which have up to 16 MiB each."""
+"""Maximum number of rows in memory; a tenth of it for file contents, which can have 16 MiB each."""
 
 _LIVE: Final = "(SELECT id FROM skills WHERE live = 1)"
 
 
 @dataclass(frozen=True, slots=True)
 class CopyCounts:
-    """How many rows were copied."""
+    """The numbers of copied rows."""
 
     sources: int
     skills: int
@@ -71,7 +71,8 @@ class _Copy:
         from registry.db import schema
         from registry.db.write.names import refresh_names
 
-        # The audit log is first, because the target adds rows to it for the tables that follow.
+        # The audit log is copied first, because the target adds rows to it for the tables that
+        # follow.
         self._whole(schema.audit, "id", self._numbered_anew)
         sources = self._whole(schema.sources, "id", self._placed)
         skills = self._whole(schema.skills, "id", condition="live = 1")
@@ -87,7 +88,7 @@ class _Copy:
         self._whole(schema.usage, "uid")
         self._whole(schema.usage_days, "day, uid")
         self._whole(schema.gone, "uid")
-        # The other database may have decided by other rules which skills are shadowed.
+        # The target database may use other rules to decide which skills are shadowed.
         refresh_names(self._connection, None)
         if self._connection.dialect.name == "postgresql":
             for table in ("sources", "skills", "diagnostics", "revisions"):

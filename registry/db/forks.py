@@ -1,9 +1,10 @@
 """Fork safety: a fork waits for calls in progress, and the child opens its own connections.
 
-A child inherits what SQLite remembers of its parent's locks, but not the locks: it would read and
-write without them, and lose what it wrote (https://sqlite.org/howtocorrupt.html, 2.6). So the child
-closes each inherited connection before it opens one, which is safe if no other thread was inside
-the database when the process forked.
+A forked child has a copy of SQLite's notes about its parent's locks, but it doesn't hold these
+locks. It would read and write without locks, and lose its writes
+(https://sqlite.org/howtocorrupt.html, 2.6). So the child closes each inherited connection before it
+opens a new connection. This is safe if no other thread was inside the database when the process
+forked.
 """
 
 import os
@@ -14,11 +15,11 @@ from typing import Any, Final
 from weakref import WeakSet
 
 WAIT_SECONDS: Final = 10.0
-"""Seconds that a fork, or a close, waits for calls and writes of other threads to end."""
+"""Maximum seconds that a fork or a close waits for calls and writes of other threads."""
 
 
 class DatabaseActivity:
-    """Counts the threads that are inside any database of this process; ``with`` may be nested."""
+    """Counts the threads that are using any database of this process; ``with`` may be nested."""
 
     def __init__(self) -> None:
         self._own = threading.local()
@@ -51,18 +52,18 @@ class DatabaseActivity:
                     self._changed.notify_all()
 
     def before_fork(self) -> None:
-        """Keep other threads out, and wait for those inside."""
+        """Keep new threads out, and wait for the threads inside."""
         self.idle_at_fork = self._shut() and not self._depth
 
     def open(self) -> None:
-        """Let other threads in again."""
+        """Let other threads in again, after the fork."""
         with self._changed:
             self._is_shut = False
             self._changed.notify_all()
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
-        """Be the only thread inside; yields False if others did not leave in time."""
+        """Keep other threads out of all databases; yield False if they did not leave in time."""
         try:
             yield self._shut()
         finally:
@@ -84,7 +85,7 @@ _reopening: WeakSet[Any] = WeakSet()
 def reopen_in_child(one: Any) -> None:
     """Call ``one.forked(idle=...)`` in each forked child.
 
-    ``idle``: no thread was inside a call, so inherited connections may be closed.
+    If ``idle``, no thread was inside a call, so inherited connections may be closed.
     """
     _reopening.add(one)
 
@@ -92,7 +93,7 @@ def reopen_in_child(one: Any) -> None:
 def _in_child() -> None:
     activity.restart()
     for one in list(_reopening):
-        with suppress(Exception):  # the other objects must be called even if this one fails
+        with suppress(Exception):  # call the other objects even if this one fails
             one.forked(idle=activity.idle_at_fork)
 
 

@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 KNOWN_REVISIONS: Final = tuple("0015 0016 0019 0020 0021 0022 0023".split())
 """All migrations, the oldest first; a test compares them with the migrations folder.
 
-Databases of earlier revisions exist on machines of developers only.
+Databases of earlier revisions exist only on developers' machines.
 """
 
 SCHEMA_REVISION: Final = KNOWN_REVISIONS[-1]
 
 
 class State(Enum):
-    """How the schema of a database relates to this program."""
+    """The relation of a database's schema to this program: missing, older or current."""
 
     EMPTY = "empty"
     BEHIND = "behind"
@@ -49,7 +49,7 @@ class State(Enum):
 
     @classmethod
     def of(cls, revision: str | None, path: str) -> Self:
-        """Return the state of a schema at ``revision`` (None: there is none).
+        """Return the state of a schema at ``revision``, which is None if there is no schema.
 
         Raises `DatabaseTooNew` or `DatabaseTooOld` for a revision that this program doesn't know.
         """
@@ -63,7 +63,7 @@ class State(Enum):
 
 
 MAX_INTEGER: Final = (1 << 63) - 1
-"""The largest integer that a database stores."""
+"""Largest integer that a database can store."""
 
 
 def storable(parameters: Sequence[object]) -> list[object]:
@@ -82,32 +82,39 @@ def storable(parameters: Sequence[object]) -> list[object]:
 
 
 class Pattern(NamedTuple):
-    """Adjacent words; ``prefix``: the last word may be longer."""
+    """Adjacent words to search for; if ``prefix``, the last word may be longer."""
 
     words: tuple[str, ...]
     prefix: bool = False
 
 
 IndexPart: TypeAlias = Literal["heads", "bodies"]
-"""The two indexes: name, tags and description of skills; and their bodies."""
+"""The two full-text indexes of skills.
+
+"heads" indexes name, tags and description; "bodies" indexes the Markdown body.
+"""
 
 Part: TypeAlias = Literal["name", "tags", "description", "body"]
-"""A part of a skill: name, tags and description are its head, the body is the text below."""
+"""A part of a skill; name, tags and description together are its "head"."""
 
 PARTS: Final[tuple[Part, ...]] = ("name", "tags", "description", "body")
 
 IndexQuery: TypeAlias = tuple[IndexPart, Sequence[Pattern]]
-"""A question: which texts match any of the patterns."""
+"""A query for one index: find the skills that contain any of the patterns."""
 
 Condition: TypeAlias = tuple[str, Sequence[object]]
-"""SQL on skills ``s`` and sources ``src`` with its values; `read.listing.where` returns such."""
+"""An SQL condition on skills ``s`` and sources ``src``, and its values.
+
+`read.listing.where` creates such conditions.
+"""
 
 
 class SearchTerms(NamedTuple):
-    """The words of a query, from which `catalog.search.rank` chooses by their counts.
+    """The words of a query; `catalog.search.rank` chooses among them by their counts.
 
-    ``typed``: words, each with a prefix to try if no skill has the word. ``compounds`` count only
-    if heads contain them. ``lay`` and ``foreign`` are synonyms and translations of the typed words.
+    ``typed`` holds the words, each with a prefix to try if no skill has the word. ``compounds``
+    count only if a name, tag or description contains them. ``lay`` holds synonyms of everyday
+    words, ``foreign`` holds translations.
     """
 
     typed: Sequence[tuple[Pattern, Pattern | None]]
@@ -119,10 +126,11 @@ class SearchTerms(NamedTuple):
 class SearchLimits(NamedTuple):
     """Limits of a search.
 
-    ``counted``: maximum number of texts that are counted for a word. ``words``: maximum number of
-    words to look for in bodies, in at most ``texts`` texts. ``heads``: if more than ``counted``
-    bodies have a word, search bodies for it only if fewer than ``heads`` heads have it. ``half``:
-    the constant k of reciprocal rank fusion, k / (k + rank).
+    ``counted`` is the maximum number of skills that are counted for a word. ``words`` is the
+    maximum number of words to look for in bodies, in at most ``texts`` bodies. If more than
+    ``counted`` bodies have a word, bodies are searched for it only if fewer than ``heads`` heads
+    (name, tags, description) have it. ``half`` is the constant k of reciprocal rank fusion, k / (k
+    + rank).
     """
 
     counted: int
@@ -133,7 +141,10 @@ class SearchLimits(NamedTuple):
 
 
 class HitMetadata(NamedTuple):
-    """Facts returned with a hit: precedence of its source, sketch, head."""
+    """Data returned with a hit: the precedence of its source, the skill's sketch and head.
+
+    The sketch is a MinHash of the text. The head is name, tags and description as one text.
+    """
 
     precedence: Precedence
     sketch: bytes | None
@@ -149,10 +160,10 @@ _UPDATE_FILE: Final = (
 
 
 class StatUpdates(NamedTuple):
-    """New stat facts of versions whose content is unchanged.
+    """New file times and sizes of versions whose files are unchanged.
 
-    ``versions``: fingerprint, racy, the version's id; ``files``: mode, size, mtime_ns, ctime_ns,
-    inode, the version's id, path.
+    A row of ``versions`` is fingerprint, racy, version id. A row of ``files`` is mode, size,
+    mtime_ns, ctime_ns, inode, version id, path.
     """
 
     versions: list[tuple[str, int, int]]
@@ -160,7 +171,7 @@ class StatUpdates(NamedTuple):
 
     @property
     def statements(self) -> list[tuple[str, Sequence[tuple[int | str, ...]]]]:
-        """Return the statements that store them, each with the rows of its values."""
+        """Return the statements that store the updates, each with its rows of values."""
         return (
             [(_UPDATE_VERSION, self.versions), (_UPDATE_FILE, self.files)] if self.versions else []
         )
@@ -171,12 +182,12 @@ NO_UPDATES: Final = StatUpdates([], [])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseInfo(Value):
-    """Facts about a database; ``bytes`` includes a file's write-ahead log.
+    """Facts about a database; ``bytes`` includes the write-ahead log of a file.
 
-    ``wal_reset_bug``: this SQLite can lose a commit when a checkpoint meets a write from another
-    program; the registry is safe, because its own writes happen one at a time under a lock.
-    ``host`` is the name of this machine on a server. ``server_version`` is None for a file; the
-    facts about a file are None for a server.
+    If ``wal_reset_bug``, this SQLite can lose a commit when a checkpoint meets a write from another
+    program. The registry is safe, because its own writes happen one at a time under a lock. On a
+    server, ``host`` is the name of this machine. ``server_version`` is None for a file; the facts
+    about a file are None for a server.
     """
 
     path: str
@@ -197,19 +208,19 @@ class SyncLock(Protocol):
     """The lock that a sync holds; another sync of the same sources waits or gives up."""
 
     def acquire(self, wait: float) -> bool:
-        """Take the lock, trying for ``wait`` seconds; False: another process holds it."""
+        """Try for ``wait`` seconds to take the lock; return False if another process holds it."""
 
     def owner(self) -> str:
-        """Describe the holder."""
+        """Describe the process that holds the lock."""
 
     def now_ns(self) -> int:
-        """Return the current time, if possible by the clock that stamps files."""
+        """Return the current time, if possible by the clock that sets file times."""
 
     def assert_held(self, writing: "Connection", /) -> None:
         """Raise `DatabaseProblem` if the lock was lost; call it in a transaction that writes."""
 
     def __enter__(self) -> Self:
-        """Return the lock; `acquire` takes it."""
+        """Return the lock, not taken yet; call `acquire` to take it."""
 
     def __exit__(self, *_: object) -> None:
         """Release the lock."""
@@ -222,8 +233,8 @@ WRITE_SECONDS = 30.0
 class Writer(ABC):
     """Writes to the database at ``path``; the sources of the machine ``host`` are ours.
 
-    A transaction holds a lock until its end, SQLite's file lock or a table lock of PostgreSQL, so
-    it sees all earlier transactions.
+    A transaction holds a lock until its end, so it sees all earlier transactions. The lock is a
+    file lock for SQLite and a table lock on PostgreSQL.
     """
 
     def __init__(self, path: str, host: str, engine: "Engine") -> None:
@@ -235,11 +246,11 @@ class Writer(ABC):
     def transaction(
         self, wait: float | None = None, *, quiet: bool = False
     ) -> "Iterator[Connection]":
-        """Run a block as one transaction: committed at its end, rolled back if it raises.
+        """Run a block as one transaction: commit at its end, roll back if it raises.
 
-        ``wait``: seconds to wait for other writers, `WRITE_SECONDS` by default. ``quiet``: on a
-        server, don't take the lock of writers and don't change the data version; only for rows that
-        no reader looks at.
+        ``wait`` is the number of seconds to wait for other writers; by default `WRITE_SECONDS`. If
+        ``quiet``, a server transaction doesn't take the lock of writers and doesn't change the data
+        version; use it only for rows that no reader looks at.
 
         Raises `DatabaseProblem` and its subclasses.
         """
@@ -253,14 +264,17 @@ class Writer(ABC):
             raise self._translate(error, wait) from error
 
     def reserve(self, count: int) -> int | None:  # noqa: ARG002
-        """Reserve ``count`` ids of versions and return the first; None: stage under the lock."""
+        """Reserve ``count`` version ids and return the first id.
+
+        Returns None if new versions must be stored under the lock of writers.
+        """
         return None
 
-    def update_statistics(self) -> None:  # noqa: B027  # a file has nothing to do
-        """Update the planner's statistics after large changes."""
+    def update_statistics(self) -> None:  # noqa: B027  # a file needs no update
+        """Update the query planner's statistics after large changes."""
 
     def close(self) -> None:
-        """Close the engine's connections."""
+        """Close the connections of the engine."""
         self._engine.dispose()
 
     @abstractmethod
@@ -269,29 +283,32 @@ class Writer(ABC):
 
     @abstractmethod
     def _translate(self, error: "DBAPIError", wait: float) -> RegistryError:
-        """Translate an error of the driver into ours."""
+        """Translate an error of the driver into an error of this project."""
 
 
 T = TypeVar("T")
 
 MAX_REMEMBERED: Final = 100
-"""Number of results that a thread caches (`Reader.remembered`)."""
+"""Maximum number of results that a thread caches (`Reader.remembered`)."""
 
 UsageRow: TypeAlias = tuple[int | str | None, ...]
-"""Counts of listed, found, read; the time of each (None: no change); the skill's place."""
+"""New counts of use: listed, found, read; the time of each; the skill's place.
+
+A time is None if it is unchanged.
+"""
 
 Select: TypeAlias = tuple[str, Sequence[object]]
 """A SELECT and its values."""
 
 
 class TextIndex(ABC):
-    """Asks the full-text index, which matches inflected English words by their stems.
+    """Queries the full-text index, which matches inflected English words by their stems.
 
-    ``among``: the versions that a narrowed view shows. Counts and weights then come from these
-    only, so a result reveals nothing about other skills. None: all versions.
+    ``among`` holds the versions that a narrowed view shows, or None for all versions. Counts and
+    weights then come only from these versions, so results reveal nothing about other skills.
     """
 
-    def expect(  # noqa: B027  # a file has nothing to wait for
+    def expect(  # noqa: B027  # a file sends nothing ahead
         self,
         reader: "Reader",
         asked: Sequence[SearchTerms],
@@ -299,14 +316,14 @@ class TextIndex(ABC):
         most: int,
         to: SearchLimits,
     ) -> None:
-        """Send all SELECTs that a search will need at once, if the backend pipelines."""
+        """Send all SELECTs that a search will need at once, if the backend can do that."""
 
     def metadata(self, _ids: Sequence[int]) -> dict[int, HitMetadata]:
-        """Return the facts that came with hits, perhaps for only some of them."""
+        """Return the data that came with hits; some hits may be missing."""
         return {}
 
     def forget(self) -> None:  # noqa: B027
-        """Forget the queued SELECTs."""
+        """Drop the SELECTs that were sent ahead."""
 
     @abstractmethod
     def counts(
@@ -316,7 +333,10 @@ class TextIndex(ABC):
         most: int,
         among: Collection[int] | None = None,
     ) -> list[tuple[int, int]]:
-        """Return for each pattern how many heads and bodies contain it, at most ``most`` each."""
+        """Return for each pattern how many heads and bodies contain the pattern.
+
+        Counting stops at ``most``. A head is the name, tags and description of a skill.
+        """
 
     @abstractmethod
     def best(
@@ -327,43 +347,46 @@ class TextIndex(ABC):
         most: int,
         among: Collection[int] | None = None,
     ) -> list[list[int]]:
-        """Return for each query the ids of skills that meet the condition, the best first."""
+        """Return for each query the ids of the skills that meet the condition, best first."""
 
     @abstractmethod
     def parts(
         self, reader: "Reader", skill_id: int, patterns: Sequence[Pattern]
     ) -> list[tuple[Part, ...]]:
-        """Return for each pattern the parts of one skill that contain it."""
+        """Return for each pattern the parts of the skill that contain it."""
 
     @abstractmethod
     def vocabulary(self, reader: "Reader", beginning: str) -> list[str]:
-        """Return the words of heads that begin with ``beginning``, as the index stores them."""
+        """Return the words of names, tags and descriptions that begin with ``beginning``.
+
+        The words are as the index stores them.
+        """
 
 
 class Reader(ABC):
-    """Runs SELECTs; safe for many threads and across a fork, and unable to write.
+    """Runs SELECTs and can't write.
 
-    ``path`` names the database in messages. While ``empty``, the database doesn't exist yet, and
-    every SELECT finds nothing.
+    Threads can share a reader, and it can be used after a fork. ``path`` names the database in
+    messages. While ``empty``, the database doesn't exist yet, and every SELECT returns no rows.
     """
 
     in_json_array: str
-    """SQL after a number: the number is in the JSON array of the parameter."""
+    """SQL condition that goes after a number: the JSON array in the parameter contains it."""
 
     index: TextIndex
-    """Asks the full-text index of this database."""
+    """The full-text index of this database."""
 
     own: str = "1"
-    """SQL: 1 if the source ``src`` belongs to the current role, else 0. In a file always 1."""
+    """SQL expression: 1 if the current role owns the source ``src``, else 0; always 1 in a file."""
 
     json_each: str
-    """SQL: the table of the elements of the JSON array ``{}``; give it the alias ``e``."""
+    """SQL: the elements of the JSON array ``{}`` as a table; give the table the alias ``e``."""
 
     json_item: str
     """SQL: element number ``{}``, as text, of the array in row ``e``."""
 
     digest: str | None = None
-    """SQL: the aggregate that is a digest of the texts ``{}``; None: read and compare the texts."""
+    """SQL aggregate for a digest of the texts ``{}``; if None, read and compare the texts."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -383,12 +406,12 @@ class Reader(ABC):
 
     @property
     def visibility(self) -> Visibility:
-        """The visible projects: here all; see `db.scoped_reader`."""
+        """The visible projects; in this class all of them, see `db.scoped_reader`."""
         return EVERYTHING
 
     @abstractmethod
     def state(self) -> State:
-        """Compare the schema with this program; a missing database is empty.
+        """Compare the schema with this program; a missing database is `State.EMPTY`.
 
         Raises `DatabaseProblem` and its subclasses.
         """
@@ -399,19 +422,22 @@ class Reader(ABC):
 
     @abstractmethod
     def stream(self, sql: str, parameters: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
-        """Yield the rows of a SELECT, without holding all rows if possible."""
+        """Yield the rows of a SELECT; if possible, without holding all rows in memory."""
 
     def many(self, questions: "Sequence[Select]") -> list[list[tuple[Any, ...]]]:
-        """Return the rows of each of several SELECTs, which all see one state of the database."""
+        """Return the rows of each SELECT; all of them see one state of the database."""
         with self.snapshot():
             return [self.rows(*question) for question in questions]
 
     def pipeline(self, question: Select) -> "Callable[[], list[tuple[Any, ...]]]":
-        """Queue this SELECT with the snapshot's next one, if the backend pipelines."""
+        """Queue a SELECT, to be sent with the snapshot's next SELECT if the backend pipelines.
+
+        Returns a function that returns the rows.
+        """
         return lambda: self.rows(*question)
 
-    def finish(self) -> None:  # noqa: B027  # a file has nothing to wait for
-        """End the snapshot with its next SELECT."""
+    def finish(self) -> None:  # noqa: B027  # a file sends nothing ahead
+        """End the snapshot together with its next SELECT."""
 
     def query_visible(self, question: "Callable[[Visibility], Select]") -> list[tuple[Any, ...]]:
         """Return the rows of a SELECT that depends on the `visibility`."""
@@ -420,21 +446,21 @@ class Reader(ABC):
     def stream_visible(
         self, question: "Callable[[Visibility], Select]"
     ) -> Iterable[tuple[Any, ...]]:
-        """Yield what `query_visible` returns, without holding all rows if possible."""
+        """Yield the rows of `query_visible`; if possible, without holding all rows in memory."""
         return self.stream(*question(self.visibility))
 
     def last_visibility(self) -> Visibility:
-        """Return the last known `visibility`, to save a round trip."""
+        """Return the last known `visibility` without asking the server."""
         return self.visibility
 
     def last_roots(self) -> list[str] | None:
-        """Return the folders of this host's sources, if `query_visible` read them."""
+        """Return the folders of this host's sources; None if `query_visible` didn't read them."""
         return None
 
     def paged(
         self, question: "Callable[[Visibility], tuple[Select, Select]]"
     ) -> tuple[list[tuple[Any, ...]], int]:
-        """Return the rows of a page, and the result of a count, both depending on `visibility`."""
+        """Return the rows of a page and the result of a count; both depend on `visibility`."""
         with self.snapshot():
             return self.page(*question(self.visibility))[:2]
 
@@ -454,14 +480,14 @@ class Reader(ABC):
 
     @abstractmethod
     def version(self) -> int | None:
-        """Return a number that changes with the database.
+        """Return a number that changes when the database changes; None if there is no database.
 
-        Compare it only with numbers that the same thread got. None: the database doesn't exist.
+        Compare it only with numbers that the same thread got.
         """
 
     @abstractmethod
     def snapshot(self) -> AbstractContextManager[object]:
-        """Return a context in which this thread's reads all see one state of the database.
+        """Return a context in which all reads of this thread see one state of the database.
 
         A nested snapshot joins the outer one.
         """
@@ -473,7 +499,8 @@ class Reader(ABC):
     def remembered(self, name: str, load: "Callable[[Reader], T]") -> T:
         """Return the result of ``load``, cached until the database changes.
 
-        Each thread has its own cache: on SQLite only a thread's own connection notices a change.
+        Each thread has its own cache, because on SQLite a change is noticed only by a thread's own
+        connection.
         """
         if self.empty:
             return load(self)
@@ -486,16 +513,16 @@ class Reader(ABC):
         return memory[name][1]
 
     def recalls(self, name: str) -> bool:
-        """Tell whether a result of this name is cached, perhaps an outdated result."""
+        """Tell whether a result with this name is cached; the result may be outdated."""
         return name in self._local.__dict__.get("memory", ())
 
 
 class Backend(ABC):
-    """One database; ``host`` names this machine in it. We sync and change only its sources.
+    """A database, in which this machine has the name ``host``.
 
-    In a SQLite file that name is empty: the machine that opens the file has the folders.
-    ``identity`` names the database in this user's own records: its location, and no data from
-    inside it.
+    This machine syncs and changes only the sources of ``host``. In a SQLite file, ``host`` is
+    empty, because the machine that opens the file has the folders. ``identity`` names the database
+    in this user's own records. It contains the location, and no data from inside the database.
     """
 
     reader: Reader
@@ -505,12 +532,12 @@ class Backend(ABC):
 
     @property
     def path(self) -> str:
-        """The database for messages: a file, or an address without its password."""
+        """The name of the database in messages: a file path, or an address without its password."""
         return self.reader.path
 
     @property
     def shared(self) -> bool:
-        """Whether other machines use it; if so, only `db upgrade` upgrades its schema."""
+        """Whether other machines use the database; if so, only `db upgrade` upgrades its schema."""
         return False
 
     @property
@@ -520,40 +547,40 @@ class Backend(ABC):
 
     @abstractmethod
     def make_current(self) -> None:
-        """Create the database's schema, or upgrade it. Raises `DatabaseProblem`."""
+        """Create the schema of the database, or upgrade it. Raises `DatabaseProblem`."""
 
     @abstractmethod
     def open_writer(self) -> Writer:
-        """Return the writer."""
+        """Return the writer of this database."""
 
     @abstractmethod
     def sync_lock(self) -> "SyncLock":
-        """Return the lock that a sync on this machine holds."""
+        """Return the lock for a sync on this machine, not taken yet."""
 
     @abstractmethod
     def mark_unchanged(
         self, source_ids: Sequence[int], now: str, updates: StatUpdates = NO_UPDATES
     ) -> None:
-        """Record ``now`` as the last sync of sources that have no changes, and the stat updates."""
+        """Record that sources were synced at ``now`` without changes; store the stat updates."""
 
     @abstractmethod
     def add_usage(self, rows: Sequence[UsageRow], wait: float) -> bool:
-        """Add counts of use; False: the database was busy for ``wait`` seconds."""
+        """Add counts of use; return False if the database was busy for ``wait`` seconds."""
 
     @abstractmethod
     def info(self) -> "DatabaseInfo":
-        """Collect the facts; see `SkillRegistry.database_info`."""
+        """Return the facts about the database; see `SkillRegistry.database_info`."""
 
     @abstractmethod
     def check(self) -> Sequence[str]:
-        """Look for damage; see `SkillRegistry.check_database`."""
+        """Look for damage in the database; see `SkillRegistry.check_database`."""
 
     @abstractmethod
     def backup(self, target: str, *, overwrite: bool) -> None:
         """Copy the database while it is in use; see `SkillRegistry.backup`."""
 
     def close(self) -> None:
-        """Close the reading connections."""
+        """Close the connections for reading."""
         self.reader.close()
         if self.on_close is not None:
             self.on_close()

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 LOGGERS: Final = ("alembic.runtime.migration", "alembic.runtime.plugins")
-"""Loggers in which Alembic reports its steps."""
+"""Names of the loggers in which Alembic reports its steps."""
 
 UPGRADE_SECONDS: Final = 60.0
-"""Maximum time to wait for another process that upgrades the same database, in seconds."""
+"""Maximum seconds to wait for another process that upgrades the same database."""
 
 
 def migrations_folder() -> Path:
-    """Return the folder of the migration scripts: the packaged folder, else the checkout's."""
+    """Return the folder of the migration scripts, from the package or else from the checkout."""
     package = Path(__file__).resolve().parent.parent
     packaged = package / "_migrations"
     return packaged if packaged.is_dir() else package.parent / "migrations"
@@ -45,7 +45,7 @@ def run_migrations(connection: "Connection") -> None:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Keep Alembic's reports in this thread out of the surrounding program's log.
+    """Keep the messages of Alembic in this thread out of the surrounding program's log.
 
     The program's own use of Alembic, in other threads and later, is not affected.
     """

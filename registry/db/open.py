@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SQLITE: Final = "sqlite:///"
 
 _MEMORY: Final = (":memory:", "sqlite://", "sqlite:///:memory:")
-"""Names of a temporary database, the same as in SQLite."""
+"""Names of a temporary database, as in SQLite."""
 
 _FORMS: Final = "a path, sqlite:///PATH, or postgresql+psycopg://USER@HOST/DATABASE"
 
@@ -29,10 +29,10 @@ _MANGLED: Final = re.compile(
     r"|(postgres(?:ql)?(?:\+\w+)?)/(?:/|[^/]*@)",
     re.IGNORECASE,
 )
-"""An address that lost a slash or its colon."""
+"""Matches a database URL that lacks a slash or its colon."""
 
 _SECRET: Final = re.compile(r":.*@|pass(?:word|wd)?\s*=|pwd\s*=", re.IGNORECASE | re.DOTALL)
-"""Signs of a password in a broken address."""
+"""Matches signs of a password in a broken address."""
 
 
 def open_backend(
@@ -40,9 +40,9 @@ def open_backend(
     settings: Settings,
     environ: Mapping[str, str] = os.environ,
 ) -> Backend:
-    """Return the database at a path or address; None: from the environment, else the default.
+    """Open the database at a path or address; if None, the one in the environment or the default.
 
-    Nothing is read or created yet. Raises `DatabaseProblem` for an invalid path or address.
+    Nothing is read or created yet. Raises `DatabaseProblem` if the path or address is invalid.
     """
     if path_or_url is None:
         path_or_url = environ.get("SKILL_REGISTRY_DB") or default_database()
@@ -51,7 +51,7 @@ def open_backend(
     given = os.fspath(path_or_url)
     if given in _MEMORY:
         return _passing()
-    from registry.db.postgres.dialect import SCHEMES  # nothing that a file needs
+    from registry.db.postgres.dialect import SCHEMES  # a file doesn't need this module
 
     scheme, separator, _ = given.partition("://")
     if separator and scheme.lower() in SCHEMES:
@@ -65,10 +65,10 @@ def open_backend(
 
 
 def _passing() -> Backend:
-    """Return a temporary database, removed when it is closed or this process ends.
+    """Return a temporary database, which is removed when it is closed or this process ends.
 
-    It is a file that only this user can read: in memory each connection would have its own
-    database.
+    The database is a file that only this user can read. In memory, each connection would have its
+    own database.
     """
     from shutil import rmtree
     from tempfile import mkdtemp
@@ -88,10 +88,11 @@ def _passing() -> Backend:
 
 
 def file_path(given: str) -> str:
-    """Return the absolute path. Raises `DatabaseProblem` for an address, or part of an address.
+    """Return the absolute path of a database file.
 
-    Text that begins like an address is rejected: as a file name it could contain a password. An
-    address that went through `Path` has lost a slash, or is below a folder.
+    Text that begins like an address is rejected, because as a file name it could contain a
+    password. An address that went through `Path` has lost a slash, or is below a folder. Raises
+    `DatabaseProblem` for an address, or part of an address.
     """
     path = given
     if given.startswith(_SQLITE):
@@ -108,7 +109,7 @@ def file_path(given: str) -> str:
     if not path or "\0" in path or not _is_encodable(path):
         raise DatabaseProblem(path=ascii(path), reason="it is not a path")
     whole = Path(path)
-    with suppress(RuntimeError):  # a ~user that does not exist is an ordinary name
+    with suppress(RuntimeError):  # a ~user that does not exist is an ordinary file name
         whole = whole.expanduser()
     return os.path.abspath(whole)
 

@@ -2,8 +2,9 @@
 
 The views for people (docs/reference/sql-views.md) are in the migrations that made them.
 
-A row of ``skills`` is one version of a skill: a sync stages new versions with ``live`` 0, which no
-reader sees, and then makes all of them live at once. All versions of a skill share its ``uid``.
+A row of ``skills`` is one version of a skill. A sync first stores new versions with ``live`` 0,
+which readers ignore ("staged"), and then sets all of them to 1 in one transaction. All versions of
+a skill share its ``uid``.
 """
 
 from typing import Any
@@ -23,7 +24,7 @@ from sqlalchemy import (
 from sqlalchemy import Text as AnyText
 
 Text = AnyText().with_variant(AnyText(collation="C"), "postgresql")
-"""Compared byte by byte on both databases, so that both keep the same order."""
+"""Text that both databases compare byte by byte, so that both use the same order."""
 
 metadata = MetaData(
     naming_convention={
@@ -36,7 +37,7 @@ metadata = MetaData(
 
 
 def _skill_id() -> Column[int]:
-    """Return the key of a row that belongs to one version of a skill, and is deleted with it."""
+    """Return the key of rows that belong to a version of a skill and are deleted with it."""
     skill = ForeignKey("skills.id", ondelete="CASCADE")
     return Column("skill_id", skill, primary_key=True, nullable=False)
 
@@ -47,7 +48,7 @@ def _texts(names: str) -> list[Column[Any]]:
 
 
 def _given(names: str, kind: type[Integer] | AnyText = Text) -> list[Column[Any]]:
-    """Return columns that are never NULL, of text by default."""
+    """Return columns that are never NULL; they are text by default."""
     return [Column(name, kind, nullable=False) for name in names.split()]
 
 
@@ -57,25 +58,26 @@ sources = Table(
     Column("id", Integer, primary_key=True),
     *_given("name path scope"),
     Column("priority", Integer, nullable=False, server_default=text("0")),
-    # Rank of the scope and priority in one number, the lowest is the strongest.
+    # Scope and priority as one number; the lowest number comes first.
     Column("strength", Integer, nullable=False),
     Column("enabled", Integer, nullable=False, server_default=text("1")),
-    # The machine that has the folder; empty in a SQLite file, for the machine that opens it.
+    # The name of the machine that has the folder. In a SQLite file it is empty, because the machine
+    # that opens the file has the folder.
     Column("host", Text, nullable=False, server_default=""),
-    # The folder in which a project's skills are visible; NULL for all other scopes.
+    # The folder in which a project's skills are visible. NULL if the scope is not project.
     Column("project", Text),
     Column("added_at", Text, nullable=False),
     *_texts("last_sync_at last_result"),
-    # The address that the folder is a checkout of, the way it is fetched, and the chosen parts
-    # (`chosen`: names of skills, one per line). NULL for a local folder.
+    # The remote source whose checkout the folder is, the way it is fetched, and the chosen parts
+    # (`chosen` has one skill name per line). NULL if the folder is local.
     *_texts("kind url pin part chosen"),
-    # The version that was fetched last, and when.
+    # The version that was fetched last, and the time.
     *_texts("version fetched_at"),
-    # On a server: the role that added it, as recorded by the server itself, and the team that sees
-    # it (NULL: all roles). Always NULL in a file.
+    # On a server: the role that added the source, recorded by the server itself, and the team that
+    # sees the source (NULL if all roles see it). Always NULL in a file.
     *_texts("owner team"),
-    # On a server: the precedence that an admin gave it among the sources of all owners; 0:
-    # ordinary.
+    # On a server: the precedence that an admin gave the source among the sources of all owners. 0
+    # is the default.
     Column("precedence", Integer, nullable=False, server_default=text("0")),
     UniqueConstraint("name"),
     UniqueConstraint("host", "path"),
@@ -93,36 +95,39 @@ skills = Table(
     *_given("folder position"),
     Column("ref", Text, nullable=False, server_default=""),
     Column("shadowed", Integer, nullable=False, server_default=text("0")),
-    # Its bare name is unambiguous for users who see it, in spite of other projects' skills.
+    # 1 if the bare name means only this skill for users who see the skill, apart from skills of
+    # other projects.
     Column("bare", Integer, nullable=False, server_default=text("0")),
-    # The refs of all skills with this name and these files, including itself, one per line.
+    # The refs of all skills with the same name and files, including this skill, one per line.
     Column("copies", Text, nullable=False, server_default=""),
     *_given("name name_key description"),
     *_texts("kind category version license author compatibility"),
-    # The tags again, one per line, so that a listing needs no second query.
+    # The tags, one per line. They are stored here too, so that a listing needs no second query.
     Column("tags", Text, nullable=False, server_default=""),
     *_given("created_at updated_at indexed_at"),
     *_texts("content_hash tree_hash document"),
     Column("bytes", BigInteger, nullable=False),
     Column("file_count", Integer, nullable=False),
     Column("fingerprint", Text, nullable=False),
-    # The files were so new when they were read that their timestamps prove nothing yet.
+    # 1 if the files were so new when they were read that equal times don't prove equal files.
     Column("racy", Integer, nullable=False),
     Column("status", Text, nullable=False),
     Column("hidden", Integer, nullable=False, server_default=text("0")),
-    # Quarantined: from a remote source, with security errors that no user has accepted.
+    # 1 if quarantined: from a remote source, with security errors that no user has accepted.
     Column("held", Integer, nullable=False, server_default=text("0")),
     # The origin of an installed copy, from the lock of its pull, in the format of
-    # `read.skills.ORIGIN`. NULL: no lock names its folder, or it was edited since.
+    # `read.skills.ORIGIN`. NULL if no lock names the folder, or if the folder was edited since the
+    # pull.
     Column("installed", Text),
     Column("required_tools", Text, nullable=False, server_default="[]"),
     Column("parameters", Text, nullable=False, server_default="[]"),
 )
-# The migration adds the same condition on a server: here it would load that dialect each time.
+# On a server, the migration adds this condition. Adding it here would load the PostgreSQL dialect
+# each time.
 _LIVE: dict[str, Any] = {"sqlite_where": skills.c.live == 1}
 Index("uq_skills_live_folder", skills.c.source_id, skills.c.folder, unique=True, **_LIVE)
 Index("ix_skills_position", skills.c.source_id, skills.c.position, **_LIVE)
-# The order of listings: a page needs no sort, whatever the number of skills.
+# The order of listings, so that a page needs no sort.
 _LISTED = (skills.c.name_key, skills.c.name, skills.c.source_id, skills.c.position)
 Index("ix_skills_listing", *_LISTED, **_LIVE)
 Index("ix_skills_installed", skills.c.source_id, sqlite_where=skills.c.installed.is_not(None))
@@ -136,14 +141,15 @@ documents = Table(
     metadata,
     _skill_id(),
     Column("text", Text, nullable=False),
-    # Where the Markdown body starts in the text, in characters.
+    # The offset in characters at which the Markdown body starts.
     Column("body_start", Integer, nullable=False),
     Column("front_matter", Text, nullable=False),
-    # How the full-text index stores it: 0 not at all, 1 unchanged, 2 segmented (`text.segment`).
+    # How the full-text index stores the skill: 0 not at all, 1 unchanged, 2 segmented
+    # (`text.segment`).
     Column("indexed", Integer, nullable=False),
 )
 
-# Sketches of texts, by which near copies are found; see `document.minhash`.
+# MinHash sketches of texts, by which near-duplicates are found; see `document.minhash`.
 sketches = Table(
     "sketches",
     metadata,
@@ -176,7 +182,7 @@ diagnostics = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("source_id", ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
-    # NULL: the finding is about a place below the source that is not a skill.
+    # If NULL, the finding is about a path in the source that is not a skill.
     Column("skill_id", ForeignKey("skills.id", ondelete="CASCADE")),
     *_given("folder code severity message"),
     Column("path", Text),
@@ -199,8 +205,8 @@ journal = Table(
     Column("started_at", Text, nullable=False),
 )
 
-# How often tools listed, found and read each skill. By uid and without a foreign key: each sync
-# adds and deletes versions, and a deleted skill may be restored.
+# How often tools listed, found and read each skill. The key is the uid, without a foreign key,
+# because each sync adds and deletes versions, and a deleted skill may be restored.
 usage = Table(
     "usage",
     metadata,
@@ -209,7 +215,7 @@ usage = Table(
     *_texts("last_listed_at last_found_at last_read_at"),
 )
 
-# The same counts by the UTC day on which they were written, for the last `write.usage.DAYS` days.
+# The counts of `usage` by UTC day, for the last `write.usage.DAYS` days.
 usage_days = Table(
     "usage_days",
     metadata,
@@ -219,7 +225,7 @@ usage_days = Table(
     sqlite_with_rowid=False,
 )
 
-# The bytes of files, once per content hash; `packed`: compressed by zlib.
+# The bytes of files, once per content hash. If `packed`, they are compressed with zlib.
 contents = Table(
     "contents",
     metadata,
@@ -229,8 +235,8 @@ contents = Table(
     Column("data", LargeBinary, nullable=False),
 )
 
-# The history of each skill, one row per distinct content; `files` is JSON, an array of [path,
-# executable, size, hash]. Rows are kept by uid, so they outlive the skill.
+# The history of each skill, one row per distinct content. `files` is a JSON array of [path,
+# executable, size, hash]. The key is the uid, so rows outlive the skill.
 revisions = Table(
     "revisions",
     metadata,
@@ -241,20 +247,20 @@ revisions = Table(
     Column("document", Text),
     Column("content_hash", Text),
     *_given("tree_hash seen_at files"),
-    # The origin at that time, in the format of `read.skills.ORIGIN`.
+    # The origin of the skill at that time, in the format of `read.skills.ORIGIN`.
     Column("origin", Text),
-    # The place in the order in which contents were current; NULL: the same as the number, since the
-    # content never came back.
+    # The position in the order in which contents became current. NULL if it equals the revision's
+    # number, because the content never became current a second time.
     Column("turn", Integer),
-    # The origin of the change: the server itself records the role; the client sends host, tool and
+    # The author of the change. The server itself records the role; the client sends host, tool and
     # client.
     *_texts("role host tool client"),
     UniqueConstraint("uid", "number"),
     UniqueConstraint("uid", "tree_hash"),
 )
 
-# Skills that are no longer live, because their folder or source was removed. A uid that is live
-# again doesn't count. `trash`: the number of its folder in the trash, if the registry deleted it.
+# Skills that were removed with their folder or source ("tombstones"). A row is ignored if its uid
+# exists again. `trash` is the number of the folder in the trash if the registry deleted it.
 gone = Table(
     "gone",
     metadata,
@@ -267,9 +273,9 @@ gone = Table(
 )
 Index("ix_gone_name", gone.c.name)
 
-# The last changes by the registry, for `undo`; `before` and `after` are tree hashes, or the JSON of
-# `install.history` for a pull. Only changes with this user's `signature` are undone; `host` is kept
-# only for this purpose.
+# The last changes by the registry, for `undo`. `before` and `after` are tree hashes; for a pull,
+# they are the JSON of `install.history`. Only changes with this user's `signature` can be undone.
+# `host` is kept only for `undo`.
 changes = Table(
     "changes",
     metadata,
@@ -282,8 +288,8 @@ changes = Table(
 )
 Index("ix_changes_uid", changes.c.uid)
 
-# Users of the web catalogue, by the hash of their token; a row counts only with this user's
-# `signature`. `used_at` is a hint.
+# Users of the web catalogue, by the hash of their token. A row counts only with this user's
+# `signature`. `used_at` may be forged.
 tokens = Table(
     "tokens",
     metadata,
@@ -295,13 +301,14 @@ tokens = Table(
     Column("created_at", Text, nullable=False),
     *_texts("expires_at used_at"),
     Column("signature", Text, nullable=False),
-    # On a server: the role that owns the token.
+    # On a server, the role that owns the token.
     Column("role", Text),
     UniqueConstraint("hash"),
 )
 
-# Changes of sources, rights, trust, tokens and history: rows are added and never changed, on a
-# server by the server itself. `detail`: JSON, the state of `subject` before or after.
+# Changes of sources, rights, trust, tokens and history. Rows are added and never changed; on a
+# server, the server itself adds them. `detail` is JSON: the state of `subject` before or after the
+# change.
 audit = Table(
     "audit",
     metadata,
@@ -313,4 +320,4 @@ audit = Table(
 )
 
 SEARCH_TABLES = "search_"
-"""Prefix of the tables of the full-text indexes; see `db.interface.IndexPart`, `text.segment`."""
+"""Prefix of the names of the full-text tables; see `db.interface.IndexPart`, `text.segment`."""

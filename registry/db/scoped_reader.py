@@ -1,4 +1,4 @@
-"""A reader for users who work in some folders: it shows only the projects of these folders."""
+"""A reader for users who work in certain folders: it shows only the projects of these folders."""
 
 import os
 import threading
@@ -17,7 +17,7 @@ _SOURCES = (
     "WHERE host = ? OR id = (SELECT min(id) FROM sources WHERE scope = 'project') "
     "ORDER BY strength, id"
 )
-"""The sources of a host, and one project source of any host, if there is any."""
+"""The sources of a host, and one project source of any host if there is one."""
 
 
 def _forwarded(name: str) -> Any:
@@ -32,8 +32,9 @@ def _forwarded(name: str) -> Any:
 class ScopedReader(Reader):
     """A reader with the `visibility` of a user who works in ``folders`` on ``host``.
 
-    ``folders`` are absolute and resolved. ``is_ours`` tells whether this user added or adopted the
-    source at a path: forged sources shadow nothing. All else is forwarded to the wrapped reader.
+    ``folders`` are absolute paths without links. ``is_ours`` tells whether this user added or
+    adopted the source at a path, so that forged sources shadow nothing. Everything else is
+    forwarded to the wrapped reader.
     """
 
     def __init__(
@@ -42,8 +43,8 @@ class ScopedReader(Reader):
         self._reader = reader
         self._host = host
         self._sources = (_SOURCES, (host,))
-        self._local = threading.local()  # in a snapshot: its visibility, once known
-        # The latest source rows of any thread, on a server.
+        self._local = threading.local()  # holds the visibility of the current snapshot, once known
+        # On a server: the source rows that any thread read last.
         self._known: list[tuple[Any, ...]] | None = None
         self._folders = folders
         self._is_ours = is_ours
@@ -62,7 +63,7 @@ class ScopedReader(Reader):
 
     @property
     def visibility(self) -> Visibility:
-        if self._host:  # a server would be asked as often whether anything has changed
+        if self._host:  # on a server, checking for changes costs as much as reading again
             kept: list[Visibility] | None = getattr(self._local, "kept", None)
             if kept:
                 return kept[0]
@@ -99,15 +100,16 @@ class ScopedReader(Reader):
     def _around(self, rows: Sequence[tuple[Any, ...]]) -> list[tuple[ProjectSource, str]] | None:
         """Return the sources of the projects that contain a folder, with their paths.
 
-        The project of the first folder comes first; among projects around one folder, the
-        innermost. None: no source belongs to a project.
+        The project of the first folder comes first; among projects around one folder, the innermost
+        comes first. Returns None if no source belongs to a project.
         """
         projects = [row for row in rows if row[-1] == "project"]
         if not projects:
             return None
         around = {}
         for number, host, path, project, strength, enabled, _ in projects:
-            # The row may be forged, and the numbers become part of a statement.
+            # Another program may have forged the row, and the numbers become part of an SQL
+            # statement.
             sound = isinstance(number, int) and isinstance(strength, int)
             is_folder = isinstance(project, str) and project.startswith(os.sep)
             if sound and is_folder and (host, enabled) == (self._host, 1):
@@ -168,5 +170,5 @@ class ScopedReader(Reader):
                     self._local.kept = None
 
     def remembered(self, name: str, load: Callable[[Reader], T]) -> T:
-        """Return the cached result of ``load``; ``name`` must differ for each `visibility`."""
+        """Return the result of ``load``, cached; ``name`` must differ for each `visibility`."""
         return self._reader.remembered(name, lambda _: load(self))

@@ -1,4 +1,4 @@
-"""A new version of a skill as values; made without SQLAlchemy."""
+"""A new version of a skill as values, created without SQLAlchemy."""
 
 import json
 import zlib
@@ -11,11 +11,14 @@ from registry.model import Diagnostic
 from registry.text import has_unspaced
 
 LEVEL = 1
-"""Level of compression: the fastest takes a third of the default's time for a tenth more bytes."""
+"""The zlib compression level.
+
+The fastest level takes a third of the default's time, for a tenth more bytes.
+"""
 
 
 class Packed(NamedTuple):
-    """The stored bytes of a file; ``packed``: compressed, if that is smaller."""
+    """The stored bytes of a file; if ``packed``, they are compressed, because that is smaller."""
 
     hash: str
     size: int
@@ -24,7 +27,7 @@ class Packed(NamedTuple):
 
 
 def pack(content_hash: str, data: bytes) -> Packed:
-    """Return the bytes of a file in the stored format."""
+    """Return the bytes of a file in their stored format."""
     packed = zlib.compress(data, LEVEL)
     is_smaller = len(packed) < len(data)
     return Packed(content_hash, len(data), is_smaller, packed if is_smaller else data)
@@ -32,9 +35,9 @@ def pack(content_hash: str, data: bytes) -> Packed:
 
 @dataclass(slots=True)
 class NewVersion:
-    """A new version: ``columns`` of skills, and the rows that belong to it.
+    """A new version: the ``columns`` of its row in skills, and the rows that belong to it.
 
-    ``text`` is None without a readable document; ``contents``: bytes of files to store.
+    ``text`` is None if SKILL.md can't be read. ``contents`` holds the bytes of files to store.
     """
 
     columns: dict[str, Any]
@@ -51,18 +54,18 @@ _ENCODE: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).enc
 
 
 def dump(value: object) -> str:
-    """Return ``value`` as the JSON text that is stored."""
+    """Return ``value`` as JSON text for the database."""
     return _ENCODE(value)
 
 
 UNINDEXED, PLAIN, SEGMENTED = 0, 1, 2
-"""How FTS5 stores a document; see `schema.documents`."""
+"""How FTS5 stores a text; see `schema.documents`."""
 
 _USABLE: Final = frozenset({"ok", "warning"})
 
 
 class Indexed(NamedTuple):
-    """The texts of a version in the full-text index."""
+    """The texts of a version for the full-text index."""
 
     id: int
     name: str
@@ -72,12 +75,12 @@ class Indexed(NamedTuple):
 
     @property
     def sketch(self) -> bytes:
-        """The sketch by which near copies are found."""
+        """The MinHash sketch by which near-duplicates are found."""
         return sketch(self.description, self.body)
 
 
 def how_indexed(status: str, texts: Sequence[str]) -> int:
-    """Return how the index stores a version with this status and these texts."""
+    """Return how the index should store a version with this status and these texts."""
     if status not in _USABLE:
         return UNINDEXED
     return SEGMENTED if any(map(has_unspaced, texts)) else PLAIN

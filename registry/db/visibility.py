@@ -1,8 +1,8 @@
-"""Which skills of projects are visible from a working folder, as SQL about ``s`` and ``src``.
+"""SQL that decides which skills of projects are visible from a working folder.
 
-A project's skills are visible to users who work in its folder on its host, and shadow others only
-there. Stored facts (`db.write.names`) don't depend on the working folder; each query works out the
-facts that do.
+The SQL uses skills ``s`` and sources ``src``. A project's skills are visible to users who work in
+its folder on its host, and shadow other skills only for them. Stored values (`db.write.names`)
+don't depend on the working folder; each query computes the values that do.
 """
 
 from collections.abc import Sequence
@@ -13,18 +13,24 @@ from typing import Final, NamedTuple
 USABLE: Final = "s.status IN ('ok', 'warning') AND s.held = 0"
 
 OFFERABLE: Final = f"s.live = 1 AND {USABLE} AND src.enabled = 1"
-"""Visible unless shadowed by a skill of the same name, or part of another project."""
+"""Condition for skills that can be listed.
+
+Such skills are visible unless a skill of the same name shadows them or they belong to another
+project.
+"""
 
 IMPORTING: Final = 2
-"""``sources.enabled`` while a first import is published in parts; its skills aren't visible yet.
+"""Value of ``sources.enabled`` while a first import is published in parts.
 
-After the import the value is 1, as for all other sources.
+The skills of the source aren't visible yet. After the import the value is 1, as for all other
+sources.
 """
 
 RESOLVING: Final = 3
-"""``sources.enabled`` while names of a complete first import are resolved: not visible yet.
+"""Value of ``sources.enabled`` while the names of a complete first import are resolved.
 
-The skills already have their final refs and copies, and only visible skills shadow them.
+The skills aren't visible yet. They already have their final refs and copies, and only visible
+skills shadow them.
 """
 
 IMPORTED: Final = f"src.enabled < {IMPORTING}"
@@ -33,16 +39,19 @@ PRECEDENCE: Final = (
     "src.precedence, (SELECT min(o.id) FROM sources o "
     "WHERE coalesce(o.owner, '') = coalesce(src.owner, '')), src.strength"
 )
-"""The columns of a `Precedence`; an owner's number is the id of its oldest source."""
+"""Columns of a `Precedence`; an owner's number is the id of its oldest source."""
 
 STRONGEST_FIRST: Final = (
     PRECEDENCE.replace("precedence,", "precedence DESC,") + ", s.source_id, s.position"
 )
-"""The order of skills: by the admins' decisions, then by owner. No setting moves an owner up."""
+"""Order of skills by precedence: by the admins' decisions, then by owner, then within an owner.
+
+No setting of an owner changes its position among the owners.
+"""
 
 
 class Precedence(NamedTuple):
-    """The precedence of a source: the admin's number, its owner, its rank among the owner's."""
+    """The precedence of a source: the admin's number, its owner, and its order within the owner."""
 
     admin: int = 0
     owner: int = 0
@@ -50,7 +59,7 @@ class Precedence(NamedTuple):
 
 
 class ProjectSource(NamedTuple):
-    """A visible project source; ``project`` numbers the projects, the strongest first."""
+    """A visible project source; ``project`` numbers the projects, highest precedence first."""
 
     id: int
     project: int
@@ -61,10 +70,11 @@ class ProjectSource(NamedTuple):
 class Visibility:
     """SQL conditions and columns for all users who see the same projects.
 
-    ``sources``: the ids of the visible projects' sources. ``within``: the source is visible.
-    ``beyond``: it belongs to a project that isn't visible. ``shadowed``: 1 if another skill shadows
-    it, else 0. ``ref``: the shortest handle that finds it from here. ``project``: the number of the
-    skill's project, the strongest first; the highest number for skills of no project.
+    ``sources`` holds the ids of the visible projects' sources. ``within`` is true if the source is
+    visible. ``beyond`` is true if the source belongs to a project that isn't visible. ``shadowed``
+    is 1 if another skill shadows the skill, else 0. ``ref`` is the shortest handle that finds the
+    skill from here. ``project`` is the number of the skill's project, highest precedence first;
+    skills of no project have the highest number.
     """
 
     sources: tuple[int, ...] = ()
@@ -76,7 +86,7 @@ class Visibility:
 
     @cached_property
     def visible(self) -> str:
-        """The condition that a skill is listed by default."""
+        """Condition that a skill is listed by default."""
         return f"{OFFERABLE} AND {self.within} AND {self.shadowed} = 0"
 
     @property
@@ -90,7 +100,7 @@ class Visibility:
 
 
 EVERYTHING: Final = Visibility()
-"""For databases without projects, and for internal queries such as a check of the file."""
+"""The visibility for databases without projects, and for internal queries such as a file check."""
 
 
 @lru_cache(maxsize=64)
@@ -104,8 +114,8 @@ def visibility_of(seen: tuple[ProjectSource, ...]) -> Visibility:
         f"SELECT p.name FROM skills p WHERE p.source_id IN ({ids}) AND p.live = 1 "
         "AND p.status IN ('ok', 'warning') AND p.held = 0"
     )
-    # Shadowing of projects' skills is worked out for each query, because the sources stored under
-    # this host's name may be forged (`db.adopted`). These skills are few.
+    # Shadowing of projects' skills is computed in each query, because the sources stored under this
+    # host's name may be forged (`db.adopted`). Projects have few skills.
     places = " ".join(f"WHEN s.source_id = {one.id} THEN {one.project}" for one in seen)
     judged = " ".join(f"WHEN s.source_id = {one.id} THEN {_hidden(one, seen)}" for one in seen)
     shadowed = (
@@ -124,7 +134,7 @@ def visibility_of(seen: tuple[ProjectSource, ...]) -> Visibility:
 
 
 def _hidden(one: ProjectSource, seen: Sequence[ProjectSource]) -> str:
-    """Return SQL, 1 or 0: whether another skill of these projects shadows a skill of ``one``."""
+    """Return SQL that is 1 if a skill of these projects shadows a skill of ``one``, else 0."""
     rank = one.project, one.strength
     stronger = [other for other in seen if (other.project, other.strength) < rank]
     equal = [other for other in seen if (other.project, other.strength) == rank]
@@ -142,9 +152,10 @@ def _hidden(one: ProjectSource, seen: Sequence[ProjectSource]) -> str:
 
 
 def _ref(visible: str) -> str:
-    """Return SQL: the bare name for ``visible`` skills if it is unambiguous for this user.
+    """Return SQL for the ref of a skill in this view.
 
-    All other skills keep the ref that finds them from any folder.
+    For ``visible`` skills it is the bare name if that is unambiguous for this user. All other
+    skills keep the ref that finds them from any folder.
     """
     return (
         f"CASE WHEN s.bare = 1 AND s.ref <> s.name AND {OFFERABLE} AND {visible} "

@@ -1,1 +1,4 @@
-"""Skill folders on disk: walk and read them, and replace folders safely (internal)."""
+"""Walk and read skill folders on disk, and replace folders safely.
+
+Internal: names in this package can change in any version.
+"""

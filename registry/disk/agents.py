@@ -1,9 +1,9 @@
-"""The agents that keep skills in folders: which folders, and how an installed agent is detected.
+"""List the agents that read skills from folders, their folders, and how to detect each agent.
 
 `agents.tsv` has a line for each agent, with the names and folders of the ``skills`` command line
-(npm). ``~`` is the home folder, ``$NAME`` a variable, ``./`` the project, ``|`` separates choices,
-``&`` joins conditions, and ``FILE#NAME`` is true if a package.json depends on NAME. The last column
-has further folders that the agent reads, by its documentation.
+tool (npm). ``~`` is the home folder, ``$NAME`` an environment variable, and ``./`` the project.
+``|`` separates choices, and ``&`` joins conditions. ``FILE#NAME`` is true if a package.json depends
+on NAME. The last column has further folders that the agent reads, according to its documentation.
 """
 
 import json
@@ -17,7 +17,7 @@ from registry.disk.files import read_file
 from registry.errors import AgentNotFound, RegistryError
 
 SHARED: Final = ".agents/skills"
-"""The folder that most agents read; pulls give the other agents links into it."""
+"""The folder that most agents read. Pulls give the other agents links into this folder."""
 
 OTHER_FOLDERS: Final = tuple(
     f"{agent}/skills"
@@ -42,17 +42,17 @@ _DEFAULTS: Final = {
     "SARVAM_HOME": "~/.sarvam",
 }
 VARIABLES: Final = (*_DEFAULTS, "APPDATA", "FLATPAK_XDG_CONFIG_HOME")
-"""Variables that move the folders of agents; the last two have no default."""
+"""Environment variables that change the folders of agents. The last two have no default."""
 
 _MANIFEST_BYTES: Final = 1 << 20
 
 
 class Agent(NamedTuple):
-    """An agent: its folder below a project, its folder for all projects, and how it is detected.
+    """An agent: its folder in a project, its folder for all projects, and how it is detected.
 
-    ``everywhere`` is empty for an agent that has skills only in projects, ``installed`` for an
-    agent that is never detected. ``reads`` are further folders that the agent reads; no pull writes
-    to them. All are written as in `agents.tsv`.
+    ``everywhere`` is empty if the agent only has skills in projects. ``installed`` is empty if the
+    agent can't be detected. ``reads`` has further folders that the agent reads; no pull writes to
+    them. All folders are written as in `agents.tsv`.
     """
 
     id: str
@@ -64,18 +64,18 @@ class Agent(NamedTuple):
 
     @property
     def is_universal(self) -> bool:
-        """Whether it also reads `SHARED` in the home folder, besides its own folder there."""
+        """True if the agent also reads `SHARED` in the home folder besides its own folder."""
         return self.project == SHARED and self.id not in {"replit", "universal"}
 
     @property
     def project_places(self) -> list[str]:
-        """The folders below a project that it reads, first the target of pulls."""
+        """The folders below a project that the agent reads. Pulls write to the first one."""
         below = [one[2:] for one in self.reads.split(" | ") if one.startswith("./")]
         return list(dict.fromkeys([self.project, *below]))
 
     @property
     def personal_places(self) -> list[str]:
-        """The folders for all projects that it reads, first the target of pulls."""
+        """The folders for all projects that the agent reads. Pulls write to the first one."""
         others = [one for one in self.reads.split(" | ") if not one.startswith("./")]
         return list(dict.fromkeys(filter(None, [self.personal, self.everywhere, *others])))
 
@@ -94,7 +94,10 @@ def agents() -> Mapping[str, Agent]:
 
 
 def find_agent(name: str) -> Agent:
-    """Return the agent of this id. Raises `AgentNotFound` with similar ids, else with all."""
+    """Return the agent with this id.
+
+    Raises `AgentNotFound` with similar ids and all ids.
+    """
     known = agents()
     found = known.get(name.strip().casefold())
     if found is None:
@@ -109,7 +112,7 @@ def find_agent(name: str) -> Agent:
 
 
 def installed_agents(project: str) -> list[Agent]:
-    """Return the agents that count as installed for a user who works in ``project``."""
+    """Return the agents that are detected as installed for a user who works in ``project``."""
     return [
         one
         for one in agents().values()
@@ -121,9 +124,10 @@ def installed_agents(project: str) -> list[Agent]:
 
 
 def expand(place: str) -> str | None:
-    """Return the path of a folder of `agents.tsv`: its first choice whose parent exists.
+    """Return the path of a folder in `agents.tsv`: the first choice whose parent folder exists.
 
-    None: it depends on a variable that is not set, or on the project.
+    If no parent exists, returns the first choice. Returns None if all choices depend on the project
+    or on variables that are not set.
     """
     choices = filter(None, place.split(" | "))
     found = [path for one in choices if (path := _path(one, None)) is not None]
@@ -133,19 +137,19 @@ def expand(place: str) -> str | None:
 
 @cache
 def project_folders() -> tuple[str, ...]:
-    """Return the folders below a project that hold skills for agents and begin with a dot."""
+    """Return the agents' skill folders below a project whose names begin with a dot."""
     known = {place for one in agents().values() for place in one.project_places}
     known |= {*OTHER_FOLDERS, ".github/skills"}
     return tuple(sorted(one for one in known if one.startswith(".")))
 
 
 def personal_folders(home: str) -> list[str]:
-    """Return the folders with skills for agents below a home folder, or where variables point."""
+    """Return the agents' skill folders below a home folder, or where variables move them."""
     known = dict.fromkeys(os.path.join(home, one) for one in OTHER_FOLDERS)
     for one in agents().values():
         for place in one.personal_places:
             if place.startswith("/"):
-                continue  # a system folder belongs to the administrator
+                continue  # an administrator owns this system folder
             for choice in filter(None, place.split(" | ")):
                 path = _path(choice, None, home)
                 if path is not None:
@@ -154,7 +158,10 @@ def personal_folders(home: str) -> list[str]:
 
 
 def shared_folder(root: str) -> str | None:
-    """Return the folder that the links in an agent's folder ``root`` lead to, if it is one's."""
+    """Return the shared folder to which the links in an agent's folder ``root`` lead.
+
+    Returns None if ``root`` is not the folder of an agent.
+    """
     for below in project_folders():
         if root.endswith(f"{os.sep}{below}"):
             return os.path.join(root[: -len(below) - 1], SHARED)
@@ -179,7 +186,7 @@ def _path(place: str, project: str | None, home: str | None = None) -> str | Non
     if place.startswith("$"):
         name, _, rest = place[1:].partition("/")
         given = os.environ.get(name, "")
-        # A relative path would mean another folder in each working folder.
+        # Ignore a relative path, because it depends on the working folder.
         base = given if os.path.isabs(given) else _DEFAULTS.get(name)
         if base is None:
             return None

@@ -1,7 +1,8 @@
-"""Renames that never replace, durable writes, and digests of whole folders.
+"""Rename without overwriting, write durably, and compute digests of whole folders.
 
-Each place is an open folder and a name in it. If another process replaces a parent folder by a link
-meanwhile, the write still goes to the opened folder.
+A `Place` is an open folder and a name in it. If another process replaces a parent folder by a link
+meanwhile, the write still goes to the opened folder. "Durable" means flushed to the disk, so that
+the change survives a power failure.
 """
 
 import ctypes
@@ -22,11 +23,11 @@ _EXCHANGE: Final = 2
 _UNSUPPORTED: Final = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP}
 
 MAX_DEPTH: Final = 200
-"""Maximum depth of nested folders to copy or digest; each level keeps a handle open."""
+"""Maximum depth of nested folders to copy or digest. Each level keeps a file descriptor open."""
 
 
 class Place(NamedTuple):
-    """A name in an open folder; the file or folder may not exist yet."""
+    """A name in an open folder. The file or folder may not exist yet."""
 
     folder: Folder
     name: str
@@ -38,7 +39,7 @@ class Place(NamedTuple):
 
 
 class ExchangeUnsupported(OSError):
-    """This system or file system can't swap two names in one step."""
+    """This system or file system can't exchange two names atomically."""
 
 
 def _renameat2() -> Callable[..., int] | None:
@@ -52,7 +53,7 @@ def _renameat2() -> Callable[..., int] | None:
 
 
 def _rename(source: Place, target: Place, flags: int) -> bool:
-    """Call renameat2; False: this system or file system doesn't support it."""
+    """Call renameat2(2). Returns False if this system or file system doesn't support it."""
     function = _renameat2()
     if function is None:
         return False
@@ -66,28 +67,31 @@ def _rename(source: Place, target: Place, flags: int) -> bool:
 
 
 def rename_new(source: Place, target: Place) -> None:
-    """Rename ``source`` to ``target``, which must not exist (FileExistsError)."""
+    """Rename ``source`` to ``target``. Raises FileExistsError if ``target`` exists."""
     if _rename(source, target, _NOREPLACE):
         return
-    # Without the system call: a plain rename silently replaces an empty folder or a file.
+    # Check first: without renameat2, a rename silently replaces a file or an empty folder.
     if not is_gone(target):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target.path)
     replace(source, target)
 
 
 def replace(source: Place, target: Place) -> None:
-    """Rename ``source`` to ``target``, replacing an existing file."""
+    """Rename ``source`` to ``target``, and overwrite an existing file."""
     os.rename(source.name, target.name, src_dir_fd=source.folder.fd, dst_dir_fd=target.folder.fd)
 
 
 def exchange(one: Place, other: Place) -> None:
-    """Swap two names in one step. Raises `ExchangeUnsupported`."""
+    """Exchange two names atomically. Raises `ExchangeUnsupported`."""
     if not _rename(one, other, _EXCHANGE):
         raise ExchangeUnsupported(errno.ENOSYS, "exchange is not supported", one.path)
 
 
 def sync_folder(folder: Folder) -> None:
-    """Make the names in a folder durable. Errors are never retried: a retry may wrongly succeed."""
+    """Flush the names in a folder to disk.
+
+    Don't retry after an error, because a retry may wrongly succeed.
+    """
     folder.sync()
 
 
@@ -99,9 +103,9 @@ def write_file(
     times: tuple[int, int] | None = None,
     durable: bool = True,
 ) -> None:
-    """Write a new file (it must not exist) and, if ``durable``, sync it to the disk.
+    """Write a new file, which must not exist. If ``durable``, flush it to the disk.
 
-    ``times``: last access and last change, in nanoseconds.
+    ``times`` are the last access and the last change, in nanoseconds.
     """
     descriptor = os.open(place.name, WRITE_NEW, mode, dir_fd=place.folder.fd)
     try:
@@ -118,7 +122,7 @@ def write_file(
 
 
 def write_below(tree: Folder, path: str, data: bytes, mode: int) -> None:
-    """Write a new file at ``path`` below the folder ``tree``; missing folders are created."""
+    """Write a new file at ``path`` below the folder ``tree``. Missing folders are created."""
     above, _, name = path.rpartition("/")
     with make_folders(tree, above) as holder:
         write_file(Place(holder, name), data, mode)
@@ -131,7 +135,10 @@ def make_folder(place: Place, mode: int = 0o777) -> Folder:
 
 
 def make_folders(folder: Folder, path: str) -> Folder:
-    """Open the folder at ``path`` below another, without links; missing ones are made durably."""
+    """Open the folder at ``path`` below another, without following links.
+
+    Missing folders are created durably.
+    """
     at = folder.folder(".")
     for part in filter(None, path.split("/")):
         with at:
@@ -147,28 +154,29 @@ def make_folders(folder: Folder, path: str) -> Folder:
 
 
 def open_named(path: str) -> Folder:
-    """Open a folder that the user named; a link is followed."""
+    """Open a folder that the user named. A link is followed."""
     return Folder(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), path)
 
 
 OWN: Final = 0o700
-"""Mode of the folders with the registry's own data, independent of the umask."""
+"""Mode of the folders with the registry's own data. It doesn't depend on the umask."""
 
 
 def make_path(path: str, mode: int = 0o777) -> None:
-    """Create a folder and its missing parents durably; the umask narrows ``mode``."""
+    """Create a folder and its missing parents durably. The umask limits ``mode``."""
     if os.path.isdir(path):
         return
     parent = os.path.dirname(path)
     make_path(parent, mode)
-    with suppress(FileExistsError):  # by another process; or a file, which can't be opened then
+    # Another process may create it; if it is a file, opening it fails later.
+    with suppress(FileExistsError):
         os.mkdir(path, mode)
     with open_named(parent) as above:
         above.sync()
 
 
 def sync_tree(place: Place) -> None:
-    """Make the names of all folders of a tree durable, bottom-up, and its own name last."""
+    """Flush the names of all folders of a tree to disk, bottom-up, and the tree's own name last."""
 
     def fail(error: OSError) -> None:
         raise error
@@ -180,7 +188,10 @@ def sync_tree(place: Place) -> None:
 
 
 def copy_tree(source: Place, target: Place) -> None:
-    """Copy a folder with all contents and times durably. Raises OSError, also for special files."""
+    """Copy a folder with all contents and times durably.
+
+    Raises OSError, also for special files such as sockets and devices.
+    """
     with source.folder.folder(source.name) as tree:
         _copy(tree, target, 0)
 
@@ -213,7 +224,7 @@ def _copy_file(source: Place, target: Place) -> None:
 
 
 def remove_tree(place: Place) -> None:
-    """Remove a file, or a folder with all contents; a missing one is not an error."""
+    """Remove a file, or a folder with all contents. A missing one is not an error."""
     with suppress(FileNotFoundError):
         if S_ISDIR(place.folder.lstat(place.name).st_mode):
             shutil.rmtree(place.name, dir_fd=place.folder.fd)
@@ -222,7 +233,10 @@ def remove_tree(place: Place) -> None:
 
 
 def is_gone(place: Place) -> bool:
-    """Tell whether the place is certainly empty; other errors of the disk prove nothing."""
+    """Tell whether the file or folder certainly doesn't exist.
+
+    Other errors of the disk don't prove that, so the result is False.
+    """
     try:
         place.folder.lstat(place.name)
     except (FileNotFoundError, NotADirectoryError):
@@ -233,7 +247,10 @@ def is_gone(place: Place) -> bool:
 
 
 def exists(folder: Folder, path: str) -> bool:
-    """Tell whether ``path`` exists below a folder. Raises OSError, for example for links on it."""
+    """Tell whether ``path`` exists below a folder.
+
+    Raises OSError, for example if a folder on the path is a link.
+    """
     try:
         folder.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -242,9 +259,9 @@ def exists(folder: Folder, path: str) -> bool:
 
 
 def digest_of(place: Place) -> str | None:
-    """Return a digest of a file, or of a folder with all contents; None if it doesn't exist.
+    """Return a digest of a file, or of a folder with all contents, or None if it doesn't exist.
 
-    It skips nothing: callers remove folders whose digest they know.
+    The digest includes every entry, because callers remove folders whose digest they know.
     """
     try:
         mode = place.folder.lstat(place.name).st_mode
@@ -272,7 +289,7 @@ def _digest(place: Place, shown: str, mode: int, total: "hashlib._Hash", depth: 
         with os.fdopen(place.folder.open_file(name, READ), "rb") as file:
             mode = os.fstat(file.fileno()).st_mode
             if not S_ISREG(mode):
-                raise OSError(errno.ESTALE, "it changed while it was read", place.path)
+                raise OSError(errno.ESTALE, "the file changed while it was being read", place.path)
             content = hashlib.file_digest(file, "sha256")
         executable = b"x" if mode & 0o100 else b"-"
         total.update(b"f%d\0%s\0%s%s\n" % (len(label), label, executable, content.digest()))
@@ -281,7 +298,7 @@ def _digest(place: Place, shown: str, mode: int, total: "hashlib._Hash", depth: 
 
 
 def digest_of_link(target: str) -> str:
-    """Return the `digest_of` a link that leads to ``target``."""
+    """Return the digest that `digest_of` returns for a link to ``target``."""
     return hashlib.sha256(_link_line(b"", target)).hexdigest()
 
 

@@ -1,10 +1,10 @@
-"""Open files below a folder by handles: no link is followed, and no path leaves the folder.
+"""Open files below a folder by file descriptors. No link is followed, no path leaves the folder.
 
-Each call with a path resolves the path again. A process that may write below a source can replace a
-folder on the path by a link between two calls. So a folder is opened once, and files below it are
-opened from its handle, while the system checks each part of the path (``openat2`` with
-``RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS``; without it, one handle per part). Decisions about a file
-use the opened handle, never its name again.
+Each system call with a path resolves the path again. Between two calls, a process that may write
+below a source can replace a folder on the path by a link. So a folder is opened once, and files
+below it are opened relative to its descriptor. The system checks each part of the path (``openat2``
+with ``RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS``). Without ``openat2``, each part is opened
+separately. Decisions about a file use the opened descriptor, never the file's name again.
 """
 
 import errno
@@ -16,27 +16,33 @@ from functools import cache
 from typing import Final, Self
 
 _HOW: Final = struct.Struct("=QQQ")
-"""``struct open_how``: flags, mode, resolve."""
+"""``struct open_how`` of openat2(2): flags, mode, resolve."""
 
-_OPENAT2: Final = 437  # on every architecture of Linux
+_OPENAT2: Final = 437  # the same number on every architecture of Linux
 _NO_SYMLINKS: Final = 0x04
 _BENEATH: Final = 0x08
 _RETRIES: Final = 8
-"""Maximum number of tries if the system reports a rename during the lookup."""
+"""Maximum number of attempts if the system reports a rename during the lookup."""
 
 FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 WRITE_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 PASS: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""For folders on the way to others: no permission to list them is needed."""
+"""Flags for a parent folder that is only opened to open files below it.
+
+They don't require permission to list the folder.
+"""
 
 GONE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
-"""Errors which prove that a path doesn't exist; other errors prove nothing."""
+"""Error numbers that prove that a path doesn't exist. Other errors prove nothing."""
 
 
 @cache
 def _openat2() -> Callable[[int, bytes, int, int, int], int] | None:
-    """Return the system call, if this system has it: a descriptor or a negative error number."""
+    """Return a function that calls openat2, or None if this system doesn't have it.
+
+    The function returns a file descriptor or a negative error number.
+    """
     if not sys.platform.startswith("linux"):
         return None
     import ctypes  # imported late: readers of the database don't need it
@@ -63,10 +69,11 @@ def _openat2() -> Callable[[int, bytes, int, int, int], int] | None:
 
 
 def open_beneath(folder: int, path: str, flags: int, mode: int = 0o600) -> int:
-    """Open ``path``, relative to the open ``folder``, and return its descriptor.
+    """Open ``path``, relative to the open ``folder``, and return its file descriptor.
 
-    Raises OSError: as `os.open`, ELOOP if any part is a link (including the last one), EXDEV if the
-    path is absolute or contains ``..``, EINVAL if it contains a NUL.
+    Raises the OSErrors of `os.open`. Also raises OSError with ELOOP if any part of the path is a
+    link (including the last part), EXDEV if the path is absolute or contains ``..``, and EINVAL if
+    it contains a NUL.
     """
     _check(path)
     flags |= os.O_CLOEXEC | os.O_NOFOLLOW
@@ -88,7 +95,7 @@ def open_beneath(folder: int, path: str, flags: int, mode: int = 0o600) -> int:
 
 
 def reason_of(error: OSError) -> str:
-    """Return in words why a file below a folder could not be opened."""
+    """Return the reason, in words, why a file below a folder could not be opened."""
     match error.errno:
         case errno.ELOOP:
             return "it, or a folder on its path, is a link"
@@ -101,7 +108,7 @@ def reason_of(error: OSError) -> str:
 def _check(path: str) -> None:
     if path.startswith("/") or ".." in path.split("/"):
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
-    if "\0" in path:  # the system would cut the path off there
+    if "\0" in path:  # the system would cut the path at this character
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
 
 
@@ -125,14 +132,17 @@ def _open_part(folder: int | None, name: str, flags: int, mode: int = 0) -> int:
     try:
         return os.open(name, flags, mode, dir_fd=folder)
     except NotADirectoryError:
-        # O_DIRECTORY gives this error also for a link; openat2 distinguishes the two.
+        # With O_DIRECTORY, the system reports the same error for a link and for a file.
         if not os.path.islink(name if folder is None else f"/dev/fd/{folder}/{name}"):
             raise
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name) from None
 
 
 class Folder:
-    """An open folder; files in it are opened by its handle, and ``path`` is for messages."""
+    """An open folder. Its methods open files relative to its descriptor.
+
+    ``path`` is only for messages.
+    """
 
     __slots__ = ("fd", "path")
 
@@ -142,20 +152,20 @@ class Folder:
 
     @classmethod
     def open(cls, path: str) -> Self:
-        """Open a root that a user named, which must not be a link. Raises OSError."""
+        """Open a folder that the user named. It must not be a link. Raises OSError."""
         return cls(_open_part(None, path, FOLDER), path)
 
     @classmethod
     def passing(cls, path: str) -> Self:
-        """Open the folder as `open` does, to open folders below it; it can't be listed."""
+        """Open a folder, as `open` does, only to open files below it. It can't be listed."""
         return cls(_open_part(None, path, PASS), path)
 
     def folder(self, path: str, flags: int = FOLDER) -> "Folder":
-        """Open a folder below this one (``.``: this one again). Raises as `open_beneath`."""
+        """Open a folder below this one, or this folder again (``.``). Raises as `open_beneath`."""
         return Folder(open_beneath(self.fd, path, flags), self.path_of(path))
 
     def parent(self, path: str) -> "tuple[Folder, str]":
-        """Open the folder that holds ``path``; return it with the last part's name."""
+        """Open the folder that contains ``path``; return it and the last part of the path."""
         _check(path)
         above, _, name = path.rpartition("/")
         return self.folder(above), name
@@ -165,7 +175,7 @@ class Folder:
         return open_beneath(self.fd, path, flags, mode)
 
     def lstat(self, path: str) -> os.stat_result:
-        """Return the facts of ``path`` below this folder; of a link, the link's own."""
+        """Return the stat result of ``path`` below this folder. Links are not followed."""
         _check(path)
         if "/" not in path:
             return os.stat(path or ".", dir_fd=self.fd, follow_symlinks=False)
@@ -184,7 +194,8 @@ class Folder:
     def entries(self) -> "list[os.DirEntry[str]]":
         """Return the entries of this folder.
 
-        Their ``path`` is only the name, and they are unusable after the folder is closed.
+        The ``path`` of each entry is only its name. The entries can't be used after the folder is
+        closed.
         """
         with os.scandir(self.fd) as listing:
             return list(listing)
@@ -194,14 +205,14 @@ class Folder:
         return self.path if path in {"", "."} else f"{self.path.rstrip('/')}/{path}"
 
     def sync(self) -> None:
-        """Make the names in this folder durable.
+        """Flush the names in this folder to disk.
 
-        Errors are never retried: a retry may wrongly succeed.
+        Don't retry after an error, because a retry may wrongly succeed.
         """
         os.fsync(self.fd)
 
     def close(self) -> None:
-        """Close the handle."""
+        """Close the folder's file descriptor."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1

@@ -1,4 +1,4 @@
-"""Read files of skills safely: no links, no special files, no half-written content."""
+"""Read files of skills safely: no links, no special files, and no half-written files."""
 
 import errno
 import hashlib
@@ -17,7 +17,7 @@ CHUNK: Final = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The bytes of a file at one moment, with the stat result of that moment."""
+    """The bytes of a file and its stat result, both from the same moment."""
 
     data: bytes
     facts: os.stat_result
@@ -28,7 +28,7 @@ def _moment(facts: os.stat_result) -> tuple[int, ...]:
 
 
 class IsLink(SkillInaccessible):
-    """The file, or a folder on its path, is a link: ``path``, ``reason``."""
+    """The file, or a folder on its path, is a link. Attributes: ``path``, ``reason``."""
 
     code = SkillInaccessible.code
 
@@ -49,17 +49,20 @@ def open_home(root: str, folder: str) -> Folder:
 
 
 def read_file(path: str, limit: int) -> Content:
-    """Read the regular file at ``path``, which a user named, at most ``limit`` bytes.
+    """Read the regular file at ``path``, which a user named; it may have at most ``limit`` bytes.
 
-    A file that changes meanwhile is read again, up to three times. Raises `SkillInaccessible` (not
-    a regular file, no permission, input/output error; `IsLink`), `FileTooLarge`, `FileChanging` and
-    FileNotFoundError.
+    If the file changes during the reading, it is read again, up to three times. Raises
+    `FileTooLarge`, `FileChanging` and FileNotFoundError. Raises `SkillInaccessible` if it isn't a
+    regular file or can't be read, and `IsLink` if it is a link.
     """
     return _read(None, path, path, limit)
 
 
 def read_below(folder: Folder, path: str, limit: int) -> Content:
-    """Read the file at ``path`` below an open folder, without links; raises as `read_file`."""
+    """Read the file at ``path`` below an open folder, without following links.
+
+    Raises the errors of `read_file`.
+    """
     whole = folder.path_of(path)
     try:
         if "/" not in path:
@@ -76,9 +79,10 @@ def read_below(folder: Folder, path: str, limit: int) -> Content:
 
 
 def read_inside(home: Folder, path: str, limit: int, root: str | None = None) -> Content:
-    """Read as `read_below`, but follow links that lead to a place in ``home`` or in ``root``.
+    """Read a file as `read_below` does, but follow links that stay in ``home`` or in ``root``.
 
-    Their target is opened again by handles. A broken link raises FileNotFoundError.
+    The target of a link is opened again without following links. A broken link raises
+    FileNotFoundError.
     """
     try:
         return read_below(home, path, limit)
@@ -106,7 +110,7 @@ def _refused(path: str, error: OSError) -> Exception:
 
 
 def _read(holder: int | None, name: str, path: str, limit: int) -> Content:
-    """Read the file ``name`` in the open folder ``holder``; ``path`` is for messages."""
+    """Read the file ``name`` in the open folder ``holder``. ``path`` is for messages."""
     for _ in range(ATTEMPTS):
         content = _read_once(holder, name, path, limit)
         if content is not None:
@@ -126,14 +130,14 @@ def _read_once(holder: int | None, name: str, path: str, limit: int) -> Content 
         if before.st_size > limit:
             raise FileTooLarge(path=path, size=before.st_size, limit=limit)
         chunks, size = [], 0
-        # Read only up to the known size: the second fstat shows whether the file grew.
+        # Read only up to the known size. The second fstat shows whether the file grew.
         while size < before.st_size and (chunk := os.read(descriptor, CHUNK)):
             chunks.append(chunk)
             size += len(chunk)
         after = os.fstat(descriptor)
         now = os.stat(name, dir_fd=holder, follow_symlinks=False)
     except FileNotFoundError:
-        return None  # replaced while it was read
+        return None  # the file was replaced during the reading
     except OSError as error:
         raise SkillInaccessible(path=path, reason=error.strerror or str(error)) from error
     finally:
@@ -149,7 +153,7 @@ def digest(data: bytes) -> str:
 
 
 def tree_digest(files: "list[tuple[str, bool, str]]") -> str:
-    """Return the hash over (relative path, executable bit, content hash) of all files, sorted."""
+    """Return the hash of all files' relative paths, executable bits and hashes, sorted."""
     total = hashlib.sha256()
     for path, executable, content in sorted(files):
         total.update(

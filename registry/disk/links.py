@@ -1,4 +1,4 @@
-"""Symbolic links: where they lead, decided by handles from the source's root, not by names."""
+"""Resolve symbolic links, and decide from open folders, not from names, where the links lead."""
 
 import errno
 import os
@@ -13,18 +13,22 @@ from registry.model import Diagnostic, Severity
 
 
 class Leads(Enum):
-    """Where a link leads."""
+    """The kinds of places to which a link can lead."""
 
-    INSIDE = "inside"  # stays in the skill's own folder
+    INSIDE = "inside"  # to a place in the skill's own folder
     KNOWN = "known"  # to a place below a registered source
-    OUTSIDE = "outside"  # out of every source
+    OUTSIDE = "outside"  # to a place outside all sources
     NOWHERE = "nowhere"
-    ROUND = "round"  # in a circle
-    CLOSED = "closed"  # to a place that may not be looked at
+    ROUND = "round"  # to itself, through other links
+    CLOSED = "closed"  # to a place that this user may not read
 
 
 class Link(NamedTuple):
-    """A followed link; ``target``: its real path or ''; ``facts``: None outside all sources."""
+    """A resolved link.
+
+    ``target`` is its real path, or "" if it is unknown. ``facts`` is the stat result of the target,
+    or None if the target is outside all sources.
+    """
 
     leads: Leads
     target: str
@@ -32,14 +36,20 @@ class Link(NamedTuple):
 
     @property
     def is_folder(self) -> bool:
-        """Whether it leads to a folder; for targets outside the sources, judged by the path."""
+        """True if the link leads to a folder.
+
+        For targets outside the sources, only the path is checked.
+        """
         if self.facts is None:
             return self.leads is Leads.OUTSIDE and os.path.isdir(self.target)
         return S_ISDIR(self.facts.st_mode)
 
 
 def follow(path: str, home: str | None, roots: Iterable[str]) -> Link:
-    """Return where a link leads, for a skill in ``home`` and sources at the resolved ``roots``."""
+    """Resolve the link at ``path`` in the skill ``home``.
+
+    ``roots`` are the real paths of the sources.
+    """
     try:
         target = os.path.realpath(path, strict=True)
     except OSError as error:
@@ -51,7 +61,7 @@ def follow(path: str, home: str | None, roots: Iterable[str]) -> Link:
         with Folder.passing(holding) as root:
             facts = root.lstat(os.path.relpath(target, holding))
     except OSError as error:
-        # The target changed since its name was resolved.
+        # The target changed after its name was resolved.
         return Link(Leads.NOWHERE if error.errno in GONE else Leads.CLOSED, target, None)
     inside = home is not None and is_below(target, home)
     return Link(Leads.INSIDE if inside else Leads.KNOWN, target, facts)
@@ -62,20 +72,23 @@ def _unresolved(path: str, error: OSError, roots: Iterable[str]) -> Link:
         return Link(Leads.NOWHERE, "", None)
     if error.errno == errno.ELOOP:
         return Link(Leads.ROUND, "", None)
-    target = real_path(path)  # resolved as far as possible
+    target = real_path(path)  # the path as far as it can be resolved
     return Link(Leads.CLOSED, target if _holding(target, roots) else "", None)
 
 
 def real_path(path: str) -> str:
-    """Return the path without links, as far as it can be resolved; it is only a hint."""
+    """Return the path without links, as far as it can be resolved.
+
+    The result is only a hint, because links may change at any time.
+    """
     try:
         return os.path.realpath(path)
-    except OSError:  # a link is being replaced
+    except OSError:  # another process is replacing a link
         return os.path.abspath(path)
 
 
 def is_dangling(path: str) -> bool:
-    """Tell whether ``path`` is a link that leads nowhere, or in a circle."""
+    """Tell whether ``path`` is a link to a missing file or folder, or to itself."""
     return os.path.islink(path) and not os.path.exists(path)
 
 
@@ -87,18 +100,22 @@ LINK_KNOWN: Final = "link-known"
 
 
 def known(target: str, unread: str | None = None, *, in_project: bool = False) -> Diagnostic:
-    """Return the notice of a link to ``target`` (storable); ``unread``: a folder to sync first.
+    """Return the notice of a link to ``target``, a path in its stored form.
 
-    ``in_project``: that folder is a project's.
+    ``unread`` is a folder that must be synced first, if there is one. ``in_project`` is True if
+    that folder belongs to a project.
     """
-    message = f"a link to {target}; what it holds is counted there"
+    message = f"a link to {target}; its files count as part of that skill"
     scope = " --scope project" if in_project else ""
     fix = None if unread is None else f"run: skill-registry sync {unread}{scope}"
     return Diagnostic(LINK_KNOWN, "info", message, fix=fix)
 
 
 def finding(link: Link, path: str | None, *, fatal: bool) -> Diagnostic:
-    """Describe a link that can't be used; ``fatal``: the skill can't be used without it."""
+    """Return the finding about a link that can't be used.
+
+    If ``fatal``, the skill can't be used without the link.
+    """
     severity: Severity = (
         "error" if fatal or link.leads in {Leads.KNOWN, Leads.OUTSIDE} else "warning"
     )
@@ -109,7 +126,7 @@ def finding(link: Link, path: str | None, *, fatal: bool) -> Diagnostic:
             "replace it by a link to a file, or remove it",
         ),
         Leads.ROUND: ("link-loop", "the link leads in a circle", "remove the link"),
-        Leads.CLOSED: ("link-broken", "the link's target can't be looked at", "grant access to it"),
+        Leads.CLOSED: ("link-broken", "the link's target can't be read", "grant access to it"),
         Leads.KNOWN: (
             "link-outside",
             "the link leaves the skill's folder",
@@ -120,6 +137,6 @@ def finding(link: Link, path: str | None, *, fatal: bool) -> Diagnostic:
             f"the link leaves every source, to {link.target}",
             "replace it by a copy, or register the folder it leads to as a source",
         ),
-        Leads.INSIDE: ("link-inside", "the link leads to no file", "link to a file"),
+        Leads.INSIDE: ("link-inside", "the link does not lead to a file", "link to a file"),
     }[link.leads]
     return Diagnostic(code, severity, message, fix=fix, path=path)

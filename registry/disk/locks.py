@@ -1,4 +1,4 @@
-"""Locks between processes: one file, one holder, released by the system when the holder dies."""
+"""Lock files between processes. The system releases a lock when its process ends."""
 
 import errno
 import fcntl
@@ -18,16 +18,16 @@ BEGINNING: Final = b'{"pid": '
 
 
 class NotALock(OSError):
-    """Another file is in the place of this user's lock file; the message says which."""
+    """Another file has the path of this user's lock file. The message says which kind of file."""
 
 
 class FileLock:
     """An exclusive ``flock`` on the file ``path``, which is created and never removed.
 
-    If an open ``folder`` is given, the path is a name in it. The file must be a regular file with
-    one name, not a link, and this user's own unless ``shared``. Each instance opens the file again,
-    so it excludes threads as well as processes. The descriptor is closed on exec, and in a forked
-    child, which does not hold its parent's lock.
+    If an open ``folder`` is given, ``path`` is a name in that folder. The file must be a regular
+    file with a single name, not a link. It must belong to this user unless ``shared``. Each
+    instance opens the file again, so the lock excludes threads as well as processes. The descriptor
+    is closed on exec. It is also closed in a forked child, which doesn't have its parent's lock.
     """
 
     _flags: ClassVar[int] = (
@@ -42,7 +42,7 @@ class FileLock:
         self._descriptor: int | None = None
 
     def acquire(self, wait: float) -> bool:
-        """Take the lock, trying for ``wait`` seconds; False: it is held.
+        """Try to get the lock for ``wait`` seconds. Returns False if another process has it.
 
         Raises `NotALock`, OSError.
         """
@@ -57,7 +57,7 @@ class FileLock:
                     if time.monotonic() >= deadline:
                         os.close(descriptor)
                         return False
-                    # Random pauses keep waiting processes from retrying at the same moments.
+                    # Random pauses prevent waiting processes from retrying at the same moments.
                     time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311  # no secret
                     pause = min(pause * 1.5, 0.02)
                 else:
@@ -71,24 +71,27 @@ class FileLock:
     def release(self) -> None:
         """Release the lock."""
         if self._descriptor is not None:
-            # A child forked at this moment may also have the descriptor.
+            # A child that was forked at this moment may also have the descriptor.
             with suppress(OSError):
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             self.forget()
 
     def forget(self) -> None:
-        """Close the file, and leave the lock to other processes that have it open."""
+        """Close the file without unlocking it.
+
+        Other processes that have the same open file keep the lock.
+        """
         _held.discard(self)
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
     def sign(self, doing: str) -> None:
-        """Write the holder into the locked file, for `owner`.
+        """Write the process id and activity into the locked file, so that `owner` can report them.
 
         Raises `NotALock` if the file contains anything else.
         """
-        assert self._descriptor is not None  # noqa: S101  # a programming error
+        assert self._descriptor is not None  # noqa: S101  # otherwise a programming error
         if not _may_be_note(os.pread(self._descriptor, NOTE_BYTES, 0)):
             raise self._refusal("it is not a lock file of skill-registry; move it away")
         note = json.dumps({"pid": os.getpid(), "doing": doing}).encode()
@@ -96,12 +99,12 @@ class FileLock:
         os.pwrite(self._descriptor, note, 0)
 
     def now_ns(self) -> int:
-        """Return the lock file's mtime: the current time by the clock that stamps files."""
-        assert self._descriptor is not None  # noqa: S101  # a programming error
+        """Return the lock file's mtime, which uses the same clock as the times of other files."""
+        assert self._descriptor is not None  # noqa: S101  # otherwise a programming error
         return os.fstat(self._descriptor).st_mtime_ns
 
     def owner(self) -> str:
-        """Return in words who signed the lock last."""
+        """Return a description of the process that last called `sign`."""
         try:
             reading = self._flags & ~(os.O_CREAT | os.O_RDWR)
             with os.fdopen(self._open(reading), "rb") as file:
@@ -121,7 +124,7 @@ class FileLock:
             raise
 
     def _check(self, facts: os.stat_result) -> None:
-        """Raise OSError if the file can't be a lock file of this registry."""
+        """Raise `NotALock` if the file can't be a lock file of this registry."""
         if not S_ISREG(facts.st_mode) or facts.st_nlink != 1:
             raise self._refusal("it is not a lock file; move it away")
         if facts.st_uid != os.geteuid() and not self._shared:
@@ -138,7 +141,7 @@ class FileLock:
 
 
 class FolderLock(FileLock):
-    """A lock on an open folder; it leaves no file, and can't be signed."""
+    """A lock on an open folder. It creates no file, and can't be signed."""
 
     _flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -146,7 +149,7 @@ class FolderLock(FileLock):
         super().__init__(".", folder=folder)
 
     def _check(self, facts: os.stat_result) -> None:
-        """Nothing to check: the caller opened the folder and knows its owner."""
+        """Accept every folder: the caller opened the folder and knows its owner."""
 
 
 _held: WeakSet[FileLock] = WeakSet()
@@ -161,13 +164,13 @@ os.register_at_fork(after_in_child=_forget_all)
 
 
 def _may_be_note(data: bytes) -> bool:
-    """Tell whether a lock file holds a note, the rest of one after a power cut, or nothing."""
+    """Tell whether a lock file is empty or has a note, maybe cut off by a power failure."""
     begins_so = all(byte in {0, wanted} for byte, wanted in zip(data, BEGINNING, strict=False))
     return begins_so and len(data) < NOTE_BYTES
 
 
 def _noted(data: bytes) -> tuple[int, str] | None:
-    """Return the process and its activity from a holder's note; None: it is not such a note."""
+    """Return the process id and activity in a note, or None if the note is invalid."""
     try:
         note: Any = json.loads(data)
         process, doing = note["pid"], note["doing"]

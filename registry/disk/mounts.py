@@ -1,4 +1,4 @@
-"""The file system of a path, and the id of the current boot."""
+"""Find the type of a path's file system, and the id of the current boot."""
 
 import os
 from pathlib import Path
@@ -10,12 +10,12 @@ _REMOTE: Final = frozenset(
 
 
 def is_remote(path: str) -> bool:
-    """Tell whether other machines can change the file system of ``path`` without events here."""
+    """Tell whether other machines can change the file system of ``path`` without notice here."""
     return file_system(path) in _REMOTE
 
 
 def file_system(path: str) -> str:
-    """Return the type of the file system of ``path`` ('' if unknown)."""
+    """Return the type of the file system of ``path``, or "" if it is unknown."""
     place = os.path.realpath(os.path.dirname(path) or ".")
     best, kind = "", ""
     try:
@@ -34,7 +34,7 @@ _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 def this_boot() -> str | None:
-    """Return the id of the current boot; None: the system has none."""
+    """Return the id of the current boot, or None if the system doesn't have one."""
     try:
         return _BOOT.read_text().strip()
     except OSError:

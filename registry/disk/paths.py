@@ -1,4 +1,4 @@
-"""The stored names of folders, and the order in which a walk visits them."""
+"""Convert and check the paths of skills, and define the order in which a walk visits folders."""
 
 import os
 import re
@@ -9,28 +9,30 @@ from typing import Final
 from registry.text import folded
 
 ROOT = "."
-"""The folder of a skill at the root of its source."""
+"""The stored path of a skill at the root of its source."""
 
 IGNORED = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"})
-"""Folders that hold no skills and are not part of any (guide for clients: skip `.git` and others).
-"""
+"""Folders that contain no skills and aren't part of a skill (as the guide for clients says)."""
 
 ARCHIVES: Final = (".zip", ".tar", ".tar.gz", ".tgz", ".skill")
 """File endings of archives."""
 
 STATE_SUFFIX = ".skill-registry"
-"""Ending of the registry's own state folders, which are never scanned."""
+"""Ending of the names of the registry's own state folders, which are never scanned."""
 
 PART_BYTES: Final = 255
 """Maximum length of a file's or folder's name on common file systems, in bytes."""
 
 PATH_BYTES: Final = 1024
-"""Maximum length of a path below a skill's folder, in bytes; real ones are far shorter."""
+"""Maximum length of a path below a skill's folder, in bytes. Real paths are far shorter."""
 
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 _TOOLS: Final = re.compile(r"(?:^|/)(?:\.(?:git|hg|svn)[ .]*|git~[0-9]+[ .]*)(?::[^/]*)?(?:/|$)")
-"""Folders of version control, including the spellings of Windows (git, `is_ntfs_dotgit`)."""
+"""Matches folders of version control, in all spellings that Windows accepts.
+
+Git has the same list (`is_ntfs_dotgit`).
+"""
 
 _UNSTORABLE: Final = re.compile(r"[\ud800-\udfff\0]|\\(?=x(?:5c|[89a-f][0-9a-f]))")
 _STORED: Final = re.compile(r"\\x(5c|[89a-f][0-9a-f])")
@@ -38,12 +40,12 @@ _LOW = str.maketrans({chr(code): "\x03" for code in range(4)})
 
 
 def is_ignored(name: str) -> bool:
-    """Tell whether a folder of this name is skipped with all contents."""
+    """Tell whether a sync skips folders of this name with all their contents."""
     return name in IGNORED or (name.startswith(".") and name.endswith(STATE_SUFFIX))
 
 
 def storable(path: str) -> str:
-    """Return ``path`` with bytes that are not UTF-8 as escapes, so that it can be stored.
+    """Return ``path`` in its stored form: bytes that are not UTF-8 become escapes.
 
     A backslash that would look like an escape is also escaped, so no two paths have the same stored
     form.
@@ -63,9 +65,9 @@ def called_on_disk(path: str) -> str:
 def position(folder: str) -> str:
     """Return the sort key that puts stored folders in the order of the walk.
 
-    Children come before their parent. ``/`` sorts before all characters of names, and the end of a
-    path sorts right after all its children, so keys can be compared as plain text in Python and in
-    SQL.
+    Children come before their parent. In a key, ``/`` sorts before all characters of names, and the
+    end of a path sorts right after all its children. So keys can be compared as plain text in
+    Python and in SQL.
     """
     if folder == ROOT:
         return "\U0010ffff\U0010ffff"
@@ -73,7 +75,7 @@ def position(folder: str) -> str:
 
 
 def entry_order(name: str) -> str:
-    """Return the key that orders the entries of one folder (agrees with `position`)."""
+    """Return the sort key for the entries of a folder. It gives the same order as `position`."""
     return _ordered(storable(name))
 
 
@@ -82,12 +84,12 @@ def _ordered(path: str) -> str:
 
 
 def is_below(path: str, root: str) -> bool:
-    """Tell whether the absolute, resolved ``path`` is ``root`` or inside it."""
+    """Tell whether ``path`` is ``root`` or inside it. Both are absolute paths without links."""
     return path == root or path.startswith(root if root.endswith(os.sep) else root + os.sep)
 
 
 def is_safe_relative(path: str) -> bool:
-    """Tell whether ``path`` can name a file inside a skill's folder.
+    """Tell whether ``path`` can be the relative path of a file in a skill's folder.
 
     Absolute paths, ``..``, backslashes, drives and NUL are refused.
     """
@@ -98,10 +100,10 @@ def is_safe_relative(path: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def check_path(path: str) -> str | None:
-    """Return why a file of a skill must not be copied to this path; None: it may.
+    """Return why a file of a skill must not be copied to this path, or None if it may be.
 
     Folders of version control are refused in every spelling that a file system accepts, because
-    they can run programs of their author.
+    their files can make the user's tools run programs.
     """
     reason = None
     if not is_safe_relative(path):
@@ -109,18 +111,19 @@ def check_path(path: str) -> str | None:
     elif _CONTROL.search(path):
         reason = "it has control characters"
     elif _TOOLS.search(folded(path)):
-        reason = "version control takes it for its own"
+        reason = "version control systems reserve this name"
     elif any(part in {"", "."} or is_ignored(part) for part in path.split("/")):
-        reason = "no file of a skill has such a path"
+        reason = "a file of a skill can't have such a path"
     elif len(path) > PART_BYTES // 4 and _is_long(path):
         reason = "it is too long"
     return reason
 
 
 def check_paths(paths: Iterable[str]) -> tuple[str, str] | None:
-    """Return the first path that must not be copied, and why; None: all may be copied.
+    """Return the first path that must not be copied, and the reason, or None if all may be.
 
-    No two paths may be equal for a file system, and no path may be both a file and a folder.
+    Two paths must not be the same file on a common file system, and a path must not be both a file
+    and a folder.
     """
     known = list(paths)
     seen: dict[str, str] = {}
@@ -130,7 +133,7 @@ def check_paths(paths: Iterable[str]) -> tuple[str, str] | None:
             return path, reason
         other = seen.setdefault(folded(path), path)
         if other != path:
-            return path, f"it is there twice for many file systems, as {other!r}"
+            return path, f"on many file systems it is the same file as {other!r}"
     for path in known:
         above = folded(path)
         while above := above.rpartition("/")[0]:

@@ -1,6 +1,6 @@
-"""Folders and files that belong only to this user: others' files in them are refused.
+"""Read and write folders and files that only this user can access.
 
-They hold data that the registry later finishes, restores or trusts. So they are opened without
+They contain data that the registry later completes, restores or trusts. So they are opened without
 following links, and the owner of the opened file is checked.
 """
 
@@ -19,20 +19,23 @@ from registry.disk.beneath import FOLDER, READ, Folder
 _OTHERS: Final = 0o077
 
 _ELSE: Final = frozenset({errno.ENOTDIR, errno.ELOOP, errno.EISDIR})
-"""The message for a link, or a file of another kind."""
+"""Error numbers for a link, or for an entry of another kind than expected."""
 
 
 class NotOurs(OSError):
     """A file or folder exists that isn't private to this user."""
 
     def __init__(
-        self, path: str, reason: str = "it was not made by this registry for you; move it away"
+        self, path: str, reason: str = "this registry did not create it for you; move it away"
     ) -> None:
         super().__init__(errno.EPERM, reason, path)
 
 
 def open_own_folder(place: Place, *, make: bool = False) -> Folder:
-    """Open a folder of ours (0700), created if ``make``. Raises `NotOurs`, FileNotFoundError."""
+    """Open a folder of this user (mode 0700). If ``make``, create it if it is missing.
+
+    Raises `NotOurs`, FileNotFoundError.
+    """
     folder, name = place
     if make:
         with suppress(FileExistsError):
@@ -53,7 +56,10 @@ def open_own_folder(place: Place, *, make: bool = False) -> Folder:
 
 
 def read_own_file(place: Place, limit: int) -> bytes:
-    """Return ``limit`` bytes of a file of ours (0600). Raises `NotOurs`, FileNotFoundError."""
+    """Return at most ``limit`` bytes of a file of this user (mode 0600).
+
+    Raises `NotOurs`, FileNotFoundError.
+    """
     try:
         descriptor = os.open(place.name, READ, dir_fd=place.folder.fd)
     except OSError as error:
@@ -69,7 +75,7 @@ def read_own_file(place: Place, limit: int) -> bytes:
 
 
 def write_own_file(place: Place, data: bytes) -> None:
-    """Write a new file (0600), whole or not at all, durably. Raises FileExistsError, OSError."""
+    """Write a new file (mode 0600) atomically and durably. Raises FileExistsError, OSError."""
     draft = Place(place.folder, f".{place.name}.{secrets.token_hex(8)}")
     try:
         write_file(draft, data, 0o600)
@@ -81,7 +87,7 @@ def write_own_file(place: Place, data: bytes) -> None:
 
 
 def is_ours_alone(path: str) -> bool:
-    """Tell whether only this user can have written the SQLite file and what belongs to it."""
+    """Tell whether only this user can write a SQLite file and its companions (such as -wal)."""
     real = os.path.realpath(path)
     for name in (real, *(real + ending for ending in ("-wal", "-shm", "-journal"))):
         try:
@@ -96,7 +102,10 @@ def is_ours_alone(path: str) -> bool:
 
 
 def open_to_others(paths: Iterable[str]) -> list[str]:
-    """Return those of the paths that other users may write; a sticky folder protects its files."""
+    """Return the paths among these to which other users may write.
+
+    A folder with the sticky bit protects its files, so it isn't returned.
+    """
     found = []
     for path in dict.fromkeys(paths):
         with suppress(OSError):
@@ -107,9 +116,10 @@ def open_to_others(paths: Iterable[str]) -> list[str]:
 
 
 def _check_ours(facts: os.stat_result, path: str) -> None:
-    """Raise `NotOurs` if another user owns the file, or other users may access it.
+    """Raise `NotOurs` if another user owns the file, or if other users may access it.
 
-    The message lets the user decide: a command may have opened this user's own trash to others.
+    The message lets the user decide, because the user may have run a command that opened the trash
+    to others.
     """
     if facts.st_uid != os.geteuid():
         raise NotOurs(path)

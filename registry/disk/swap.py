@@ -1,14 +1,14 @@
-"""Put a folder or file in the place of another: stage, swap, verify, recover.
+"""Replace a folder or file by another: prepare the new content, exchange, verify, recover.
 
-The new content waits at ``staged``, on the file system of its final place ``live``. Before anything
-moves, the caller durably records the digests of the current content (``base``) and the new content
-(``new``), in the journal or in a staging directory. One rename is the commit point. The displaced
-content is verified afterwards: if it was edited at that moment, the edit wins. A process may die at
-any instruction; `Swap.settle` then brings the disk to the old or the new state, and may itself be
-killed and repeated. Without renameat2(2), two renames are used; in between, the live content has
-the staged name and ``.old``.
+The new content waits at ``staged``, on the same file system as its final path ``live``. Before the
+first rename, the caller durably records the digests of the current content (``base``) and the new
+content (``new``), in the journal or in a staging directory. A single rename is the commit point.
+Afterwards, the replaced content is verified. If it was edited at that moment, the edit is restored.
+A process may be killed at any instruction. Then `Swap.settle` brings the disk to the old or the new
+state. It may also be killed, and called again. Without renameat2(2), two renames are needed.
+Between them, the old content has the staged name with the suffix ``.old``.
 
-The same code ends successful changes, failed ones, and those of dead processes.
+The same code completes successful changes, failed changes, and the changes of killed processes.
 """
 
 import secrets
@@ -33,28 +33,28 @@ from registry.disk.atomic import (
 from registry.disk.paths import STATE_SUFFIX
 
 TREE: Final = "tree"
-"""Name of the staged or displaced content in the folder of one change."""
+"""Name of the new or replaced content in the folder of a change."""
 
 OLD: Final = ".old"
-"""Suffix of the staged name for the live content, if the system can't exchange two names."""
+"""Suffix for the old content, next to the staged path, if the system can't exchange two names."""
 
 NEW: Final = ".new"
-"""Suffix of the staged name for published content that had to give way to an edit."""
+"""Suffix for new content, next to the staged path, if an edit had to be restored in its place."""
 
 PREFIX: Final = ".exchange-"
-"""Prefix of drafts and staging directories beside folders that users see.
+"""Prefix of drafts (temporary files) and staging directories next to folders that users see.
 
-They end in `STATE_SUFFIX`, so that no sync reads them.
+Their names end in `STATE_SUFFIX`, so that no sync reads them.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """A change of one place, by open folders and the digests of the content before and after.
+    """A change of one path, as places in open folders, with the digests before and after.
 
-    ``live`` and ``staged`` are None if their folder is gone, or is a link now. ``base``: None if
-    there is no content before, so the change creates; ``new``: None if there is none after, so the
-    change deletes, and moves the live content to ``staged``.
+    ``live`` and ``staged`` are None if their folder is missing or was replaced by a link. ``base``
+    is None if the change creates ``live``. ``new`` is None if the change deletes ``live``: then it
+    moves the content to ``staged``.
     """
 
     live: Place | None
@@ -64,25 +64,29 @@ class Swap:
 
     @property
     def creates(self) -> bool:
-        """Whether the place must be empty before the change."""
+        """True if ``live`` must not exist before the change."""
         return self.base is None
 
     @property
     def deletes(self) -> bool:
-        """Whether the place is empty after the change."""
+        """True if ``live`` must not exist after the change."""
         return self.new is None
 
     @property
     def in_order(self) -> list[Place]:
-        """Both places, the new name first: it must be durable before the old name is removed."""
+        """Both places, with the new name first.
+
+        The new name must be on disk before the old name is removed.
+        """
         places = (self.staged, self.live) if self.deletes else (self.live, self.staged)
         return [one for one in places if one is not None]
 
     def publish(self) -> Place | None:
-        """Do the rename that is the commit point; return the displaced content's place, if any.
+        """Make the rename that is the commit point; return where the replaced content is now.
 
-        The caller verifies it. Raises FileExistsError or FileNotFoundError if another process was
-        faster, and OSError.
+        Returns None if nothing was replaced. The caller must verify the replaced content. Raises
+        OSError, for example FileExistsError or FileNotFoundError if another process changed the
+        path first.
         """
         live, staged = self._ends()
         if self.creates:
@@ -94,11 +98,11 @@ class Swap:
         return put_in_place(staged, live)
 
     def is_done(self) -> bool:
-        """Tell whether the disk shows the change made. Raises OSError."""
+        """Tell whether ``live`` has the new state. Raises OSError."""
         return (None if self.live is None else digest_of(self.live)) == self.new
 
     def settle(self, set_aside: Callable[[Place], None]) -> None:
-        """Complete or undo the swap; ``set_aside`` saves edits for which there is no place."""
+        """Complete or undo the change. ``set_aside`` saves edits that can't be restored."""
         if self.staged is None or self.creates:
             return
         if self.deletes:
@@ -120,7 +124,7 @@ class Swap:
         if digest_of(staged) in {None, self.base, self.new}:
             return
         if self.live is not None and digest_of(self.live) == self.new:
-            exchange(staged, self.live)  # the edit made by hand wins
+            exchange(staged, self.live)  # an edit by the user wins
         else:
             set_aside(staged)
 
@@ -130,7 +134,7 @@ class Swap:
         if displaced is None:
             return
         if live is None:
-            set_aside(old)  # its old folder is gone
+            set_aside(old)  # its old folder is missing
         elif is_gone(live):
             if displaced == self.base and digest_of(staged) == self.new:
                 rename_new(staged, live)
@@ -138,10 +142,10 @@ class Swap:
                 rename_new(old, live)
         elif displaced != self.base and digest_of(live) == self.new:
             rename_new(live, _beside(staged, NEW))
-            rename_new(old, live)  # the edit made by hand wins
+            rename_new(old, live)  # an edit by the user wins
 
     def roll_forward(self) -> None:
-        """Publish the new content, unless a place was edited since; then call `settle`."""
+        """Publish the new content, unless a file was edited since. Call `settle` afterwards."""
         if self.live is None or self.staged is None:
             return
         if self.creates:
@@ -153,11 +157,11 @@ class Swap:
         elif is_exchanged(self.staged) and self._holds(staged=self.new, live=self.base):
             try:
                 exchange(self.staged, self.live)
-            except ExchangeUnsupported:  # `settle` completes the rest
+            except ExchangeUnsupported:  # `settle` makes the second rename
                 rename_new(self.live, _beside(self.staged, OLD))
 
     def roll_back(self) -> None:
-        """Undo a publication, unless the content was edited since; then call `settle`."""
+        """Undo a publication, unless the new content was edited since. Call `settle` afterwards."""
         if self.live is None or self.staged is None:
             return
         if self.creates:
@@ -174,18 +178,20 @@ class Swap:
                 rename_new(old, self.live)
 
     def _take_away(self, live: Place, staged: Place) -> None:
-        """Move published content back to its staged place."""
+        """Move published content back to its staged path."""
         if is_gone(staged) and digest_of(live) == self.new:
             rename_new(live, staged)
-            if digest_of(staged) != self.new:  # an edit happened in between
+            # The content was edited between the check and the rename.
+            if digest_of(staged) != self.new:
                 rename_new(staged, live)
 
     def unknown(self) -> list[Place]:
-        """Return the places with content that is neither ``base`` nor ``new``: perhaps an edit."""
+        """Return the places with content that is neither ``base`` nor ``new``, such as an edit."""
         return [] if self.staged is None else unknown_in(self.staged, {self.base, self.new})
 
     def _ends(self) -> tuple[Place, Place]:
-        assert self.live is not None and self.staged is not None  # noqa: PT018, S101  # asked before
+        # Checked before.
+        assert self.live is not None and self.staged is not None  # noqa: PT018, S101
         return self.live, self.staged
 
     def _holds(self, *, staged: str | None, live: str | None) -> bool:
@@ -194,18 +200,18 @@ class Swap:
 
 
 def unknown_in(staged: Place, known: Iterable[str | None]) -> list[Place]:
-    """Return the places at or beside a staged place whose content has none of these digests."""
+    """Return the staged place, and the places next to it, with content that has another digest."""
     places = (staged, _beside(staged, OLD), _beside(staged, NEW))
     return [one for one in places if digest_of(one) not in {None, *known}]
 
 
 def is_exchanged(staged: Place) -> bool:
-    """Tell whether there is no trace of a swap by two renames."""
+    """Tell whether the staged folder has no trace of an exchange by two renames."""
     return is_gone(_beside(staged, OLD)) and is_gone(_beside(staged, NEW))
 
 
 def put_in_place(new: Place, live: Place) -> Place:
-    """Exchange new and live content, and return the place of the displaced content."""
+    """Exchange new and old content; return the place of the old content."""
     try:
         exchange(new, live)
     except ExchangeUnsupported:
@@ -221,7 +227,10 @@ def _beside(staged: Place, ending: str) -> Place:
 
 
 def stage_files(staged: Place, files: Mapping[str, tuple[bytes, bool]]) -> str:
-    """Write files (path: bytes, executable) durably into a new folder; return its digest."""
+    """Write files durably into a new folder; return the digest of the folder.
+
+    ``files`` has the bytes and the executable bit of each file, by path.
+    """
     with make_folder(staged) as tree:
         for path, (data, executable) in files.items():
             write_below(tree, path, data, 0o755 if executable else 0o644)
@@ -235,7 +244,7 @@ def draft_name() -> str:
 
 
 def replace_file(place: Place, data: bytes) -> None:
-    """Replace a file durably, in one step."""
+    """Replace a file atomically and durably."""
     new = Place(place.folder, draft_name())
     try:
         write_file(new, data)

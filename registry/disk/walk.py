@@ -1,9 +1,9 @@
-"""Walk a source: yield every skill folder with the stat facts of its files, in a stable order.
+"""Walk a source: yield each skill folder with the stat results of its files, in a fixed order.
 
-A walk reads no file and follows no link out of the sources: each folder is opened from the handle
-of its parent, so it stays the same folder even if its name is reused meanwhile. The walk yields
-children before their parent, in the order of `paths.position`, so that it can be merged with the
-database's rows.
+A walk reads no file and follows no link out of the sources. Each folder is opened relative to the
+open parent folder, so another process can't redirect the walk by renaming folders. The walk yields
+children before their parent, in the order of `paths.position`, so that the result can be merged
+with the database's rows.
 """
 
 import errno
@@ -37,20 +37,23 @@ WALK_CODES: Final = frozenset(
     "link-broken link-inside link-loop link-outside path-collision path-not-utf8 path-unsafe "
     "second-document skill-too-large special-file too-deep too-many-files unreadable".split()
 )
-"""The findings that a walk makes by itself, before any file is read."""
+"""Codes of the findings that a walk makes, before any file is read."""
 
 UNREADABLE: Final = "unreadable"
-"""The finding about a part of a skill that can't be read, which proves nothing about it."""
+"""Code of the finding about a part of a skill that can't be read.
+
+Such a finding doesn't prove that the part was removed.
+"""
 _SAYING: Final = "it can't be read: "
 
 
 def unreadable(reason: str, path: str | None, severity: Severity = "warning") -> Diagnostic:
-    """Return the finding that ``path`` can't be read, and why."""
+    """Return the finding that ``path`` can't be read, with the reason."""
     return Diagnostic(UNREADABLE, severity, _SAYING + reason, fix="grant read access", path=path)
 
 
 def inaccessible(home: str, finding: Diagnostic) -> SkillInaccessible:
-    """Return the error for a user who reads a skill with this `unreadable` finding."""
+    """Return the error for reading a skill that has this `unreadable` finding."""
     path = f"{home}/{finding.path}" if finding.path else home
     return SkillInaccessible(path=path, reason=finding.message.removeprefix(_SAYING))
 
@@ -59,7 +62,7 @@ _RENAME: Final = "rename the file"
 
 
 class FileStat(NamedTuple):
-    """The stat facts of one file; ``path`` is relative to the skill's folder."""
+    """The stat result of a file. ``path`` is relative to the skill's folder."""
 
     path: str
     mode: int
@@ -74,10 +77,10 @@ _FILE: Final = f"FileStat({', '.join(f'{name}=%r' for name in FileStat._fields)}
 
 @dataclass(frozen=True, slots=True)
 class ScannedFolder:
-    """One folder with a skill, or a top-level folder without one.
+    """A folder that contains a skill, or a top-level folder that contains none.
 
-    ``document`` is the skill file's name (None: there is none, or it may not be read), ``name`` the
-    folder's own name, ``problems`` the findings of the walk.
+    ``document`` is the name of the skill file, or None if it is missing or must not be read.
+    ``name`` is the folder's own name. ``problems`` are the findings of the walk.
     """
 
     folder: str
@@ -88,24 +91,24 @@ class ScannedFolder:
 
     @property
     def is_skill(self) -> bool:
-        """Whether the folder holds a skill file, readable or not."""
+        """True if the folder contains a skill file, even if it can't be read."""
         return self.document is not None or bool(self.problems)
 
     @property
     def unread(self) -> list[Diagnostic]:
-        """The findings about unreadable parts; if there are any, the files are incomplete."""
+        """The findings about unreadable parts. If there are any, ``files`` is incomplete."""
         return [problem for problem in self.problems if problem.code == UNREADABLE]
 
     def with_unread(self, findings: Iterable[Diagnostic]) -> Self:
-        """Return a copy with findings about files that turned out to be unreadable."""
+        """Return a copy with additional findings about unreadable files."""
         return replace(
             self, problems=[*self.problems, *(f for f in findings if f not in self.problems)]
         )
 
     @property
     def fingerprint(self) -> str:
-        """A digest of all stat facts of the folder and of the findings of the walk."""
-        # The same text as the repr of all these values, in a third of the time.
+        """A digest of the stat results of the files and of the codes of the findings."""
+        # This text equals the repr of all these values, but takes a third of the time.
         files = ", ".join([_FILE % file for file in self.files])
         listed = f"[{files}]" if files else repr(self.files)
         codes = [problem.code for problem in self.problems]
@@ -114,13 +117,16 @@ class ScannedFolder:
 
     @property
     def newest_ns(self) -> int:
-        """The latest time of any file, changes of its mode included; 0 without files."""
+        """The latest change of any file or its mode, in nanoseconds; 0 without files."""
         return max((max(file.mtime_ns, file.ctime_ns) for file in self.files), default=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A finding about a place that is not a skill; ``lost``: its contents could not be listed."""
+    """A finding about a path that is not a skill.
+
+    ``lost`` is True if the contents of the folder could not be listed.
+    """
 
     folder: str
     diagnostic: Diagnostic
@@ -132,11 +138,11 @@ class RootMissing(Exception):
 
 
 class RootUnreadable(Exception):
-    """The root of a source can't be listed; the argument says why."""
+    """The root of a source can't be listed. The argument is the reason."""
 
 
 class Collector:
-    """Collects the files of one skill, within the limits."""
+    """Collects the files of a skill, within the limits."""
 
     def __init__(self, folder: str, limits: Limits) -> None:
         self.folder = folder
@@ -146,13 +152,13 @@ class Collector:
         self._count = self._bytes = 0
 
     def note(self, code: str, message: str, fix: str, path: str | None = None) -> None:
-        """Note a problem that makes the skill unusable."""
+        """Add an error, which makes the skill unusable."""
         self.problems.append(Diagnostic(code, "error", message, fix=fix, path=path))
 
     def add(self, path: str, facts: os.stat_result) -> None:
-        """Add one file, or a finding if it is not a regular file."""
+        """Add a file, or a finding if it is not a regular file."""
         if not S_ISREG(facts.st_mode):
-            message = "a pipe, socket or device has no place in a skill"
+            message = "a skill can't contain a pipe, a socket or a device"
             self.note("special-file", message, "remove it", path)
             return
         self._count += 1
@@ -163,7 +169,7 @@ class Collector:
             self.files.append(file)
 
     def finish(self) -> None:
-        """Add findings about exceeded limits, and names that some file systems can't store."""
+        """Add findings about exceeded limits and about names that not all file systems store."""
         self._check_names()
         most = self._limits
         if self._count > most.files:
@@ -171,7 +177,7 @@ class Collector:
             fix = "move files that the skill does not need to another folder, or raise limits.files"
             self.note("too-many-files", message, fix)
         if self._bytes > most.skill_bytes:
-            message = f"the files add up to {self._bytes} bytes, {most.skill_bytes} are allowed"
+            message = f"the files have {self._bytes} bytes in total, {most.skill_bytes} are allowed"
             fix = "move large files to another folder, or raise limits.skill_bytes"
             self.note("skill-too-large", message, fix)
 
@@ -192,7 +198,7 @@ class Collector:
         if not is_encodable(called_on_disk(path)):
             self.note("path-not-utf8", "the file's name is not UTF-8 text", _RENAME, path)
         elif not is_safe_relative(path):
-            message = "on Windows, a backslash or drive in a file's name means another place"
+            message = "on Windows, a backslash or drive in the name leads to another folder"
             self.note("path-unsafe", message, _RENAME, path)
         else:
             message = f"the skill can't be pulled or exported: of this path, {reason}"
@@ -201,7 +207,10 @@ class Collector:
 
 
 DEPTH_SEEN: Final = 32
-"""Maximum depth at which the walk looks for skills that are too deep, to report them."""
+"""Maximum depth of folders that the walk visits.
+
+It is larger than the limit for skills, so that skills that are too deep are reported.
+"""
 
 Entry: TypeAlias = "os.DirEntry[str]"
 
@@ -214,11 +223,12 @@ def _order(entry: Entry) -> str:
 
 
 class Walk:
-    """One walk of the source at ``root`` (absolute, resolved).
+    """A walk of the source at ``root``, an absolute path without links.
 
-    ``roots`` are the resolved roots of all sources: a link that leads below one of them is counted
-    there, and another source's root inside this one is left to that source unless ``nested``.
-    Iterating raises `RootMissing` or `RootUnreadable`; ``notices`` are complete when it has ended.
+    ``roots`` are the real paths of all sources. If a link leads into one of them, the target is
+    only listed at its real path. The root of another source inside this one is skipped unless
+    ``nested``, because the other source lists it. Iterating raises `RootMissing` or
+    `RootUnreadable`. ``notices`` are complete when the iteration has ended.
     """
 
     def __init__(
@@ -233,7 +243,7 @@ class Walk:
         self._lost = 0
 
     def leaves(self, folder: str) -> bool:
-        """Tell whether a folder exists and is left to another source inside this one."""
+        """Tell whether a folder exists but is skipped, because another source lists it."""
         is_theirs = any(is_below(folder, one) for one in self._others)
         return is_theirs and os.path.isdir(join(self.root, folder))
 
@@ -252,11 +262,11 @@ class Walk:
             yield from self._visit(root.fd, ROOT, ROOT, 0, None, "")
 
     def one(self, folder: str) -> ScannedFolder | None:
-        """Return one folder; None: it is gone, or holds no skill any more."""
+        """Return the skill in one folder, or None if the folder is missing or has no skill."""
         return next((found for found in self.below(folder) if found.folder == folder), None)
 
     def below(self, folder: str) -> Iterator[ScannedFolder]:
-        """Yield one folder and all folders in it, with the same results as a whole walk."""
+        """Yield the skills in a folder and in the folders below it, as a whole walk would."""
         folder = called_on_disk(folder)
         level = 0 if folder == ROOT else folder.count("/") + 1
         above, _, name = folder.rpartition("/")
@@ -268,7 +278,7 @@ class Walk:
                     yield from self._visit(holder.fd, name, folder, level, None, "")
         except OSError as error:
             if error.errno == errno.ELOOP and not os.path.islink(self.root):
-                return  # nothing below a link is read
+                return  # the walk reads nothing below a link
             self._unreadable(folder, None, "", error)
 
     def _alone(self, holder: Folder, name: str, above: str, level: int) -> Iterator[ScannedFolder]:
@@ -279,7 +289,7 @@ class Walk:
                     if found is not None:
                         yield found
 
-    def _visit(  # noqa: C901, PLR0912  # one flat loop: it runs for every entry on disk
+    def _visit(  # noqa: C901, PLR0912  # a flat loop, because it runs for every entry on disk
         self,
         above: int,
         called: str,
@@ -290,7 +300,7 @@ class Walk:
     ) -> Iterator[ScannedFolder]:
         """Visit the folder named ``called`` in the open folder ``above``.
 
-        ``below`` is its path (with a slash) in the skill of ``outer``.
+        ``below`` is the folder's path in the skill of ``outer``, with a slash at the end.
         """
         try:
             here = os.open(called, FOLDER, dir_fd=above)
@@ -334,10 +344,10 @@ class Walk:
                             yield found
                     elif (
                         collector is not None and name != ".git"
-                    ):  # the .git file of a submodule or work tree
+                    ):  # not the .git file of a submodule or work tree
                         collector.add(storable(below + name), entry.stat(follow_symlinks=False))
                 except OSError as error:
-                    # If the file vanished since the listing, the next sync handles it.
+                    # If the file was removed after the listing, the next sync handles it.
                     self._unreadable(folder, collector, below + name, error)
         finally:
             os.close(here)
@@ -347,9 +357,9 @@ class Walk:
             yield ScannedFolder(storable(folder), None, name=storable(folder))
 
     def _own_documents(self, named: list[Entry], folder: str) -> list[Entry]:
-        """Return the skill files among ``named``, the valid one first.
+        """Return the skill files among ``named``, with the preferred name first.
 
-        A link to another skill's file makes no skill: that skill is counted in its real place.
+        A link to another skill's file is left out: that skill is listed at its real path.
         """
         documents = []
         for entry in named:
@@ -377,7 +387,7 @@ class Walk:
                 document = None
                 break
         if level > self.limits.depth:
-            message = f"it is {level} folders below its source, {self.limits.depth} are searched"
+            message = f"it is {level} folders below its source; the limit is {self.limits.depth}"
             fix = "register a folder nearer to it as a source, or raise limits.depth"
             problems.append(Diagnostic("too-deep", "error", message, fix=fix))
         if len(documents) > 1:
@@ -387,13 +397,13 @@ class Walk:
             problems.append(Diagnostic("second-document", "warning", message, fix=fix))
         shown = storable(folder)
         if "\\" in folder:
-            message = "on Windows, a backslash in a folder's name means another place"
+            message = "on Windows, a backslash in the folder's name leads to another folder"
             problems.append(Diagnostic("path-unsafe", "error", message, fix="rename the folder"))
         if not is_encodable(folder):
             message = "the folder's name is not UTF-8 text"
             problems.append(Diagnostic("path-not-utf8", "error", message, fix="rename the folder"))
         if shown != folder:
-            document, collector.files = None, []  # the stored name doesn't lead to them
+            document, collector.files = None, []  # the stored name doesn't lead to the files
         name = os.path.basename(self.root) if folder == ROOT else folder.rpartition("/")[2]
         return ScannedFolder(shown, document, collector.files, problems, storable(name))
 
@@ -406,7 +416,7 @@ class Walk:
         where: str,
         documents: list[Entry],
     ) -> ScannedFolder | None:
-        """Handle a link in ``folder``; ``where`` is its place in the skill of ``collector``."""
+        """Handle a link in ``folder``. ``where`` is its path in the skill of ``collector``."""
         home = join(self.root, collector.folder) if collector else None
         link = follow(join(join(self.root, folder), entry.name), home, self._roots)
         if collector is None:
@@ -416,9 +426,9 @@ class Walk:
         if usable and link.facts is not None and not link.is_folder:
             collector.add(storable(where), link.facts)
         elif link.leads is Leads.INSIDE and link.is_folder:
-            pass  # its target is counted in its real place
+            pass  # the target is listed at its real path
         elif link.leads is Leads.CLOSED and link.target:
-            self._lose(folder, collector, where, "its target can't be looked at")
+            self._lose(folder, collector, where, "its target can't be read")
         elif entry.name not in DOCUMENT_NAMES or document:
             collector.problems.append(finding(link, storable(where), fatal=document))
         return None
@@ -435,7 +445,7 @@ class Walk:
             return None
         shared = self._shared() if link.leads is Leads.OUTSIDE else None
         if shared is not None and is_below(link.target, shared):
-            # A pull for several agents makes such links.
+            # A pull for several agents creates such links.
             notice = known(storable(link.target), storable(shared), in_project=self._in_project)
             self.notices.append(Notice(storable(child), notice))
             return None
@@ -455,7 +465,10 @@ class Walk:
         return self.root not in personal_folders(os.path.expanduser("~"))
 
     def _shared(self) -> str | None:
-        """Return the real path of the folder that the links of this agent's folder lead to."""
+        """Return the real path of the folder to which the links in this agent's folder lead.
+
+        Returns None if this source is not the folder of an agent.
+        """
         from registry.disk.agents import shared_folder
 
         shared = shared_folder(self.root)
@@ -465,8 +478,8 @@ class Walk:
         self.notices.append(Notice(storable(folder), known(storable(target))))
 
     def _too_deep(self, folder: str, collector: Collector | None, where: str) -> None:
-        message = f"nothing is looked for deeper than {DEPTH_SEEN} folders below the source"
-        fix = "move it up, or register a folder nearer to it as a source"
+        message = f"folders deeper than {DEPTH_SEEN} levels below the source are not searched"
+        fix = "move the skill up, or register a folder nearer to it as a source"
         if collector is not None:
             collector.note("too-deep", message, fix, storable(where))
         else:

@@ -77,7 +77,7 @@ def untidy(data: bytes, document: Document) -> Iterator[Diagnostic]:
     """Yield the findings of `TIDY_RULES` about a skill file and its parsed document."""
     if b"\r\n" in data and (fewer := _fewer_ends(document.text)):
         line = 1 + document.text[: fewer[0]].count("\n")
-        message = f"{fewer[1]} of the lines end in another way than the others"
+        message = f"{fewer[1]} of the lines have a different line end than the others"
         yield _tidy(
             "line-ends-mixed", message, line, "save the file with the same line ends throughout"
         )

@@ -163,7 +163,7 @@ def _tags_of(value: JsonValue) -> Iterable[str]:
     try:
         return tuple(coerce.tags(value))
     except coerce.UnknownShape:
-        raise EditImpossible("the tags have a shape that is not understood") from None
+        raise EditImpossible("the tags have an unknown format") from None
 
 
 def _with_kind(text: str, document: Document, word: str, folder: str | None) -> str:

@@ -99,7 +99,7 @@ CODES: Final[Mapping[str, Rule]] = {
     "yaml-brackets": Rule("warning", "a value begins with a bracket but is not a list"),
     "yaml-indentation": Rule("warning", "the indentation of lines is wrong, or uses tabs"),
     "yaml-list": Rule("warning", "a list is not valid YAML"),
-    "yaml-stray-line": Rule("warning", "a line has not the form `key: value`"),
+    "yaml-stray-line": Rule("warning", "a line does not have the form `key: value`"),
     "yaml-key-without-colon": Rule("warning", "a key has no colon"),
     "yaml-too-many-keys": Rule(
         "warning", "the YAML is not valid, and has too many keys to repair it"

@@ -74,7 +74,7 @@ def check_folder_name(name: str) -> str | None:
     elif name[-1] in ". " or name[0] == " ":
         reason = "the name of a folder can't end with a dot, or begin or end with a space"
     elif plain[0] == "." or plain in UNLISTED_FOLDERS:
-        reason = "skills are not looked for in folders of this name"
+        reason = "folders with this name are not searched for skills"
     elif is_device(name):
         reason = "Windows keeps this name for a device"
     return reason

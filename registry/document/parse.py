@@ -195,7 +195,7 @@ def _complete(
     if "name" not in fields:
         fields["name"] = template.name or folder_name
         if template.name is None or parts.front is not None:
-            message = f"the skill has no name; it is called `{printable(fields['name'], 40)}`"
+            message = f"the skill has no name, so its name is `{printable(fields['name'], 40)}`"
             fix = "add `name:` to the front matter"
             findings.append(finding("name-missing", message, parts.front_line, fix))
     if "description" in fields:
@@ -204,10 +204,10 @@ def _complete(
     if description is None or parts.front is not None:
         description = description or first_paragraph(body)
         code = "description-from-body"
-        message = "the skill has no description; the first words of its text are taken"
+        message = "the skill has no description; the first words of its body are used"
         if description is None:
             code = "description-missing"
-            message = "the skill has no description, and no text to take one from"
+            message = "the skill has no description, and no body to take one from"
         fix = "add `description:` with what the skill does and when to use it"
         findings.append(finding(code, message, parts.front_line, fix))
     fields["description"] = description or ""

@@ -58,9 +58,7 @@ def closed(text: str, head: str, rest: Sequence[str]) -> Iterator[Text]:
     """Yield a broken entry with the missing closing bracket of its list added."""
     if _OPEN_LIST.fullmatch("\n".join((head, *rest))):
         message = "the list is not closed"
-        yield Text(
-            text.rstrip() + "]\n", "yaml-brackets", message, "put a `]` behind the last item"
-        )
+        yield Text(text.rstrip() + "]\n", "yaml-brackets", message, "add a `]` after the last item")
 
 
 def untangle(original: str) -> Iterator[Text]:
@@ -69,7 +67,7 @@ def untangle(original: str) -> Iterator[Text]:
     message = "a character is written as two JSON escapes, which is not YAML"
     yield Text(text, "yaml-surrogates", message, "write the character itself")
     text = _BAD_ESCAPE.sub(lambda match: "\\\\" if match[1] else match[0], text)
-    message = "double quotes hold a backslash that starts no escape"
+    message = "the double quotes contain a backslash that starts no escape"
     yield Text(text, "yaml-escape", message, "use single quotes, or double the backslash")
     text = _HALF.sub("\\1\N{REPLACEMENT CHARACTER}", text)
     message = "half of a character is written as a JSON escape; it is read as U+FFFD"
@@ -113,7 +111,7 @@ def _block_text(first: str, mark: str, rest: Sequence[str]) -> Text:
         message = f"the text below `{mark}` is not indented"
         return Text(value, "yaml-indentation", message, "indent it by two spaces")
     fix = f"move the text to the next line, indented, or remove the `{mark}`"
-    return Text(value, "yaml-block-text", f"text is on the line of `{mark}`", fix)
+    return Text(value, "yaml-block-text", f"the text begins on the line of `{mark}`", fix)
 
 
 def fold(lines: Sequence[str]) -> str:
@@ -242,7 +240,7 @@ def repair(front: str, line: int) -> Reading:
     lines = _lines(cleaned)
     for number, (row, completed) in enumerate(zip(lines, _with_colons(lines), strict=True)):
         if row != completed:
-            message = f"`{printable(row)}` has no colon behind its key"
+            message = f"`{printable(row)}` has no colon after its key"
             code, fix = "yaml-key-without-colon", "write `key: value`"
             reading.findings.append(finding(code, message, line + number, fix))
             lines[number] = completed

@@ -241,7 +241,9 @@ RESERVED_WORDS: Final = ("anthropic", "claude")
 """Words that Anthropic's API refuses in a skill's name; the open specification allows them."""
 
 RULES: Final[Mapping[str, Rule]] = {
-    "document-case": Rule("warning", "the name of the skill file is not exactly `SKILL.md`"),
+    "document-case": Rule(
+        "warning", "the name of the skill file is neither `SKILL.md` nor `skill.md`"
+    ),
     "name-missing": Rule("warning", "there is no `name`"),
     "name-not-text": Rule("warning", "`name` is a list or a mapping"),
     "name-too-long": Rule("warning", f"`name` is longer than {NAME_LENGTH} characters"),
@@ -352,7 +354,7 @@ def _keys(others: Sequence[str], spelled: Mapping[str, str]) -> Iterator[_Findin
     unknown = [key for key in others if key not in spelled]
     for key in unknown[:MAX_KEYS]:
         message = f"`{printable(key)}` is not a key of the specification"
-        fix = f"move it below `metadata` as text, or remove it (known are {', '.join(FIELDS)})"
+        fix = f"move it below `metadata` as text, or remove it (known keys: {', '.join(FIELDS)})"
         if key in CLIENT_FIELDS:
             fix = "keep it if the skill is for Claude Code; strict clients refuse the file"
         yield _Finding("key-unknown", key, message, fix)

@@ -274,7 +274,7 @@ def _behaviours(text: str, beyond: str, kind: Kind) -> Iterator[Place]:
     if kind.prose and beyond:
         yield from islice(map(quoted, find_foreign(text, beyond, budget)), MAX_PLACES)
     if budget.is_over:
-        yield Place("slow-text", 0, "it takes so long to look through that the rest of it was not")
+        yield Place("slow-text", 0, "scanning took too long; the rest of the file was not scanned")
 
 
 def _unwrapped(lower: bytes) -> bytes:

@@ -190,7 +190,7 @@ def _check_declared(document: Document) -> Iterator[Diagnostic]:
             yield _diagnostic(code, f"`allowed-tools` has `{printable(tool)}`", line)
     for key, value in document.front_matter.items():
         if value and key.lower() == "hooks":
-            message = "the front matter has `hooks`, commands that run by themselves"
+            message = "the front matter has `hooks`: commands that run automatically"
             yield _diagnostic("hooks", message, key_lines(document).get(key))
     for field, shown in (("name", document.name), ("description", document.description)):
         if shown.isprintable():
@@ -224,7 +224,7 @@ def _check_files(files: Sequence[SkillFile]) -> Iterator[Diagnostic]:
     for file in files:
         path = file.path
         if not path.isprintable():
-            message = f"the file `{printable(path)}` has characters that can't be shown in its name"
+            message = f"the file `{printable(path)}` has unprintable characters in its name"
             yield _diagnostic("file-name-unprintable", message, path=path)
         folder, _, name = path.rpartition("/")
         if folder and name in DOCUMENT_NAMES:

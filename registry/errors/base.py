@@ -111,7 +111,7 @@ class PersonalityNotFound(NotFound):
             return ""
         if self.facts["known"]:
             return self.fill(" The settings have {known:or}.")
-        return " The settings have none: add it under personalities."
+        return " The settings have no personalities. Add it under the key personalities."
 
 
 class AgentNotFound(NotFound):
@@ -127,7 +127,7 @@ class AgentNotFound(NotFound):
 class ToolsetNotFound(NotFound):
     """There is no toolset of this name: ``name``, ``similar``, ``known``."""
 
-    sentence = "No toolset named {name:q}. There are {known:list}."
+    sentence = "No toolset named {name:q}. Known toolsets: {known:list}."
 
     name: str
     similar: Sequence[str]

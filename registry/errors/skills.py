@@ -68,7 +68,7 @@ class SkillMissing(NotFound):
     """The skill's folder or file is gone from disk: ``name``, ``path``."""
 
     code = "skill_missing_on_disk"
-    sentence = "The skill {name:q} is not on disk any more ({path})."
+    sentence = "The skill {name:q} is no longer on disk ({path})."
 
     name: str
     path: str
@@ -123,7 +123,10 @@ class FileNotFoundInSkill(NotFound):
 class FileChanging(Unavailable):
     """A file changed each time while it was being read: ``path``."""
 
-    sentence = "{path:q} kept changing while it was read. Try again when it is finished."
+    sentence = (
+        "{path:q} kept changing while it was read. Try again when the other program has finished"
+        " writing."
+    )
 
     path: str
 
@@ -174,7 +177,7 @@ class InvalidName(Invalid):
 class SkillExists(Conflict):
     """A skill or a folder with this name already exists: ``name``, ``path``."""
 
-    sentence = "There is a skill {name:q} already ({path})."
+    sentence = "A skill {name:q} already exists ({path})."
 
     name: str
     path: str
@@ -184,7 +187,7 @@ class SkillChangedOnDisk(Conflict):
     """The folder has changed since the change was prepared: ``name``, ``path``."""
 
     sentence = (
-        "The skill {name:q} was changed on disk since it was read ({path}); nothing was done."
+        "The skill {name:q} ({path}) was edited on disk after it was read, so nothing was changed."
         " Look at it again, then repeat the change."
     )
 
@@ -232,8 +235,8 @@ class ChangePending(RegistryError):
     """
 
     sentence = (
-        "The change at {path} could not be finished: {reason}. It is finished or undone as a "
-        "whole when the registry is opened next."
+        "The change at {path} could not be finished: {reason}. The next command finishes it or"
+        " undoes it completely."
     )
 
     path: str
@@ -310,7 +313,7 @@ class NotInTrash(SkillNotFound):
     """The trash has no skill of this name."""
 
     code = "skill_not_found"
-    sentence = "The trash holds no skill {name:q}."
+    sentence = "The trash has no skill {name:q}."
 
 
 class SkillNotDeleted(NotInTrash):
@@ -330,7 +333,9 @@ class RevisionNotFound(NotFound):
     known: Sequence[int]
 
     def _details(self) -> str:
-        return self.fill("; it has {known:list}." if self.facts["known"] else ", nor any other.")
+        return self.fill(
+            "; it has {known:list}." if self.facts["known"] else "; no revision of it is stored."
+        )
 
 
 class ContentMissing(NotFound):

@@ -7,7 +7,7 @@ from registry.text import MAX_CHOICES, escaped
 
 
 class SourceUnclear(RegistryError):
-    """No source was named, and there is not exactly one: ``known``.
+    """No source was named, and the registry has none or several: ``known``.
 
     ``foreign`` are remote sources, if there are no others. ``elsewhere``: all sources belong to
     other machines. ``to_read``: the request only reads.
@@ -37,7 +37,7 @@ class SourceUnclear(RegistryError):
             done = "read" if self.facts["to_read"] else "written to"
             return self.fill(f"Several sources could be {done}: {{known:or}}.")
         if self.facts["elsewhere"]:
-            return "All sources are on other machines, which change them."
+            return "All sources are on other machines. Change them there."
         return "No sources are registered yet."
 
 
@@ -64,10 +64,7 @@ class SourceNotFound(NotFound):
 class SourceElsewhere(RegistryError):
     """The source belongs to another machine: ``name``, ``host``."""
 
-    sentence = (
-        "The source {name:q} belongs to {host:q}: sync and change it there. Reading uses"
-        " the database."
-    )
+    sentence = "The source {name:q} is on {host:q}. Sync and change it there."
 
     name: str
     host: str
@@ -101,8 +98,8 @@ class SourceNotYours(RegistryError):
     """Only its owner, on its machine, or an admin may do this: ``name``, ``owner``, ``host``."""
 
     sentence = (
-        "The source {name:q} belongs to {owner:q} on {host:q}: only they, there, or an admin of the"
-        " registry may do this."
+        "The source {name:q} belongs to {owner:q} on {host:q}. Only this role on that machine,"
+        " or an admin, may do this."
     )
 
     name: str
@@ -114,8 +111,8 @@ class AdminNeeded(RegistryError):
     """Only an admin of the registry may do this: ``path`` of the database."""
 
     sentence = (
-        "Only an admin of the registry {path} may do this: the role that owns its tables, or a"
-        " member of it."
+        "Only an admin of the registry {path} may do this. Admins are the role that owns its"
+        " tables, and the members of that role."
     )
 
     path: str
@@ -124,7 +121,7 @@ class AdminNeeded(RegistryError):
 class RoleNotFound(NotFound):
     """The server has no role of this ``name``."""
 
-    sentence = "The server knows no role {name:q}."
+    sentence = "The server has no role {name:q}."
 
     name: str
 
@@ -144,7 +141,7 @@ class SourceExists(Conflict):
     ``path`` is empty if another team's source has the name and this user must not see the source.
     """
 
-    sentence = "There is a source {name:q} already"
+    sentence = "A source {name:q} already exists"
 
     name: str
     path: str
@@ -165,7 +162,10 @@ class SourceInvalid(Invalid):
 class TrustOutdated(Conflict):
     """The quarantined skills of a source changed after the user looked at them: ``name``."""
 
-    sentence = "Nothing of {name:q} was trusted: its quarantined skills changed since you looked."
+    sentence = (
+        "No skill of {name:q} was trusted: the quarantined skills have changed since their errors"
+        " were printed."
+    )
 
     name: str
 
@@ -253,7 +253,7 @@ class LockFileInvalid(RegistryError):
 class LockMissing(NotFound):
     """Nothing was pulled into this folder: ``path`` of the missing lock file."""
 
-    sentence = "There is no {path}: nothing was pulled there."
+    sentence = "No lock file at {path}: no skill was installed there."
 
     path: str
 
@@ -267,10 +267,17 @@ class LockNotMet(Conflict):
     missing: Sequence[str]
 
 
+class LockEdited(LockNotMet):
+    """Installed skills were edited after the lock was written: ``path``, ``missing`` as before."""
+
+    code = "lock_not_met"
+    sentence = "Skills of {path} were edited here, and nothing was changed: {missing:list}."
+
+
 class NotPulled(NotFound):
     """No skill was pulled under this name: ``name``, ``path`` of the lock file, ``similar``."""
 
-    sentence = "{path} lists no {name:q}."
+    sentence = "{path} does not list {name:q}."
 
     name: str
     path: str
@@ -280,7 +287,7 @@ class NotPulled(NotFound):
 class PullClash(Conflict):
     """Two skills would be pulled into one folder: ``folder``, ``refs``."""
 
-    sentence = "{refs:or} would both get the folder {folder:q}: pull them apart."
+    sentence = "{refs:or} need the same folder {folder:q}. Install them into different folders."
 
     folder: str
     refs: Sequence[str]
@@ -333,7 +340,7 @@ class PinMoved(RemoteProblem):
     ``way``: the command that accepts the new version. ``commit``: the new version.
     """
 
-    sentence = "{url:q} is not followed: {reason}. If that is right, run: {way}"
+    sentence = "{url:q} was not fetched: {reason}. To accept this, run: {way}"
 
     reason: str
     way: str
@@ -360,7 +367,7 @@ class AddressInvalid(Invalid):
 class SourceReadOnly(RegistryError):
     """The source is a checkout of a remote: ``name``, ``url``."""
 
-    sentence = "The source {name:q} is a checkout of {url}, and is not changed here."
+    sentence = "The source {name:q} is a read-only checkout of {url}."
 
     name: str
     url: str

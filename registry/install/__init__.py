@@ -1,1 +1,4 @@
-"""Skills in folders and agents: pull, its lock, updates, import and export (internal)."""
+"""Install skills into folders and agents with `pull`, update, import and export them.
+
+Internal: names in this package can change in any version.
+"""

@@ -1,4 +1,7 @@
-"""Take over what the ``skills`` command line put in place: its lock says what, the disk how."""
+"""Record skills that the ``skills`` command line tool installed as installed by `pull`.
+
+Its lock file lists the skills. The files on disk show how they are installed.
+"""
 
 import json
 import os
@@ -34,7 +37,10 @@ _SHARING: Final = "codex"
 
 
 def adopt(core: Core, target: Target, how: InstallOptions = PLAIN) -> list[InstallResult]:
-    """Add the `skills` program's locked skills that are here to our lock. Raises `LockMissing`."""
+    """Add the installed skills from the lock of the ``skills`` tool to our lock.
+
+    Raises `LockMissing`.
+    """
     theirs = _client_lock(core, target)
     if theirs is None:
         raise LockMissing(path=client_lock_path(target))
@@ -43,7 +49,7 @@ def adopt(core: Core, target: Target, how: InstallOptions = PLAIN) -> list[Insta
 
 
 def client_lock_path(target: Target) -> str:
-    """Return the path of that program's lock for a project, or for all projects."""
+    """Return the path of the lock of the ``skills`` tool for a project, or for all projects."""
     if not target.is_global:
         return os.path.join(target.path, _NAME)
     state = os.environ.get("XDG_STATE_HOME")
@@ -53,7 +59,10 @@ def client_lock_path(target: Target) -> str:
 
 
 def _client_lock(core: Core, target: Target) -> Mapping[str, Mapping[str, Any]] | None:
-    """Return that lock's entries by the names of the skills; None: there is none, or no usable."""
+    """Return the entries of the lock of the ``skills`` tool, by the names of the skills.
+
+    Returns None if the lock is missing or can't be read.
+    """
     path = client_lock_path(target)
     try:
         data = json.loads(read_file(path, _MAX_BYTES).data)
@@ -63,7 +72,7 @@ def _client_lock(core: Core, target: Target) -> Mapping[str, Mapping[str, Any]] 
             isinstance(one, dict) for one in skills.values()
         )
         if data["version"] != wanted or not are_entries:
-            raise ValueError(f"it is not of version {wanted}")  # noqa: TRY301
+            raise ValueError(f"it is not version {wanted}")  # noqa: TRY301
     except FileNotFoundError:
         return None
     except (RegistryError, OSError, ValueError, LookupError, TypeError, RecursionError) as why:
@@ -121,7 +130,7 @@ def _is_folder(path: str) -> bool:
 
 
 def _agents_with(target: Target, folder: str) -> dict[str, str]:
-    """Return an agent for each folder that has something of this name, by the folder's label."""
+    """Return, by label, the id of an agent for each agent folder that has an entry of this name."""
     found: dict[str, str] = {}
     for one in agents().values():
         label = one.personal if target.is_global else one.project
@@ -130,7 +139,7 @@ def _agents_with(target: Target, folder: str) -> dict[str, str]:
         try:
             path = target.path_of(label)
         except PullRefused:
-            continue  # the folder depends on a variable that is not set
+            continue  # the folder's path depends on an environment variable that is not set
         if os.path.lexists(os.path.join(path, folder)):
             found[label] = one.id
     if target.shared in found:
@@ -156,7 +165,10 @@ def _owned(core: Core, entry: Locked) -> Locked:
 
 
 def _origin(name: str, facts: Mapping[str, Any]) -> dict[str, str | None] | None:
-    """Return the address of a skill in that program's lock; None: local, or not recorded."""
+    """Return the origin of a skill from its entry in the lock of the ``skills`` tool.
+
+    Returns None if the skill is local or the entry doesn't name an address.
+    """
     kind, path = facts.get("sourceType"), facts.get("skillPath")
     text = facts.get("source") if kind == "github" else facts.get("sourceUrl")
     if not isinstance(text, str) or kind not in {"github", "gitlab", "git", "well-known"}:

@@ -1,4 +1,4 @@
-"""All files of a skill, whole and verified, and how a folder differs from them."""
+"""Read and verify all files of a skill, and compare them with a folder on disk."""
 
 import hashlib
 import os
@@ -32,12 +32,12 @@ from registry.model import Skill, SkillFile
 from registry.sync.sources import is_here
 
 ATTEMPTS: Final = 3
-"""How often a skill that changes while it is read is read."""
+"""Maximum number of attempts to read a skill that changes while it is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file: its path below the skill's folder, its bytes, whether it can be executed."""
+    """A file of a skill: its path below the skill's folder, its bytes and its executable bit."""
 
     path: str
     data: bytes
@@ -45,16 +45,17 @@ class Entry:
 
 
 def content_of(core: Core, skill: Skill, *, quarantined: bool = False) -> list[Entry]:
-    """Return a skill's current files by path; they never mix the states before and after a change.
+    """Return a skill's current files, sorted by path, from a single state of the skill.
 
-    ``quarantined``: also those of a quarantined skill, to be shown. Raises `SkillInvalid`,
-    `SkillInaccessible`, `ContentDamaged`, `FileTooLarge`, `FileChanging`, `PathRefused`, and as
-    `SkillRegistry.get`.
+    If ``quarantined``, also return the files of a quarantined skill, so that they can be shown.
+    Raises `SkillInvalid`, `SkillInaccessible`, `ContentDamaged`, `FileTooLarge`, `FileChanging`,
+    `PathRefused`, and the errors of `SkillRegistry.get`.
     """
     problem: RegistryError = FileChanging(path=skill.path)
     for _ in range(ATTEMPTS):
         found = resolve(core.reader, f"{skill.source}/{skill.folder}")
-        # Errors use the ref that the caller knows, who may not see all skills of this name.
+        # Name the skill by the caller's ref in errors: the caller may not see all skills of this
+        # name.
         found = found._replace(skill=replace(found.skill, ref=skill.ref))
         current = CurrentSkill.of_stored(core, found)
         stored = current.stored
@@ -65,7 +66,7 @@ def content_of(core: Core, skill: Skill, *, quarantined: bool = False) -> list[E
             _check_whole(core, current)
             entries = _entries(core, stored)
         except SkillInaccessible as error:
-            problem = error  # or it changed in this moment: the next attempt tells
+            problem = error  # the skill may have changed during this attempt, so try again
             continue
         if tree_hash(entries) == stored.skill.tree_hash:
             return entries
@@ -73,19 +74,22 @@ def content_of(core: Core, skill: Skill, *, quarantined: bool = False) -> list[E
 
 
 def tree_hash(entries: Sequence[Entry]) -> str:
-    """Return the tree hash of these files, as the registry writes it."""
+    """Return the tree hash of these files, equal to the hash that the registry stores."""
     return tree_digest([(one.path, one.executable, digest(one.data)) for one in entries])
 
 
 def same_files(entries: Sequence[Entry], place: Place) -> bool:
-    """Tell whether there is a folder that holds these files and nothing else. Raises OSError."""
+    """Tell whether a folder exists and contains exactly these files. Raises OSError."""
     if not S_ISDIR(place.folder.lstat(place.name).st_mode):
         return False
     return local_files(place) == {one.path: (digest(one.data), one.executable) for one in entries}
 
 
 def local_files(place: Place) -> dict[str, tuple[str, bool]]:
-    """Return hash ('' if it is not a regular file) and executable bit of each file, by path."""
+    """Return the hash and executable bit of each file, by path.
+
+    The hash is '' if the entry is not a regular file.
+    """
     found: dict[str, tuple[str, bool]] = {}
     with place.folder.folder(place.name) as folder:
         for entry in folder.entries():
@@ -103,7 +107,7 @@ def local_files(place: Place) -> dict[str, tuple[str, bool]]:
 
 
 def tree_hash_at(place: Place) -> str | None:
-    """Return the tree hash of a folder of regular files; None: it is something else."""
+    """Return the tree hash of a folder, or None if an entry is not a regular file or folder."""
     if not S_ISDIR(place.folder.lstat(place.name).st_mode):
         return None
     files = local_files(place)
@@ -124,7 +128,7 @@ def local_content(core: Core, place: Place) -> list[Entry]:
 
 
 def _check_whole(core: Core, current: CurrentSkill) -> None:
-    """Raise `SkillInaccessible` for a skill of which not all files are known."""
+    """Raise `SkillInaccessible` if the registry doesn't know all files of a skill."""
     current.check_whole()
     stored = current.stored
     if stored.skill.tree_hash is None or current.found is None:
@@ -136,9 +140,10 @@ def _check_whole(core: Core, current: CurrentSkill) -> None:
 def content_as_locked(
     core: Core, name: str, tree: str, *, foreign: bool = True
 ) -> list[Entry] | None:
-    """Return the files with this tree hash, from a skill of that name or any revision; else None.
+    """Return the files with this tree hash, from a skill of this name or from any revision.
 
-    Quarantined skills are skipped, and without ``foreign`` also the revisions of remote sources.
+    Returns None if neither has them. Skips quarantined skills and, unless ``foreign``, revisions of
+    remote sources.
     """
     for stored in skills.same_files(core.reader, name, tree):
         with suppress(RegistryError):
@@ -156,14 +161,14 @@ def content_as_locked(
 
 
 def is_known(core: Core, name: str, tree: str) -> bool:
-    """Tell whether `content_as_locked` has what it could look at; no file is read."""
+    """Tell whether a skill or revision has this tree hash, without reading files."""
     return bool(
         skills.same_files(core.reader, name, tree) or revisions_with_files(core.reader, tree)
     )
 
 
 def _kept(core: Core, revision: Revision) -> list[Entry] | None:
-    """Return the files of a revision; None: not all are stored."""
+    """Return the files of a revision, or None if not all of them are stored."""
     _check_files(core, revision.files, revision.name)
     room, entries = core.settings.limits.skill_bytes, []
     for file in revision.files:
@@ -176,18 +181,18 @@ def _kept(core: Core, revision: Revision) -> list[Entry] | None:
 
 
 def _check_files(core: Core, files: Sequence[SkillFile], path: str) -> None:
-    """Raise if there are more files than a sync reads, or a path leads out of the folder."""
+    """Raise if the number of files exceeds the limit, or if a path leads out of the folder."""
     limits = core.settings.limits
     if len(files) > limits.files:
         reason = f"it has {len(files)} files, {limits.files} are allowed"
         raise SkillInaccessible(path=path, reason=reason)
-    bad = check_paths(file.path for file in files)  # the database may be another user's
+    bad = check_paths(file.path for file in files)  # another user may have written the paths
     if bad is not None:
         raise PathRefused(path=bad[0], reason=bad[1])
 
 
 def _entries(core: Core, stored: StoredSkill) -> list[Entry]:
-    """Return the files of a skill; no more, and no larger, than a sync takes them in."""
+    """Return the files of a skill, within the limits that a sync applies."""
     files = skills.files(core.reader, stored.id)
     _check_files(core, files, stored.path)
     entries: list[Entry] = []
@@ -201,7 +206,10 @@ def _entries(core: Core, stored: StoredSkill) -> list[Entry]:
 
 
 def _home(core: Core, stored: StoredSkill) -> AbstractContextManager[Folder | None]:
-    """Open the folder of a skill, once for all its files; None: nothing can be read there."""
+    """Open the folder of a skill once for all its files.
+
+    Yields None if the folder is on another machine or can't be opened.
+    """
     if is_here(core, stored.host, stored.root):
         with suppress(RegistryError, OSError):
             return open_home(stored.root, stored.folder)
@@ -211,10 +219,10 @@ def _home(core: Core, stored: StoredSkill) -> AbstractContextManager[Folder | No
 def _bytes(
     core: Core, stored: StoredSkill, file: SkillFile, home: Folder | None, most: int
 ) -> bytes:
-    """Return a file's bytes from the database, or else from the disk if the hash matches."""
+    """Return a file's bytes from the database, or from the disk if the hash there matches."""
     path = f"{stored.path}/{file.path}"
     if file.hash is None:
-        raise SkillInaccessible(path=path, reason="it could not be read when it was synced, either")
+        raise SkillInaccessible(path=path, reason="the last sync could not read it either")
     try:
         data = content(core.reader, stored.uid, file, most)
     except ContentDamaged:
@@ -227,7 +235,7 @@ def _bytes(
         except (RegistryError, OSError):
             data = None
     if data is None or digest(data) != file.hash:
-        reason = "its synced bytes are neither stored nor on disk"
+        reason = "its files are not stored, and no longer on disk as synced"
         if not is_here(core, stored.host, stored.root):
             reason = f"its folder is on {stored.host}, and its bytes are not in the database"
         raise SkillInaccessible(path=path, reason=reason)
@@ -236,11 +244,14 @@ def _bytes(
 
 MAX_NAMED: Final = 5
 MAX_DIFF_BYTES: Final = 1 << 18
-"""Maximum size of a file whose changed lines are counted, in bytes; larger files only "differ"."""
+"""Maximum size of a file whose changed lines are counted, in bytes.
+
+For larger files the summary only says that they differ.
+"""
 
 
 def edit_summary(core: Core, place: Place, pulled: Locked) -> str:
-    """Return a summary of the edits to an installed skill, file by file. Raises OSError."""
+    """Return a summary of the edits to an installed skill, by file. Raises OSError."""
     entries = content_as_locked(core, pulled.name, pulled.tree_hash)
     if entries is not None:
         return diff_summary(place, entries)
@@ -256,7 +267,7 @@ def edit_summary(core: Core, place: Place, pulled: Locked) -> str:
             if there[path] != pulled.files[path]
         ]
     )
-    return told or "what may be executed differs"
+    return told or "the executable bits differ"
 
 
 def diff_summary(place: Place, entries: Sequence[Entry]) -> str:
@@ -288,7 +299,10 @@ def _listed(told: Sequence[str]) -> str:
 
 
 def _lines(place: Place, coming: Entry) -> str:
-    """Count the lines that are in only one of two texts."""
+    """Return the counts of added and removed lines, such as " (+2 -1)".
+
+    Returns "" if the file is too large or not text.
+    """
     if len(coming.data) > MAX_DIFF_BYTES:
         return ""
     with suppress(OSError, RegistryError, UnicodeDecodeError):

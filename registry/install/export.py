@@ -1,4 +1,7 @@
-"""Publish skills for discovery (RFC 0.2.0): an index, and artifacts without times and owners."""
+"""Publish skills for agent skill discovery (RFC 0.2.0) as an index and archive files.
+
+The archives contain no times and owners, so equal skills give equal bytes.
+"""
 
 import gzip
 import io
@@ -30,7 +33,10 @@ INDEX: Final = "index.json"
 
 @dataclass(frozen=True, slots=True)
 class Exported(Value):
-    """One entry of the index; ``digest`` is ``sha256:…`` over the artifact's bytes."""
+    """An entry of the index.
+
+    ``digest`` is the SHA-256 of the artifact's bytes, as ``sha256:…``.
+    """
 
     name: str
     type: Literal["skill-md", "archive"]
@@ -41,9 +47,10 @@ class Exported(Value):
 
 @dataclass(frozen=True, slots=True)
 class Export(Value):
-    """The written index (``path``) and skills, and the skipped ones as (ref, reason).
+    """The path of the written index, the exported skills, and the skipped skills (``left_out``).
 
-    ``failed``: refs of skipped skills whose files can't be read completely at the moment.
+    ``left_out`` has pairs of a ref and a reason. ``failed`` has the refs of skipped skills with
+    files that can't be read at the moment.
     """
 
     KEYS: ClassVar = ("path", "skills", "left_out")
@@ -55,9 +62,9 @@ class Export(Value):
 
 
 def export(core: Core, skills: Sequence[Skill], to: str) -> Export:
-    """Write the index and the artifacts of these skills below ``to``, replacing existing files.
+    """Write the index and the artifacts of these skills below ``to``; overwrite existing files.
 
-    Files that only the previous index lists are removed. Raises `ExportRefused`.
+    Removes files that only the previous index lists. Raises `ExportRefused`.
     """
     to = os.path.abspath(os.path.expanduser(to))
     path = os.path.join(to, FOLDER)
@@ -92,7 +99,7 @@ def export(core: Core, skills: Sequence[Skill], to: str) -> Export:
 
 
 def archive(entries: Sequence[Entry]) -> bytes:
-    """Return a .tar.gz of files at its root, the same bytes for the same files."""
+    """Return files as a .tar.gz archive. The same files give the same bytes."""
     packed = io.BytesIO()
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as compressed,
@@ -107,11 +114,14 @@ def archive(entries: Sequence[Entry]) -> bytes:
 
 
 def zipped(entries: Sequence[Entry], folder: str = "") -> bytes:
-    """Return a zip of files, at its root or in a ``folder``; the same bytes for the same files."""
+    """Return files as a zip archive, at its root or in ``folder``.
+
+    The same files give the same bytes.
+    """
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for entry in sorted(entries, key=lambda one: one.path):
-            # The time is the first that a zip can hold; 3: made on Unix, which has permissions.
+            # Use the earliest time that zip can store. System 3 (Unix) keeps permissions.
             member = zipfile.ZipInfo(f"{folder}/{entry.path}" if folder else entry.path)
             member.create_system = 3
             member.external_attr = (0o100755 if entry.executable else 0o100644) << 16
@@ -130,7 +140,7 @@ def _publish(home: Folder, skill: Skill, entries: Sequence[Entry]) -> Exported:
     above, _, name = path.rpartition("/")
     with make_folders(home, above) as holder:
         replace_file(Place(holder, name), data)
-    # The artifact keeps the whole description; readers reject an entry with a longer one.
+    # The artifact keeps the whole description. Readers reject index entries with a longer one.
     description = shorten(skill.description, DESCRIPTION, whole_words=True)
     return Exported(skill.name, kind, description, f"/{FOLDER}/{path}", digest(data))
 
@@ -146,7 +156,7 @@ def _listed(home: Folder) -> set[str]:
 
 
 def _remove(home: Folder, url: str) -> None:
-    """Remove an artifact of a name as `_publish` gives them, and nothing else."""
+    """Remove an artifact if its URL has the form that `_publish` writes; ignore other URLs."""
     path = url.removeprefix(f"/{FOLDER}/")
     name = path.removesuffix("/SKILL.md").removesuffix(".tar.gz")
     if check_new_name(name) is None and path in {f"{name}.tar.gz", f"{name}/SKILL.md"}:
@@ -154,5 +164,5 @@ def _remove(home: Folder, url: str) -> None:
             holder, last = home.parent(path)
             with holder:
                 os.unlink(last, dir_fd=holder.fd)
-        with suppress(OSError):  # only if the folder is empty
+        with suppress(OSError):  # an rmdir only removes an empty folder
             os.rmdir(name, dir_fd=home.fd)

@@ -1,9 +1,11 @@
-"""Records of pulls: a signed one for `undo`, and a note for the next sync while a pull runs.
+"""Record pulls: a signed record for `undo`, and a note file for the next sync during a pull.
 
-A pull is one row of the `changes` table, however many skills it installs: ``folder`` is the folder
-of the lock, ``before`` and ``after`` are the lock's entries of each skill. While a pull runs, there
-is a small note file, named after the folder of the lock (0600, in a folder of 0700 in this user's
-data folder). The pull writes the note before its first change and removes it at its end.
+A pull is one row of the `changes` table, however many skills it installs. ``folder`` is the folder
+of the lock. ``before`` and ``after`` are the lock's entries of each skill.
+
+The pull writes the note file before its first change and removes it at the end. The note file is
+named after the folder of the lock. It has mode 0600 and is in a folder of mode 0700 in this user's
+data folder.
 """
 
 import hashlib
@@ -45,17 +47,17 @@ MAX_NAMED: Final = 10
 
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 _FROM_FILES: Final = frozenset({"files", "digest"})
-"""Fields of an entry that follow from its files."""
+"""Fields of a lock entry that are computed from the skill's files."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstallRecord:
     """The change that a pull made to the skill in one folder.
 
-    ``before``: the lock's entry without the fields that follow from the files, or None; ``state``
-    and ``left``: the `state_of` its entries before and after. ``edits``: the kept edits and folders
-    that no pull made (`keep_edit`), as digests by the label of their folder. ``is_kept``: no other
-    files were replaced.
+    ``before`` is the lock's entry without the fields that are computed from the files, or None.
+    ``state`` and ``left`` are the `state_of` the entry before and after the pull. ``edits`` has
+    digests of the replaced edits and folders that `keep_edit` stored, by the label of their folder.
+    ``is_kept`` is True if the pull replaced no other files.
     """
 
     name: str
@@ -69,9 +71,12 @@ class InstallRecord:
     def of(
         cls, was: Locked | None, now: Locked | None, edits: Mapping[str, str], *, is_kept: bool
     ) -> Self:
-        """Return the record of a change from one entry of the lock to another (None: nothing)."""
+        """Return the record of a change from lock entry ``was`` to ``now``.
+
+        None means that the lock has no entry.
+        """
         known = was or now
-        assert known is not None  # noqa: S101  # what was changed is, or was, in the lock
+        assert known is not None  # noqa: S101  # one of them is set
         before = None
         if was is not None:
             before = {key: value for key, value in asdict(was).items() if key not in _FROM_FILES}
@@ -84,12 +89,16 @@ class InstallRecord:
 
 
 def state_of(entry: Locked | None) -> list[Any] | None:
-    """Return what tells two states of a pulled skill apart: its files, for whom, and how."""
+    """Return the tree hash, agents and mode of an entry, to compare its states."""
     return None if entry is None else [entry.tree_hash, list(entry.agents), entry.mode]
 
 
 def remember(core: Core, target: Target, made: Mapping[str, InstallRecord]) -> None:
-    """Write a pull down for `undo`, by the folders of its skills; nothing where it changed none."""
+    """Record a pull for `undo`.
+
+    ``made`` has the changes by the folders of the skills. A pull that changed no files isn't
+    recorded.
+    """
     names = [one.name for one in made.values() if one.is_changed]
     if not names or core.reader.empty or not is_encodable(target.path):
         return
@@ -97,7 +106,7 @@ def remember(core: Core, target: Target, made: Mapping[str, InstallRecord]) -> N
     number = new_numbers()[0]
     before = {folder: asdict(one) for folder, one in made.items()}
     after = {folder: facts.pop("left") for folder, facts in before.items()}
-    # Most pulls change nothing: import the code that writes only for the others.
+    # Most pulls change no files, so import the code that writes only if it is needed.
     from registry.db.write.history import add_change, drop_old_changes
 
     with suppress(RegistryError):
@@ -105,7 +114,7 @@ def remember(core: Core, target: Target, made: Mapping[str, InstallRecord]) -> N
             Signer.of(core),
             number=number,
             kind=KIND,
-            uid=number,  # it is about no skill of a source
+            uid=number,  # a pull is not the change of a skill in a source, so it gets its own uid
             name=", ".join(names[:MAX_NAMED]) + more,
             source="",
             folder=target.path,
@@ -128,20 +137,23 @@ def remembered_pulls(core: Core) -> list[RecordedChange]:
 
 
 def records_of(change: RecordedChange) -> dict[str, InstallRecord]:
-    """Return what a pull that is `remembered_pulls` did, by the folders."""
+    """Return the changes of a pull (from `remembered_pulls`), by the folders of the skills."""
     before, after = json.loads(change.before or "{}"), json.loads(change.after or "{}")
     for facts in before.values():
-        facts.pop("client", None)  # which earlier pulls wrote
+        facts.pop("client", None)  # a field that earlier versions wrote
     return {folder: InstallRecord(**facts, left=after[folder]) for folder, facts in before.items()}
 
 
 EDITS: Final = "edits"
 EDIT_DAYS: Final = 90
-"""After so many days without an undo, an edit that a pull replaced is no longer kept."""
+"""Days after which a replaced edit is deleted if no `undo` restored it."""
 
 
 def keep_edit(place: Place, digest: str) -> bool:
-    """Copy a folder of plain files that a pull is about to replace; False: it can't be put back."""
+    """Copy a folder of regular files that a pull will replace, so that `undo` can restore it.
+
+    Returns False if the folder can't be copied completely.
+    """
     with suppress(OSError, RegistryError):
         if not all(hashed for hashed, _ in local_files(place).values()):
             return False
@@ -165,7 +177,7 @@ def keep_edit(place: Place, digest: str) -> bool:
 
 
 def kept_edit(core: Core, digest: str) -> list[Entry] | None:
-    """Return the files that `keep_edit` kept; None: they are not kept any more."""
+    """Return the files that `keep_edit` copied, or None if the copy no longer exists."""
     with suppress(OSError, RegistryError), _own(EDITS) as folder:
         place = Place(folder, digest)
         if _DIGEST.fullmatch(digest) and digest_of(place) == digest:
@@ -178,21 +190,24 @@ MAX_NOTE_BYTES: Final = 1 << 16
 
 
 def note_begun(target: Target) -> None:
-    """Note that a pull changes a target. Without a note only the next pull there clears up."""
-    with suppress(OSError, ValueError):  # ValueError: a path that is not UTF-8 text
+    """Write the note that a pull changes a target.
+
+    Without this note, only the next pull into the target finishes an interrupted pull.
+    """
+    with suppress(OSError, ValueError):  # the path may not be UTF-8 text (ValueError)
         make_path(str(data_folder()), OWN)
         with _own(FOLDER, make=True) as folder, suppress(FileExistsError):
             write_file(_note_place(folder, target), _data(target), 0o600)
 
 
 def note_ended(target: Target) -> None:
-    """Remove the note of a target: no unfinished pull is left there."""
+    """Remove the note of a target, because no unfinished pull is left in it."""
     with suppress(OSError, ValueError), _own(FOLDER) as folder:
         os.unlink(_note_place(folder, target).name, dir_fd=folder.fd)
 
 
 def interrupted_targets() -> list[Target]:
-    """Return the targets that pulls change now, or were killed changing."""
+    """Return the targets of running and interrupted pulls."""
     try:
         with _own(FOLDER) as folder:
             return [one for name in os.listdir(folder.fd) for one in _noted(folder, name)]
@@ -219,7 +234,7 @@ def _data(target: Target) -> bytes:
 
 @contextmanager
 def _own(name: str, *, make: bool = False) -> Iterator[Folder]:
-    """Open a folder in the user's data folder that belongs to this user only."""
+    """Open a folder in the user's data folder. Only this user may own the folder or write to it."""
     with (
         open_named(str(data_folder())) as home,
         open_own_folder(Place(home, name), make=make) as folder,

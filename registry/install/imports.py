@@ -1,4 +1,4 @@
-"""Import skills from an archive or an address, which is not trusted, into a source of one's own."""
+"""Import skills from an archive or an address, which isn't trusted, into a local source."""
 
 import io
 import os
@@ -39,14 +39,16 @@ from registry.sync.sources import check_writable, target_source
 from registry.text import folded, quoted
 
 MAX_PACKED: Final = 64 << 20
-"""Bytes of an archive."""
+"""Maximum size of an archive, in bytes."""
 
 
-NO_DOCUMENT: Final = "it holds no SKILL.md at its top, or in one folder"
+IS_FOLDER: Final = "it is a folder, not an archive"
+IS_DOCUMENT: Final = "it is a single file, not an archive"
+NO_DOCUMENT: Final = "it has no SKILL.md at its top or in a single top folder"
 
 
 Unpacked: TypeAlias = tuple[dict[str, bytes], frozenset[str]]
-"""The files of a skill by their paths, and which of them can be executed."""
+"""The files of a skill by path, and the paths of the executable files."""
 
 
 def import_archive(
@@ -59,8 +61,8 @@ def import_archive(
 ) -> SkillDetail:
     """Create the skill in an archive (.skill, .zip, .tar.gz), and return it.
 
-    Raises `ArchiveRefused`, `SkillInvalid`, `InvalidName`, `SkillHeld` (unless ``trust``), and as
-    `SkillRegistry.create`.
+    Raises `ArchiveRefused`, `SkillInvalid`, `InvalidName`, `SkillHeld` (unless ``trust``), and the
+    errors of `SkillRegistry.create`.
     """
     home = target_source(core, source)
     files, executable = read_archive(path, core.settings.limits)
@@ -80,6 +82,7 @@ def import_archive(
 
 def read_archive(path: str, limits: Limits) -> Unpacked:
     """Return the files of the single skill in an archive. Raises `ArchiveRefused`."""
+    _check_packed(path)
     try:
         data, _ = read_local(path, MAX_PACKED)
     except RemoteProblem as error:
@@ -102,6 +105,13 @@ def read_archive(path: str, limits: Limits) -> Unpacked:
     return files, frozenset(name for name, blob in part.blobs.items() if blob.executable)
 
 
+def _check_packed(path: str) -> None:
+    if os.path.isdir(os.path.expanduser(path)):
+        raise ArchiveRefused(path=path, reason=IS_FOLDER)
+    if os.path.basename(path) in DOCUMENT_NAMES:
+        raise ArchiveRefused(path=path, reason=IS_DOCUMENT)
+
+
 def import_skills(
     core: Core,
     target: str,
@@ -112,11 +122,12 @@ def import_skills(
     name: str | None = None,
     trust: bool = False,
 ) -> list[SkillDetail]:
-    """Create the skills of an archive, a repository, a site or a hub, or none, and return them.
+    """Create the skills of an archive, a repository, a site or a hub, and return them.
 
-    ``skills``: the names to create; otherwise ``every`` skill, or the only one. Raises `SkillHeld`
-    (unless ``trust``), `SeveralSkills`, `ArchiveRefused`, `AddressInvalid`, `RemoteProblem`, and as
-    `SkillRegistry.create`.
+    If one skill can't be created, none is. ``skills`` names the skills to create. If it is empty,
+    all skills are created if ``every``, or else the only skill. Raises `SkillHeld` (unless
+    ``trust``), `SeveralSkills`, `ArchiveRefused`, `AddressInvalid`, `RemoteProblem`, and the errors
+    of `SkillRegistry.create`.
     """
     address = address_of(core, list_sources(core.reader, counted=False), target)
     _check_there(target, address)
@@ -130,7 +141,8 @@ def import_skills(
             if error.facts["reason"] != NO_DOCUMENT or address is None:
                 raise
     if address is None:
-        raise ArchiveRefused(path=target, reason="it is neither an archive nor the address of one")
+        _check_packed(target)
+        raise ArchiveRefused(path=target, reason="it is not an archive and not the address of one")
     remote = _remote_of(address, skills)
     with _opened(core, remote) as tree:
         found = _found_skills(tree, remote, target, every=every or bool(skills), name=name)
@@ -138,7 +150,7 @@ def import_skills(
     for one in found:
         _check(core, home, one)
         if (key := folded(one.folder)) in taken:
-            reason = f"several of its skills would get the folder {quoted(one.folder)}"
+            reason = f"several skills need the folder {quoted(one.folder)}"
             raise ArchiveRefused(path=target, reason=reason)
         taken.add(key)
     for one in () if trust else found:
@@ -158,10 +170,10 @@ def _check_there(target: str, address: Address | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class OfferedSkill(Value):
-    """A skill that an address offers; ``folder`` is its folder there.
+    """A skill that an address offers; ``folder`` is its folder at the address.
 
-    ``quarantined``: it has security errors, so agents would not see it until it is trusted.
-    ``warning``: it has security findings.
+    If ``quarantined``, the skill has security errors, so agents don't see it until you trust it. If
+    ``warning``, the skill has security findings.
     """
 
     name: str
@@ -174,7 +186,10 @@ class OfferedSkill(Value):
 
 
 def offered_at(core: Core, target: str) -> list[OfferedSkill]:
-    """Return the skills that an address offers, by name. Raises `UsageProblem`, `RemoteProblem`."""
+    """Return the skills that an address offers, sorted by name.
+
+    Raises `UsageProblem`, `RemoteProblem`.
+    """
     address = address_of(core, list_sources(core.reader, counted=False), target)
     if address is None:
         raise UsageProblem(message=f"{target} is not an address")
@@ -192,12 +207,15 @@ def offered_at(core: Core, target: str) -> list[OfferedSkill]:
 
 @contextmanager
 def _opened(core: Core, remote: Remote) -> Iterator[Snapshot]:
-    """Fetch a remote into a folder of its own, which goes afterwards. Raises `RemoteProblem`."""
+    """Fetch a remote into a temporary folder, which is removed afterwards.
+
+    Raises `RemoteProblem`.
+    """
     with (
         tempfile.TemporaryDirectory(prefix="skill-registry-") as state,
         open_remote(remote, state, None, Bounds(), core.settings.source_kinds) as tree,
     ):
-        assert tree is not None  # noqa: S101  # nothing is known
+        assert tree is not None  # noqa: S101  # not None, as `known` is None
         yield tree
 
 
@@ -231,7 +249,7 @@ def _found_skills(
     if len(skills) > 1 and not every:
         raise SeveralSkills(path=target, names=[os.path.basename(one) for one in skills])
     if len(skills) > 1 and name is not None:
-        raise UsageProblem(message="a name goes with a single skill")
+        raise UsageProblem(message="--name requires a single skill")
     found = []
     for folder, files, runs in _read(tree, wanted):
         parsed = _parsed(_document(files), folder)
@@ -244,7 +262,7 @@ def _found_skills(
 def _read(
     tree: Snapshot, wanted: Mapping[str, Blob]
 ) -> Iterator[tuple[str, dict[str, bytes], frozenset[str]]]:
-    """Yield the folder of each skill, its files, and which of them are executable."""
+    """Yield each skill's folder, its files, and the paths of its executable files."""
     data = dict(tree.read(list(wanted)))
     for folder, paths in _without_copies(by_skill(wanted), wanted).items():
         files = {inside: data[path] for inside, path in paths.items()}
@@ -258,7 +276,10 @@ def _document(files: Mapping[str, bytes]) -> bytes:
 def _without_copies(
     skills: Mapping[str, Mapping[str, str]], wanted: Mapping[str, Blob]
 ) -> dict[str, Mapping[str, str]]:
-    """Return the skills, of copies, as in the folders of several agents, the first."""
+    """Return the skills without copies.
+
+    Several agents' folders may contain copies of a skill. Only the first copy is returned.
+    """
     first: dict[object, str] = {}
     for folder, paths in skills.items():
         files = {(inside, *wanted[path][:2]) for inside, path in paths.items()}
@@ -267,14 +288,17 @@ def _without_copies(
 
 
 def _check(core: Core, home: Source, one: _Brought) -> None:
-    """Raise what creating a skill would raise, before the first of several is created."""
+    """Raise the errors of creating a skill.
+
+    This check runs for all skills before the first one is created.
+    """
     limits = core.settings.limits
     reason = check_folder_name(one.folder)
     if reason is not None:
         raise InvalidName(name=one.folder, reason=reason)
     size = sum(map(len, one.files.values()))
     if len(one.files) > limits.files or size > limits.skill_bytes:
-        reason = f"{one.name} has {len(one.files)} files with {size} bytes: more than a skill may"
+        reason = f"{one.name} exceeds the limits of a skill: {len(one.files)} files, {size} bytes"
         raise ArchiveRefused(path=one.name, reason=reason)
     taken = folder_of_name(core.reader, home.id, one.name)
     path = os.path.join(home.path, taken or one.folder)

@@ -30,12 +30,13 @@ Known: TypeAlias = Literal["pulled", "behind", "edited", "missing", "gone", "reg
 
 @dataclass(frozen=True, slots=True)
 class Seen(Value):
-    """A skill that an agent sees, at ``place``; its JSON has the keys of a skill and three more.
+    """A skill that an agent sees at the path ``place``.
 
+    Its JSON has the keys of a skill, and ``state``, ``where`` and ``place``. The states are
     ``pulled``: the lock and the registry agree with the disk; ``behind``, ``edited``, ``gone``: as
     `InstallResult` defines them; ``missing``: the lock lists the skill, but it is not on disk;
-    ``registered``: a skill of a source, not installed by a pull; ``unknown``: neither. Fields that
-    the registry does not know are null.
+    ``registered``: a skill of a source that no pull installed; ``unknown``: a skill that is neither
+    installed by a pull nor in a source. Fields that the registry does not know are null.
     """
 
     KEYS: ClassVar = (*Skill.KEYS, "state", "where", "place")
@@ -56,7 +57,10 @@ class Seen(Value):
 
 
 def seen_by(core: Core, agent: Agent, project: Target | None) -> list[Seen]:
-    """Return the skills that an agent sees in a project (None: in all), and the missing ones."""
+    """Return the skills that an agent sees in a project, and the missing skills.
+
+    If ``project`` is None, only return the skills that the agent sees in all projects.
+    """
     found: list[Seen] = []
     if project is not None:
         found += _Look(core, project, "project").at(agent.project_places, agent)
@@ -65,7 +69,7 @@ def seen_by(core: Core, agent: Agent, project: Target | None) -> list[Seen]:
 
 
 def _once(found: Sequence[Seen]) -> list[Seen]:
-    """Leave out what is seen twice at one place; what no lock lists is seen in all projects."""
+    """Remove the second entry for the same path, and prefer the entry that a lock lists."""
     kept: dict[tuple[str, str], Seen] = {}
     for one in found:
         folder, name = os.path.split(one.place)
@@ -78,7 +82,7 @@ def _once(found: Sequence[Seen]) -> list[Seen]:
 def explained_for(
     core: Core, explanations: Sequence[Explanation], agent: Agent, project: Target
 ) -> list[Explanation]:
-    """Return explanations with whether an agent reads each skill from disk, and where."""
+    """Return explanations that also tell whether and from where an agent reads each skill."""
     seen = [one for one in seen_by(core, agent, project) if one.state != "missing"]
     return [
         replace(one, reasons=(*one.reasons, *_read_by(one, agent, seen))) for one in explanations
@@ -86,7 +90,7 @@ def explained_for(
 
 
 def _read_by(one: Explanation, agent: Agent, seen: Sequence[Seen]) -> Iterator[Diagnostic]:
-    """Yield what an agent makes of a skill: where it reads it, and what else has its name."""
+    """Yield findings: the path from which an agent reads a skill, and skills of the same name."""
     real = real_path(one.path)
     here = [
         each
@@ -97,7 +101,7 @@ def _read_by(one: Explanation, agent: Agent, seen: Sequence[Seen]) -> Iterator[D
     if not here:
         fix = f"run: skill-registry pull {one.ref} --agent {agent.id}" if one.ref else None
         if one.skill is not None and any(each.name == one.skill.name for each in seen):
-            fix = None  # the pull would go into the folder of the other skill of that name
+            fix = None  # the pull would write into the folder of the other skill of that name
         yield Diagnostic("agent", "info", f"{agent.name} does not read it", fix=fix)
         return
     for each in here:
@@ -117,14 +121,34 @@ def _read_by(one: Explanation, agent: Agent, seen: Sequence[Seen]) -> Iterator[D
         yield Diagnostic("agent", "warning", message)
 
 
+def told_of_namesakes(agent: Agent, seen: Sequence[Seen]) -> Iterator[str]:
+    """Say of each name that several skills have on disk which of them an agent loads."""
+    by_name: dict[str, dict[str, Seen]] = {}
+    for one in seen:
+        if one.state != "missing":
+            by_name.setdefault(one.name, {}).setdefault(real_path(one.place), one)
+    for name, places in by_name.items():
+        if len(places) > 1:
+            first = loaded_of(agent, list(places.values()))
+            yield (
+                f"{agent.name} reads {len(places)} skills named {name}; which of them it loads "
+                "is not documented."
+                if first is None
+                else f"{agent.name} loads {name} from {first.place}, not the others of its name."
+            )
+
+
 def loaded_of(agent: Agent, namesakes: Sequence[Seen]) -> Seen | None:
-    """Return the skill of several with the same name that an agent loads; None: unknown."""
+    """Return the skill that an agent loads if several have the same name.
+
+    Returns None if this is unknown.
+    """
     found = [one for one in namesakes if one.where == _WINS.get(agent.id)]
     return found[0] if len({real_path(one.place) for one in found}) == 1 else None
 
 
 _WINS: Final[dict[str, Where]] = {"claude-code": "global", "gemini-cli": "project"}
-"""The scope that wins if a skill is installed in both, by the agent's documentation."""
+"""The scope that wins if a skill is in both, according to the agent's documentation."""
 
 _PULLED: Final[dict[str, Known]] = {
     "unchanged": "pulled",
@@ -132,7 +156,7 @@ _PULLED: Final[dict[str, Known]] = {
     "edited": "edited",
     "gone": "gone",
     "missing": "missing",
-    "failed": "pulled",  # its source is no longer trusted
+    "failed": "pulled",  # the source of the skill is no longer trusted
 }
 
 
@@ -150,10 +174,10 @@ class _Look:
             ours = {
                 folder: entry
                 for folder, entry in standing.locked.items()
-                # or other agents that have it look into the same folder
+                # also list skills of other agents that read the same folder
                 if agent.id in entry.agents or {*self._target.labels(entry.agents)} & {*labels}
             }
-            # A folder that is linked into another one is listed once.
+            # List the skills of a folder only once, also if another folder is a link to it.
             seen: set[str] = set()
             for label in labels:
                 path = self._path(label)
@@ -204,7 +228,7 @@ class _Look:
 
 
 def _folders(path: str) -> Iterator[str]:
-    """Yield the names of the folders with a skill file, in order; links are followed."""
+    """Yield the sorted names of the folders that contain a skill file; follow links."""
     try:
         with Folder(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), path) as folder:
             names = sorted(entry.name for entry in folder.entries() if entry.name[:1] != ".")

@@ -1,7 +1,7 @@
-"""The lock file of pulled skills: their versions, where each came from, and their agents.
+"""Read and write the lock file, which records versions, origins and agents of installed skills.
 
-The file is committed, copied and merged by strangers, so every field is checked before use. The
-same pulls write the same bytes on every machine, so it has no times and no absolute paths.
+People commit and merge lock files from others, so every field is checked before use. The same pulls
+write the same bytes on every machine, so the file has no times and no absolute paths.
 """
 
 import json
@@ -24,7 +24,7 @@ from registry.text import masked, utc_text, without_secrets
 
 NAME: Final = LOCK
 KNOWN: Final = (1, VERSION)
-"""The first had neither origins nor agents."""
+"""Supported versions of the lock file. Version 1 had neither origins nor agents."""
 MAX_BYTES: Final = 256 << 20
 
 Mode: TypeAlias = Literal["link", "copy"]
@@ -34,12 +34,13 @@ ORIGIN: Final = ("commit", "path", "ref", "url")
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """One pulled skill: its origin, its hashes, and the hash of each of its files by path.
+    """An installed skill: its origin, its hashes, and the hash of each of its files by path.
 
     ``digest`` is the digest of the written folder (`disk.atomic.digest_of`). ``source`` and
-    ``folder`` name its place in the registry; ``origin`` is the address that it came from, with the
-    keys `ORIGIN`, or None. ``agents`` are the ids of the agents that have it, by a ``mode``; if
-    empty, it is in the folder of the lock file.
+    ``folder`` identify the skill in the registry. ``origin`` is the address of the skill, with the
+    keys `ORIGIN`, or None. ``agents`` has the ids of the agents for which the skill is installed,
+    as links or copies (``mode``). If ``agents`` is empty, the skill is in the folder of the lock
+    file.
     """
 
     name: str
@@ -59,7 +60,7 @@ _TEXTS: Final = [one.name for one in fields(Locked) if one.type is str]
 
 
 def read_lock(to: str) -> dict[str, Locked]:
-    """Return the pulled skills by the name of their folder. Raises `LockFileInvalid`."""
+    """Return the installed skills by the names of their folders. Raises `LockFileInvalid`."""
     path = os.path.join(to, NAME)
     try:
         data = json.loads(read_file(path, MAX_BYTES).data)
@@ -69,7 +70,7 @@ def read_lock(to: str) -> dict[str, Locked]:
     except FileNotFoundError:
         return {}
     except KeyError as error:
-        raise LockFileInvalid(path=path, reason=f"it has no {error}") from error
+        raise LockFileInvalid(path=path, reason=f"the key {error} is missing") from error
     except RegistryError as error:
         raise LockFileInvalid(path=path, reason=str(error).rstrip(".")) from error
     except (ValueError, AttributeError, TypeError, RecursionError) as error:
@@ -77,7 +78,7 @@ def read_lock(to: str) -> dict[str, Locked]:
 
 
 def pulled_at(to: str) -> str | None:
-    """Return when skills were pulled last, as UTC text: a hint, the lock's modification time."""
+    """Return the modification time of the lock as UTC text, a hint at the last pull."""
     with suppress(OSError, LockFileInvalid):
         if read_lock(to):
             return utc_text(os.stat(os.path.join(to, NAME)).st_mtime_ns)
@@ -85,13 +86,13 @@ def pulled_at(to: str) -> str | None:
 
 
 def write_lock(to: Folder, locked: Mapping[str, Locked]) -> None:
-    """Replace the lock file in one step; equal contents give equal bytes."""
+    """Replace the lock file atomically. The same entries give the same bytes."""
     data = {"version": VERSION, "skills": {name: asdict(one) for name, one in locked.items()}}
     replace_file(Place(to, NAME), encoded(data, sort=True))
 
 
 def encoded(data: object, *, sort: bool) -> bytes:
-    """Return JSON as lock files are written: two spaces, and a newline at the end."""
+    """Return JSON in the style of lock files: indented by two spaces, with a final newline."""
     text = json.dumps(data, indent=2, ensure_ascii=False, sort_keys=sort) + "\n"
     return text.encode("utf-8", "backslashreplace")
 
@@ -104,7 +105,7 @@ def locked_from(record: Any) -> Locked:
     files, origin, mode = record["files"], record.get("origin"), record.get("mode", "copy")
     texts = {name: record[name] for name in _TEXTS}
     if not all(isinstance(text, str) for text in (*texts.values(), *files.values())):
-        raise TypeError("hashes and names must be texts")
+        raise TypeError("hashes and names must be text")
     if mode not in get_args(Mode):
         raise TypeError("a mode is link or copy")
     return Locked(
@@ -117,10 +118,10 @@ def locked_from(record: Any) -> Locked:
 
 
 def origin_from(record: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return where a skill came from, by `ORIGIN`, without a password. Raises TypeError."""
+    """Return an origin with the keys `ORIGIN`, without a password. Raises TypeError."""
     origin = {key: record.get(key) for key in ORIGIN}
     if not all(one is None or isinstance(one, str) for one in origin.values()):
-        raise TypeError("an origin holds texts")
+        raise TypeError("the values of an origin must be text")
     if (url := origin["url"]) is not None:
         origin["url"] = without_secrets(url)
     return origin
@@ -140,7 +141,7 @@ def has_secrets(to: str) -> list[str]:
 
 
 def safe_folder(name: str) -> str:
-    """Return the name of a folder, which may come from anywhere. Raises ValueError."""
+    """Return an untrusted folder name unchanged if it is safe. Raises ValueError."""
     reason = check_folder_name(name)
     if reason is not None:
         raise ValueError(f"{name[:100]!r} can't be a folder: {reason}")

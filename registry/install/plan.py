@@ -49,22 +49,25 @@ from registry.sync.sources import own_sources
 
 
 def made(entry: Locked, one: InstallPath) -> set[str]:
-    """Return the digests of what a pull may have put into a place."""
+    """Return the digests of the files and the link that a pull may have installed at a path."""
     return {entry.digest, *({digest_of_link(one.link)} if one.link else ())}
 
 
 _UNWRITABLE_NAME: Final = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
 """Errors of a file system that can't store this file name, but can store others."""
 
-_NOT_SO: Final = "the registry does not have it so"
+_NOT_SO: Final = "the registry does not have this version"
 
 EQUAL: Final = "its files are equal, but it was not installed by pull"
-"""Reason for a folder that no pull made: its files are equal, so it is left unchanged."""
+"""Reason for a folder that no pull made: its files are equal, so the folder is left unchanged."""
 
 FOREIGN: Final = "it was not installed by pull"
 
 ADOPTED: Final = "its files are equal, and it counts as installed by pull now"
-"""Reason for such a folder with ``--adopt``: it is now in the lock; its files are unchanged."""
+"""Reason for an equal folder with ``--adopt``: the folder is now in the lock, unchanged."""
+
+KEPT: Final = "your edits stay, and count as edits of this version"
+"""Reason for an edited skill with ``keep``."""
 
 BEHIND_TOO: Final = "an update is available"
 """Appended to the reason if an edited skill also has an update."""
@@ -76,7 +79,7 @@ _ELSEWHERE: Final = "It was pulled {there}: remove it first."
 
 
 class Edited(Exception):
-    """Something that no pull made is in the way, in the folder at ``path``; how it differs."""
+    """The folder at ``path`` has content that no pull made; ``reason`` tells how it differs."""
 
     def __init__(self, path: str, reason: str | None = None) -> None:
         super().__init__(path)
@@ -85,7 +88,10 @@ class Edited(Exception):
 
 
 class InstallPlan:
-    """The installed skills below a lock's folder (``anchor``, if it exists), and a pull's plan."""
+    """Plan changes to the installed skills of a target, without writing.
+
+    ``anchor`` is the folder of the lock, if it exists.
+    """
 
     def __init__(
         self,
@@ -118,23 +124,23 @@ class InstallPlan:
         return self._paths(entry.agents, entry.mode, folder)
 
     def _paths(self, ids: tuple[str, ...], mode: Mode, folder: str) -> list[InstallPath]:
-        """Return `Target.install_paths`, asked once for all skills of the same agents."""
+        """Return `Target.install_paths`, computed once for each set of agents and each mode."""
         if (ids, mode) not in self._bases:
             self._bases[ids, mode] = self._target.install_paths(ids, mode, "")
         bases = self._bases[ids, mode]
         return [one._replace(link=one.link + folder) if one.link else one for one in bases]
 
     def found(self, one: InstallPath, folder: str) -> str | None:
-        """Return the digest of what is in a place; None: nothing."""
+        """Return the digest of a skill's folder or link at an install path, None if missing."""
         if not os.path.lexists(os.path.join(one.path, folder)):
-            return None  # and no folder is made to look into it
+            return None  # don't create the parent folder only to look into it
         try:
             return digest_of(Place(self.folder_at(one.label), folder))
         except FileNotFoundError:
             return None
 
     def folder_at(self, label: str) -> Folder:
-        """Open the folder of a label, once. Raises OSError."""
+        """Open the folder with a label, and keep it open. Raises OSError."""
         if label not in self._opened:
             real = real_path(self._target.path_of(label))
             if real not in self._by_path:
@@ -147,7 +153,7 @@ class InstallPlan:
         return self._stack.enter_context(self._target.open(label, anchor, make=False))
 
     def _holds_files(self, known: Locked, folder: str, one: InstallPath) -> bool:
-        """Return True if a place has a folder with files that a pull wrote, not a link."""
+        """Return True if an install path contains a folder that a pull wrote, not a link."""
         were_files = {laid.label for laid in self._known_paths(known, folder) if not laid.is_link}
         mode = self.folder_at(one.label).lstat(folder).st_mode
         return one.label in were_files and S_ISDIR(mode)
@@ -160,7 +166,7 @@ class InstallPlan:
         mode: Mode | None = None,
         entries: Sequence[Entry] | None = None,
     ) -> InstallResult:
-        """Install a skill for these agents and those that have it.
+        """Install a skill for these agents and for the agents that already have it.
 
         Raises `DatabaseProblem`, OSError.
         """
@@ -184,10 +190,7 @@ class InstallPlan:
         except (DatabaseProblem, PullRefused):
             raise
         except Edited as edited:
-            reason, is_edit = edited.reason, known is not None and edited.reason != EQUAL
-            if reason and is_edit and known and known.tree_hash != skill.tree_hash:
-                reason = f"{reason}; {BEHIND_TOO}"
-            return InstallResult(skill.ref, edited.path, "edited", reason)
+            return self._left(folder, skill, entry, edited)
         except RegistryError as error:
             return InstallResult(skill.ref, path, "failed", str(error))
         except OSError as error:
@@ -196,6 +199,17 @@ class InstallPlan:
             return InstallResult(skill.ref, path, "failed", error.strerror)
         return InstallResult(skill.ref, path, state, lost)
 
+    def _left(self, folder: str, skill: Skill, entry: Locked, edited: Edited) -> InstallResult:
+        """Return the result for a folder that was left; ``entry``: what would be in the lock."""
+        known, reason = self.locked.get(folder), edited.reason
+        is_edit = known is not None and reason != EQUAL
+        if is_edit and self._how.keep:
+            self.note(folder, replace(entry, digest=""))
+            return InstallResult(skill.ref, edited.path, "unchanged", KEPT)
+        if reason and is_edit and known and known.tree_hash != skill.tree_hash:
+            reason = f"{reason}; {BEHIND_TOO}"
+        return InstallResult(skill.ref, edited.path, "edited", reason)
+
     def restore(
         self,
         folder: str,
@@ -203,7 +217,10 @@ class InstallPlan:
         entries: Sequence[Entry] | None,
         reason: str | None = None,
     ) -> InstallResult:
-        """Restore a lock entry's files; ``entries`` None: not available (``reason``)."""
+        """Restore the files of a lock entry.
+
+        If ``entries`` is None, the files are not available, and ``reason`` tells why.
+        """
         laid = self._known_paths(entry, folder)
         if entries is None:
             return InstallResult(entry.ref, laid[0].path_of(folder), "failed", reason or _NOT_SO)
@@ -214,7 +231,7 @@ class InstallPlan:
         return InstallResult(entry.ref, laid[0].path_of(folder), state, lost)
 
     def is_as_locked(self, folder: str) -> bool:
-        """Tell whether a skill's files, hashed now, are in all places as the lock says."""
+        """Tell whether the files of a skill, hashed now, match the lock at all install paths."""
         entry = self.locked[folder]
         for one in self._known_paths(entry, folder):
             found = self.found(one, folder)
@@ -227,7 +244,10 @@ class InstallPlan:
         return True
 
     def check(self, folder: str, skill: Skill | None) -> InstallResult:
-        """Compare a skill (None: only the lock) with the installed one by recorded hashes."""
+        """Compare the recorded hashes of a skill with the installed copy.
+
+        If ``skill`` is None, only compare the lock with the installed copy.
+        """
         entry = self.locked.get(folder)
         laid = self._known_paths(entry, folder)
         ref = skill.ref if skill is not None else self.locked[folder].ref
@@ -255,7 +275,7 @@ class InstallPlan:
         return InstallResult(ref, path, state, "; ".join(told) or None)
 
     def compare(self, folder: str, skill: Skill | None) -> InstallResult:
-        """Compare as `check` an entry of the lock with its owner; None: the registry has none."""
+        """Compare a lock entry with its registry skill, or with None if the registry has none."""
         entry = self.locked[folder]
         if skill is not None:
             return self.check(folder, skill)
@@ -271,7 +291,7 @@ class InstallPlan:
         return quarantined(self._core.reader)
 
     def remove(self, folder: str) -> InstallResult:
-        """Remove the folders and links of a pulled skill; edited folders stay."""
+        """Remove the folders and links of an installed skill, except edited folders."""
         entry = self.locked[folder]
         laid = self._known_paths(entry, folder)
         path = laid[0].path_of(folder)
@@ -296,13 +316,13 @@ class InstallPlan:
         return InstallResult(entry.ref, path, "removed", "; ".join(lost) or None)
 
     def begin(self) -> None:
-        """Take into account what a killed pull put in place before it wrote the lock."""
+        """Add changes that an interrupted pull completed on disk but didn't write into the lock."""
         anchor = self._opened.get(LOCK_DIR)
         if anchor is None:
             return
         for name in staging_dirs(anchor):
             group = None
-            # If a folder is missing or can't be opened, its unfinished change is not finished.
+            # If a folder is missing or can't be opened, ignore its unfinished change.
             with suppress(OSError, PullRefused):
                 known = self._target.known_labels()
                 group = GroupSwap.found(anchor, name, known, self.folder_at)
@@ -318,9 +338,10 @@ class InstallPlan:
         *,
         is_edit: bool = False,
     ) -> bool:
-        """Change all places of a skill, or none; False: another process was faster.
+        """Change all install paths of a skill, or none.
 
-        ``is_edit``: the new files differ from the lock's entry.
+        Returns False if another process changed a path first. ``is_edit`` is True if the new files
+        differ from the lock's entry.
         """
         del parts, entries, is_edit
         self.note(folder, entry)
@@ -329,15 +350,18 @@ class InstallPlan:
     def _displaced(
         self, folder: str, entry: Locked | None, edits: Mapping[str, str], *, is_kept: bool
     ) -> None:
-        """Record what was there (None: nothing), once the lock is changed; see `InstallRecord`."""
+        """Record the lock entry before a change (None if there was none), for `InstallRecord`.
+
+        Call this method after the change of the lock.
+        """
 
     def _keep(self, folder: str, edits: dict[str, str]) -> dict[str, str]:
-        """Keep edits that are about to be replaced; return those that can come back."""
+        """Store copies of edits that will be replaced; return the edits that `undo` can restore."""
         del folder
         return edits
 
     def put_edit(self, folder: str, label: str, entries: Sequence[Entry]) -> None:
-        """Put back an edit that a pull replaced; the lock says what it says."""
+        """Restore an edit that a pull replaced, without a change of the lock's entry."""
         path = os.path.join(self._target.path_of(label), folder)
         is_there = os.path.lexists(path)
         base = digest_of(Place(self.folder_at(label), folder)) if is_there else None
@@ -346,7 +370,7 @@ class InstallPlan:
             raise Edited(path)
 
     def note(self, folder: str, entry: Locked | None) -> None:
-        """Let the lock list this for a folder; None: nothing."""
+        """Set the lock's entry of a folder, or remove the entry if ``entry`` is None."""
         if entry is None:
             self.locked.pop(folder, None)
         else:
@@ -363,7 +387,7 @@ class InstallPlan:
         return reason and f"{os.path.join(self._target.path, lockfile.NAME)}: {reason}"
 
     def _mode(self, known: Locked | None, ids: Sequence[str]) -> Mode:
-        """Return the default mode: the installed one, but never a second copy."""
+        """Return the default mode: the mode of the installed skill, but never a second copy."""
         if known is None or self._target.labels(known.agents) == [self._target.shared]:
             return self._target.usual_mode(ids)
         return known.mode
@@ -374,7 +398,7 @@ class InstallPlan:
     def _put(
         self, folder: str, entry: Locked, entries: Sequence[Entry], laid: Sequence[InstallPath]
     ) -> tuple[State, str | None]:
-        """Put a skill into its places; return what became of it, and what was lost there."""
+        """Install a skill at these paths; return the new state and a summary of replaced edits."""
         known = self.locked.get(folder)
         parts: list[TargetChange] = []
         kept = None
@@ -384,7 +408,7 @@ class InstallPlan:
             found = self.found(one, folder)
             if one.is_link and found == digest_of_link(one.link):
                 continue
-            # Links that were refused are files.
+            # An install path for a link may have files, if the file system refused the link.
             may_be_files = not one.is_link or (known is not None and known.mode == "link")
             if may_be_files and self._is_right(one, folder, found, entry, entries):
                 if not (
@@ -442,7 +466,7 @@ class InstallPlan:
     def _left_behind(
         self, known: Locked, folder: str, laid: Sequence[InstallPath]
     ) -> list[TargetChange]:
-        """Return the removals of old places that the new plan no longer uses."""
+        """Return the removals of installed folders and links that the new plan no longer uses."""
         paths = {one.path for one in laid}
         found = []
         for one in self._known_paths(known, folder):
@@ -452,10 +476,10 @@ class InstallPlan:
         return found
 
     def _named_as(self, known: Locked | None, entry: Locked) -> Locked:
-        """Return an entry with what the known one says of its skill, if the files are the same.
+        """Return ``entry``, with the ref and origin of the known entry if the files are equal.
 
-        An origin stays, also if its address is not a source here. A ref depends on the other
-        sources of this machine, and people commit locks.
+        The origin is kept even if its address is not a source on this machine. The ref depends on
+        the other sources of this machine, but people commit lock files, so it must not change.
         """
         if known is None or known.tree_hash != entry.tree_hash:
             return entry
@@ -467,11 +491,14 @@ class InstallPlan:
 
 
 BATCH: Final = 100
-"""Skills after which the lock file is written; until then staging directories tell the state."""
+"""Number of changed skills after which the lock file is written.
+
+Until then, the staging directories (folders with the prepared new state) record the changes.
+"""
 
 
 class InstallTransaction(InstallPlan):
-    """The plan of an exclusively locked folder, which can be carried out."""
+    """An install plan that writes its changes; it locks its folders against other pulls."""
 
     def __init__(
         self, core: Core, stack: ExitStack, target: Target, anchor: Folder, how: InstallOptions
@@ -481,14 +508,14 @@ class InstallTransaction(InstallPlan):
         self._written = dict(self.locked)
         self._behind: list[Callable[[], None]] = []
         self.changed: dict[str, InstallRecord] = {}
-        """The changes so far, by folder."""
+        """The changes so far, by the folder of the skill."""
         self._removed: list[str] = []
 
     def begin(self) -> None:
         """Finish or undo interrupted pulls."""
         self._recover()
         for address in lockfile.has_secrets(self._target.path):
-            self._written = {}  # so that the lock is written again without it
+            self._written = {}  # write the lock again, without the password
             self._core.warn(
                 f"{self._target.path}/{lockfile.NAME} held a password or token in '{address}'. "
                 "It is removed. Revoke it: old copies of the file still contain it. "
@@ -497,13 +524,13 @@ class InstallTransaction(InstallPlan):
         self.flush()
 
     def flush(self) -> None:
-        """Write down what is in place, and clear up behind it."""
+        """Write the lock file, then remove the staging directories of the changes in it."""
         if self.locked != self._written:
             lockfile.write_lock(self._anchor, self.locked)
             self._written = dict(self.locked)
         while self._behind:
             self._behind.pop()()
-        with suppress(RegistryError):  # then the next sync finds that they are gone
+        with suppress(RegistryError):  # the next sync then finds that they are removed
             forget_removed(self._core, self._removed)
         self._removed.clear()
 

@@ -1,4 +1,4 @@
-"""Which folder a skill gets, and which skill or address each entry of a lock came from."""
+"""Choose the folder of each skill, and find the skill or address of each lock entry."""
 
 import os
 import re
@@ -29,27 +29,27 @@ from registry.text import folded, name_key
 
 NO_FOLDER: Final = "Neither its name nor its folder's can be the name of a folder on every system."
 ALREADY_THERE: Final = "it is there already"
-"""How the reason begins if a skill is in the folder that it would be installed into."""
+"""Start of the reason if a skill is already in the folder that it would be installed into."""
 
 LIES_ABOVE: Final = "It would be installed inside its own folder."
 UNLESS_FORCED: Final = "unless that is forced"
-"""End of a reason for a refusal that ``force`` overrides."""
+"""End of the reason of a refusal that ``force`` overrides."""
 
 _NOT_KEPT: Final = re.compile(r"[^a-z0-9._]+")
 _MAX_NAME: Final = 255
 
 
 def agents_folder(name: str) -> str:
-    """Return the name of a skill's folder for agents, as the ``skills`` command chooses it."""
+    """Return the folder name of a skill for agents, as the ``skills`` tool would choose it."""
     return _NOT_KEPT.sub("-", name.lower()).strip(".-")[:_MAX_NAME] or "unnamed-skill"
 
 
 def folders(
     skills: Sequence[Skill], to: str, *, for_agents: bool
 ) -> tuple[dict[str, Skill], list[InstallResult]]:
-    """Return each skill by its target folder (its name or else its folder's), and the refusals.
+    """Return the skills by target folder (named after the skill or its folder), and the refusals.
 
-    Skills that would share a folder are all refused. Raises `PullClash` if every skill is.
+    Skills that would share a folder are all refused. Raises `PullClash` if every skill is refused.
     """
     refused: list[InstallResult] = []
     wanted: dict[str, dict[tuple[str, str], tuple[str, Skill]]] = {}
@@ -82,11 +82,11 @@ def _is_safe(folder: str) -> bool:
 
 
 def owner(core: Core, entry: Locked) -> Skill | None:
-    """Return the registry's skill that a folder was pulled from; None: there is none.
+    """Return the registry's skill from which a folder was installed, or None if there is none.
 
-    It is the skill at the entry's source and folder, if it has the entry's origin; else the skill
-    with that origin; else one of that origin that had the locked files: it moved. An installed copy
-    never counts.
+    The function first tries the skill at the entry's source and folder, if it has the entry's
+    origin. Then it tries the skill with that origin, and last a skill that moved: it is from the
+    same address and had the locked files. It never returns an installed copy.
     """
     found = None
     with suppress(SkillNotFound, SkillAmbiguous):
@@ -104,7 +104,7 @@ def owner(core: Core, entry: Locked) -> Skill | None:
 
 
 def original(core: Core, skill: Skill) -> Skill:
-    """Return the remote source's skill that an unedited installed copy came from, else itself."""
+    """Return the remote source's skill of an unedited installed copy, or else the skill itself."""
     if skill.origin is None:
         return skill
     with suppress(RegistryError):  # if this fails, the next reader of the skill reports the error
@@ -122,7 +122,7 @@ def original(core: Core, skill: Skill) -> Skill:
 def at_origin(
     core: Core, name: str, origin: Mapping[str, str | None], tree: str
 ) -> StoredSkill | None:
-    """Return the skill that a remote source has at an origin, or that had this tree hash there."""
+    """Return the skill that a remote source has at an origin, or had there with this tree hash."""
     for one in same_name(core.reader, name):
         if one.is_usable and one.remote and is_of(one.skill, origin):
             return one
@@ -135,14 +135,17 @@ def at_origin(
 
 
 def _moved(core: Core, sources: Sequence[str], name: str, tree: str) -> list[StoredSkill]:
-    """Return the usable skills of sources that have or had these files, those of the name first."""
+    """Return the usable skills of sources that have or had these files.
+
+    Skills with this name come first.
+    """
     found = [one for source in sources for one in skills_that_had(core.reader, source, tree)]
     usable = [one for one in found if one.is_usable]
     return sorted(usable, key=lambda one: one.skill.name != name)
 
 
 def locked(skill: Skill, entries: Sequence[Entry], ids: tuple[str, ...], mode: Mode) -> Locked:
-    """Return the lock's entry of a skill with these files, before its folder is written."""
+    """Return the lock entry of a skill with these files, before its folder is written."""
     hashes = {one.path: digest(one.data) for one in entries}
     return Locked(
         name=skill.name,
@@ -160,12 +163,15 @@ def locked(skill: Skill, entries: Sequence[Entry], ids: tuple[str, ...], mode: M
 
 
 def origin_of(skill: Skill) -> dict[str, str | None] | None:
-    """Return the origin of a skill or its original, as the lock has it; None: it has none."""
+    """Return the origin of a skill or its original, in the form of a lock.
+
+    Returns None if the skill has no origin.
+    """
     return None if skill.origin is None else lockfile.origin_from(skill.origin.to_dict())
 
 
 def is_of(skill: Skill, origin: Mapping[str, str | None]) -> bool:
-    """Tell whether a skill comes from an origin, at any commit."""
+    """Tell whether a skill comes from an origin; commits are not compared."""
     found = origin_of(skill)
     return found is not None and _place(found) == _place(origin)
 
@@ -175,11 +181,11 @@ def _place(origin: Mapping[str, str | None]) -> tuple[str, str]:
 
 
 def is_taken(core: Core, entry: Locked | None, skill: Skill) -> str | None:
-    """Return the reason why a folder belongs to another skill; None: this skill may have it."""
+    """Return the reason why a folder belongs to another skill, or None if it doesn't."""
     if entry is None or (entry.source, entry.folder) == (skill.source, skill.folder):
         return None
     if entry.origin is not None and is_of(skill, entry.origin):
-        return None  # two sources with one origin count as one owner
+        return None  # two sources with the same origin count as the same owner
     whose = owner(core, entry)
     if whose is None:
         is_same = entry.tree_hash == skill.tree_hash or entry.origin == origin_of(skill) is not None
@@ -197,7 +203,10 @@ def is_taken(core: Core, entry: Locked | None, skill: Skill) -> str | None:
 
 
 def installed_owners(core: Core, target: Target, skills: Sequence[Skill]) -> list[Skill]:
-    """Return each skill, or the one its folder was pulled from. Raises `LockFileInvalid`."""
+    """Return each skill, or the skill from which its folder was installed.
+
+    Raises `LockFileInvalid`.
+    """
     locked = lockfile.read_lock(target.path)
     by_name = {entry.name: entry for entry in locked.values()}
     owners = [owner(core, by_name[one.name]) if one.name in by_name else None for one in skills]
@@ -205,7 +214,10 @@ def installed_owners(core: Core, target: Target, skills: Sequence[Skill]) -> lis
 
 
 def overlap_reason(skill: Skill, folders: Sequence[str]) -> str | None:
-    """Return why a local skill can't be put into folders (real paths) in or around its own."""
+    """Return the reason why a local skill can't be installed into these real paths.
+
+    A target may not be inside or around the skill's own folder.
+    """
     real = real_path(skill.path)
     if any(is_below(real, one) for one in folders):
         return f"{ALREADY_THERE}, in {real}"
@@ -216,18 +228,21 @@ _NOT_IN_SOURCE: Final = "its source {source} no longer has a skill in {path}"
 
 
 class Provenance:
-    """Finds the registry's skills for the entries of a lock; lists the sources only once."""
+    """Finds the registry's skills for the entries of a lock.
+
+    It lists the sources only once.
+    """
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     def is_strange(self, entry: Locked) -> bool:
-        """Tell whether an entry's address, with its folder, is not a source here."""
+        """Tell whether an entry has an address that, with its folder, is not a source here."""
         is_from_address = entry.origin is not None and bool(entry.origin["url"])
         return is_from_address and self._source(entry) is None
 
     def reason(self, entry: Locked) -> str:
-        """Return why an entry has no skill."""
+        """Return the reason why the registry has no skill for an entry."""
         if entry.origin is None or not entry.origin["url"]:
             if not entry.source:
                 return "no source here has it"
@@ -239,7 +254,7 @@ class Provenance:
         return _NOT_IN_SOURCE.format(source=f"{source} ({url})", path=path)
 
     def _source(self, entry: Locked) -> str | None:
-        """Return the name of a source that has the skill at an entry's origin."""
+        """Return the name of a source that includes the origin of an entry."""
         origin = entry.origin or {}
         path = origin.get("path") or ROOT
         for name, remote in self._remotes.get(normalize_url(origin.get("url") or ""), ()):

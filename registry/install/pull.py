@@ -1,4 +1,4 @@
-"""Put skills of a registry into a folder, or where agents look; never over an edit made there."""
+"""Install skills of a registry into a folder or for agents, without overwriting edits."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,6 +11,7 @@ from registry.changes.untrusted import check_untrusted
 from registry.core import Core
 from registry.db.read.skills import same_files
 from registry.errors import (
+    LockEdited,
     LockMissing,
     LockNotMet,
     NotPulled,
@@ -36,9 +37,10 @@ def pull(
 ) -> list[InstallResult]:
     """Write skills into folders of their names; folders with equal files are left unchanged.
 
-    So are, without the matching option, folders that were edited, that no pull made, or that came
-    from another source. Where a remote source has the original of an installed copy, that is
-    pulled. Raises `PullClash`, `PullRefused`, `LockFileInvalid`, `AgentNotFound`, `UsageProblem`.
+    Edited folders, folders that no pull made, and folders of skills from another source are also
+    left unchanged, unless an option of ``how`` allows it. If a remote source has the original of an
+    installed copy, the original is installed. Raises `PullClash`, `PullRefused`, `LockFileInvalid`,
+    `AgentNotFound`, `UsageProblem`.
     """
     target.labels(how.agents)
     skills = [original(core, one) for one in skills]
@@ -54,17 +56,17 @@ def pull(
 def update(
     core: Core, target: Target, names: Sequence[str] | None = None, how: InstallOptions = PLAIN
 ) -> list[InstallResult]:
-    """Update pulled skills: all that the lock lists, or those in these folders.
+    """Update the installed skills in the folders ``names``, or all that the lock lists.
 
     Missing files of a skill whose address is not a source here are restored from the lock. Raises
-    `LockMissing`, and as `pull`.
+    `LockMissing`, and the errors of `pull`.
     """
     if not os.path.isdir(target.path):
         check_locked(target)
     with ExitStack() as stack:
         origins = LockedOrigins(core, stack, offline=how.offline)
         work = stack.enter_context(open_transaction(core, target, how))
-        check_locked(target)  # a killed pull is now finished or rolled back
+        check_locked(target)  # `open_transaction` has finished or undone any interrupted pull
         chosen = [one for one in sorted(work.locked) if names is None or one in names]
         missing = [one for one in chosen if not os.path.lexists(work.path(one))]
         origins.expect(_unknown(core, [work.locked[one] for one in missing]))
@@ -85,7 +87,7 @@ def update(
 def remove(
     core: Core, target: Target, names: Sequence[str], how: InstallOptions = PLAIN
 ) -> list[InstallResult]:
-    """Remove what was pulled into these folders, links included, unless it was edited there."""
+    """Remove installed skills from these folders, with their links, unless they were edited."""
     with open_transaction(core, target, how) as work:
         return [work.remove(folder) for folder in names]
 
@@ -93,13 +95,14 @@ def remove(
 def restore_from_lock(
     core: Core, target: Target, how: InstallOptions = PLAIN
 ) -> list[InstallResult]:
-    """Restore everything to the lock's state, byte for byte, or change nothing at all.
+    """Restore every skill to the lock's state, byte for byte, or change nothing.
 
-    Files of a remote source are scanned unless their skill is listed. Raises `LockNotMet`, and as
-    `pull`.
+    Files of a remote source are scanned unless their skill is listed. Raises `LockNotMet`, its
+    subclass `LockEdited` if only edits prevent the restore, and the errors of `pull`.
     """
     check_locked(target)
     missing: dict[str, list[str]] = {}
+    kind: type[LockNotMet] = LockEdited
     with ExitStack() as stack:
         origins = LockedOrigins(core, stack, offline=how.offline)
         with open_transaction(core, target, replace(how, dry_run=True)) as plan:
@@ -110,9 +113,11 @@ def restore_from_lock(
                 if told.state in {"edited", "failed"}:
                     reason = (told.reason or told.state).rstrip(".")
                     missing.setdefault(reason, []).append(folder)
+                if told.state == "failed":
+                    kind = LockNotMet
         if missing:
             lines = [f"{', '.join(folders)} ({reason})" for reason, folders in missing.items()]
-            raise LockNotMet(path=os.path.join(target.path, lockfile.NAME), missing=lines)
+            raise kind(path=os.path.join(target.path, lockfile.NAME), missing=lines)
         with open_transaction(core, target, how) as work:
             return [_restore_one(core, work, origins, *one) for one in sorted(work.locked.items())]
 
@@ -126,7 +131,7 @@ def _restore_one(
 ) -> InstallResult:
     if work.is_as_locked(folder):
         return InstallResult(entry.ref, work.path(folder), "unchanged")
-    # Not kept from the first time to the second: together they may be larger than the memory.
+    # Read the files again instead of keeping them: all skills together may not fit into memory.
     reason = None
     entries = content_as_locked(core, entry.name, entry.tree_hash, foreign=False)
     if entries is None:
@@ -146,7 +151,7 @@ def _restore_one(
 
 
 def _why_held(core: Core, entry: Locked, held: SkillHeld) -> str:
-    """Return the first security error of a lock's entry, and the command that accepts it."""
+    """Return the first security error of a lock's entry, and a command that accepts it."""
     found = next(one for one in held.facts["problems"] if one.severity == "error")
     waiting = same_files(core.reader, entry.name, entry.tree_hash)
     source = next((one.skill.source for one in waiting if one.quarantined), None)
@@ -159,18 +164,18 @@ def _why_held(core: Core, entry: Locked, held: SkillHeld) -> str:
 
 
 def check_locked(target: Target) -> None:
-    """Raise `LockMissing` if nothing was pulled: "nothing is behind" would mislead there."""
+    """Raise `LockMissing` if the target has no lock, because "nothing is behind" would mislead."""
     if not is_locked(target):
         raise LockMissing(path=os.path.join(target.path, lockfile.NAME))
 
 
 def is_locked(target: Target) -> bool:
-    """Tell whether there is a lock at all."""
+    """Tell whether the target has a lock file."""
     return os.path.lexists(os.path.join(target.path, lockfile.NAME))
 
 
 def folders_of(target: Target, names: Sequence[str]) -> list[str]:
-    """Return the folders pulled under names of folders, skills or places.
+    """Return the folders of installed skills; ``names`` are names, refs or folders of skills.
 
     Raises `NotPulled`, `LockMissing`.
     """
@@ -195,7 +200,11 @@ def check(
     target: Target,
     names: Sequence[str] | None = None,
 ) -> list[InstallResult]:
-    """Say how skills, or those of the lock (in the folders ``names``), differ from the registry."""
+    """Return how installed skills differ from the registry.
+
+    Compares ``skills`` or, if None, the lock's skills in the folders ``names`` (if None, in all
+    folders).
+    """
     with as_pull_refused(target.path), ExitStack() as stack:
         standing = InstallPlan(core, stack, target)
         standing.begin()
@@ -220,9 +229,10 @@ def open_transaction(
     remembers: bool = True,
     wait: float = LOCK_SECONDS,
 ) -> Iterator[InstallPlan]:
-    """Open the install transaction of a target (of a dry run, its plan).
+    """Open the install transaction of a target, or only its plan if ``how`` asks for a dry run.
 
-    ``remembers``: record it for `undo`. ``wait``: seconds to wait for another pull to end.
+    If ``remembers``, the pull is recorded for `undo`. ``wait`` is the time to wait for another pull
+    to end, in seconds.
     """
     with as_pull_refused(target.path), ExitStack() as stack:
         if how.dry_run:
@@ -245,18 +255,18 @@ def open_transaction(
 
 
 def clear_up(core: Core) -> None:
-    """Finish or undo interrupted pulls; a pull that still runs is left alone."""
+    """Finish or undo interrupted pulls; running pulls are not touched."""
     for target in history.interrupted_targets():
         if not os.path.isdir(target.path):
             history.note_ended(target)
             continue
         with suppress(RegistryError), open_transaction(core, target, remembers=False, wait=0):
-            pass  # to begin is to clear up
+            pass  # the transaction finishes or undoes interrupted pulls when it opens
 
 
 @contextmanager
 def as_pull_refused(path: str) -> Iterator[None]:
-    """Raise `PullRefused` for what the system refuses."""
+    """Raise `PullRefused` instead of an OSError."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Bring what a lock names from where it came from, on a machine that never had it."""
+"""Fetch locked skills from their origins, on a machine whose registry doesn't have them."""
 
 import os
 import tempfile
@@ -32,7 +32,10 @@ _WEB_KINDS: Final = frozenset({"git", "web", "archive", "site", "hub"})
 
 
 class LockedOrigins:
-    """The remote origins of a lock, each opened once; ``offline``: use only earlier fetches."""
+    """The remote origins of a lock. Each origin is opened once.
+
+    If ``offline``, only use files that were fetched before.
+    """
 
     def __init__(self, core: Core, stack: ExitStack, *, offline: bool) -> None:
         self._core = core
@@ -43,14 +46,14 @@ class LockedOrigins:
         self._trees: dict[tuple[str, str | None], Snapshot | RemoteProblem] = {}
 
     def expect(self, entries: Iterable[Locked]) -> None:
-        """Take note of what will be asked for: the files of a repository are fetched together."""
+        """Announce the entries to be read, so that a repository's files are fetched together."""
         for one in entries:
             if one.origin is not None and (url := one.origin["url"]) is not None:
                 folders = self._expected.setdefault((url, _ref(one.origin)), set())
                 folders.add(one.origin["path"] or ROOT)
 
     def files(self, entry: Locked) -> list[Entry] | None:
-        """Return the files of a locked skill from its origin, or None.
+        """Return the files of a locked skill from its origin, or None if it has no address.
 
         Raises `AddressInvalid`, `RemoteProblem`.
         """
@@ -64,11 +67,11 @@ class LockedOrigins:
         tree = self._tree(url, _ref(origin))
         found = _below(tree, folder, url, self._core.settings.limits.files)
         if tree_hash(found) != entry.tree_hash:
-            raise RemoteInvalid(url=url, reason=f"{folder} is not the same there any more")
+            raise RemoteInvalid(url=url, reason=f"{folder} has changed there")
         return found
 
     def _tree(self, url: str, ref: str | None) -> Snapshot:
-        """Return the snapshot of an origin at a ref; a failed request is not repeated."""
+        """Return the snapshot of an origin at a ref. A failed request is not repeated."""
         address = _address(self._core, url)
         opened = _once(self._origins, url, lambda: self._opened(address, url))
         expected = self._expected.get((url, ref), ())
@@ -83,14 +86,14 @@ class LockedOrigins:
         kinds = self._core.settings.source_kinds
         opened = open_remote(Remote(kind, address.url), state, None, bounds, kinds)
         tree = self._stack.enter_context(opened)
-        assert tree is not None  # noqa: S101  # nothing of it is known
+        assert tree is not None  # noqa: S101  # not None, as `known` is None
         return lambda _ref, _folders: tree
 
     def _bounds(self, address: Address, url: str) -> Bounds:
-        """Return the limits for an address of a lock, which a stranger may have written.
+        """Return the limits for an address of a lock, which an untrusted person may have written.
 
-        Only the addresses of this user's own sources may be on this machine or in its network, and
-        only the hosts of these sources get a password. Raises `RemoteInvalid`.
+        Only the addresses of this user's own sources may be on this machine or in its network. Only
+        the hosts of these sources get a password. Raises `RemoteInvalid`.
         """
         if self._is_offline or normalize_url(address.url) in self._own:
             return Bounds()
@@ -118,7 +121,7 @@ Found = TypeVar("Found")
 
 
 def _once(known: dict[Key, Found | RemoteProblem], key: Key, find: Callable[[], Found]) -> Found:
-    """Return what was found by a key, or raise why it was not; it is looked for once."""
+    """Return the cached result of ``find`` for a key, or raise its cached `RemoteProblem`."""
     if key not in known:
         try:
             known[key] = find()
@@ -142,13 +145,13 @@ def _ref(origin: Mapping[str, str | None]) -> str | None:
 def _address(core: Core, url: str) -> Address:
     address = read_address(core.settings, url)
     if address is None or address.is_short:
-        raise AddressInvalid(address=url, reason="a lock file has to name a full address")
+        raise AddressInvalid(address=url, reason="a lock file must name a full address")
     return address
 
 
 @contextmanager
 def _cache(url: str) -> Iterator[str]:
-    """Yield the locked folder with the fetched files of an address, or else a temporary folder."""
+    """Yield the locked cache folder of an address, or a temporary folder if there is none."""
     above = str(cache_folder() / "origins")
     try:
         make_path(above, OWN)

@@ -1,13 +1,14 @@
-"""Put the folder of a skill into one place, or into several together: all of them or none.
+"""Replace the folder of a skill at one path or at several paths: all of them or none.
 
-A staging directory beside each place has the new files (`disk.swap`) and a record, until the lock
-file lists the new state. The next process finishes a recorded change.
+A staging directory next to each path contains the new files (see `disk.swap`) and a record, until
+the lock file lists the new state. If the process is killed, the next process finishes the recorded
+change.
 
-A rename can't cover two folders. So for several places, each is prepared beside its target, and one
-of them decides. A record in the lock's folder lists the places. If the deciding place is changed,
-any process that finds the record rolls the others forward, otherwise back. A link is placed before
-its target, and leads nowhere until the target exists. So at any crash, all or none of the links and
-their folder are visible.
+A single rename can't change two folders. So for several paths, every staging directory is prepared
+first, and one path is the deciding path. A record in the lock's folder lists all paths. If the
+deciding path has its new state, any process that finds the record rolls the others forward.
+Otherwise it rolls them back. A link is created before its target, and leads nowhere until the
+target exists. So at any crash, all or none of the links and their folder are visible.
 """
 
 import errno
@@ -40,31 +41,37 @@ from registry.install.content import Entry
 from registry.install.lockfile import MAX_BYTES, Locked, locked_from, safe_folder
 
 RECORD: Final = "note.json"
-"""In each staging directory: the record of a place's old and new state."""
+"""Name of the file in each staging directory that records the old and new state of a path."""
 
 GROUP: Final = "places.json"
-"""In the staging directory beside the lock: the places of a group; written before staging."""
+"""Name of the file next to the lock that lists the labels of a group; written before staging."""
 
 ENTRY: Final = "entry.json"
-"""Beside it: the new entry of the lock; written after staging, before the first change."""
+"""Name of the file next to the lock that has the lock's new entry.
+
+It is written after staging, before the first change.
+"""
 
 LOCK_SECONDS: Final = 30.0
 
 _UNLOCKABLE: Final = {errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP}
-"""Errors of network file systems without locks; there the lock has no effect."""
+"""Errors of network file systems that don't support locks. Pulls then run without a lock."""
 
 _ALSO_COPIES: Final = frozenset({errno.EDQUOT, errno.EIO, errno.ENOSPC, errno.EROFS})
-"""Errors that prevent a copy as well as a link; all others concern only links."""
+"""Errors that prevent a copy as well as a link. After all other errors, copy instead of link."""
 
 UNREADABLE: Final = (
     *(RegistryError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError),
 )
-"""Errors for records that are incomplete, or written by another program."""
+"""Errors of records that are incomplete or that another program wrote."""
 
 
 @contextmanager
 def open_exclusively(path: str, wait: float = LOCK_SECONDS) -> Iterator[Folder]:
-    """Open a folder, created if missing, and keep other pulls and exports out. Raises OSError."""
+    """Open a folder and lock it against other pulls and exports.
+
+    Creates the folder if it is missing. Raises OSError.
+    """
     make_path(path)
     with open_named(path) as folder, exclusive_lock(folder, wait):
         yield folder
@@ -72,7 +79,7 @@ def open_exclusively(path: str, wait: float = LOCK_SECONDS) -> Iterator[Folder]:
 
 @contextmanager
 def exclusive_lock(folder: Folder, wait: float = LOCK_SECONDS) -> Iterator[None]:
-    """Keep other pulls and exports out of an open folder. Raises OSError, with words."""
+    """Lock an open folder against other pulls and exports. Raises OSError with a message."""
     with FolderLock(folder) as lock:
         try:
             taken = lock.acquire(wait)
@@ -86,13 +93,13 @@ def exclusive_lock(folder: Folder, wait: float = LOCK_SECONDS) -> Iterator[None]
 
 
 def staging_dirs(folder: Folder) -> list[str]:
-    """Return the names of this user's staging directories that interrupted processes left."""
+    """Return the names of this user's staging directories from interrupted processes."""
     names = [entry.name for entry in folder.entries()]
     return [name for name in names if _is_staged(name) and is_ours(Place(folder, name))]
 
 
 def stale_drafts(folder: Folder) -> list[str]:
-    """Return the names of the drafts that interrupted processes left."""
+    """Return the names of drafts (temporary files and folders) from interrupted processes."""
     entries = [entry for entry in folder.entries() if _is_staged(entry.name)]
     return [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
 
@@ -111,14 +118,14 @@ def is_ours(place: Place) -> bool:
 
 
 def where(folder: str, error: OSError) -> str:
-    """Return the path that an error names, which may be a name below the folder."""
+    """Return the full path of an OSError's file; the error may name it relative to the folder."""
     name = error.filename
     return f"{folder}/{name}" if isinstance(name, str) and name[:1] != "/" else name or folder
 
 
 @dataclass(frozen=True, slots=True)
 class SwapRecord:
-    """The purpose of a staging directory: the skill's folder, the digests before and after."""
+    """The record in a staging directory: the skill's folder, and its digests before and after."""
 
     folder: str
     base: str | None
@@ -126,23 +133,27 @@ class SwapRecord:
 
 
 def put(to: Folder, name: str) -> bool:
-    """Carry out the record of a staging directory; False: another process was faster."""
+    """Make the change in the record of a staging directory.
+
+    Returns False if another process changed the path first.
+    """
     with _opened(to, name) as (record, swap):
         if record is None:
             return False
-        with suppress(FileExistsError, FileNotFoundError):  # made or removed in this moment
+        # Another process may create or remove the path at this moment.
+        with suppress(FileExistsError, FileNotFoundError):
             swap.publish()
     return repair(to, name) is not None
 
 
 def repair(to: Folder, name: str) -> SwapRecord | None:
-    """Verify or finish a swap, and restore an edit that it displaced.
+    """Verify or finish a change, and restore an edit that the change moved away.
 
-    Returns its record if the swap is done.
+    Returns the record if the change is done, or else None.
     """
     with _opened(to, name) as (record, swap):
         if record is None:
-            return None  # no rename happened yet
+            return None  # the record is written before any rename, so nothing was renamed
         swap.settle(_leave)
         is_done = swap.is_done()
     sync_folder(to)
@@ -150,7 +161,7 @@ def repair(to: Folder, name: str) -> SwapRecord | None:
 
 
 def roll_back(to: Folder, name: str) -> None:
-    """Restore a place to its state before `put`, unless it was edited meanwhile."""
+    """Restore a path to its state before `put`, unless it was edited since."""
     with _opened(to, name) as (_, swap):
         swap.settle(_leave)
         swap.roll_back()
@@ -158,38 +169,44 @@ def roll_back(to: Folder, name: str) -> None:
 
 
 def record_in_place(to: Folder, name: str) -> SwapRecord | None:
-    """Return the record of a staging directory if its new state is in place; change nothing."""
+    """Return the record of a staging directory if its new state is in place, or else None.
+
+    Changes nothing.
+    """
     with _opened(to, name) as (record, swap):
         return record if record is not None and swap.is_done() else None
 
 
 def clear(to: Folder, name: str) -> None:
-    """Remove a staging directory that the lock file covers; possible edits stay in it."""
+    """Remove a staging directory after the lock file was written.
+
+    If it may contain an edit, it stays.
+    """
     with open_own_folder(Place(to, name)) as home:
         record = read_record(home)
         if record is not None:
             if unknown_in(Place(home, TREE), {record.base, record.new}):
                 return
-            # Remove the record first: a partly removed tree would look like an edit.
+            # Remove the record first: a partly removed folder would look like an edit.
             remove_tree(Place(home, RECORD))
             sync_folder(home)
     remove_tree(Place(to, name))
 
 
 def record_in(to: Folder, name: str) -> SwapRecord | None:
-    """Return the record of a staging directory, as `read_record`."""
+    """Return the record of a staging directory, or None if it is missing or incomplete."""
     with open_own_folder(Place(to, name)) as home:
         return read_record(home)
 
 
 def read_record(home: Folder) -> SwapRecord | None:
-    """Return the record in a staging directory; None: there is none, or it is incomplete."""
+    """Return the record in an open staging directory, or None if it is missing or incomplete."""
     try:
         data = json.loads(read_below(home, RECORD, MAX_BYTES).data)
-        # Others may be able to write this folder: a path must not lead out of it.
+        # Check the name: other users may be able to write here, and a path must not lead out.
         return SwapRecord(safe_folder(data["folder"]), data["base"], data["new"])
     except UNREADABLE:
-        return None  # the record is written before the renames
+        return None  # without a complete record, nothing was renamed
 
 
 @contextmanager
@@ -204,7 +221,7 @@ def _opened(to: Folder, name: str) -> Iterator[tuple[SwapRecord | None, Swap]]:
 
 
 def _leave(_: Place) -> None:
-    """Leave an edit in the staging directory; `clear` then keeps it."""
+    """Leave an edit in the staging directory. `clear` then keeps that directory."""
 
 
 def _write(to: Folder, name: str, file: str, facts: Any) -> None:
@@ -214,9 +231,11 @@ def _write(to: Folder, name: str, file: str, facts: Any) -> None:
 
 
 class TargetChange(NamedTuple):
-    """One place: the label of its folder, the digest of its old state, and its new state.
+    """The change of one path: its label, the digest of its old state, and its new state.
 
-    ``link``: the target of a link; "" for the skill's files, None to remove the entry.
+    The label is that of the parent folder.
+
+    ``link`` is the target of a link, "" for the skill's files, or None to remove the path.
     """
 
     label: str
@@ -226,10 +245,10 @@ class TargetChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GroupSwap:
-    """A change of several places of one skill, begun in the folder ``anchor`` that has the lock.
+    """A change of several paths of one skill, recorded in the folder ``anchor`` that has the lock.
 
-    ``folder`` is the name of the skill's folder, ``labels`` are the labels of the places in their
-    order, ``deciding`` is the label of the deciding place.
+    ``folder`` is the name of the skill's folder. ``labels`` are the labels of the parent folders,
+    in the order of the changes. ``deciding`` is the label of the deciding path.
     """
 
     anchor: Folder
@@ -247,7 +266,7 @@ class GroupSwap:
         parts: Sequence[TargetChange],
         opened: Mapping[str, Folder],
     ) -> Self:
-        """Record durably which places the group will change."""
+        """Record on disk which paths the group will change, and flush the record."""
         parts = in_order(parts)
         deciding = next((one for one in parts if one.link == ""), parts[0]).label
         labels = [one.label for one in parts]
@@ -262,10 +281,11 @@ class GroupSwap:
     def found(
         cls, anchor: Folder, name: str, known: Container[str], open_label: Callable[[str], Folder]
     ) -> Self | None:
-        """Return the group begun under a name; None: there is none, or its record is incomplete.
+        """Return the group whose staging directory has this name.
 
-        A group with labels outside ``known`` was begun by another user. Raises OSError and
-        `PullRefused` if one of its folders can't be opened.
+        Returns None if the record is missing or incomplete, or if it has labels outside ``known``,
+        because then another user began the group. Raises OSError and `PullRefused` if a folder of
+        the group can't be opened.
         """
         with open_own_folder(Place(anchor, name)) as home:
             try:
@@ -280,9 +300,10 @@ class GroupSwap:
         return cls(anchor, name, folder, labels, deciding, opened)
 
     def stage(self, parts: Sequence[TargetChange], entries: Sequence[Entry]) -> str:
-        """Prepare all places; return the digest of the skill's folder, or "" if no place gets it.
+        """Prepare the new state of all paths; return the digest of the staged files.
 
-        If a link can't be made, the files are put in its place.
+        Returns "" if no path gets files. If a link can't be created, the path gets a copy of the
+        files.
         """
         digest = ""
         files = {one.path: (one.data, one.executable) for one in entries}
@@ -308,9 +329,10 @@ class GroupSwap:
         return digest
 
     def place(self, entry: Locked | None) -> bool:
-        """Put all places into their new state, or none: False.
+        """Change all paths to their new state.
 
-        ``entry``: the new entry of the lock; None removes it.
+        Returns False, and leaves all paths unchanged, if one of them can't be changed. ``entry`` is
+        the new entry of the lock. If None, the entry will be removed.
         """
         _write(self.anchor, self.name, ENTRY, None if entry is None else asdict(entry))
         for number, label in enumerate(self.labels):
@@ -321,10 +343,13 @@ class GroupSwap:
         return True
 
     def finish(self) -> bool:
-        """Finish the change of a dead process; False: undo it."""
+        """Finish the change of a dead process, or undo it if its deciding path wasn't changed.
+
+        Returns False if the change was undone.
+        """
         staged = self._staged()
         if self.deciding not in staged:
-            return False  # nothing is in place yet, or the lock covers it
+            return False  # either nothing was changed yet, or the lock file has the new state
         if not self.is_decided():
             for label in reversed(staged):
                 roll_back(self.opened[label], self.name)
@@ -338,7 +363,10 @@ class GroupSwap:
         return True
 
     def is_decided(self) -> bool:
-        """Tell whether the change counts as done; change nothing."""
+        """Tell whether the deciding path has its new state, so that the change must be finished.
+
+        Changes nothing.
+        """
         if self.deciding not in self._staged():
             return False
         with open_own_folder(Place(self.anchor, self.name)) as home:
@@ -347,35 +375,37 @@ class GroupSwap:
         return record_in_place(self.opened[self.deciding], self.name) is not None
 
     def entry(self) -> Locked | None:
-        """Return the new entry of the lock; None: the skill was removed.
+        """Return the new entry of the lock, or None if the skill was removed.
 
-        Raises as `lockfile.locked_from`, and OSError.
+        Raises OSError, and the errors of `lockfile.locked_from`.
         """
         with open_own_folder(Place(self.anchor, self.name)) as home:
             data = json.loads(read_below(home, ENTRY, MAX_BYTES).data)
         return None if data is None else locked_from(data)
 
     def clear(self) -> None:
-        """Remove the staging directories; possible edits stay."""
-        # Clear the deciding place first: without it, nothing is rolled forward or back.
+        """Remove the staging directories, except those that may contain edits."""
+        # Clear the deciding path first: without its record, no process rolls the group on or back.
         for label in sorted(self.labels, key=lambda one: one != self.deciding):
             if is_ours(Place(self.opened[label], self.name)):
                 clear(self.opened[label], self.name)
-                self.opened[label].sync()  # durable before its record is removed
+                self.opened[
+                    label
+                ].sync()  # flush the removal to disk before the record of the group is removed
         if is_ours(Place(self.anchor, self.name)):
             clear(self.anchor, self.name)
 
     def _staged(self) -> list[str]:
-        """Return the labels of the places that are prepared and not yet cleared, in order."""
+        """Return the labels whose staging directories exist, in the order of the changes."""
         opened = ((label, self.opened[label]) for label in self.labels)
         there = [(label, one) for label, one in opened if is_ours(Place(one, self.name))]
         return [label for label, one in there if record_in(one, self.name) is not None]
 
 
 def in_order(parts: Sequence[TargetChange]) -> list[TargetChange]:
-    """Return places in the order of their changes.
+    """Return changes in the order in which they must be made.
 
-    New links come first, since they lead nowhere yet. Then come the skill's files, then
+    New links come first, because they lead nowhere yet. Then come the skill's files, then
     replacements, and last the removals, files before links.
     """
 

@@ -1,4 +1,7 @@
-"""Where skills are installed (a folder, a project's agents, or those of all projects), and how."""
+"""Find the folders into which skills are installed, and define options and results of installs.
+
+A target is a folder, a project, or all projects of the user.
+"""
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -17,16 +20,17 @@ from registry.settings import data_folder
 from registry.sync.report import Progress
 
 LOCK_DIR: Final = "."
-"""The label of the folder that has the lock."""
+"""The label of the folder that contains the lock file."""
 
 _ALONE: Final = "eve"
-"""The agent that is given copies, as it reads no links."""
+"""The id of an agent that gets copies, because it doesn't follow links."""
 
 
 class InstallPath(NamedTuple):
-    """The place of a skill: the label of a folder, its path without links, and its link target.
+    """A folder that gets a skill: its label, its real path, and the target of the skill's link.
 
-    ``link`` is empty for the folder that links lead to; ``is_link``: the place is a link.
+    ``link`` is empty for the folder to which the links lead. ``is_link`` is True if the skill is
+    installed as a link. ``named`` is the path as the user knows it.
     """
 
     label: str
@@ -36,16 +40,17 @@ class InstallPath(NamedTuple):
     named: str
 
     def path_of(self, folder: str) -> str:
-        """Return the path of a skill's folder in it, for messages: as its users know it."""
+        """Return the path of a skill's folder, with links unresolved, for messages."""
         return os.path.join(self.named, folder)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The folder of a lock, as an absolute path.
+    """The folder of a lock file, as an absolute path.
 
-    Its other folders have labels that mean the same on every machine: paths below it, or for all
-    projects (``is_global``) paths from the table of agents.
+    The other folders of a target have labels that are the same on every machine. In a project, a
+    label is a path relative to the project. If ``is_global``, a label is a path from the table of
+    agents.
     """
 
     path: str
@@ -53,19 +58,20 @@ class Target:
 
     @classmethod
     def folder(cls, path: str) -> Self:
-        """Return a folder that a user named."""
+        """Return the target for a folder that the user named."""
         return cls(os.path.abspath(os.path.expanduser(path)))
 
     @classmethod
     def everywhere(cls) -> Self:
-        """Return where the agents of this user look in all projects."""
+        """Return the target for the folders that this user's agents read in all projects."""
         return cls(str(data_folder()), is_global=True)
 
     @classmethod
     def project(cls, folder: str) -> Self:
         """Return the project around ``folder``: its git checkout, or else the folder itself.
 
-        Another user's checkout does not count, nor the home folder unless it is ``folder`` itself.
+        A checkout of another user is ignored. The home folder is ignored unless it is ``folder``
+        itself.
         """
         here = real_path(folder)
         home, above = real_path(os.path.expanduser("~")), here
@@ -77,9 +83,10 @@ class Target:
             above = os.path.dirname(above)
 
     def install_paths(self, ids: Iterable[str], mode: Mode, name: str) -> list[InstallPath]:
-        """Return the places of a skill's folder ``name`` for agents; the link target comes first.
+        """Return the folders that get a skill for these agents; the target of links comes first.
 
-        Labels that lead to the same folder count once. Raises `UsageProblem`, `PullRefused`.
+        ``name`` is the name of the skill's folder. Labels that lead to the same folder give one
+        entry. Raises `UsageProblem`, `PullRefused`.
         """
         labels = self.labels(ids) or [LOCK_DIR]
         copied = set(labels)
@@ -97,7 +104,7 @@ class Target:
         return list(found.values())
 
     def labels(self, ids: Iterable[str]) -> list[str]:
-        """Return the labels of the folders of agents, the shared one first."""
+        """Return the labels of the folders of agents; the shared folder comes first."""
         found = set()
         for one in map(find_agent, ids):
             label = one.personal if self.is_global else one.project
@@ -107,7 +114,7 @@ class Target:
         return sorted(found, key=lambda label: (label != self.shared, label))
 
     def known_labels(self) -> set[str]:
-        """Return all labels that can be opened."""
+        """Return all valid labels."""
         found = {one.personal if self.is_global else one.project for one in agents().values()}
         return (found - {""}) | {LOCK_DIR}
 
@@ -116,7 +123,7 @@ class Target:
         return "link" if len(self.labels(ids)) > 1 else "copy"
 
     def path_of(self, label: str) -> str:
-        """Return the path of a folder by its label, which a stranger may have written.
+        """Return the path of the folder with a label, which comes from an untrusted lock file.
 
         Raises `PullRefused`.
         """
@@ -126,15 +133,14 @@ class Target:
         if label in self.known_labels():
             path = expand(label) if self.is_global else os.path.join(self.path, label)
         if path is None:
-            raise PullRefused(path=label, reason="no agent keeps skills there")
+            raise PullRefused(path=label, reason="no agent has its skills there")
         return path
 
     def open(self, label: str, anchor: Folder | None, *, make: bool) -> Folder:
-        """Open the folder of a label; if missing and ``make``, create it.
+        """Open the folder with a label. If it is missing and ``make``, create it.
 
-        Raises `PullRefused`, OSError.
-
-        In a project, links on the way must not lead out of it: strangers may have written them.
+        In a project, links in its path must not lead out of the project, because the files of a
+        project aren't trusted. Raises `PullRefused`, OSError.
         """
         path = self.path_of(label)
         if self.is_global or label == LOCK_DIR or anchor is None:
@@ -145,16 +151,16 @@ class Target:
         return make_folders(anchor, below) if make else anchor.folder(below)
 
     def _real(self, label: str, path: str) -> str:
-        """Return the path of a folder without links. Raises `PullRefused`."""
+        """Return a folder's real path; raise `PullRefused` if links lead out of the project."""
         real, root = real_path(path), real_path(self.path)
         is_inside = is_below(real, root) and real != root
         if label != LOCK_DIR and not self.is_global and not is_inside:
-            raise PullRefused(path=path, reason=f"a link on it leads to {real}")
+            raise PullRefused(path=path, reason=f"its path has a link to {real}")
         return real
 
     @property
     def shared(self) -> str:
-        """The label of the folder that most agents look into."""
+        """The label of the folder that most agents read."""
         return f"~/{SHARED}" if self.is_global else SHARED
 
 
@@ -172,12 +178,13 @@ State: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class InstallResult(Value):
-    """The result for one skill, or with ``check`` the expected result: ``path`` is its folder.
+    """The result of an install for one skill, or the expected result of ``check``.
 
-    ``edited``: it was changed there, or not made by a pull, and was left unchanged; ``gone``: the
-    registry no longer has it; ``failed``: it is not available. ``reason`` gives the cause, the
-    edits, or the files lost with a replacement or removal. A skill whose address is not a source
-    here is compared only with the lock, and ``reason`` reports this.
+    ``path`` is the folder of the skill. ``edited``: the folder was changed or not made by a pull,
+    and was left unchanged; ``gone``: the registry no longer has the skill; ``failed``: the skill is
+    not available. ``reason`` gives the cause, the edits, or the files that were replaced or
+    removed. If the skill's address is not a source here, the skill is compared only with the lock,
+    and ``reason`` reports this.
     """
 
     ref: str
@@ -190,24 +197,26 @@ class InstallResult(Value):
 class InstallOptions:
     """Options of a pull.
 
-    ``agents``: the ids of additional agents; ``mode``: links to one copy, or copies; None: as
-    installed, or the default. ``force``: also replace folders that no pull made; ``theirs``:
-    replace edits of installed skills; ``adopt``: record folders that no pull made as installed if
-    their files are equal. ``dry_run``: nothing is written. ``offline``: for remote sources, only
-    use files that were fetched before. ``progress`` is called with the progress.
+    ``agents``: the ids of additional agents. ``mode``: links to one copy, or copies; if None, the
+    mode of the installed skill, or else the default. ``force``: also replace folders that no pull
+    made. ``theirs``: replace edits of installed skills. ``keep``: keep edits, and record in the
+    lock that they are edits of the registry's version. ``adopt``: record folders that no pull made
+    as installed if their files are equal. ``dry_run``: write nothing. ``offline``: for remote
+    sources, only use files that were fetched before. ``progress`` is called with the progress.
     """
 
     agents: Sequence[str] = ()
     mode: Mode | None = None
     force: bool = False
     theirs: bool = False
+    keep: bool = False
     adopt: bool = False
     dry_run: bool = False
     offline: bool = False
     progress: Progress | None = None
 
     def with_progress(self, names: Collection[str]) -> Iterator[str]:
-        """Yield the names of what is pulled, and tell how far it is."""
+        """Yield the names of the skills to install, and report the progress."""
         for number, name in enumerate(names):
             if self.progress is not None:
                 self.progress("pulling", number, len(names))

@@ -1,4 +1,7 @@
-"""Undo a pull: remove what it added, restore the replaced and removed skills, all or nothing."""
+"""Undo a pull: remove the added skills, and restore the replaced and removed skills.
+
+An undo restores all skills or none.
+"""
 
 import os
 from collections.abc import Sequence
@@ -35,7 +38,7 @@ _DRY: Final = InstallOptions(dry_run=True)
 
 
 class Taken(NamedTuple):
-    """The result of undoing a pull for one skill, and its number of places."""
+    """The result of undoing a pull for one skill, and the number of its install paths."""
 
     name: str
     fate: Fate
@@ -62,7 +65,7 @@ def last_change(core: Core) -> "Undo | PullUndo":
 
 @dataclass(frozen=True, slots=True)
 class PullUndo:
-    """One of the `remembered_pulls`, which can be shown and then undone."""
+    """A pull from `remembered_pulls`, with methods to show and undo it."""
 
     core: Core
     change: RecordedChange
@@ -71,24 +74,27 @@ class PullUndo:
 
     @classmethod
     def of(cls, core: Core, change: RecordedChange) -> Self:
-        """Return a pull from its record."""
+        """Return a `PullUndo` for the record of a pull."""
         everywhere = Target.everywhere()
         target = everywhere if everywhere.path == change.folder else Target(change.folder)
         return cls(core, change, target, records_of(change))
 
     @property
     def changes(self) -> Sequence[RecordedChange]:
-        """The single change: a pull is one change, however many skills it installed."""
+        """The record of the pull, as a list.
+
+        A pull is one change, however many skills it installed.
+        """
         return [self.change]
 
     @property
     def is_removal(self) -> bool:
-        """Whether it was ``pull --remove``."""
+        """True if the command was ``pull --remove``."""
         return all(one.left is None for one in self.brought.values())
 
     @property
     def taken(self) -> list[Taken]:
-        """The results for the skills that are not yet back in their former state."""
+        """The results for the skills that aren't restored yet."""
         found, locked = [], read_lock(self.target.path)
         for folder, one in self.brought.items():
             state = one.left or one.state
@@ -107,17 +113,21 @@ class PullUndo:
             drop_change(connection, self.change)
 
     def diff(self) -> str:
-        """Return an empty diff: `taken` lists the differences. Raises as `carry_out`."""
+        """Return an empty diff, because `taken` lists the differences.
+
+        Raises the errors of `carry_out`.
+        """
         self._planned()
         return ""
 
     def carry_out(self) -> None:
         """Undo the pull, and delete its record.
 
-        Raises `ChangeNotUndone`, and as `pull.pull`. After an error nothing has changed, unless
-        another process edits at that moment; the next call skips what is restored already.
+        Raises `ChangeNotUndone`, and the errors of `pull.pull`. After an error nothing has changed,
+        unless another process edited a skill at that moment. The next call skips the skills that
+        are already restored.
         """
-        self._check_lock()  # don't create a folder for it
+        self._check_lock()  # don't create a folder only for the lock
         with open_transaction(self.core, self.target, remembers=False) as work:
             for folder in self._planned():
                 self._take_back(work, folder)
@@ -128,7 +138,10 @@ class PullUndo:
             raise self._refused(f"there is no lock in {self.target.path} any more")
 
     def _planned(self) -> list[str]:
-        """Return the folders to restore; an interrupted undo may have restored some of them."""
+        """Return the folders to restore.
+
+        An interrupted undo may have restored some folders already.
+        """
         self._check_lock()
         found = []
         with open_transaction(self.core, self.target, _DRY) as plan:
@@ -144,7 +157,7 @@ class PullUndo:
                             self._check(plan.check(folder, None))
                     self._take_back(plan, folder)
                 elif one.is_changed or state_of(now) != one.left:
-                    continue  # it is restored already, or a newer entry replaced it
+                    continue  # it is already restored, or a newer entry replaced the record's entry
                 found.append(folder)
         return found
 
@@ -190,7 +203,7 @@ class PullUndo:
     def _content(self, entry: Locked) -> list[Entry] | None:
         """Return the files of a lock's entry without network access.
 
-        Returns None if they are quarantined or not stored.
+        Returns None if the files are quarantined or not stored.
         """
         entries = content_as_locked(self.core, entry.name, entry.tree_hash)
         if entries is None:

@@ -1,4 +1,4 @@
-"""How a skill differs from what it comes from."""
+"""Compare a skill with its upstream: the skill of the remote source that it came from."""
 
 import os
 from collections.abc import Mapping
@@ -34,10 +34,10 @@ QUARANTINED: Final = "upstream, quarantined"
 
 
 class UpstreamDiff(NamedTuple):
-    """A unified diff, empty if nothing is different.
+    """A unified diff, or "" if nothing differs.
 
-    ``source``: the source in which upstream is quarantined. ``fetch``: the source to sync before
-    `pull` can install what the diff shows.
+    ``source``: the source in which the upstream skill is quarantined. ``fetch``: the source that
+    you must sync before `pull` can install the version in the diff.
     """
 
     text: str
@@ -48,10 +48,11 @@ class UpstreamDiff(NamedTuple):
 def diff_upstream(core: Core, name: str) -> UpstreamDiff:
     """Return a unified diff from a skill to its upstream.
 
-    For a skill in a lock, it leads from the installed copy to the version that `pull` would
-    install, or if that is installed, to the remote's current version. For a skill of a remote
-    source, it shows the changes of the next sync; for any other, the skill of its name in the
-    strongest remote source. Raises `SkillNotFound`, `NoUpstream`, `RemoteProblem`.
+    For an installed skill, the diff leads from the installed copy to the version that `pull` would
+    install. If that version is installed already, the diff leads to the remote's current version.
+    For a skill of a remote source, it shows the changes of the next sync. For any other skill, it
+    leads to the skill of the same name in the strongest remote source. Raises `SkillNotFound`,
+    `NoUpstream`, `RemoteProblem`.
     """
     installed = _installed(name)
     if installed is not None and (found := _diff_installed(core, *installed)) is not None:
@@ -60,7 +61,10 @@ def diff_upstream(core: Core, name: str) -> UpstreamDiff:
 
 
 def _installed(name: str) -> tuple[Target, str] | None:
-    """Return the nearest lock that lists a name or the path of a folder, and the folder's name."""
+    """Return the nearest lock that lists a skill, and the skill's folder.
+
+    ``name`` is the name of a skill or the path of a folder.
+    """
     path = os.path.expanduser(name)
     if os.sep in name and os.path.lexists(path):
         path = real_path(path)
@@ -69,7 +73,7 @@ def _installed(name: str) -> tuple[Target, str] | None:
         target = everywhere if is_global else Target(home or "")
         return (target, os.path.basename(path)) if home else None
     targets = [Target.everywhere()]
-    with suppress(OSError):  # the current folder is gone
+    with suppress(OSError):  # the current folder may have been removed
         targets.insert(0, Target.project(os.getcwd()))
     for target in targets:
         with suppress(RegistryError):
@@ -78,7 +82,10 @@ def _installed(name: str) -> tuple[Target, str] | None:
 
 
 def _diff_installed(core: Core, target: Target, folder: str) -> UpstreamDiff | None:
-    """Return the diff from an installed copy to what `pull` would install; None: there is none."""
+    """Return the diff from an installed copy to the version that `pull` would install.
+
+    Returns None if there is no difference to show.
+    """
     entry = read_lock(target.path)[folder]
     skill = owner(core, entry)
     there = target.install_paths(entry.agents, entry.mode, folder)[0].path
@@ -103,7 +110,7 @@ def _diff_installed(core: Core, target: Target, folder: str) -> UpstreamDiff | N
 
 
 def _diff_skill(core: Core, name: str) -> str:
-    """Return the diff from a skill of the registry to what it comes from."""
+    """Return the diff from a skill of the registry to its upstream."""
     stored = CurrentSkill.of_stored(core, resolve(core.reader, name)).stored
     here = {one.path: one.data for one in content_of(core, stored.skill)}
     there = _original(core, stored)
@@ -124,7 +131,7 @@ def _diff_skill(core: Core, name: str) -> str:
 
 
 def _original(core: Core, stored: StoredSkill) -> StoredSkill | None:
-    """Return the skill of a remote source that this one is, or is an installed copy of."""
+    """Return the remote source's skill: the skill itself, or the original of an installed copy."""
     origin = origin_of(stored.skill)
     if stored.remote or origin is None:
         return stored if stored.remote else None
@@ -132,7 +139,7 @@ def _original(core: Core, stored: StoredSkill) -> StoredSkill | None:
 
 
 def _newest(core: Core, stored: StoredSkill, origin: Origin) -> FilesByPath | None:
-    """Return the current files of a skill at its remote; None: same as here."""
+    """Return the current files of a skill at its remote, or None if the remote hasn't changed."""
     source = find(core, stored.skill.source)
     remote = source.remote
     if remote is None:

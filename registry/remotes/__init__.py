@@ -1,1 +1,1 @@
-"""Remote sources: git, archives, sites and hubs, fetched into our checkouts."""
+"""Fetch remote sources (git repositories, archives, sites and hubs) into local checkouts."""

@@ -1,4 +1,4 @@
-"""Parse the addresses that people type for remote sources, as the ``skills`` client does."""
+"""Parse the addresses that users type for remote sources, like the ``skills`` client does."""
 
 import ipaddress
 import os
@@ -20,11 +20,11 @@ HOSTS: Final[Mapping[str, str]] = {
     "github": "https://github.com/",
     "gitlab": "https://gitlab.com/",
 }
-"""Prefixes like ``github:owner/repo``, with their hosts; settings add others (``hosts``)."""
+"""The hosts of prefixes such as ``github:owner/repo``; the setting ``hosts`` adds others."""
 
 MAX_ADDRESS: Final = 2000
 
-UNREADABLE: Final = "its host or port can't be read"
+UNREADABLE: Final = "its host or port is invalid"
 NO_SECRETS: Final = (
     "it holds a password or token, which would be stored: remove it from the address, and put it "
     "in ~/.netrc or in git's credential store"
@@ -43,7 +43,7 @@ _TREE = re.compile(
 )
 
 _TOKEN = re.compile(r"(?:gh[a-z]_|github_pat_|gl[a-z]+-|hf_)\w{16,}[\w-]*|[\w-]{40,}")
-"""A user's name that is a password: those that hosts give out are used so."""
+"""Matches a user name in an address that is a password: some hosts accept tokens as user names."""
 
 GIT_SCHEMES: Final = frozenset({"ssh", "git", "git+ssh", "ssh+git"})
 WEB_SCHEMES: Final = frozenset({"http", "https"})
@@ -51,11 +51,11 @@ WEB_SCHEMES: Final = frozenset({"http", "https"})
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A place that skills are fetched from.
+    """An address from which skills are fetched.
 
-    ``kind``: git, archive, a kind that a package adds, or ``web`` for an http address of which
-    only the server can tell what it is. ``ref``, ``part`` and ``only`` as in `model.Remote`.
-    ``is_short``: the user typed ``owner/repo``, which looks like ``source/skill``.
+    ``kind`` is git, archive, a kind that a package adds, or ``web``: an http address whose kind
+    only the server can tell. ``ref``, ``part`` and ``only`` are as in `model.Remote`. ``is_short``
+    is True if the user typed ``owner/repo``, which looks like ``source/skill``.
     """
 
     kind: str
@@ -67,12 +67,12 @@ class Address:
 
     @property
     def host(self) -> str:
-        """A path from which the name of a site's source is derived."""
+        """The host and path of a site, from which the source's name is derived."""
         return "/" + (urlsplit(self.url).hostname or "").removeprefix("www.").replace(":", "-")
 
     @property
     def telling(self) -> str:
-        """A path from which the source's name is derived."""
+        """The path from which the source's name is derived."""
         path = unquote(urlsplit(self.url).path) if "://" in self.url else self.url
         path = path.rpartition(":")[2].rstrip("/").removesuffix(".git")
         if not path.strip("/") and "://" in self.url:
@@ -85,13 +85,15 @@ class Address:
 def parse_address(
     text: str, hosts: Mapping[str, str] | None = None, kinds: Collection[str] = ()
 ) -> Address | None:
-    """Parse a typed address; None: it is a folder or a name. Raises `AddressInvalid`.
+    """Parse a typed address. Returns None if the text is a folder or a name.
 
-    ``hosts``: like `HOSTS`, in addition to them; ``kinds``: added by packages.
+    ``hosts`` are added to `HOSTS`. ``kinds`` are the kinds that packages add. Raises
+    `AddressInvalid`.
     """
     if len(text) > MAX_ADDRESS or not text.isprintable() or text != text.strip():
         return None
-    is_file = os.path.isfile(os.path.expanduser(text))  # a file's name may contain any character
+    # An existing file's name may contain any character.
+    is_file = os.path.isfile(os.path.expanduser(text))
     bare, _, fragment = (text, "", "") if is_file else text.partition("#")
     found = _parse(bare, {**HOSTS, **(hosts or {})}, kinds)
     if found is None:
@@ -109,7 +111,7 @@ def parse_address(
 
 
 def read_address(settings: Settings, text: str) -> Address | None:
-    """Parse a typed address with the hosts and kinds of the settings; see `parse_address`."""
+    """Parse a typed address with the hosts and kinds of the settings, as `parse_address` does."""
     return parse_address(text, settings.hosts, settings.source_kinds)
 
 
@@ -120,12 +122,12 @@ def _parse(text: str, hosts: Mapping[str, str], kinds: Collection[str]) -> Addre
     if prefixed and prefixed["prefix"] in hosts:
         short = _SHORT.fullmatch(prefixed["rest"])
         if short is None:
-            raise AddressInvalid(address=text, reason="owner/repo has to follow the colon")
+            raise AddressInvalid(address=text, reason="owner/repo must follow the colon")
         return _of_short(hosts[prefixed["prefix"]], short)
     if prefixed and _SHORT.fullmatch(prefixed["rest"]):
         near = get_close_matches(prefixed["prefix"], hosts, n=1)
         if near and not os.path.lexists(os.path.expanduser(text)):
-            reason = f"nothing is called {prefixed['prefix']!r}; did you mean {near[0]}?"
+            reason = f"the prefix {prefixed['prefix']!r} is unknown; did you mean {near[0]}?"
             raise AddressInvalid(address=text, reason=reason)
     scheme = _SCHEME.match(text)
     if scheme:
@@ -134,9 +136,10 @@ def _parse(text: str, hosts: Mapping[str, str], kinds: Collection[str]) -> Addre
     if _SCP.fullmatch(text):
         return Address("git", text)
     file = os.path.abspath(os.path.expanduser(text))
-    if os.path.isfile(file):  # a file but no archive is a slip: don't send its name to a host
+    # The user mistyped: the file isn't an archive, and its name must not be sent to a host.
+    if os.path.isfile(file):
         return Address("archive", f"file://{quote(file)}") if is_archive(text) else None
-    # A missing archive is also a slip.
+    # The name of a missing archive is a typing error too, and must not be sent to a host.
     is_file = text.startswith((".", "~", "/")) or is_archive(text)
     short = None if is_file else _SHORT.fullmatch(text)
     return None if short is None else replace(_of_short(hosts["github"], short), is_short=True)
@@ -150,7 +153,7 @@ def _of_short(base: str, short: re.Match[str]) -> Address:
 
 def _of_scheme(text: str, scheme: str, *, is_url: bool) -> Address:
     if not is_url or scheme not in {*GIT_SCHEMES, *WEB_SCHEMES, "file"}:
-        reason = "it has to begin with https, ssh, git or file"
+        reason = "it must begin with https, ssh, git or file"
         raise AddressInvalid(address=text, reason=reason)
     if scheme == "file":
         check_file_host(text, text)
@@ -196,7 +199,7 @@ def _path_of(url: str) -> str:
 
 
 def _of_file(text: str, path: str) -> Address:
-    """Return an archive, or the repository that a path leads to or into."""
+    """Return the address of an archive, or of the repository at the path or around it."""
     if is_archive(path) and os.path.isfile(path):
         return Address("archive", text)
     part, above = "", path
@@ -210,42 +213,42 @@ def _of_file(text: str, path: str) -> Address:
 
 
 def file_path_of(url: str) -> str | None:
-    """Return the path that a file: address means; None: it is another address."""
+    """Return the path in a file: address, or None if the address isn't a file: address."""
     return _path_of(url) if url.startswith("file://") else None
 
 
 def is_archive(path: str) -> bool:
-    """Tell whether a path or address ends as those of archives do."""
+    """Tell whether a path or address has the ending of an archive."""
     return path.lower().endswith(ARCHIVES)
 
 
 def _check(found: Address, text: str) -> None:
-    """Raise `AddressInvalid` for what a program could take for something else than an address."""
+    """Raise `AddressInvalid` if git or another program could misread the address."""
     if found.kind in {"git", "web"}:
         check_git_url(found.url, text)
     if found.ref is not None:
         check_ref(found.ref, text)
     reason = check_path(found.part) if found.part is not None else None
     if reason is not None:
-        raise AddressInvalid(address=text, reason=f"the folder in it can't be had: {reason}")
+        raise AddressInvalid(address=text, reason=f"its folder is invalid: {reason}")
 
 
 def check_ref(ref: str, shown: str) -> None:
-    """Raise `AddressInvalid` for what can't be the name of a branch, a tag or a commit."""
+    """Raise `AddressInvalid` if the text can't be the name of a branch, tag or commit."""
     if not _REF.fullmatch(ref):
         reason = f"{ref!r:.100} is not a branch, tag or commit"
         raise AddressInvalid(address=shown, reason=reason)
 
 
 def check_git_url(url: str, shown: str) -> None:
-    """Raise `AddressInvalid` unless git, and ssh below it, take ``url`` for nothing but a place."""
+    """Raise `AddressInvalid` if git or ssh could read ``url`` as an option or a command."""
     if not unquote(url).isprintable():
         raise AddressInvalid(address=shown, reason="it has control characters")
     if url.startswith("-") or "::" in url.partition("/")[0] or " " in url:
-        raise AddressInvalid(address=shown, reason="git could take it for an order")
+        raise AddressInvalid(address=shown, reason="git could mistake it for an option")
     if "://" not in url:
         if _SCP.fullmatch(url) is None:
-            raise AddressInvalid(address=shown, reason="git could take it for an order")
+            raise AddressInvalid(address=shown, reason="git could mistake it for an option")
         return
     parts = _parts(url, shown)
     if parts.scheme == "file":
@@ -256,11 +259,11 @@ def check_git_url(url: str, shown: str) -> None:
         or parts.hostname.startswith("-")
         or (parts.username or "").startswith("-")
     ):
-        raise AddressInvalid(address=shown, reason="it names no host")
+        raise AddressInvalid(address=shown, reason="it has no host")
 
 
 def check_file_host(url: str, shown: str) -> None:
-    """Raise `AddressInvalid` for a file on another host: git would read the path on this one."""
+    """Raise `AddressInvalid` for a file on another host, because git ignores the host."""
     if _parts(url, shown).netloc.lower() not in {"", "localhost"}:
         check_secret(url, shown)
         reason = "a file: address has no host; write file:///path"
@@ -268,7 +271,7 @@ def check_file_host(url: str, shown: str) -> None:
 
 
 def check_secret(url: str, shown: str) -> None:
-    """Raise `AddressInvalid` for an address with a password or token: it would be stored."""
+    """Raise `AddressInvalid` for an address with a password or token, which would be stored."""
     parts = _parts(url, shown)
     user = parts.username or (url.partition("@")[0] if _SCP.fullmatch(url) else "")
     if parts.password is None and without_secrets(url) == url and not _TOKEN.search(user):
@@ -279,7 +282,7 @@ def check_secret(url: str, shown: str) -> None:
 
 
 def is_loopback(host: str | None) -> bool:
-    """Return True if a name or an address, maybe in brackets, means only this machine."""
+    """Return True if a host name or IP address (maybe in brackets) means this machine."""
     try:
         return host == "localhost" or ip_address((host or "").strip("[]")).is_loopback
     except ValueError:
@@ -288,7 +291,7 @@ def is_loopback(host: str | None) -> bool:
 
 PORTS: Final = {"http": 80, "https": 443}
 THIS_MACHINE: Final = tuple(map(ipaddress.IPv4Network, ("127.0.0.0/8", "0.0.0.0/8")))
-"""IPv4 networks by which a machine reaches itself."""
+"""IPv4 networks through which a machine reaches itself."""
 
 IPV6_LOOPBACK: Final = ipaddress.IPv6Address("::1")
 IPV4_MAPPED: Final = ipaddress.IPv6Network("::ffff:0:0/96")
@@ -296,10 +299,13 @@ CARRYING: Final = (
     IPV4_MAPPED,
     *map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0:0/96", "64:ff9b::/96")),
 )
-"""Networks whose last 32 bits are an IPv4 address: mapped, compatible, translated, NAT64."""
+"""Networks whose last 32 bits are an IPv4 address: mapped, compatible, translated and NAT64."""
 
 ISATAP: Final = frozenset({0x5EFE, 0x02005EFE})
-"""The third quarter of an IPv6 address whose last quarter is an IPv4 address (RFC 5214)."""
+"""Values of the third 32-bit group that mark an IPv6 address as ISATAP (RFC 5214).
+
+The last group of such an address is an IPv4 address.
+"""
 
 RESERVED: Final = tuple(
     map(
@@ -312,7 +318,7 @@ RESERVED: Final = tuple(
 )
 """Networks that are private, deprecated or for special use.
 
-The standard library's own list depends on its version.
+Don't use the standard library's list, because it depends on the Python version.
 """
 
 PLAIN: Final = "/%:=&~+!$,;'@()*[]"
@@ -322,24 +328,24 @@ IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def normalize_url(url: str) -> str:
-    """Return a repository's address in a form to compare, without the optional ``.git``."""
+    """Return a repository's address in a form for comparison, without the optional ``.git``."""
     return url.rstrip("/").removesuffix(".git")
 
 
 def redacted(url: str) -> str:
-    """Return an address for people, without the password, the query and the fragment."""
+    """Return an address for messages, without the password, the query and the fragment."""
     try:
         parts = urlsplit(url)
-        port_of(parts)  # an invalid port may be a part of a password with a slash in it
+        port_of(parts)  # a ValueError: the "port" may be part of a password that contains a slash
         place = f"{parts.netloc.rpartition('@')[2]}{parts.path}"
     except ValueError:
-        return "an address that can't be read"
+        return "an invalid address"
     query = "?\N{HORIZONTAL ELLIPSIS}" if parts.query else ""
     return f"{parts.scheme}://{place}{query}" if parts.scheme else place + query
 
 
 def resolved(base: str, url: str = "") -> str:
-    """Return the address that ``url`` means, relative to ``base``, without user and fragment.
+    """Return the absolute address of ``url`` relative to ``base``, without user and fragment.
 
     Raises `RemoteInvalid` if it leads from https to http, or to any other scheme.
     """
@@ -367,12 +373,12 @@ def split(url: str) -> SplitResult:
     else:
         if parts.scheme in PORTS and parts.hostname:
             return parts
-        reason = "only http and https are asked for"
+        reason = "only http and https are supported"
     raise RemoteInvalid(url=redacted(url), reason=reason)
 
 
 def host_of(parts: SplitResult) -> str:
-    """Return the host in its form for requests. Raises ValueError if it is invalid."""
+    """Return the host as requests need it. Raises ValueError if the host is invalid."""
     return (parts.hostname or "").encode("idna").decode()
 
 
@@ -382,19 +388,25 @@ def port_of(parts: SplitResult) -> int:
 
 
 def origin_of(parts: SplitResult) -> tuple[str, int | None]:
-    """Return what two addresses must share to get one password; http may lead to https."""
+    """Return the host and port of an address. A password is only sent to equal origins.
+
+    The port is None if it is the default: an http server may redirect to https on its host.
+    """
     port = port_of(parts)
     return host_of(parts), None if port == PORTS[parts.scheme] else port
 
 
 def stranger_reason(reason: str, url: str) -> str:
-    """Return why an address that only a lock file names is not asked, and what allows it."""
+    """Return why no request is sent to an address from a lock file, and how to allow it."""
     command = f"skill-registry sync {shlex.quote(url)}"
     return f"{reason}, and only a lock file names it. If you trust it, run: {command}"
 
 
 def place_of(address: IPAddress) -> str:
-    """Return how far away an address, or an IPv4 address in it, is: public, private or nearer."""
+    """Return the kind of network of an IP address, or of an IPv4 address inside it.
+
+    The kinds are "public", "private", "link-local" and "loopback".
+    """
     if isinstance(address, ipaddress.IPv6Address):
         if address == IPV6_LOOPBACK:
             return "loopback"

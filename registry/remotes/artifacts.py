@@ -1,4 +1,4 @@
-"""Archives and downloads of a remote: kept by their digest between runs, and read as files."""
+"""Cache the downloads of a remote by digest between runs, and read archives as files."""
 
 import errno
 import hashlib
@@ -52,10 +52,10 @@ NOTES_BYTES: Final = 64 << 20
 
 
 class ArtifactCache:
-    """A folder of this user with notes, and with files named by their SHA-256.
+    """A folder of this user with notes, and with downloads that are named by their SHA-256.
 
-    ``notes``: JSON of the source's kind; only hints, since each file is verified by its digest.
-    Only one process at a time uses the folder; several threads may.
+    ``notes`` are JSON data of the source's kind. They are only hints, because each file is verified
+    by its digest. Only one process at a time uses the folder, but several threads may.
     """
 
     def __init__(self, folder: Folder) -> None:
@@ -66,20 +66,23 @@ class ArtifactCache:
             self.notes = notes if isinstance(notes, dict) else {}
 
     def noted(self, key: str) -> Mapping[str, Any]:
-        """Return the note with this key, or an empty mapping if it is not a mapping."""
+        """Return the note with this key. Returns an empty mapping if the value isn't a mapping."""
         found = self.notes.get(key)
         return found if isinstance(found, dict) else {}
 
     def download(self, client: Client, url: str, most: int) -> str:
-        """Download an address into the cache; return its digest, 64 hexadecimal digits."""
+        """Download an address into the cache; return its SHA-256 as 64 hexadecimal digits."""
         digest, _ = self.renewed(client, url, most, {})
-        assert digest is not None  # noqa: S101  # nothing was asked that it could be as before
+        assert digest is not None  # noqa: S101  # only conditional requests return None
         return digest
 
     def renewed(
         self, client: Client, url: str, most: int, headers: Mapping[str, str]
     ) -> tuple[str | None, HTTPMessage]:
-        """Download an address; return its digest (None: unchanged) and the headers."""
+        """Download an address; return its digest and the response headers.
+
+        The digest is None if the server reports no change.
+        """
         draft = Place(self._folder, f"draft-{secrets.token_hex(8)}")
         descriptor = os.open(draft.name, WRITE_NEW, 0o600, dir_fd=self._folder.fd)
         try:
@@ -95,11 +98,11 @@ class ArtifactCache:
         return digest, answer.headers
 
     def has(self, digest: str) -> bool:
-        """Return True if a file with this digest exists; it is verified only when opened."""
+        """Return True if a file with this digest exists. `open` verifies the file."""
         return self._folder.holds(digest)
 
     def open(self, digest: str) -> BufferedReader:
-        """Open a kept file and verify its digest. Raises FileNotFoundError if there is none."""
+        """Open a cached file and verify its digest. Raises FileNotFoundError if it is missing."""
         file = self._read(digest)
         if _digest(file) != digest:
             file.close()
@@ -112,13 +115,13 @@ class ArtifactCache:
         return os.fdopen(os.open(name, READ, dir_fd=self._folder.fd), "rb")
 
     def keep_only(self, digests: Collection[str]) -> None:
-        """Remove all files except those with these digests, and the notes."""
+        """Remove all files except the notes and the files with these digests."""
         for entry in self._folder.entries():
             if entry.name != NOTES and entry.name not in digests:
                 remove_tree(Place(self._folder, entry.name))
 
     def note(self, notes: Mapping[str, Any]) -> None:
-        """Write notes down for the next run."""
+        """Save notes for the next run."""
         place = Place(self._folder, NOTES)
         remove_tree(place)
         write_own_file(place, json.dumps(notes).encode())
@@ -126,7 +129,7 @@ class ArtifactCache:
 
 @contextmanager
 def open_cache(state: str) -> Iterator[ArtifactCache]:
-    """Open the cache of a kind, a folder of ours (0700), created if missing.
+    """Open the artifact cache in ``state`` (mode 0700). The folder is created if it is missing.
 
     Raises OSError, `NotOurs`.
     """
@@ -141,7 +144,7 @@ def _digest(file: BufferedReader) -> str:
 
 
 def made_at(headers: HTTPMessage) -> int | None:
-    """Return the time of the last change, as the server reports it, in seconds since 1970."""
+    """Return the Last-Modified time of a response in seconds since 1970, or None if unknown."""
     try:
         return past(parsedate_to_datetime(headers.get("Last-Modified", "")).timestamp())
     except (ValueError, OverflowError):
@@ -149,25 +152,25 @@ def made_at(headers: HTTPMessage) -> int | None:
 
 
 def past(seconds: float) -> int | None:
-    """Return a server's time in seconds; None if it is not a plausible time in the past."""
+    """Return a server's time in seconds, or None if it isn't a plausible time in the past."""
     return int(seconds) if 0 < seconds < time.time() else None
 
 
 Stored = str | dict[str, str]
-"""The stored form of a skill: the digest of an archive, or digests of files by their paths."""
+"""The stored form of a skill: the digest of its archive, or the digests of its files by path."""
 
 
 class Part(NamedTuple):
-    """Some files, by their paths in the part, and what yields the bytes of some of them."""
+    """Files by their paths, and a function that yields the bytes of some of them."""
 
     blobs: Mapping[str, Blob]
     read: Callable[[Collection[str]], Iterator[tuple[str, bytes]]]
 
 
 def packed(opened: Callable[[], IO[bytes]], room: Room, refuse: Refuse = strictly) -> Part:
-    """Return the files of an archive (``opened`` each time), without a single folder around them.
+    """Return the files of an archive, without a single folder around them.
 
-    Raises `BadArchive`, `TooMuch`.
+    ``opened`` is called for each reading of the archive. Raises `BadArchive`, `TooMuch`.
     """
     found: dict[str, Blob] = {}
     for path, executable, data in unpack(opened(), room, refuse):
@@ -216,14 +219,14 @@ def loose(cache: ArtifactCache, files: Mapping[str, str]) -> Part:
 
 
 def part_of(cache: ArtifactCache, stored: Stored, bounds: Bounds) -> Part:
-    """Return a stored skill's files. Raises `BadArchive`, `TooMuch`, FileNotFoundError."""
+    """Return the files of a stored skill. Raises `BadArchive`, `TooMuch`, FileNotFoundError."""
     if isinstance(stored, str):
         room = Room(bounds.artifact_files, bounds.artifact_bytes, bounds.artifact_bytes)
         part = packed(lambda: cache.open(stored), room)
     else:
         part = loose(cache, stored)
     if not any(name in part.blobs for name in DOCUMENT_NAMES):
-        raise BadArchive("it holds no SKILL.md at its top, or in one folder")
+        raise BadArchive("it has no SKILL.md at its top or in a single top folder")
     return part
 
 
@@ -233,16 +236,16 @@ AT_ONCE: Final = 4
 """Maximum number of connections to one server."""
 
 
-class Removed(Exception):  # named after the state, like the other exceptions
-    """A skill that was removed and must not be kept; the message gives the reason."""
+class Removed(Exception):  # the name is a state, like those of other exceptions
+    """The index removed a skill, so no version of it may stay. The message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchResult:
     """The skills of an index by their folders, with the stored form of each.
 
-    ``failed``: skills that could not be fetched as offered; for some, the former version is kept.
-    ``parts`` is None if nothing changed since the known version.
+    ``failed`` has the skills that could not be fetched as offered. Some of them keep their former
+    version. ``parts`` is None if nothing changed since the known version.
     """
 
     parts: dict[str, Part] | None
@@ -251,7 +254,7 @@ class FetchResult:
     failed: set[str]
 
     def tree(self, made_at: int | None) -> Snapshot | None:
-        """Return the tree of the skills, or None if it is the known one."""
+        """Return the snapshot of the skills, or None if it is the known version."""
         parts = self.parts
         if parts is None:
             return None
@@ -270,7 +273,7 @@ class FetchResult:
 
 
 def files_of(stored: Iterable[object]) -> set[str]:
-    """Return the digests of all cached files of skills; invalid notes are skipped."""
+    """Return the digests of all cached files of skills. Invalid notes are skipped."""
     found: set[str] = set()
     for one in filter(is_stored, stored):
         found.update([one] if isinstance(one, str) else one.values())
@@ -278,7 +281,7 @@ def files_of(stored: Iterable[object]) -> set[str]:
 
 
 def version_of(stored: Mapping[str, Stored]) -> str:
-    """Return the version of stored skills, given by their folders."""
+    """Return the version (a digest) of stored skills, given by their folders."""
     said = json.dumps(stored, sort_keys=True).encode()
     return f"sha256:{hashlib.sha256(said).hexdigest()}"
 
@@ -300,11 +303,11 @@ def fetch_skills(
     *,
     url: str,
 ) -> FetchResult:
-    """Fetch and open skills in their order, unless together they are the ``known`` version.
+    """Fetch and open skills in the given order, unless their version is ``known``.
 
-    ``wanted``: what brings each skill, or raises `RemoteProblem`, `BadArchive`, `Removed`.
-    A skill that can't be fetched keeps its version from ``before``. Raises `RemoteProblem` if none
-    is left.
+    ``wanted`` has a function for each skill that fetches it, or raises `RemoteProblem`,
+    `BadArchive` or `Removed`. A skill that can't be fetched keeps its version from ``before``.
+    Raises `RemoteProblem` if no skill is left.
     """
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
@@ -327,7 +330,7 @@ def fetch_skills(
         files += len(part.blobs)
         size += sum(blob.size or 0 for blob in part.blobs.values())
         if files > bounds.files or size > bounds.bytes:
-            notices.leave_out(folder, "there is no room for it among all the others")
+            notices.leave_out(folder, "the size limit of the source is reached")
             continue
         parts[folder], stored[folder] = part, of
     if wanted and not parts:
@@ -369,7 +372,7 @@ def _part(
         except BadArchive as error:
             reason = reason or str(error)
         except FileNotFoundError:
-            reason = reason or "what was kept of it is gone"
+            reason = reason or "its stored files are gone"
         else:
             if reason:
                 notices.keep(folder, reason)
@@ -386,7 +389,7 @@ def _is_digest(value: object) -> bool:
 def open_archive(
     url_or_file: str, state: str, known: str | None, bounds: Bounds
 ) -> Iterator[Snapshot | None]:
-    """Open the files of a zip or tar archive; yields None if its SHA-256 is still ``known``."""
+    """Open the files of a zip or tar archive. Yields None if its SHA-256 is still ``known``."""
     if "://" not in url_or_file:
         data, changed = read_local(url_or_file, bounds.bytes)
         version = f"sha256:{hashlib.sha256(data).hexdigest()}"
@@ -405,14 +408,14 @@ def open_archive(
         else:
             opened = partial(cache.open, found)
             yield _tree(redacted(client.url), version, made_at(answer), opened, bounds)
-        if found is not None:  # the checkout has the files already
+        if found is not None:  # if None, the checkout already has these files
             seen = {"etag": answer.get("ETag"), "modified": answer.get("Last-Modified")}
             cache.note({"version": version, **seen})
             cache.keep_only(())
 
 
 def _asking(cache: ArtifactCache, known: str | None) -> dict[str, str]:
-    """Return the headers that ask a server for changes since the known version."""
+    """Return request headers so that a server only answers in full after a change."""
     noted = {"If-None-Match": "etag", "If-Modified-Since": "modified"}
     if known is None or cache.notes.get("version") != known:
         return {}

@@ -21,14 +21,14 @@ CONTAINERS: Final = (
     *("skills", "skills/.curated", "skills/.experimental", "skills/.system"),
     *(f".{name}/skills" for name in AGENT_FOLDERS),
 )
-"""Folders that contain skills at a depth of up to `NESTED`."""
+"""Folders that contain skills, down to `NESTED` levels below them."""
 
 REPOSITORIES: Final = frozenset({"git", "archive"})
-"""Kinds whose skills are only in the usual places; for the others, all folders count."""
+"""Kinds whose skills are only searched in the usual folders. In other kinds, search all folders."""
 
 NESTED: Final = 3
 ANYWHERE: Final = 5
-"""Maximum depth of the search of all folders, if the usual places have no skills."""
+"""Maximum depth for the search of all folders, if the usual folders contain no skills."""
 
 PASSED_OVER: Final = frozenset({"node_modules", ".git", "dist", "build", "__pycache__"})
 
@@ -45,7 +45,7 @@ MAX_FOLDER: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The folders of skills, none inside another, and notices about missing skills."""
+    """The folders of skills (none is inside another), and notices about missing skills."""
 
     folders: tuple[str, ...]
     notices: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ def _is_usual(folder: str, named: set[str]) -> bool:
 
 
 def _outermost(folders: Iterable[str]) -> list[str]:
-    """Return folders without those inside others: a folder in a skill is a part of it."""
+    """Return folders without folders inside them: a folder in a skill is part of that skill."""
     kept: list[str] = []
     for folder in sorted(folders, key=lambda one: one.split("/")):
         if not kept or not folder.startswith(f"{kept[-1]}/"):
@@ -156,7 +156,7 @@ def _name_plugin(plugin: dict[str, Any], root: str, named: set[str], notices: li
 
 
 def _name_skills(plugin: dict[str, Any], home: str, named: set[str]) -> None:
-    """Collect the skill folders of a plugin: beside each listed one, and in its ``skills``."""
+    """Add the skill folders that a plugin lists, and those in its ``skills`` folder."""
     listed = plugin.get("skills")
     for one in [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else ():
         path = _path_inside(one, home)
@@ -166,7 +166,10 @@ def _name_skills(plugin: dict[str, Any], home: str, named: set[str]) -> None:
 
 
 def _path_inside(path: object, home: str) -> str | None:
-    """Return a path in a file, relative to the repository; None: it leads out."""
+    """Return a path that a file contains, relative to the repository.
+
+    Returns None if the path leads out of the repository.
+    """
     if not isinstance(path, str) or path.startswith(("/", "~")) or len(path) > PATH_BYTES:
         return None
     parts = [part for part in path.split("/") if part not in {"", "."}]
@@ -177,7 +180,10 @@ def _path_inside(path: object, home: str) -> str | None:
 def wanted_files(
     tree: Snapshot, remote: Remote, bounds: Bounds, *, may_be_none: bool = False
 ) -> tuple[dict[str, Blob], list[str]]:
-    """Return the wanted skills' files, and notices. Raises `RemoteInvalid`, `RemoteTooLarge`."""
+    """Return the files of the wanted skills, and notices.
+
+    Raises `RemoteInvalid`, `RemoteTooLarge`.
+    """
     notices: list[str] = []
     if remote.kind in REPOSITORIES:
         manifest = dict(tree.read(manifests(tree.files, remote.part)))
@@ -201,20 +207,20 @@ def wanted_files(
 
 
 def _above(path: str) -> Iterator[str]:
-    """Yield the folders above a file, the source's root last."""
+    """Yield the folders that contain a file, from the nearest to the source's root."""
     while path:
         path = path.rpartition("/")[0]
         yield path or ROOT
 
 
 def skills_of(files: Iterable[str]) -> list[str]:
-    """Return the folders with a skill file, none inside another."""
+    """Return the folders that contain a skill file, without folders inside other skills."""
     folders = {next(_above(one)) for one in files if os.path.basename(one) in DOCUMENT_NAMES}
     return [one for one in sorted(folders) if one == ROOT or folders.isdisjoint(_above(one))]
 
 
 def by_skill(files: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return the files of each skill, by its folder and by their paths in it."""
+    """Return the files of each skill, by its folder and by the paths in that folder."""
     known = list(files)
     found: dict[str, dict[str, str]] = {folder: {} for folder in skills_of(known)}
     for path in known:
@@ -225,7 +231,7 @@ def by_skill(files: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def _named(tree: Snapshot, folders: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return the folders of skills with these folder names, or else with these skill names."""
+    """Return the folders of the named skills. Folder names are tried first, then skill names."""
     wanted = {name.casefold() for name in names}
     found = [one for one in folders if os.path.basename(one).casefold() in wanted]
     if len({os.path.basename(one).casefold() for one in found}) == len(wanted):

@@ -1,22 +1,22 @@
-"""Our checkouts of remote sources: how they are fetched, pinned and written.
+"""Fetch remote sources into checkouts: folders with the current files of their skills.
 
-A checkout is below the data folder and is this user's own::
+A checkout is in the data folder and belongs to this user. It contains::
 
-    lock            held by who fetches
-    asked.json      the address and pin it is a checkout of, and whether the pin is a tag
+    lock            the lock file of the process that fetches
+    asked.json      the address and pin of the checkout, and whether the pin is a tag
     files.json      the blob of each file in ``tree``
-    manifest.json   the version that ``tree`` holds, whole; written last
-    new             a file on its way into ``tree``
-    state/          what a kind keeps for itself: a bare repository, artifacts
+    manifest.json   the version of the complete ``tree``; written last
+    new             a file that will be renamed into ``tree``
+    state/          the data of a kind of remote, such as a bare repository or artifacts
     tree/           the files of skills, as the remote has them: the source's folder
 
-Only what differs is written, each file at once under its name, and dated by its version: an
-unchanged skill looks unchanged to the next sync, on this machine and on others.
+Only changed files are written. Each file is written atomically and gets the time of its version. So
+an unchanged skill looks unchanged to the next sync, on this machine and on others.
 
-A pin stays what it was: a tag that moved is not followed, and no branch takes its place. By
-convention tags never move, so a tag that moved is a mistake or an attack. A branch moves, and is
-followed. The checkout remembers which of the two a pin is, and the commit of a tag. It keeps its
-files until the user pins the source again.
+A pin is the branch, tag or commit that the user chose. If a pinned tag moves, or is replaced by a
+branch of the same name, the fetch fails and the checkout keeps its files until the user pins the
+source again. By convention tags never move, so a tag that moved is a mistake or an attack. A branch
+moves, and is followed. The checkout records whether a pin is a tag or a branch, and its commit.
 """
 
 import json
@@ -68,10 +68,13 @@ DRAFT: Final = "new"
 LOCK_SECONDS: Final = 30.0
 _NAME = re.compile(r"[A-Za-z0-9-]+")
 _DRAFT: Final = "."
-"""Prefix of a checkout's name while it is being created; no source owns it yet."""
+"""Prefix of a new checkout's name while it is being created and no source uses it."""
 
 _BEGUN_SECONDS: Final = 86_400.0
-"""Age in seconds after which an unfinished checkout is abandoned: a fetch takes minutes at most."""
+"""Age in seconds after which an unfinished checkout is abandoned.
+
+A fetch takes minutes at most.
+"""
 
 
 def checkouts() -> Path:
@@ -81,7 +84,7 @@ def checkouts() -> Path:
 
 @contextmanager
 def new_place(telling: str) -> Iterator[tuple[str, str]]:
-    """Yield the folder for a new checkout, and its final path, named after ``telling``.
+    """Yield a folder for a new checkout, and the checkout's final path, named after ``telling``.
 
     Both are removed if the block raises.
     """
@@ -107,12 +110,12 @@ def _sweep() -> None:
 
 
 def tree_of(home: str) -> str:
-    """Return the folder of a checkout that the source reads."""
+    """Return the folder in a checkout that contains the skills and that the source reads."""
     return os.path.join(home, TREE)
 
 
 def home_of(tree: str, name: str) -> str:
-    """Return the checkout of a source by the path in its row.
+    """Return the checkout of a source from the path in the source's database row.
 
     Raises `SourceInvalid` if the path is not a checkout of this user.
     """
@@ -120,7 +123,7 @@ def home_of(tree: str, name: str) -> str:
     above, own = os.path.split(home)
     is_ours = last == TREE and above == str(checkouts()) and _NAME.fullmatch(own) is not None
     if not is_ours or os.path.islink(home) or not os.path.isdir(home):
-        reason = f"its checkout was not made here; remove the source {name}, and add it again"
+        reason = f"its checkout was not created here; remove the source {name}, and add it again"
         raise SourceInvalid(path=tree, reason=reason)
     return home
 
@@ -137,7 +140,7 @@ def remove_checkout(tree: str, remote: Remote, name: str) -> None:
 
 
 def _without_secret(noted: dict[str, Any]) -> dict[str, Any]:
-    """Return the recorded request without a password or token in its address."""
+    """Return a recorded request without the password or token in its address."""
     asked = noted.get("asked")
     if isinstance(asked, list) and len(asked) > 1 and isinstance(asked[1], str):
         return {"asked": [asked[0], without_secrets(asked[1]), *asked[2:]]}
@@ -149,7 +152,7 @@ def _asked(remote: Remote) -> list[str | None]:
 
 
 class Checkout:
-    """One checkout, locked; it contains only files that this class writes."""
+    """A locked checkout. It contains only files that this class writes."""
 
     def __init__(self, home: str) -> None:
         self.home = home
@@ -160,7 +163,7 @@ class Checkout:
     @classmethod
     @contextmanager
     def locked(cls, path: str) -> Iterator[Self]:
-        """Open a checkout, created if missing. Raises `SyncRunning`, OSError."""
+        """Open and lock a checkout, which is created if missing. Raises `SyncRunning`, OSError."""
         above, name = os.path.split(path)
         make_path(above, OWN)
         with open_named(above) as parent, open_own_folder(Place(parent, name), make=True) as home:
@@ -173,10 +176,11 @@ class Checkout:
                 yield cls(path)
 
     def check_asked(self, remote: Remote, name: str, *others: Remote) -> None:
-        """Record the remote of a checkout; ``others``: remotes that it may also be a checkout of.
+        """Record the remote of a new checkout, or check the recorded remote.
 
-        Raises `SourceInvalid` for another remote: a stranger's row may name any checkout of ours,
-        and pin it to a stranger's commit, which servers give out without a branch.
+        ``others`` are remotes that the checkout may also have. Raises `SourceInvalid` for any other
+        remote, because another user's row may name our checkout and pin it to a hostile commit.
+        (Servers deliver commits even if no branch contains them.)
         """
         noted = self._noted(ASKED)
         if not noted:
@@ -184,7 +188,7 @@ class Checkout:
         elif _without_secret(noted).get("asked") == _asked(remote) != noted.get("asked"):
             self._note(ASKED, {**noted, "asked": _asked(remote)})
         elif noted.get("asked") not in [_asked(one) for one in (remote, *others)]:
-            reason = f"that is the checkout of another source or pin than that of {name}"
+            reason = f"that folder is the checkout of another source or pin, not of {name}"
             raise SourceInvalid(path=self.home, reason=reason)
 
     def is_of(self, remote: Remote) -> bool:
@@ -192,12 +196,12 @@ class Checkout:
         return self._noted(ASKED).get("asked") == _asked(remote)
 
     def ask(self, remote: Remote) -> None:
-        """Record the remote that the user asks for; the former pin no longer counts."""
+        """Record the remote that the user asks for, and forget the former pin."""
         self._note(ASKED, {"asked": _asked(remote), "pin": None})
 
     @property
     def pin(self) -> tuple[str, str] | None:
-        """The pinned ref's kind (`Git.refs`), and its commit when it was recorded."""
+        """The kind of the pinned ref (see `Git.refs`), and its recorded commit."""
         match self._noted(ASKED).get("pin"):
             case [str(kind), str(commit)]:
                 return kind, commit
@@ -205,22 +209,29 @@ class Checkout:
 
     @property
     def is_pinned_anew(self) -> bool:
-        """Whether the user chose the pin since the last fetch."""
+        """True if the user chose the pin after the last fetch."""
         return self._noted(ASKED).get("pin", "") is None
 
     def note_pin(self, kind: str, commit: str) -> None:
-        """Record the pin if it is not recorded; done before a fetch, which may be interrupted."""
+        """Record the pin if none is recorded.
+
+        Call this before a fetch, because a fetch may be interrupted.
+        """
         if self.pin is None:
             self._note(ASKED, {**self._noted(ASKED), "pin": [kind, commit]})
 
     @property
     def version(self) -> str | None:
-        """The version that was written last, even if it may not have reached the disk."""
+        """The version that was written last. After a crash, its files may be incomplete on disk."""
         version = self._was.get("version")
         return version if isinstance(version, str) else None
 
     def known(self, *, verify: bool) -> str | None:
-        """Return the version certainly on disk; None: compare its files, as ``verify`` demands."""
+        """Return the version whose files are certainly on disk.
+
+        Returns None if the files must be compared: if ``verify``, or if the computer may have
+        crashed since they were written.
+        """
         boot = self._was.get("boot")
         is_sure = (boot is None or boot == this_boot()) and not verify
         return self.version if is_sure else None
@@ -228,13 +239,16 @@ class Checkout:
     def take(
         self, tree: Snapshot, known: str | None, wanted: Mapping[str, Blob], bounds: Bounds
     ) -> None:
-        """Make the checkout hold the wanted files of a tree. Raises `RemoteProblem`, OSError."""
+        """Change the checkout so that it contains the wanted files of a snapshot.
+
+        Raises `RemoteProblem`, OSError.
+        """
         now = {path: blob.id + ("+x" if blob.executable else "") for path, blob in wanted.items()}
         before = self._noted(FILES) if known is not None else {}
         other = [path for path, one in now.items() if before.get(path) != one]
         room = bounds.bytes
         reading = tree.read(other)
-        first = next(reading, None)  # all new data has arrived; nothing changes before that
+        first = next(reading, None)  # fetch all data before the first change on disk
         gone = [path for path in before or self._found() if path not in now]
         if gone or other:
             Path(self.home, MANIFEST).unlink(missing_ok=True)
@@ -254,14 +268,18 @@ class Checkout:
         self._note(MANIFEST, {"version": tree.version, "boot": self._sure_from(changed=changed)})
 
     def _sure_from(self, *, changed: bool) -> str | None:
-        """Return the boot in which the files were written; None: a later boot has read them."""
+        """Return the boot id under which the files were written.
+
+        Returns None if the files were found unchanged after a reboot, because they are then
+        certainly on disk.
+        """
         now = this_boot()
         if changed or now is None or not self._was:
             return now
         return None if self._was.get("boot") != now else now
 
     def _found(self) -> list[str]:
-        """Return all files on disk, recorded or not."""
+        """Return the paths of all files on disk, including files that aren't recorded."""
         found = []
         for holder, folders, files in os.walk(self.tree):
             links = [name for name in folders if os.path.islink(os.path.join(holder, name))]
@@ -270,7 +288,7 @@ class Checkout:
         return found
 
     def _remove_empty(self) -> None:
-        """Remove empty folders, in case new files need their names."""
+        """Remove empty folders, because a new file may need the name of a folder."""
         for holder, _folders, _files in os.walk(self.tree, topdown=False):
             if holder != self.tree:
                 with suppress(OSError):
@@ -290,7 +308,7 @@ class Checkout:
         return True
 
     def _write_whole(self, target: Path, data: bytes, mode: int, made_at: int | None) -> None:
-        """Write a file atomically under its name; ``made_at``: its modification time in seconds."""
+        """Write a file atomically. ``made_at`` is its modification time in seconds."""
         draft = Path(self.home, DRAFT)
         draft.unlink(missing_ok=True)
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
@@ -303,7 +321,7 @@ class Checkout:
     def _remove(self, path: str) -> None:
         target = Path(self.tree, path)
         target.unlink(missing_ok=True)
-        with suppress(OSError):  # one of them is not empty
+        with suppress(OSError):  # rmdir fails at the first folder that is not empty
             for folder in target.parents:
                 if folder == Path(self.tree):
                     break
@@ -321,18 +339,18 @@ class Checkout:
 
 
 SHOWN: Final = 12
-"""Characters of a commit in a message."""
+"""Number of characters of a commit that messages show."""
 
 
 class Pin(NamedTuple):
-    """A branch or a tag (``kind``, as `Git.refs` names them), and its commit."""
+    """A branch or a tag, and its commit. ``kind`` is one of the kinds in `Git.refs`."""
 
     kind: str
     commit: str
 
 
 def pin_now(checkout: Checkout, remote: Remote, name: str, bounds: Bounds) -> Pin | None:
-    """Return the current pin of the source ``name``; None: the pin is not a name.
+    """Return the current pin of the source ``name``, or None if it isn't pinned to a name.
 
     Raises `PinMoved`, `RemoteProblem`.
     """
@@ -342,9 +360,9 @@ def pin_now(checkout: Checkout, remote: Remote, name: str, bounds: Bounds) -> Pi
     found = Git(remote.url, "", bounds).refs(ref)
     before = _before(checkout, found)
     if before is None:
-        reason = f"{ref} is a tag and a branch there, and it is unknown which of them is meant"
+        reason = f"{ref} is both a tag and a branch there"
     elif before.kind not in found:
-        reason = f"the {before.kind} {ref} is gone, and a {min(found)} has its name"
+        reason = f"the {before.kind} {ref} no longer exists, and a {min(found)} has its name"
     elif before.kind == TAG and before.commit != found[TAG]:
         reason = f"the tag {ref} moved from {before.commit[:SHOWN]} to {found[TAG][:SHOWN]}"
     else:
@@ -354,7 +372,10 @@ def pin_now(checkout: Checkout, remote: Remote, name: str, bounds: Bounds) -> Pi
 
 
 def commit_now(source: Source, bounds: Bounds) -> str | None:
-    """Return the current commit of a source's pin, moved or not; None: no record of the pin."""
+    """Return the current commit of a source's pin, even if the pin moved.
+
+    Returns None if no pin is recorded.
+    """
     if source.remote is not None:
         with suppress(SourceInvalid):
             checkout = Checkout(home_of(source.path, source.name))
@@ -368,13 +389,13 @@ def commit_now(source: Source, bounds: Bounds) -> str | None:
 
 
 def _before(checkout: Checkout, found: Mapping[str, str]) -> Pin | None:
-    """Return the former pin; None: unknown."""
+    """Return the recorded pin, or None if it is unknown."""
     if checkout.pin is not None:
         return Pin(*checkout.pin)
     version = checkout.version
     if version is None or checkout.is_pinned_anew:
         return Pin(*next(iter(found.items())))
-    # The checkout is older than the records of pins.
+    # Earlier versions didn't record pins. Find the pin by the commit of the checkout.
     same = [kind for kind, commit in found.items() if commit == version]
     kinds = same or list(found)
     return Pin(kinds[0], version) if len(kinds) == 1 or same else None
@@ -386,10 +407,10 @@ PLAIN: Final = SyncOptions()
 AT_ONCE: Final = 4
 
 TOGETHER: Final = 3.0
-"""Maximum time in seconds to collect fetched sources before they are stored together."""
+"""Maximum time to collect fetched sources before they are stored together, in seconds."""
 
 WINK: Final = 0.05
-"""Interval in seconds at which interrupted work is checked for its end."""
+"""Interval between two checks whether interrupted work has ended, in seconds."""
 
 
 def fetch_sources(
@@ -398,10 +419,10 @@ def fetch_sources(
     progress: Progress,
     options: SyncOptions = PLAIN,
 ) -> Generator[Mapping[str, Fetched]]:
-    """Fetch remote sources, and yield the results by the source's path as they come.
+    """Fetch remote sources, and yield the results by the source's path as they arrive.
 
-    The first result comes within `TOGETHER` seconds, perhaps empty: a slow server holds up only its
-    own source. A source that can't be fetched keeps its files and says why.
+    The first result comes within `TOGETHER` seconds and may be empty, so that a slow server only
+    delays its own source. A source that can't be fetched keeps its files and reports why.
     """
     with ThreadPoolExecutor(min(AT_ONCE, len(sources)) or 1, "registry-fetch") as pool:
         jobs = {pool.submit(_fetched, core, one, options): one for one in sources}
@@ -424,7 +445,7 @@ def fetch_sources(
 
 
 def _fetched(core: Core, source: Source, options: SyncOptions) -> Fetched:
-    assert source.remote is not None  # noqa: S101  # only such are given
+    assert source.remote is not None  # noqa: S101  # the caller only passes remote sources
     try:
         home = home_of(source.path, source.name)
         return fetch(core, source.remote, home, source.name, options)
@@ -435,13 +456,13 @@ def _fetched(core: Core, source: Source, options: SyncOptions) -> Fetched:
         return Fetched(source.remote, outcome, str(error))
     except OSError as error:
         return Fetched(source.remote, "refused", f"{error.strerror or error} ({source.path})")
-    except Exception as error:  # a server's answer must not stop other sources
+    except Exception as error:  # a hostile server's answer must not stop other sources
         log.debug("The fetch of %s failed", source.name, exc_info=True)
         return Fetched(source.remote, "refused", internal(error))
 
 
 def internal(error: Exception) -> str:
-    """Return the report of an unexpected error. Its traceback is logged, at level DEBUG."""
+    """Return the report of an unexpected error, and log its traceback at level DEBUG."""
     return f"Internal error ({in_one_line(error)[:MAX_REASON]})"
 
 

@@ -1,9 +1,9 @@
-"""Read the files of a git repository with the system's git, without a checkout by git.
+"""Read the files of a git repository with the installed git, but without a git checkout.
 
-Git provides credentials, ssh and proxies. It fetches only commits, trees and the blobs of skills,
-into a bare repository of ours, and never writes a file of the repository. So no hook, filter, link
-or attribute of the repository takes effect. The server or the address may be hostile: protocols are
-limited, git never prompts, bytes and time are bounded.
+Git provides credentials, ssh and proxies. It fetches commits, trees and the blobs of skills into a
+bare repository of ours, and never writes a file of the remote repository. So no hook, filter, link
+or attribute of the remote repository takes effect. The server or the address may be hostile. So
+protocols are limited, git never prompts, and bytes and time are bounded.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ from registry.remotes.address import check_git_url, host_of, is_loopback, port_o
 from registry.remotes.snapshot import Blob, Bounds, Paths, SkippedFiles, Snapshot, below
 
 _KEPT: Final = ("GIT_SSH", "GIT_SSL_", "GIT_CONFIG_", "GIT_PROXY_", "GIT_TRACE", "GIT_EXEC_PATH")
-"""Prefixes of git's variables that are kept: for connections, not for its working folders."""
+"""Prefixes of environment variables that git gets: for connections, not for working folders."""
 
 _SETTINGS: Final = (
     *("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.askPass="),
@@ -40,21 +40,24 @@ _SETTINGS: Final = (
 _SSH: Final = "ssh -oBatchMode=yes -oConnectTimeout=15"
 _SERVED: Final = "git -c uploadpack.allowFilter=true upload-pack"
 _LIMITED: Final = 'ulimit -f "$0"; ulimit -d "$1"; shift; exec "$@"'
-"""Limit the size of files that git writes, and its memory.
+"""Shell command that limits the size of files that git writes, and git's memory, and starts git.
 
-Git refuses a larger pack while it is received; it keeps all refs of a server in memory. A lower
-limit that the user already has stays.
+Git keeps all refs of a server in memory. It refuses a pack that is too large while receiving it. If
+the user already has a lower limit, that limit stays.
 """
 
 _BLOCK: Final = 512
-"""Bytes in which the shell counts the size of a file."""
+"""Unit of the shell's file size limit, in bytes."""
 
 _MEMORY: Final = 2 << 20
-"""Kilobytes of memory that git may take."""
+"""Maximum memory for git, in kilobytes."""
 
 MAX_SAID: Final = 16 << 20
 MAX_COMPLAINT: Final = 1 << 16
-"""Bytes of what git prints that are read; it goes on, unheard, after so many of a complaint."""
+"""Maximum size of git's error output that is kept, in bytes.
+
+The rest is read and dropped, so that git doesn't block.
+"""
 
 _AWAY: Final = (
     *("could not resolve", "connection refused", "connection timed out", "connection reset"),
@@ -67,7 +70,7 @@ _USUAL: Final = (
     "Please make sure you have the correct access rights",
     "and the repository exists.",
 )
-"""Lines that git adds to every error."""
+"""Lines that git adds to errors of every kind."""
 
 _MOVED = re.compile(r"returned error: 30[12378]\b")
 _SILENT = re.compile(r"(?i)^(?:fatal|error|remote|warning): *")
@@ -77,7 +80,7 @@ _running: set[subprocess.Popen[bytes]] = set()
 
 
 def interrupt() -> None:
-    """End every git that this process waits for."""
+    """Kill every git process that this process waits for."""
     for process in list(_running):
         _kill(process)
 
@@ -88,20 +91,20 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _tell(stream: IO[bytes], data: bytes) -> None:
-    with suppress(OSError, ValueError):  # git ended before it read everything
+    with suppress(OSError, ValueError):  # git may end before it has read everything
         stream.write(data)
         stream.close()
 
 
 def _hear(stream: IO[bytes], said: list[bytes]) -> None:
-    with suppress(OSError, ValueError):  # it was closed
+    with suppress(OSError, ValueError):  # the stream may be closed
         said.append(stream.read(MAX_COMPLAINT))
         while stream.read(1 << 16):
             pass
 
 
 def _without_netrc() -> dict[str, str]:
-    """Return the variables that keep git from ``~/.netrc``, and at the user's own settings."""
+    """Return variables with which git ignores ``~/.netrc`` but reads the user's git settings."""
     home = os.path.expanduser("~")
     settings = os.environ.get("GIT_CONFIG_GLOBAL", os.path.join(home, ".gitconfig"))
     return {
@@ -112,7 +115,7 @@ def _without_netrc() -> dict[str, str]:
 
 
 def _environment(schemes: str) -> dict[str, str]:
-    """Return the variables for git: how the user connects, and nothing that may ask."""
+    """Return the environment for git, with the user's connection settings and without prompts."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -139,22 +142,25 @@ def _environment(schemes: str) -> dict[str, str]:
 
 COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 SHA256: Final = 64
-"""Digits of a commit in a repository that names its objects so."""
+"""Number of hex digits of a commit in a repository that uses SHA-256."""
 
 TAG: Final = "tag"
 BRANCH: Final = "branch"
 
 SEEN: Final = "refs/registry/seen"
-"""In our bare repository, by what was asked for: the commit that was read last."""
+"""Prefix of refs in our bare repository that point to the commit that was read last.
+
+Each requested ref has its own.
+"""
 
 MAX_LISTED: Final = 1_000_000
-"""Files of one commit that are listed."""
+"""Maximum number of files in a commit."""
 
 LOOKED_BACK: Final = 50
-"""Commits among which the one before is looked for where times don't tell: clocks go wrong."""
+"""Number of commits in which to look for the previous commit if commit times are wrong."""
 
 MAX_PACKS: Final = 50
-"""Number of fetches, of two packs each, after which everything is fetched again."""
+"""Number of fetches after which everything is fetched again. Each fetch adds two packs."""
 
 _DAY: Final = 86_400
 
@@ -170,9 +176,10 @@ def open_git(
     part: str | None = None,
     commit: str | None = None,
 ) -> Iterator[Snapshot | None]:
-    """Open a repository at a ref (None: its default branch); yields None if it is ``known``.
+    """Open a repository at ``ref``, or at its default branch if ``ref`` is None.
 
-    ``commit``: the ref's current commit; None: ask. ``part``: read only this folder. Raises
+    Yields None if the commit equals ``known``. ``commit`` is the current commit of the ref; if
+    None, the remote is asked for it. If ``part`` is given, only this folder is read. Raises
     `RemoteProblem`.
     """
     git = Git(url, os.path.join(state, "busy"), bounds)
@@ -191,12 +198,15 @@ def open_git(
         files, made_at = git.listed(commit, notices, part)
         yield Snapshot(commit, made_at, files, notices, partial(git.read, files))
         git.run("update-ref", seen, commit)
-    finally:  # a commit that was read and then refused still counts as known
+    finally:  # the next fetch compares with this commit even if the caller refused its files
         git.end(rest)
 
 
 def is_changed(url: str, part: str, before: str, now: str, bounds: Bounds) -> bool:
-    """Return True if a folder of a repository differs between two commits, or this is unknown."""
+    """Return True if a folder of a repository differs between two commits.
+
+    If this can't be found out, returns True.
+    """
     if not COMMIT.fullmatch(before) or not COMMIT.fullmatch(now):
         return True
     with tempfile.TemporaryDirectory(prefix="skill-registry-") as state, suppress(RemoteProblem):
@@ -210,7 +220,7 @@ def is_changed(url: str, part: str, before: str, now: str, bounds: Bounds) -> bo
 
 
 class Git:
-    """Git on one bare repository of ours, within bounds, and the remote that it is filled from."""
+    """Runs git within limits, on a bare repository of ours and the remote that fills it."""
 
     _partial = True
 
@@ -224,7 +234,7 @@ class Git:
         self._deadline = time.monotonic() + bounds.seconds
         schemes = "https:ssh:git:file"
         parts = urlsplit(url)
-        # A server on this machine is ours to tell that it may leave out blobs.
+        # On this machine we start the server, so we can allow it to omit blobs.
         self.served = [f"--upload-pack={_SERVED}"] if parts.scheme == "file" else []
         if parts.scheme in {"git", "http"} and not is_loopback(parts.hostname):
             reason = f"{parts.scheme} does not protect files in transit: use https"
@@ -232,7 +242,8 @@ class Git:
         self._settings = [*_SETTINGS]
         if parts.scheme == "http":
             schemes += ":http"
-            self._settings.append("http.proxy=")  # a password is for this machine only
+            # Passwords in plain http must not leave this machine.
+            self._settings.append("http.proxy=")
         self._environment = _environment(schemes)
         if bounds.anonymous:
             self._settings += ["credential.helper=", "http.emptyAuth=false"]
@@ -241,7 +252,7 @@ class Git:
             self.keep_to_public_hosts()
 
     def keep_to_public_hosts(self) -> None:
-        """Reach the remote only at its public addresses. Raises `RemoteProblem`."""
+        """Limit connections to the remote's public IP addresses. Raises `RemoteProblem`."""
         from registry.remotes.http import Client
 
         parts = urlsplit(self.url)
@@ -261,7 +272,10 @@ class Git:
         at_home: bool = True,
         errors: bool = False,
     ) -> bytes:
-        """Run git to its end and return its output, or its ``errors``. Raises `RemoteProblem`."""
+        """Run git to its end and return its output.
+
+        If ``errors``, return its error output instead. Raises `RemoteProblem`.
+        """
         code, out, said = self._ended(*arguments, given=given, at_home=at_home)
         text = said.decode(errors="replace")
         if code != 0 and _MOVED.search(text) and self._follow():
@@ -285,7 +299,7 @@ class Git:
                 one.start()
             out = process.stdout.read(MAX_SAID + 1)
             if len(out) > MAX_SAID:
-                reason = f"it says more than {MAX_SAID} bytes of its branches"
+                reason = f"its list of branches has more than {MAX_SAID} bytes"
                 raise RemoteTooLarge(url=self.url, reason=reason)
             process.wait()
             for one in others:
@@ -294,10 +308,10 @@ class Git:
         return process.returncode, out, b"".join(complaint)
 
     def _follow(self) -> bool:
-        """Switch to the address that the server redirects to, once; False: there is none to follow.
+        """Switch to the address that the server redirects to, once.
 
-        Git would send the user's credentials to any host, so only a redirect on the same host is
-        followed.
+        Returns False if there is no redirect to follow. Git would send the user's credentials to
+        any host, so only a redirect on the same host is followed.
         """
         if self._is_led:
             return False
@@ -311,20 +325,20 @@ class Git:
         try:
             got = Client(base, bounds).get(base + asked, BytesIO(), MAX_SAID, {}).url
         except RemoteProblem:
-            return False  # what git says of it is the better answer
+            return False  # report git's own error, which is better
         found = urljoin(got, got.removesuffix(asked))
         if not got.endswith(asked) or found == base:
             return False
         check_git_url(found, found)
         before, after = urlsplit(base), urlsplit(found)
         if (before.scheme, before.netloc) != (after.scheme, after.netloc):
-            reason = f"it has moved to another host: add {found} if that is right"
+            reason = f"it has moved to another host; to follow it, add {found}"
             raise RemoteInvalid(url=self.url, reason=reason)
         self.url = found
         return True
 
     def left(self) -> float:
-        """Return the remaining seconds. Raises `RemoteUnreachable` if there are none left."""
+        """Return the remaining seconds. Raises `RemoteUnreachable` if no time is left."""
         left = self._deadline - time.monotonic()
         if left <= 0:
             self.has_failed = True
@@ -335,9 +349,9 @@ class Git:
     def running(
         self, *arguments: str, at_home: bool = True, heard: bool = True
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """Start git in its own session, so that none of its children prompts or outlives it.
+        """Start git in its own session, so that no child of git prompts or outlives git.
 
-        ``heard``: capture its error output; it is not read while git runs.
+        If ``heard``, capture git's error output. It is not read while git runs.
         """
         settings = (*self._settings, f"remote.origin.url={self.url}")
         git = ["git", *(word for one in settings for word in ("-c", one))]
@@ -346,7 +360,7 @@ class Git:
         limits = str(self.bounds.bytes // _BLOCK), str(_MEMORY)
         pipe = subprocess.PIPE
         try:
-            process = subprocess.Popen(  # noqa: S603  # what is run is checked above
+            process = subprocess.Popen(  # noqa: S603  # the arguments are checked above
                 ["/bin/sh", "-c", _LIMITED, *limits, *git, *arguments],
                 stdin=pipe,
                 stdout=pipe,
@@ -381,9 +395,11 @@ class Git:
         lines = [_SILENT.sub("", line).strip() for line in said.splitlines()]
         told = "; ".join(dict.fromkeys(one for one in lines if one and one not in _USUAL))[:500]
         text = told.lower()
-        if code == 127 or "git: not found" in text:  # noqa: PLR2004  # of the shell
+        # The shell reports that git is missing.
+        if code == 127 or "git: not found" in text:  # noqa: PLR2004
             return RemoteInvalid(url=self.url, reason="git is not installed")
-        is_cut = text == "fetch-pack: invalid index-pack output"  # it was killed without a word
+        # The pack was too large, so git was killed without a message.
+        is_cut = text == "fetch-pack: invalid index-pack output"
         if is_cut or code in {-signal.SIGXFSZ, 128 + signal.SIGXFSZ} or "file too large" in text:
             reason = f"it has more than {self.bounds.bytes} bytes"
             return RemoteTooLarge(url=self.url, reason=reason)
@@ -394,20 +410,20 @@ class Git:
             return RemoteTooLarge(url=self.url, reason="git would need too much memory for it")
         if any(sign in text for sign in _AWAY):
             return RemoteUnreachable(url=self.url, reason=told)
-        return RemoteInvalid(url=self.url, reason=f"git says: {told or f'exit status {code}'}")
+        return RemoteInvalid(url=self.url, reason=f"git reports: {told or f'exit status {code}'}")
 
     def find(self, ref: str | None) -> str:
-        """Return the commit that a ref means at the remote now: a tag before a branch."""
+        """Return the current commit of a ref at the remote. A tag wins over a branch."""
         if ref is None:
             commit = self._listed_refs("HEAD").get("HEAD")
             if commit is None:
-                reason = "it is empty, or has no default branch: name a branch with #NAME"
+                reason = "it is empty or has no default branch; name a branch with #NAME"
                 raise RemoteInvalid(url=self.url, reason=reason)
             return commit
         return ref if COMMIT.fullmatch(ref) else next(iter(self.refs(ref).values()))
 
     def refs(self, ref: str) -> dict[str, str]:
-        """Return the commits of the tag and the branch of a name, by kind, in this order.
+        """Return the commits of the tag and the branch with a name, by kind, the tag first.
 
         Raises `RemoteInvalid`.
         """
@@ -421,12 +437,12 @@ class Git:
         if not found:
             reason = f"it has no branch, tag or commit {ref}"
             if re.fullmatch("[0-9a-f]{4,39}", ref):
-                reason += " (of a commit all digits are needed)"
+                reason += " (give all digits of a commit)"
             raise RemoteInvalid(url=self.url, reason=reason)
         return found
 
     def _listed_refs(self, *names: str) -> dict[str, str]:
-        """Return the commits of those of these refs that the remote has; one round trip."""
+        """Return the commits of these refs that exist at the remote, in one request."""
         said = self.run("ls-remote", "--quiet", "--", "origin", *names, at_home=False)
         found: dict[str, str] = {}
         for line in said.decode(errors="replace").split("\n"):
@@ -436,9 +452,10 @@ class Git:
         return found
 
     def begin(self, rest: str | None, commit: str) -> None:
-        """Reuse the kept bare repository, or create a new one; ``commit``: sets its hash format.
+        """Move the bare repository at ``rest`` to the path for use, or create a new repository.
 
-        In use it has another path: a killed process may leave locks, or half of a pack.
+        ``commit`` determines the hash format of a new repository. A repository in use has another
+        path, because a killed process may leave locks or incomplete packs.
         """
         shutil.rmtree(self.home, ignore_errors=True)
         if rest is not None:
@@ -450,7 +467,7 @@ class Git:
         self.run("init", "--quiet", "--bare", "--template=", *names, self.home, at_home=False)
 
     def end(self, rest: str) -> None:
-        """Put the bare repository away for later; delete it if a new clone is better."""
+        """Move the bare repository to ``rest``, or delete it if a new clone is better."""
         shutil.rmtree(rest, ignore_errors=True)
         if self._is_sound():
             os.rename(self.home, rest)
@@ -458,9 +475,13 @@ class Git:
             shutil.rmtree(self.home, ignore_errors=True)
 
     def _is_sound(self) -> bool:
-        """Return True if it is small enough and, checked only after a failure of git, complete."""
+        """Return True if the repository is small enough and complete.
+
+        Completeness is only checked after a failure of git.
+        """
         with suppress(OSError, RemoteProblem):
-            found = list(os.scandir(f"{self.home}/objects/pack"))  # with an index and more of each
+            # Includes an index and more files for each pack.
+            found = list(os.scandir(f"{self.home}/objects/pack"))
             packs = sum(one.name.endswith(".pack") for one in found)
             size = sum(one.stat().st_size for one in found)
             if packs <= 2 * MAX_PACKS and size <= self.bounds.bytes:
@@ -469,12 +490,15 @@ class Git:
         return False
 
     def at(self, name: str) -> str | None:
-        """Return the object that a name (``COMMIT:FOLDER``: a tree) means; None: there is none."""
+        """Return the id of the object with a name, such as ``COMMIT:FOLDER`` for a tree.
+
+        Returns None if it doesn't exist.
+        """
         code, out, _ = self._ended("rev-parse", "--quiet", "--verify", name)
         return out.decode().strip() if code == 0 else None
 
     def fetch(self, commit: str, before: str | None) -> bool:
-        """Fetch a commit and its trees; False: ``before`` is not part of its history."""
+        """Fetch a commit and its trees. Returns False if ``before`` is not an ancestor of it."""
         refspec = f"+{commit}:refs/registry/new"
         if before is None:
             self._fetch("--depth=1", refspecs=[refspec])
@@ -482,12 +506,16 @@ class Git:
         when = self.made_at(before)
         try:
             self._fetch(f"--shallow-since=@{when}", refspecs=[refspec])
-        except RemoteProblem:  # no commit is that new; the next fetch reports any other problem
+        except RemoteProblem:  # no commit may be that new; the next fetch reports any other problem
             self._fetch(f"--depth={LOOKED_BACK}", refspecs=[refspec])
         return self._ended("merge-base", "--is-ancestor", before, commit)[0] == 0
 
     def _fetch(self, *options: str, refspecs: Sequence[str], settled: bool = True) -> None:
-        """Fetch objects; ``settled``: let git report its commits, to fetch only new objects."""
+        """Fetch objects.
+
+        If ``settled``, git tells the server which commits it has, so that only new objects are
+        sent.
+        """
         said = self.run(
             *() if settled else ("-c", "fetch.negotiationAlgorithm=noop"),
             *("fetch", "--no-tags", "--no-progress", "--no-write-fetch-head", "--filter=blob:none"),
@@ -499,14 +527,17 @@ class Git:
             self._partial = False
 
     def fetch_blobs(self, ids: Sequence[str]) -> None:
-        """Fetch blobs, all in one; those that are here already cost nothing."""
+        """Fetch blobs in one request. Blobs that exist locally are not fetched again."""
         if self._partial:
             self._fetch(refspecs=ids, settled=False)
 
     def listed(
         self, commit: str, notices: list[str], part: str | None = None
     ) -> tuple[dict[str, Blob], int | None]:
-        """Return the plain files of a commit (below ``part``), and its time; note the others."""
+        """Return the regular files of a commit (below ``part``), and the commit's time.
+
+        Adds notices for other entries.
+        """
         files: dict[str, Blob] = {}
         paths = Paths()
         left = SkippedFiles()
@@ -529,15 +560,16 @@ class Git:
         return files, made if 0 < made < time.time() + _DAY else None
 
     def made_at(self, commit: str) -> int:
-        """Return when a commit says it was made, in seconds since 1970.
+        """Return the time in a commit, in seconds since 1970.
 
-        It is not shown: git would compare its files with those before, which are not all here.
+        Don't use ``git show``: it compares the files with those of the previous commit, which may
+        be missing here.
         """
         said = self.run("rev-list", "--max-count=1", "--timestamp", commit).split(b" ")[0]
         return int(said) if said.isdigit() else 0
 
     def read(self, files: Mapping[str, Blob], paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """Fetch the blobs that are not here, all at once, and yield the bytes of each path."""
+        """Fetch all missing blobs in one request, and yield the bytes of each path."""
         by_id: dict[str, list[str]] = {}
         for path in paths:
             by_id.setdefault(files[path].id, []).append(path)
@@ -550,19 +582,19 @@ class Git:
                 yield path, data
 
     def check_size(self, ids: Sequence[str]) -> None:
-        """Raise `RemoteTooLarge` or `RemoteInvalid` unless blobs are all here and not too large."""
+        """Raise `RemoteTooLarge` or `RemoteInvalid` if blobs are too large or missing locally."""
         given = "".join(f"{one}\n" for one in ids).encode()
         told = self.run("cat-file", "--batch-check=%(objecttype) %(objectsize)", given=given)
         sizes = [line.removeprefix("blob ") for line in told.decode().splitlines()]
         for one, size in zip(ids, sizes, strict=True):
             if not size.isdecimal():
-                raise RemoteInvalid(url=self.url, reason=f"it lacks the object {one}")
+                raise RemoteInvalid(url=self.url, reason=f"the object {one} is missing")
         if sum(map(int, sizes)) > self.bounds.bytes:
             reason = f"its skills have more than {self.bounds.bytes} bytes"
             raise RemoteTooLarge(url=self.url, reason=reason)
 
     def blobs(self, ids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """Yield the bytes of blobs that are here. Raises `RemoteInvalid`, `RemoteUnreachable`."""
+        """Yield the bytes of local blobs. Raises `RemoteInvalid`, `RemoteUnreachable`."""
         with self.running("cat-file", "--batch", heard=False) as process:
             assert process.stdin is not None and process.stdout is not None  # noqa: PT018, S101
             given = "".join(f"{one}\n" for one in ids).encode()
@@ -575,7 +607,7 @@ class Git:
                 if len(data) != size:
                     self.has_failed = True
                     self.left()
-                    raise RemoteInvalid(url=self.url, reason=f"it lacks the object {wanted}")
+                    raise RemoteInvalid(url=self.url, reason=f"the object {wanted} is missing")
                 yield wanted, data
 
     def _entries(self, *arguments: str) -> Iterator[bytes]:
@@ -595,17 +627,18 @@ class Git:
         self.left()
         if process.returncode != 0 or rest:
             self.has_failed = True
-            raise RemoteInvalid(url=self.url, reason="its list of files can't be read to the end")
+            raise RemoteInvalid(url=self.url, reason="its list of files is incomplete")
 
 
 @contextmanager
 def open_commits(
     url: str, state: str, bounds: Bounds, *, offline: bool
 ) -> Iterator[Callable[[str | None, Collection[str]], Snapshot]]:
-    """Yield a function that returns the tree at a commit or ref (None: default branch).
+    """Yield a function that returns the snapshot at a commit or ref.
 
-    Its second argument names folders whose blobs are fetched together. The trees can be read in
-    parallel. ``offline``: don't ask the remote.
+    If the ref is None, it uses the default branch. The function's second argument names folders
+    whose blobs are fetched together. The snapshots can be read in parallel. If ``offline``, the
+    remote is not asked.
     """
     kept = _Kept(url, state, bounds, is_offline=offline)
     try:
@@ -615,7 +648,7 @@ def open_commits(
 
 
 def has_commits(state: str) -> bool:
-    """Tell whether a repository is kept in this folder."""
+    """Tell whether this folder contains a repository from an earlier fetch."""
     return os.path.isdir(_at_rest(state))
 
 
@@ -624,7 +657,7 @@ def _at_rest(state: str) -> str:
 
 
 class _Kept(Git):
-    """A bare repository that is read where it rests until something has to be fetched into it."""
+    """A bare repository that is read in its folder, and only moved to fetch something into it."""
 
     def __init__(self, url: str, state: str, bounds: Bounds, *, is_offline: bool) -> None:
         self._at_rest = _at_rest(state)
@@ -636,11 +669,11 @@ class _Kept(Git):
             self._environment["GIT_ALLOW_PROTOCOL"] = "none"
 
     def tree(self, ref: str | None, folders: Collection[str]) -> Snapshot:
-        """Return the tree of a commit, fetched if it is missing here."""
+        """Return the snapshot of a commit, which is fetched if it is missing here."""
         commit = ref or ""
         if not self._holds(commit):
             if self._is_offline:
-                reason = "nothing of that version was fetched here before"
+                reason = "that version was never fetched here"
                 raise RemoteInvalid(url=self.url, reason=reason)
             commit = self.find(ref)
             if not self._holds(commit):
@@ -651,12 +684,13 @@ class _Kept(Git):
         files, made_at = self.listed(commit, notices)
         soon = {files[path].id for one in folders for path in below(files, one).values()}
         if soon and not self._is_offline:
-            with suppress(RemoteTooLarge):  # as a whole, not one by one
+            # The limit applies to each request: later reads may fetch fewer blobs.
+            with suppress(RemoteTooLarge):
                 self.fetch_blobs(list(soon))
         return Snapshot(commit, made_at, files, notices, partial(self.read, files))
 
     def fetch_blobs(self, ids: Sequence[str]) -> None:
-        """Fetch blobs together, unless all are already here: then the remote is not asked."""
+        """Fetch blobs in one request. If all exist locally, the remote is not asked."""
         failed = self.has_failed
         try:
             self.check_size(ids)
@@ -668,7 +702,7 @@ class _Kept(Git):
             super().fetch_blobs(ids)
 
     def rest(self) -> None:
-        """Put the repository back to where it rests."""
+        """Move the repository back to its folder, if it was moved for a fetch."""
         if self.home == self._busy and os.path.isdir(self.home):
             self.end(self._at_rest)
 
@@ -677,7 +711,7 @@ class _Kept(Git):
         return is_one and self.at(f"{commit}^{{commit}}") is not None
 
     def _take(self, commit: str) -> None:
-        """Take it from where it rests, to fetch something into it."""
+        """Move the repository to the folder for work, so that a fetch can write into it."""
         if self.home != self._busy:
             self.home = self._busy
             self.begin(self._at_rest, commit)

@@ -1,9 +1,9 @@
-"""HTTP requests to untrusted servers: bounded in bytes and time, kept out of private networks.
+"""Send HTTP requests to untrusted servers, with limited bytes and time, outside private networks.
 
-A redirect or an address in an index may not lead to a private address unless the first address is
-private: no outside server can make this machine query its own network. The connection uses the same
-address that was checked. User name and password of the first address, or those for its host in
-``~/.netrc``, are sent only to its host, and never shown.
+A redirect, or an address in an index, may lead to a private address only if the first address is
+private. So no outside server can make this machine query its own network. The connection uses the
+IP address that was checked. The user name and password of the first address, or those for its host
+in ``~/.netrc``, are sent only to its host, and never shown.
 """
 
 import base64
@@ -45,11 +45,11 @@ from registry.remotes.snapshot import Bounds
 from registry.settings import APPLICATION
 
 OTHERS: Final = 0o077
-"""Permission bits of the group and of all other users."""
+"""File permission bits of the group and of all other users."""
 
 
 def reason_of(error: Exception) -> str | None:
-    """Return the reason if the way to a server failed; None: the fault is the server's."""
+    """Return the reason if the server can't be reached, or None if its response is at fault."""
     match error:
         case ssl.SSLCertVerificationError():
             return f"its certificate can't be trusted: {error.verify_message}"
@@ -58,7 +58,7 @@ def reason_of(error: Exception) -> str | None:
         case ConnectionResetError() | http.client.IncompleteRead() | ssl.SSLEOFError():
             return "the connection broke off"
         case socket.gaierror():
-            return "no host of this name is known"
+            return "the host is unknown"
         case OSError():
             return error.strerror or str(error)
         case _:
@@ -66,17 +66,17 @@ def reason_of(error: Exception) -> str | None:
 
 
 def login_of(parts: SplitResult) -> str | None:
-    """Return the value of the header that names the user of an address, if it names one."""
+    """Return the login header for the user and password in an address, or None if it has none."""
     if parts.username is None:
         return None
     return _basic(unquote(parts.username), unquote(parts.password or ""))
 
 
 def login_at(parts: SplitResult) -> str | None:
-    """Return the login header for an address: by its own user, else by ``~/.netrc`` (or `NETRC`).
+    """Return the login header for an address, from the address or from ``~/.netrc`` (or `NETRC`).
 
-    An unreadable file counts as missing. Raises `RemoteInvalid` if it has a password for this host,
-    and other users can read or change the file.
+    An unreadable netrc file counts as missing. Raises `RemoteInvalid` if the file has a password
+    for this host, and other users can read or change the file.
     """
     own = login_of(parts)
     if own is not None or parts.hostname is None:
@@ -89,7 +89,7 @@ def login_at(parts: SplitResult) -> str | None:
     if facts is None or found is None or not found[2]:
         return None
     if facts.st_mode & OTHERS or facts.st_uid != os.geteuid():
-        reason = f"{path} has its password, and other users can read or change that file"
+        reason = f"{path} holds its password, and other users can read or change that file"
         command = f"chmod 600 {shlex.quote(path)}"
         raise RemoteInvalid(url=redacted(parts.geturl()), reason=f"{reason}: {command}")
     return _basic(found[0], found[2])
@@ -116,23 +116,29 @@ TIMEOUT: Final = 15.0
 REDIRECTS: Final = 5
 
 ATTEMPTS: Final = 3
-"""Number of attempts if a server is busy (as in the `clawhub` client)."""
+"""Maximum number of attempts if a server is busy (as in the `clawhub` client)."""
 
 PAUSE: Final = 0.5
-"""Seconds before a new attempt if a busy server names no time; doubled each time."""
+"""Time before a new attempt if a busy server names no time, in seconds.
+
+It doubles with each attempt.
+"""
 
 JSON_BYTES: Final = 8 << 20
-"""Maximum size of a JSON document in bytes; an index of 20,000 skills is smaller."""
+"""Maximum size of a JSON response, in bytes.
+
+An index of 20,000 skills is smaller.
+"""
 
 PACKED: Final = frozenset({"gzip", "x-gzip"})
 TAPES: Final = (".tar.gz", ".tgz")
-"""File names for which servers report the file's own compression as an encoding."""
+"""Endings of files for which servers may report the file's own compression as an encoding."""
 
 CHUNK: Final = 1 << 16
 OK: Final = 200
 UNCHANGED: Final = 304
 CONDITIONS: Final = frozenset({"If-None-Match", "If-Modified-Since"})
-"""Request headers that let a server answer `UNCHANGED`."""
+"""Request headers after which a server may answer `UNCHANGED`."""
 
 NOT_FOUND: Final = 404
 BUSY: Final = frozenset({429, 503})
@@ -141,7 +147,10 @@ SERVER_ERRORS: Final = 500
 
 
 class Answer(NamedTuple):
-    """A server's answer: ``url`` after redirects, ``status`` 200 (or 304 if conditional)."""
+    """A server's response: ``url`` after redirects, and ``status``.
+
+    The status is 200, or 304 after a conditional request.
+    """
 
     url: str
     status: int
@@ -149,7 +158,7 @@ class Answer(NamedTuple):
 
 
 class Client:
-    """HTTP client for one remote; all its requests share the bounds. Safe for several threads."""
+    """HTTP client for one remote. All its requests share the limits. It is thread-safe."""
 
     def __init__(self, url: str, bounds: Bounds) -> None:
         self._bounds = bounds
@@ -163,7 +172,7 @@ class Client:
         self._login = None if bounds.anonymous else login_at(split(url))
 
     def json(self, url: str) -> tuple[Any, Answer]:
-        """Return a JSON document, and the server's answer."""
+        """Return the JSON value at an address, and the server's response."""
         into = BytesIO()
         answer = self.get(url, into, JSON_BYTES, {"Accept": "application/json"})
         try:
@@ -172,7 +181,7 @@ class Client:
             raise RemoteInvalid(url=redacted(url), reason="it is not JSON") from None
 
     def begins(self, url: str, size: int) -> bytes:
-        """Return the first ``size`` bytes of the response of an address."""
+        """Return the first ``size`` bytes of the response from an address."""
         into = BytesIO()
         with suppress(RemoteTooLarge):
             self.get(url, into, size, {}, cut=True)
@@ -187,7 +196,10 @@ class Client:
         *,
         cut: bool = False,
     ) -> Answer:
-        """Write a response to ``into``; ``cut``: also the first ``most`` bytes of a larger one."""
+        """Write a response to ``into``. Raises `RemoteTooLarge` for more than ``most`` bytes.
+
+        If ``cut``, the first ``most`` bytes of a larger response are written before the error.
+        """
         redirects = busy = 0
         while True:
             with self._asked(url, headers) as response:
@@ -212,7 +224,7 @@ class Client:
 
     @staticmethod
     def _check_plain(parts: SplitResult) -> None:
-        """Raise `RemoteInvalid` for plain http to another machine: others can read it."""
+        """Raise `RemoteInvalid` for plain http to another machine, because others can read it."""
         if parts.scheme == "http" and not is_loopback(parts.hostname):
             reason = "plain http is only used on this machine: use https"
             raise RemoteInvalid(url=redacted(parts.geturl()), reason=reason)
@@ -235,7 +247,7 @@ class Client:
 
     @contextmanager
     def _asked(self, url: str, headers: Mapping[str, str]) -> Iterator[http.client.HTTPResponse]:
-        """Send a request; reading the response stops at the deadline."""
+        """Send a request, and yield the response. The connection closes at the deadline."""
         parts = split(url)
         self._check_plain(parts)
         host, port = host_of(parts), port_of(parts)
@@ -254,7 +266,8 @@ class Client:
                 else:
                     held = [tunnel(proxy, host, port, self._patience())]
         except RemoteUnreachable as problem:
-            self._away[host, port] = problem  # an index may name the host a thousand times
+            # Remember the failure, because an index may name this host many times.
+            self._away[host, port] = problem
             raise
         late = Event()
         timer = _cut_off_after(min(self._left(), self._bounds.patience), held, late)
@@ -286,7 +299,10 @@ class Client:
         return max(min(TIMEOUT, self._left()), 0.001)
 
     def _proxy(self, parts: SplitResult) -> SplitResult | None:
-        """Return the proxy of the environment for an https address, which resolves names itself."""
+        """Return the environment's proxy for an https address, or None.
+
+        A proxy resolves host names itself.
+        """
         said = getproxies().get("https")
         if parts.scheme != "https" or not said or proxy_bypass(parts.netloc):
             return None
@@ -297,7 +313,7 @@ class Client:
         return urlsplit(said if "//" in said else f"//{said}")
 
     def addresses(self) -> list[str]:
-        """Return the permitted addresses of the host; an empty list if a proxy is used.
+        """Return the permitted addresses of the host, or an empty list if a proxy is used.
 
         Raises `RemoteProblem`.
         """
@@ -315,8 +331,8 @@ class Client:
         return allowed
 
     def _connected(self, url: str, host: str, port: int) -> socket.socket:
-        """Connect to the first permitted address of a host that answers."""
-        problem: OSError = OSError("there is no address of this host")
+        """Connect to the first permitted address of a host that accepts a connection."""
+        problem: OSError = OSError("the host has no address")
         for address in self._found(url, host, port):
             try:
                 return socket.create_connection((str(address), port), self._patience())
@@ -325,7 +341,7 @@ class Client:
         raise problem
 
     def _check(self, url: str, addresses: list[IPAddress]) -> list[IPAddress]:
-        """Return the permitted addresses of a host. Raises `RemoteInvalid` if there are none."""
+        """Return the permitted addresses. Raises `RemoteInvalid` if none is permitted."""
         places = {address: place_of(address) for address in addresses}
         if self._first_place is None:
             allowed = [one for one in addresses if places[one] == "public"] or addresses
@@ -335,7 +351,7 @@ class Client:
             ours.add("private")
         allowed = [one for one in addresses if places[one] in ours or self._bounds.private]
         if addresses and not allowed:
-            reason = f"it leads to a {places[addresses[0]]} address, which no server may name"
+            reason = f"it leads to a {places[addresses[0]]} address, which is not allowed"
             if self._bounds.public:
                 reason = stranger_reason(f"it leads to a {places[addresses[0]]} address", self.url)
             raise RemoteInvalid(url=redacted(url), reason=reason)
@@ -352,7 +368,7 @@ class Client:
     ) -> None:
         encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
         if encoding != "identity" and not (encoding in PACKED and split(url).path.endswith(TAPES)):
-            reason = "it is sent in an encoding that was not asked for"
+            reason = "the response has an encoding that was not requested"
             raise RemoteInvalid(url=redacted(url), reason=reason)
         expected, size = response.length, 0
         since, at_size = time.monotonic(), 0
@@ -362,7 +378,8 @@ class Client:
             with self._network(url):
                 chunk = response.read1(min(CHUNK, most + 1))
             if not chunk:
-                self._check_time(url)  # or it fails because the deadline closed it
+                # The end may come from the deadline, which closes the connection.
+                self._check_time(url)
                 break
             into.write(chunk[: most - size])
             size += len(chunk)
@@ -376,7 +393,7 @@ class Client:
             with self._lock:
                 self._room -= len(chunk)
             if self._room < 0:
-                reason = f"all of it together has more than {self._bounds.bytes} bytes"
+                reason = f"all downloads together have more than {self._bounds.bytes} bytes"
                 raise RemoteTooLarge(url=redacted(self.url), reason=reason)
         if expected is not None and size != expected:
             raise RemoteUnreachable(url=redacted(url), reason="the connection broke off")
@@ -389,7 +406,7 @@ class Client:
 
     @contextmanager
     def _network(self, url: str) -> Iterator[None]:
-        """Turn network errors into `RemoteProblem` with plain messages."""
+        """Convert network errors into a `RemoteProblem` with a plain message."""
         self._check_time(url)
         try:
             yield
@@ -398,7 +415,7 @@ class Client:
             reason = reason_of(error)
             if reason is not None:
                 raise RemoteUnreachable(url=redacted(url), reason=reason) from error
-            reason = "it does not answer in HTTP"
+            reason = "its response is not HTTP"
             raise RemoteInvalid(url=redacted(url), reason=reason) from error
 
     def _check_time(self, url: str) -> None:
@@ -408,7 +425,10 @@ class Client:
 
 
 def _json(text: str) -> Any:
-    """Parse JSON; half of a surrogate pair becomes a "?". Raises ValueError, RecursionError."""
+    """Parse JSON, and replace half of a surrogate pair with "?".
+
+    Raises ValueError, RecursionError.
+    """
     found = json.loads(text)
     if "\\ud" not in text.lower():
         return found
@@ -419,7 +439,7 @@ def _cut_off_after(seconds: float, held: list[socket.socket], late: Event) -> Ti
 
     def end() -> None:
         late.set()
-        with suppress(OSError):  # of TLS, without its words of farewell
+        with suppress(OSError):  # close the TCP connection without waiting for the end of TLS
             socket.socket.shutdown(held[0], socket.SHUT_RDWR)
 
     timer = Timer(max(seconds, 0.0), end)
@@ -430,7 +450,7 @@ def _cut_off_after(seconds: float, held: list[socket.socket], late: Event) -> Ti
 
 @contextmanager
 def _in_time(late: Event) -> Iterator[None]:
-    """Raise TimeoutError for errors after the deadline closed the connection."""
+    """Raise TimeoutError instead of errors after the deadline closed the connection."""
     try:
         yield
     except (http.client.HTTPException, OSError, ValueError) as error:

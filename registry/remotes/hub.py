@@ -1,4 +1,4 @@
-"""A source that is a registry with ClawHub's HTTP API v1."""
+"""Read sources that are registries with ClawHub's HTTP API v1."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,11 +30,11 @@ PAGE: Final = 200
 BLOCKED: Final = "the hub blocks it as malware"
 
 GONE: Final = frozenset({NOT_FOUND, 410, 451})
-"""HTTP statuses of a withdrawn version."""
+"""HTTP statuses of a withdrawn version of a skill."""
 
 
 class _Item(NamedTuple):
-    """A skill in a hub's list; ``updated`` in milliseconds since 1970."""
+    """A skill in a hub's list. ``updated`` is in milliseconds since 1970."""
 
     slug: str
     owner: str | None
@@ -47,7 +47,7 @@ class _Item(NamedTuple):
         return f"{self.owner}/{self.slug}" if self.owner else self.slug
 
     def query(self, **more: str) -> str:
-        """Return the part of an address that names the owner, and ``more``."""
+        """Return the query of a request about this skill, with its owner and ``more``."""
         owner = {"ownerHandle": self.owner} if self.owner else {}
         return f"?{urlencode(more | owner)}" if more or owner else ""
 
@@ -56,8 +56,7 @@ class _Item(NamedTuple):
 def open_hub(url: str, state: str, known: str | None, bounds: Bounds) -> Iterator[Snapshot | None]:
     """Open the newest version of each skill of a hub, in folders ``slug`` or ``owner/slug``.
 
-    Yields None if they are the ``known`` version. A downloaded version is assumed to stay
-    unchanged.
+    Yields None if these versions equal ``known``. A downloaded version is assumed not to change.
     """
     client = Client(url, bounds)
     base = find_base(client)
@@ -83,7 +82,7 @@ def open_hub(url: str, state: str, known: str | None, bounds: Bounds) -> Iterato
 
 
 def find_base(client: Client) -> str:
-    """Return the base address of a hub's API: from its well-known file, or else as given."""
+    """Return the base address of a hub's API, from its well-known file or the given address."""
     for path in ("/.well-known/clawhub.json", "/.well-known/clawdhub.json"):
         try:
             said, answer = client.json(resolved(client.url, path))
@@ -96,7 +95,7 @@ def find_base(client: Client) -> str:
 
 
 def page_of(client: Client, base: str, limit: int, cursor: str | None = None) -> Any:
-    """Return a page of a hub's list of skills, a mapping with ``items``."""
+    """Return a page of a hub's list of skills: a mapping with ``items``."""
     url = f"{base}{SKILLS}?{urlencode({'limit': limit} | ({'cursor': cursor} if cursor else {}))}"
     page, _ = client.json(url)
     if not isinstance(page, dict) or not isinstance(page.get("items"), list):
@@ -113,7 +112,7 @@ def _items(client: Client, base: str, bounds: Bounds, notices: Notices) -> list[
         page = page_of(client, base, PAGE, cursor)
         for given in page["items"]:
             item = _item(given, notices)
-            if item is None or item.folder in found:  # pages may overlap
+            if item is None or item.folder in found:  # a skill may be on two pages
                 continue
             if (reason := paths.add(item.folder)) is not None:
                 notices.refuse(item.folder, reason)
@@ -128,7 +127,7 @@ def _items(client: Client, base: str, bounds: Bounds, notices: Notices) -> list[
         if not isinstance(cursor, str) or not cursor:
             return list(found.values())
         if cursor in seen or not page["items"]:
-            raise RemoteInvalid(url=redacted(base), reason="its list of skills does not end")
+            raise RemoteInvalid(url=redacted(base), reason="its list of skills has no end")
         seen.add(cursor)
 
 

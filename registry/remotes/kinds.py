@@ -1,10 +1,11 @@
-"""The kinds of remotes, with a reader for each; packages add others by entry points.
+"""Open remotes of each kind. Packages can add kinds with entry points.
 
-An entry point of the group `GROUP`, named as the kind, is a function ``fetch(url, into, known)``.
-It writes the files of skills below ``into``, an empty folder (`pathlib.Path`), and returns their
-version, a string. If that is still ``known`` (None: no version is), it returns None and writes
-nothing. Only kinds in the settings (``source_kinds``) are loaded. The written files are not
-trusted: links are skipped, paths are checked, sizes are bounded.
+An entry point of the group `GROUP` has the name of the kind. It is a function ``fetch(url, into,
+known)`` that writes the files of skills below ``into``, an empty folder (`pathlib.Path`), and
+returns their version, a string. ``known`` is the version of the last fetch, or None. If the version
+is still ``known``, the function writes nothing and returns None. Only kinds in the setting
+``source_kinds`` are loaded. The written files are not trusted: links are skipped, paths are
+checked, and sizes are limited.
 """
 
 import difflib
@@ -37,7 +38,7 @@ GROUP: Final = "skill_registry.sources"
 
 
 MAX_REASON: Final = 500
-"""Characters that are shown of an error of a package."""
+"""Maximum number of characters that are shown of a package's error."""
 
 Fetch: TypeAlias = Callable[[str, Path, str | None], str | None]
 
@@ -51,11 +52,11 @@ def open_remote(
     *,
     commit: str | None = None,
 ) -> AbstractContextManager[Snapshot | None]:
-    """Give what a remote holds now, or None: it is still ``known``.
+    """Open the current snapshot of a remote; yields None if its version is still ``known``.
 
-    ``state``: a folder of ours for its kind. ``kinds``: those in the settings. ``commit``: the
-    commit of a git pin, if it was asked. Raises `RemoteProblem`, `AddressInvalid`,
-    `SourceKindUnusable`.
+    ``state`` is a folder in which the kind keeps its data. ``kinds`` are the kinds in the settings.
+    ``commit`` is the commit of a git pin, if the remote was asked for it already. Raises
+    `RemoteProblem`, `AddressInvalid`, `SourceKindUnusable`.
     """
     match remote.kind:
         case "git":
@@ -80,19 +81,19 @@ def open_remote(
 
 
 def load_kind(name: str, kinds: Sequence[str]) -> Fetch:
-    """Load what reads a kind that a package adds. Raises `SourceKindUnusable`."""
+    """Load the ``fetch`` function of a kind that a package adds. Raises `SourceKindUnusable`."""
     from importlib.metadata import entry_points
 
     if name not in kinds:
-        raise SourceKindUnusable(name=name, reason="the settings don't name it in source_kinds")
+        raise SourceKindUnusable(name=name, reason="it is not enabled in the setting source_kinds")
     offered = {point.name: point for point in entry_points(group=GROUP)}
     if name not in offered:
         near = difflib.get_close_matches(name, offered, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise SourceKindUnusable(name=name, reason=f"no installed package offers it{hint}")
+        raise SourceKindUnusable(name=name, reason=f"no installed package provides it{hint}")
     try:
         fetch: Fetch = offered[name].load()
-    except Exception as error:  # whatever its package does when it is imported
+    except Exception as error:  # the import of a package may raise any exception
         raise SourceKindUnusable(name=name, reason=in_one_line(error)[:MAX_REASON]) from error
     if not callable(fetch):
         raise SourceKindUnusable(name=name, reason=f"{offered[name].value} is not a function")
@@ -109,13 +110,13 @@ def _open_added(
             version = fetch(url, into, known)
         except (OSError, RegistryError) as error:
             raise RemoteUnreachable(url=url, reason=in_one_line(error)[:MAX_REASON]) from error
-        except Exception as error:  # whatever a package does
+        except Exception as error:  # a package's function may raise any exception
             raise RemoteInvalid(url=url, reason=in_one_line(error)[:MAX_REASON]) from error
         if version is None and known is not None:
             yield None
             return
         if not isinstance(version, str) or not version or not version.isprintable():
-            raise RemoteInvalid(url=url, reason="its kind named no version")
+            raise RemoteInvalid(url=url, reason="the package of its kind returned no version")
         yield _written(into, version, url, bounds)
     finally:
         shutil.rmtree(into, ignore_errors=True)
@@ -152,7 +153,7 @@ def _written(into: Path, version: str, url: str, bounds: Bounds) -> Snapshot:
 Kind: TypeAlias = Literal["archive", "site", "hub"]
 
 TAR_MAGIC: Final = 257
-"""Where a tar says that it is one (POSIX, ustar)."""
+"""Offset of the text ``ustar`` in a tar file (POSIX), in bytes."""
 
 
 def detect_kind(url: str, bounds: Bounds) -> Kind:

@@ -1,4 +1,4 @@
-"""A source that is a web site with an index of skills (discovery RFC 0.2.0, and its form 0.1.0)."""
+"""Read sources that are web sites with a skill index (discovery RFC 0.2.0 or its form 0.1.0)."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -25,9 +25,9 @@ from registry.remotes.unpacking import BadArchive
 from registry.text import quoted
 
 SCHEMA: Final = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
-"""The schema named in the newer form of an index; only compared, never fetched."""
+"""The schema URL in the newer form of an index. It is only compared, never fetched."""
 DESCRIPTION: Final = 1024
-"""Characters that a description in the index may have (discovery RFC 0.2.0)."""
+"""Maximum number of characters of a description in the index (discovery RFC 0.2.0)."""
 
 WELL_KNOWN: Final = "/.well-known/"
 NEW: Final = "agent-skills/index.json"
@@ -37,7 +37,7 @@ _DIGEST: Final = re.compile(r"sha256:([0-9a-f]{64})")
 
 
 class Index(NamedTuple):
-    """An index of skills, and its address; ``skills`` are unchecked entries from the server."""
+    """A skill index and its address. ``skills`` are unchecked entries from the server."""
 
     url: str
     skills: list[Any]
@@ -46,7 +46,7 @@ class Index(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """A skill of the newer form: its stored form, its digest and its address."""
+    """A skill in the newer form of an index: its stored form, its digest and its address."""
 
     stored: Stored
     digest: str
@@ -55,7 +55,10 @@ class _Entry(NamedTuple):
 
 @contextmanager
 def open_site(url: str, state: str, known: str | None, bounds: Bounds) -> Iterator[Snapshot | None]:
-    """Open the skills that a site offers, each in a folder of its name; None: as ``known``."""
+    """Open the skills that a site offers, each in a folder of its name.
+
+    Yields None if their version is still ``known``.
+    """
     client = Client(url, bounds)
     index = find_index(client)
     if len(index.skills) > bounds.files:
@@ -120,7 +123,7 @@ def _index(url: str, document: Any, answer: Answer) -> Index:
 
 
 def _entries(index: Index, notices: Notices) -> dict[str, _Entry]:
-    """Return the entries of an index by name; invalid entries are skipped with a notice."""
+    """Return the entries of an index by name. Invalid entries are skipped with a notice."""
     found: dict[str, _Entry] = {}
     for entry in index.skills:
         name = _name(entry)
@@ -140,12 +143,12 @@ def _name(entry: Any) -> str:
 
 
 def _entry(entry: Any, base: str) -> _Entry:
-    """Return what an entry says. Raises `BadArchive`, `RemoteInvalid` where it breaks a rule."""
+    """Return a checked entry. Raises `BadArchive` or `RemoteInvalid` if it breaks a rule."""
     if (reason := check_new_name(_name(entry))) is not None:
         raise BadArchive(reason)
     kind, description, url, digest = map(entry.get, ("type", "description", "url", "digest"))
     if not isinstance(description, str) or not 0 < len(description) <= DESCRIPTION:
-        raise BadArchive(f"its description has not 1 to {DESCRIPTION} characters")
+        raise BadArchive(f"its description does not have 1 to {DESCRIPTION} characters")
     known = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
     if known is None:
         raise BadArchive("its digest is not a SHA-256")
@@ -168,12 +171,15 @@ def _bring(client: Client, cache: ArtifactCache, entry: _Entry, bounds: Bounds) 
 def _loose(
     client: Client, cache: ArtifactCache, index: Index, bounds: Bounds, notices: Notices
 ) -> Iterator[tuple[str, Callable[[], Stored]]]:
-    """Yield the skills of the older form, with files beside the index, without digests."""
+    """Yield the skills of the older form of an index, with a function that downloads each.
+
+    Their files are next to the index, and the index has no digests.
+    """
     known = set()
     for entry in index.skills:
         name = _name(entry)
         files = entry.get("files") if isinstance(entry, dict) else None
-        reason = "it is there twice" if name in known else check_new_name(name)
+        reason = "the index lists it twice" if name in known else check_new_name(name)
         reason = reason or _why_not(files, bounds)
         if reason is not None:
             notices.leave_out(name, reason)

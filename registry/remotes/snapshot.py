@@ -1,4 +1,4 @@
-"""The files of a remote at one version, for every kind, and the checks of their paths."""
+"""Define the files of a remote at one version, for every kind, and check their paths."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,9 +15,10 @@ from registry.text import folded, quoted
 class Bounds:
     """Limits of one fetch.
 
-    ``private``: redirects may lead to private addresses. ``public``: only public hosts are asked,
-    as for an address that a stranger wrote. ``anonymous``: no password of the user is sent.
-    ``slowest`` and ``patience``: a download of fewer bytes per second is ended after these seconds.
+    ``private``: redirects may lead to private addresses. ``public``: requests are only sent to
+    public hosts, for example for an address that an untrusted person wrote. ``anonymous``: no
+    password of the user is sent. A download stops if it is slower than ``slowest`` bytes per second
+    for ``patience`` seconds.
     """
 
     bytes: int = 256 << 20
@@ -33,7 +34,7 @@ class Bounds:
 
 
 class Blob(NamedTuple):
-    """A file of a tree; equal ids mean equal bytes. ``size`` in bytes, None if unknown."""
+    """A file of a snapshot. Equal ids mean equal bytes. ``size`` is in bytes (None if unknown)."""
 
     id: str
     executable: bool
@@ -42,12 +43,13 @@ class Blob(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The files of one version.
+    """The files of a remote at one version.
 
-    ``version`` identifies it (a commit, a digest); ``made_at`` is its time, in seconds since 1970
-    (None: unknown). ``files`` are by relative paths with ``/``, all safe
-    (`disk.paths.is_safe_relative`), and no two differ only in case. ``notices``: the skipped files
-    and the reasons, for people. ``read`` yields the bytes of some files, or raises `RemoteProblem`.
+    ``version`` is the identifier of the version, such as a commit or a digest. ``made_at`` is its
+    time in seconds since 1970, or None if unknown. ``files`` has the files by their relative paths
+    with ``/``. All paths are safe (`disk.paths.is_safe_relative`), and no two paths differ only in
+    case. ``notices`` are messages about skipped files and the reasons. ``read`` yields the bytes of
+    some files, or raises `RemoteProblem`.
     """
 
     version: str
@@ -58,22 +60,25 @@ class Snapshot:
 
 
 MAX_NOTICES: Final = 20
-"""Maximum number of notices in full; any further notices are only counted."""
+"""Maximum number of notices that are kept. Further notices are only counted."""
 
 
 MAX_NAMED: Final = 3
-"""Files of a kind that are named."""
+"""Maximum number of skipped files that a message names, for each kind."""
 
 
 class Paths:
-    """Check that files can be beside each other in one folder, by their paths."""
+    """Check from their paths that files can be stored together in one folder."""
 
     def __init__(self) -> None:
         self._files: dict[str, str] = {}
         self._folders: set[str] = set()
 
     def add(self, path: str) -> str | None:
-        """Take a path in, or return why not, to follow its name."""
+        """Add a path.
+
+        Returns None, or a reason for a refusal that can follow the path in a sentence.
+        """
         reason = _refusal(path)
         if reason is not None:
             return reason
@@ -92,22 +97,25 @@ class Paths:
 
 
 class Notices:
-    """Reasons for skipped or outdated skills: the first in full, of the others only the number."""
+    """Collect the reasons for skipped or outdated skills.
+
+    Keeps the first reasons in full, and only counts the others.
+    """
 
     def __init__(self) -> None:
         self._said: list[str] = []
         self._more = 0
 
     def leave_out(self, name: str, reason: str) -> None:
-        """Say that a skill or a file is left out, and why."""
+        """Add a notice that a skill or file is left out."""
         self._add(f"{quoted(name)} is left out: {reason.rstrip('.')}")
 
     def keep(self, name: str, reason: str) -> None:
-        """Say that a skill stays as it was, and why."""
+        """Add a notice that a skill keeps its former version."""
         self._add(f"{quoted(name)} stays as it was: {reason.rstrip('.')}")
 
     def refuse(self, name: str, reason: str) -> None:
-        """Say why a member of an archive is left out (`unpacking.Refuse`)."""
+        """Add a notice that a member of an archive is left out (see `unpacking.Refuse`)."""
         self.leave_out(name, f"it {reason}")
 
     def _add(self, sentence: str) -> None:
@@ -117,19 +125,19 @@ class Notices:
             self._more += 1
 
     def said(self) -> list[str]:
-        """Return the sentences, which have no full stop."""
+        """Return the notices, without full stops."""
         return [*self._said, f"{self._more} more like these"] if self._more else self._said
 
 
 class SkippedFiles:
-    """How many files of each kind are left out of a repository, and the first of them by name."""
+    """Count the skipped files of a repository by kind, and keep the first names of each kind."""
 
     def __init__(self) -> None:
         self._count: Counter[str] = Counter()
         self._first: defaultdict[str, list[str]] = defaultdict(list)
 
     def add(self, kind: str, path: str) -> None:
-        """Leave out a file; ``kind``: one such, in words."""
+        """Count a skipped file. ``kind`` is a singular noun for messages, such as "link"."""
         self._count[kind] += 1
         if self._count[kind] <= MAX_NAMED:
             self._first[kind].append(path)
@@ -159,6 +167,6 @@ def _refusal(path: str) -> str | None:
 
 
 def below(files: Iterable[str], folder: str) -> dict[str, str]:
-    """Return the files below a folder, by their paths in it."""
+    """Return the paths of files below a folder, by the path relative to that folder."""
     begin = "" if folder == ROOT else f"{folder}/"
     return {path[len(begin) :]: path for path in files if path.startswith(begin)}

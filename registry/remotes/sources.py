@@ -1,4 +1,4 @@
-"""Remote sources: added, synced, changed, trusted and removed."""
+"""Add, sync, change, trust and remove remote sources."""
 
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -37,26 +37,26 @@ from registry.sync.sources import check_ours, is_here, is_ours
 from registry.text import name_key
 
 AT_ONCE: Final = 4
-"""Remotes that are asked at once."""
+"""Maximum number of remotes to which requests are sent at the same time."""
 
 ASK_SECONDS: Final = 30.0
-"""Within which a remote has to say whether it has something newer."""
+"""Maximum time in which a remote must report whether it has changes, in seconds."""
 
 SCOPE: Final[Scope] = "community"
-"""Default scope of a remote source: strangers' skills don't shadow the user's own."""
+"""Default scope of a remote source, so that its skills don't shadow the user's own skills."""
 
 
-def sync(  # noqa: C901  # targets that are addresses, then batches
+def sync(  # noqa: C901  # first resolve addresses, then store batches
     core: Core,
     targets: Sequence[str | Address] = (),
-    options: SyncOptions = SyncOptions(),  # noqa: B008  # a frozen value
+    options: SyncOptions = SyncOptions(),  # noqa: B008  # immutable
     *,
     scope: Scope | None = None,
     name: str | None = None,
     wait: bool = False,
     progress: Progress | None = None,
 ) -> SyncReport:
-    """Fetch the remote sources among the targets (none: all sources), then sync.
+    """Fetch the remote sources among the targets, then sync. Without targets, sync all sources.
 
     A new address is added as a source. A source that can't be fetched stays unchanged.
     """
@@ -68,7 +68,7 @@ def sync(  # noqa: C901  # targets that are addresses, then batches
         address_of(core, known, one) or one if isinstance(one, str) else one for one in targets
     ]
     _check_targets(core, known, meant, scope=scope, name=name)
-    with ExitStack() as added:  # nothing stays registered if one of several can't be fetched
+    with ExitStack() as added:  # if one of the new sources can't be fetched, remove all of them
         for target, address in zip(targets, meant, strict=True):
             if isinstance(address, str):
                 chosen.append(address)
@@ -126,7 +126,7 @@ def sync(  # noqa: C901  # targets that are addresses, then batches
                 one for one in targeted if one not in late and one not in late.values()
             ]:
                 report = stored(others, scope=scope, name=name)
-    assert report is not None  # noqa: S101  # the last batch leaves nothing late
+    assert report is not None  # noqa: S101  # the last batch of fetches leaves no source in `late`
     return report
 
 
@@ -138,7 +138,7 @@ def _check_targets(
     scope: Scope | None,
     name: str | None,
 ) -> None:
-    """Raise what `sync` raises for a target that can't be a source, before any becomes one."""
+    """Raise the error of `sync` for a target that can't be a source, before any source is added."""
     if local := [one for one in targets if isinstance(one, str)]:
         folders.choose(core, known, local, scope=scope, name=name, register=False)
     for one in targets:
@@ -167,7 +167,10 @@ class SourceChange(folders.Change, total=False):
 def update(
     core: Core, name: str, ref: str | None = None, **change: Unpack[folders.Change]
 ) -> Source:
-    """Change a source; ``ref``: its pin, which the remote is asked for; empty: none."""
+    """Change a source. ``ref`` is the new pin, or "" to remove the pin.
+
+    The remote is asked whether the ref exists.
+    """
     if unknown := change.keys() - folders.Change.__annotations__.keys():
         told = ", ".join(["ref", *folders.Change.__annotations__])
         raise UsageProblem(message=f"a source has no {min(unknown)} to change; there are: {told}")
@@ -188,7 +191,7 @@ def update(
             checkout.check_asked(source.remote, source.name, remote)
             if ref:
                 Git(remote.url, "", Bounds(seconds=ASK_SECONDS)).find(ref)
-            # If the update is refused, the pin does not change.
+            # Change the other fields first: if this change is refused, the pin must not change.
             changed = folders.update(core, source.name, **change)
             pins = [source.remote.ref, remote.ref]
             with core.writer.transaction() as connection:
@@ -207,10 +210,11 @@ def trust(
     as_admin: bool = False,
     shown: Collection[str | None] | None = None,
 ) -> int:
-    """Trust the quarantined skills of a source; return how many there were.
+    """Trust the quarantined skills of a source, and return their number.
 
-    ``shown``: only if these are their tree hashes (`TrustOutdated`). ``revoke``: instead quarantine
-    the skills with security errors (`UsageProblem` for a local folder).
+    If ``shown`` is given, the skills must have exactly these tree hashes (or `TrustOutdated` is
+    raised). If ``revoke``, the function instead quarantines the skills with security errors (and
+    raises `UsageProblem` for a local folder).
     """
     from registry.db.write.sources import distrust_source, trust_source
 
@@ -229,22 +233,23 @@ def trust(
 def remove(
     core: Core, name: str, *, as_admin: bool = False, with_tombstones: bool = True
 ) -> Source:
-    """Forget a source and its checkout.
+    """Remove a source and its checkout.
 
-    ``with_tombstones``: its skills count as gone from now on; else as never seen.
+    If ``with_tombstones``, the skills are recorded as removed. Otherwise the registry forgets that
+    they existed.
     """
     source = folders.remove(core, name, as_admin=as_admin, with_tombstones=with_tombstones)
     if source.remote is not None and is_here(core, source.host, source.path):
         from registry.remotes.fetch import remove_checkout
 
-        # Keep a checkout of another user or another source, and a folder that is not our checkout.
+        # Keep the folder if it is a checkout of another user or source, or not a checkout.
         with suppress(RegistryError, OSError):
             remove_checkout(source.path, source.remote, source.name)
     return source
 
 
 def asked(core: Core, sources: Sequence[Source]) -> list[Source]:
-    """Ask the remotes of sources, several at once, whether they have something newer."""
+    """Ask the remotes of sources, several at a time, whether they have a newer version."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(AT_ONCE, "registry-ask") as pool:
@@ -256,7 +261,10 @@ def asked(core: Core, sources: Sequence[Source]) -> list[Source]:
 
 
 def _behind(core: Core, source: Source) -> bool | None:
-    """Return True if a source's remote is newer, or its pin moved; None: unknown, or no remote."""
+    """Return True if a source's remote has a newer version or its pin moved.
+
+    Returns None if this is unknown or the source has no remote.
+    """
     if source.remote is None or not is_here(core, source.host, source.path):
         return None
     try:
@@ -266,7 +274,7 @@ def _behind(core: Core, source: Source) -> bool | None:
         return True
     except (RegistryError, OSError):
         return None
-    except Exception as error:  # noqa: BLE001  # a server's answer must not hide other sources
+    except Exception as error:  # noqa: BLE001  # a hostile server must not hide other sources
         from registry.remotes.fetch import internal, log
 
         log.debug("Asking %s failed", source.name, exc_info=True)
@@ -300,16 +308,16 @@ def _is_behind(core: Core, source: Source, remote: Remote) -> bool:
 
 
 def check_exists(address: Address) -> None:
-    """Raise `AddressInvalid` for the address of a file or folder here that is missing."""
+    """Raise `AddressInvalid` if the address is a missing file or folder of this machine."""
     path = file_path_of(address.url)
-    # As git does, which takes NAME.git for NAME.
+    # Git also looks for NAME.git if you name NAME.
     if path is not None and not any(map(os.path.lexists, (path, f"{path}.git"))):
         kind = "file" if is_archive(path) else "folder"
         raise AddressInvalid(address=address.url, reason=f"there is no such {kind}")
 
 
-def kind_of(address: Address, bounds: Bounds = Bounds()) -> str:  # noqa: B008  # a frozen value
-    """Return the kind of an address; for http the server is asked. Raises `RemoteProblem`."""
+def kind_of(address: Address, bounds: Bounds = Bounds()) -> str:  # noqa: B008  # immutable
+    """Return the kind of an address. For http the server is asked. Raises `RemoteProblem`."""
     if address.kind != "web":
         return address.kind
     from registry.remotes.git import Git
@@ -328,12 +336,12 @@ def kind_of(address: Address, bounds: Bounds = Bounds()) -> str:  # noqa: B008  
 
 
 def address_of(core: Core, known: Sequence[Source], target: str) -> Address | None:
-    """Return the address that a target means; None if it is a source or a folder of this machine.
+    """Return the address in a target, or None if the target is a source or a local folder.
 
-    ``owner/repo`` looks like ``source/skill``, so a typing error could install a stranger's skill.
-    Unless one of the ``known`` sources has the repository, it is refused if it names a skill, a
-    deleted skill, or begins like the name of a source. Raises `SkillNotFound`, `SkillAmbiguous`,
-    `UsageProblem`, `AddressInvalid`.
+    ``owner/repo`` looks like ``source/skill``, so a typing error could install an unknown person's
+    skill. Unless one of the ``known`` sources has the repository, the target is refused if it is
+    the ref of a skill or of a deleted skill, or if its owner is similar to the name of a source.
+    Raises `SkillNotFound`, `SkillAmbiguous`, `UsageProblem`, `AddressInvalid`.
     """
     if any(target in {one.name, one.path} for one in known):
         return None
@@ -347,7 +355,10 @@ def address_of(core: Core, known: Sequence[Source], target: str) -> Address | No
 
 
 def new_shorthand(core: Core, target: str) -> Address | None:
-    """Return the address of a shorthand that no source has yet: a user must confirm it."""
+    """Return the address of a shorthand ``owner/repo`` that no source has yet.
+
+    A user must confirm such an address. Returns None for other targets.
+    """
     known = list_sources(core.reader, counted=False)
     address = address_of(core, known, target)
     is_new = address is not None and address.is_short and not _has_repository(known, address)
@@ -360,7 +371,7 @@ def _has_repository(known: Sequence[Source], address: Address) -> bool:
 
 
 def _check_shorthand(core: Core, known: Sequence[Source], text: str) -> None:
-    """Raise an error if a shorthand may be a skill's handle; only visible sources are compared."""
+    """Raise an error if ``owner/repo`` may be a skill's ref. Only visible sources are compared."""
     explicit = f"github:{text}"
     try:
         skill = resolve(core.reader, text).skill
@@ -369,7 +380,7 @@ def _check_shorthand(core: Core, known: Sequence[Source], text: str) -> None:
     else:
         message = f"{text} is a skill of the source {skill.source}. For a repository: {explicit}"
         raise UsageProblem(message=message)
-    if type(found) is not SkillNotFound:  # a deleted skill
+    if type(found) is not SkillNotFound:  # the ref of a deleted skill
         raise found
     names = {name_key(one.name): one.name for one in known}
     near = get_close_matches(name_key(text.partition("/")[0]), names, n=1)
@@ -378,7 +389,7 @@ def _check_shorthand(core: Core, known: Sequence[Source], text: str) -> None:
 
 
 def _same(known: Sequence[Source], address: Address) -> Source | None:
-    """Return the source that is a checkout of an address already."""
+    """Return the source that already has this address, ref, folder and selection of skills."""
     asked = address.ref, address.part, address.only
     for one in known:
         remote = one.remote
@@ -391,7 +402,7 @@ def _same(known: Sequence[Source], address: Address) -> Source | None:
 def _add(
     core: Core, address: Address, *, name: str | None, scope: Scope | None, priority: int
 ) -> tuple[Source, Fetched]:
-    """Fetch an address into a new checkout, then register that: a failure leaves nothing."""
+    """Fetch an address into a new checkout, then register it. After a failure nothing is left."""
     from registry.remotes.fetch import fetch, new_place, tree_of
 
     check_exists(address)
@@ -399,8 +410,8 @@ def _add(
     remote = Remote(kind, address.url, address.ref, address.part, address.only)
     telling = address.host if kind in {"site", "hub"} else address.telling
     if kind == "archive" and file_path_of(address.url) is not None:
-        telling = "/" + os.path.basename(telling)  # the folder around it is not a useful name
-    # Importing the code that stores the source takes 0.25 s: do it while the remote responds.
+        telling = "/" + os.path.basename(telling)  # the parent folder is not a useful name
+    # Importing the code that stores the source takes 0.25 s. Do it while the remote responds.
     Thread(target=import_module, args=("registry.sync.apply",)).start()
     with new_place(telling) as (draft, home):
         got = fetch(core, remote, draft, name or address.url)
@@ -408,9 +419,9 @@ def _add(
         source = None
         while source is None:
             same = _same(list_sources(core.reader, counted=False), address)
-            if same is not None:  # another process added it meanwhile
+            if same is not None:  # another process added the address meanwhile
                 raise SourceExists(name=same.name, path=same.path)
-            # Another process may take a generated name right now: then try another name.
+            # Another process may take a generated name at this moment. If so, try another name.
             with suppress(*() if name else (SourceExists,)):
                 source = folders.add(
                     core,
@@ -425,11 +436,11 @@ def _add(
 
 
 Choose: TypeAlias = Callable[[Sequence[Skill]], Sequence[Skill]]
-"""Returns those of several skills that are wanted."""
+"""A function that returns the wanted skills among the given skills."""
 
 
 def is_address(core: Core, name: str) -> bool:
-    """Tell whether a name is an address that skills are fetched from, and of no skill."""
+    """Tell whether a name is an address for fetching skills, and not the ref of a skill."""
     if "/" not in name and ":" not in name:
         return False
     with suppress(RegistryError):
@@ -457,17 +468,18 @@ def skills_at(
 ) -> list[Skill]:
     """Fetch an address as a source (added if new), and return the selected skills.
 
-    ``skills``: the names to select; otherwise ``every`` skill, or the only one, or ``choose`` among
-    several. A source added for this call is removed if that fails. ``dry_run``: nothing is fetched
-    or added. Quarantined skills are skipped, with a warning. Raises `SeveralSkills`,
-    `SkillNotFound`, `SkillHeld`, `UsageProblem`, `AddressInvalid`, `RemoteProblem`.
+    ``skills`` names the skills to select. If it is empty, all skills are selected if ``every``, or
+    else the only skill. If there are several, ``choose`` selects some. If this fails, a source that
+    was added by this call is removed. If ``dry_run``, nothing is fetched or added. Quarantined
+    skills are skipped, with a warning. Raises `SeveralSkills`, `SkillNotFound`, `SkillHeld`,
+    `UsageProblem`, `AddressInvalid`, `RemoteProblem`.
     """
     known = {one.name: one for one in list_sources(core.reader, counted=False)}
     asked = address_of(core, list(known.values()), address)
     source = None if asked is None else _source_of(core, known.values(), asked)
     if source is not None and asked is not None and not _is_own(source, asked):
         skills, part = skills or asked.only, asked.part or ROOT
-    else:  # it holds nothing else
+    else:  # the source contains exactly this address
         every, part = every or bool(asked and asked.only), ROOT
     if dry_run:
         if source is None:
@@ -483,14 +495,17 @@ def skills_at(
             raise UsageProblem(message=f"{address} is a folder here: name the skills themselves")
     try:
         return _chosen(core, name, address, part, skills, every=every, choose=choose)
-    except BaseException:  # also where the user was asked, and ended the command
+    except BaseException:  # also if the user interrupts a prompt
         if name not in known:
             remove(core, name, with_tombstones=False)
         raise
 
 
 def _source_of(core: Core, known: Iterable[Source], asked: Address) -> Source | None:
-    """Return the source that has all of an address: its own, else one of the whole repository."""
+    """Return the source of exactly this address, or else a source of the whole repository.
+
+    Returns None if no source contains the address.
+    """
     found = None
     for one in known:
         remote = one.remote
@@ -539,7 +554,10 @@ def _chosen(
 
 
 def _offered(core: Core, source: str, part: str) -> tuple[list[Skill], list[Skill]]:
-    """Return the skills of a source below a folder, each copy once, and the quarantined skills."""
+    """Return the usable skills of a source below a folder, and the quarantined skills there.
+
+    Each copy of a usable skill is returned once.
+    """
     offered, held = [], []
     for stored in skills_of_source(core.reader, source):
         if part != ROOT and not f"{stored.folder}/".startswith(f"{part}/"):
@@ -557,7 +575,7 @@ def _offered(core: Core, source: str, part: str) -> tuple[list[Skill], list[Skil
 def _named(
     name: str, source: str, address: str, offered: Sequence[Skill], held: Sequence[Skill]
 ) -> Skill:
-    """Return the skill of a name, else the one in a folder of it, as addresses mean it."""
+    """Return the skill with a name, or else the skill in a folder with that name."""
     for one in (*_of_name(name, offered), *_of_name(name, held)):
         if one in offered:
             return one

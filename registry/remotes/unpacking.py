@@ -1,4 +1,4 @@
-"""Read the files of zip and tar archives without trusting what the archive claims."""
+"""Read the files of zip and tar archives, without trusting the sizes and paths in the archive."""
 
 import gzip
 import io
@@ -14,22 +14,28 @@ from registry.model import DOCUMENT_NAMES
 from registry.text import quoted
 
 TAR_HEADERS: Final = 4096
-"""Maximum bytes of headers and padding in a tar, for each file."""
+"""Maximum size of headers and padding in a tar, in bytes for each file."""
 
 ZIP_ENTRY: Final = 256
-"""Maximum bytes of a zip's directory for each file; real ones need some 120."""
+"""Maximum size of a zip's directory, in bytes for each file.
+
+Real entries need about 120 bytes.
+"""
 
 ZIP_DIRECTORY: Final = 16 << 20
-"""Maximum bytes of a zip's directory: it is read as a whole before the first file."""
+"""Maximum size of a zip's directory, in bytes.
+
+The directory is read as a whole before the first file.
+"""
 
 HEADER: Final = 1 << 20
-"""Maximum bytes of one tar header, which is read at once."""
+"""Maximum size of a tar header, in bytes. A header is read in one call."""
 
 RATIO: Final = 200
-"""Maximum ratio of unpacked to packed size; source code has about 10."""
+"""Maximum ratio of unpacked to packed size. Source code has about 10."""
 
 RATIO_FREE: Final = 16 << 20
-"""Number of bytes that any archive may unpack to, whatever the ratio."""
+"""Number of bytes to which any archive may unpack, at any ratio."""
 
 GZIP: Final = b"\x1f\x8b"
 
@@ -40,24 +46,27 @@ EXTRA: Final = "._"
 CHUNK: Final = 1 << 16
 
 PLAIN_WAYS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
-"""Permitted compression methods of zip members; others need as much memory as they claim."""
+"""Permitted compression methods of zip members.
+
+Other methods may need as much memory as the archive claims.
+"""
 
 ENCRYPTED: Final = 0x1
 
 Refuse = Callable[[str, str], None]
-"""Called with the name of a refused member and the reason; it may raise."""
+"""A function that is called with the name of a refused member and the reason. It may raise."""
 
 
 class BadArchive(ValueError):
-    """An archive is refused; the exception's text is the reason."""
+    """An archive was refused. The text of the exception is the reason."""
 
 
 class TooMuch(BadArchive):
-    """An archive has more files or bytes than permitted."""
+    """An archive has more files or bytes than allowed."""
 
 
 class Room(NamedTuple):
-    """The limits of an archive of ``what``: files, bytes of all files, bytes of each."""
+    """Limits of an archive of ``what``: number of files, bytes of all files, bytes of each file."""
 
     files: int
     size: int
@@ -66,7 +75,7 @@ class Room(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A plain file of an archive."""
+    """A regular file in an archive."""
 
     path: str
     executable: bool
@@ -81,29 +90,29 @@ class _Entry(NamedTuple):
 
 
 def strictly(name: str, reason: str) -> NoReturn:
-    """Refuse the whole archive for one of its members."""
+    """Refuse the whole archive because of one member."""
     raise BadArchive(f"{quoted(name)} {reason}")
 
 
 def unpack(file: IO[bytes], room: Room, refuse: Refuse = strictly) -> Iterator[Member]:
-    """Yield the plain files of a zip or tar archive in their order, their paths checked.
+    """Yield the regular files of a zip or tar archive in their order, with checked paths.
 
-    ``file`` must be seekable, and is closed at the end. Links, devices and paths that can't be in a
-    skill's folder go to ``refuse``; the caller must check for duplicates. Raises `BadArchive`,
-    `TooMuch`.
+    ``file`` must be seekable, and is closed at the end. ``refuse`` is called for links, devices and
+    paths that can't be in a skill's folder. The caller must check for duplicate paths. Raises
+    `BadArchive`, `TooMuch`.
     """
     try:
         yield from _unpacked(file, room, refuse)
     except BadArchive:
         raise
-    except Exception as error:  # hostile archives fail in the libraries in many ways
+    except Exception as error:  # the libraries raise many kinds of errors for hostile archives
         raise BadArchive(f"it can't be unpacked: {error}") from error
     finally:
         file.close()
 
 
 def wrapping(paths: Iterable[str]) -> str:
-    """Return the single folder with all files, and a slash; empty if there is none."""
+    """Return the single folder that contains all files, with a slash, or "" if there is none."""
     tops = set()
     for path in paths:
         if path in DOCUMENT_NAMES:
@@ -145,11 +154,11 @@ def _entries(file: IO[bytes], room: Room, most: int) -> Iterator[_Entry]:
         yield from _zip_entries(file, room)
         return
     file.seek(0)
-    # Limit the unpacked bytes before reading them: a header may claim a gigabyte.
+    # Limit the unpacked bytes before reading them, because a header may claim a gigabyte.
     plain: IO[bytes] = gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[assignment]
     with _Tape(plain, most + room.files * TAR_HEADERS) as tape:
         yield from _tar_entries(tape)
-        while tape.read(CHUNK):  # read to the end, to verify the checksum
+        while tape.read(CHUNK):  # read to the end, so that the checksum is verified
             pass
 
 
@@ -166,7 +175,7 @@ def _zip_entries(file: IO[bytes], room: Room) -> Iterator[_Entry]:
 
 def _problem(info: zipfile.ZipInfo) -> str | None:
     mode = info.external_attr >> 16
-    if "\0" in info.orig_filename:  # the library cuts the name off there
+    if "\0" in info.orig_filename:  # `zipfile` cuts the name at this character
         return "is not the name of a file"
     if mode and stat.S_IFMT(mode) not in {0, stat.S_IFREG}:
         return "is not a plain file"
@@ -178,8 +187,9 @@ def _problem(info: zipfile.ZipInfo) -> str | None:
 def _tar_entries(tape: "_Tape") -> Iterator[_Entry]:
     with _opened_tar(tape) as tar:
         while (entry := tar.next()) is not None:
-            tar.members.clear()  # type: ignore[attr-defined]  # it would remember all of them
-            if entry.size < 0:  # the next header would be one already read
+            # Otherwise `tarfile` keeps all members in memory.
+            tar.members.clear()  # type: ignore[attr-defined]
+            if entry.size < 0:  # the next header would be one that was already read
                 raise BadArchive("it has a file of less than no bytes")
             if entry.isdir() or os.path.basename(entry.name).startswith(EXTRA):
                 continue
@@ -197,9 +207,9 @@ def _opened_tar(tape: "_Tape") -> tarfile.TarFile:
 
 
 def _read(opened: Callable[[], IO[bytes] | None], most: int) -> bytes:
-    """Read a member, at most one byte over the limit, whatever size the archive claims."""
+    """Read a member up to one byte over the limit, whatever size the archive claims."""
     stream = opened()
-    assert stream is not None  # noqa: S101  # only what is a plain file is opened
+    assert stream is not None  # noqa: S101  # only regular files are opened
     chunks, size = [], 0
     with stream:
         while size <= most and (chunk := stream.read(min(CHUNK, most + 1 - size))):
@@ -209,7 +219,7 @@ def _read(opened: Callable[[], IO[bytes] | None], most: int) -> bytes:
 
 
 class _Sips(io.BufferedReader):
-    """A file that limits each read: a zip's directory is read in a single call."""
+    """A file that limits each read, because `zipfile` reads a zip's directory in a single call."""
 
     def __init__(self, file: IO[bytes], largest: int) -> None:
         super().__init__(file)  # type: ignore[arg-type]
@@ -224,7 +234,10 @@ class _Sips(io.BufferedReader):
 
 
 class _Tape(io.BufferedReader):
-    """A file that is read forwards only, up to a limit: a header's size may be below zero."""
+    """A file that can only be read forwards and up to a limit.
+
+    Without it, a negative size in a header could lead back to an earlier header.
+    """
 
     def __init__(self, file: IO[bytes], most: int) -> None:
         super().__init__(file)  # type: ignore[arg-type]

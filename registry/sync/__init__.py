@@ -1,4 +1,4 @@
 """Bring the database in line with the sources: scan, plan, apply.
 
-Internal: names in this room can change in any version.
+Internal: names in this package can change in any version.
 """

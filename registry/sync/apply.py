@@ -1,4 +1,7 @@
-"""Carry out a plan: read and stage in batches, publish at once, delete dead rows."""
+"""Carry out a sync plan: read and store new versions in batches, then publish them together.
+
+New versions are stored invisibly first ("staged"). At the end, old versions are deleted.
+"""
 
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -57,20 +60,20 @@ from registry.sync.report import Progress
 from registry.text import utc_now
 
 PART: Final = 100
-"""Versions that a first import publishes in one transaction while other clients wait."""
+"""Maximum number of versions that one transaction publishes while other clients wait."""
 
 FEW: Final = 20
-"""Maximum number of documents that are kept while other clients wait."""
+"""Maximum number of SKILL.md files that are stored in history while other clients wait."""
 
 AT_ONCE: Final = 2
-"""Batches that a server stores at once."""
+"""Number of batches that are stored at once in a database on a server."""
 
 STATISTICS_AFTER: Final = 500
 """Number of new versions after which the planner's statistics are updated."""
 
 
 class PublishedVersion(NamedTuple):
-    """A version that a sync made live."""
+    """A version that a sync published."""
 
     id: int
     replaces: int | None
@@ -79,11 +82,12 @@ class PublishedVersion(NamedTuple):
 
 
 class Store:
-    """Stores the versions that a sync has read, invisibly, in threads of its own.
+    """Stores new versions in worker threads; readers don't see them before they are published.
 
-    On a server, the first import of a source is published in parts. The source stays hidden until
-    the last part. ``live``: the published versions that readers see. ``published``: these and the
-    versions that lost to a change made in the meantime.
+    On a server, the first import of a large source is published in parts. The source stays hidden
+    until the last part. ``live`` holds the ids of published versions that readers see.
+    ``published`` also holds the ids of versions that were dropped because another client changed
+    the skill.
     """
 
     def __init__(self, core: Core, lock: SyncLock, plan: Plan) -> None:
@@ -101,9 +105,10 @@ class Store:
                 self._hidden = begin_importing(connection, large)
 
     def add_all(self, batches: Iterable[Sequence[NewVersion]]) -> Generator[list[PublishedVersion]]:
-        """Store batches, and yield what each is in the database; some are ahead of what is yielded.
+        """Store batches, and yield the published form of each batch in order.
 
-        As many wait as are stored at once, so memory stays flat.
+        While the caller handles one batch, further batches are stored. At most as many batches wait
+        as are stored at once, so memory use stays constant.
         """
         at_once = AT_ONCE if self._shared else 1
         storing: deque[Future[list[PublishedVersion]]] = deque()
@@ -116,14 +121,14 @@ class Store:
                 yield one.result()
 
     def add(self, batch: Sequence[NewVersion]) -> list[PublishedVersion]:
-        """Store a batch, and return what it is in the database."""
-        # Nobody sees what is staged: on a server others may write meanwhile.
+        """Store a batch, and return its versions with their new ids."""
+        # Readers don't see staged rows. So on a server, other clients may write at the same time.
         first = self._writer.reserve(len(batch))
         if first is not None:
             self.keep([one for v in batch if (one := v.columns["replaces"]) is not None])
         with self._writer.transaction(quiet=first is not None) as connection:
             ids = stage(connection, batch, first=first, mismatched=self._mismatched)
-            if first is not None:  # what is done here is not done while all others wait
+            if first is not None:  # the transaction below makes all others wait
                 brand_new = [v.columns["replaces"] is None for v in batch]
                 record_revisions(connection, list(compress(ids, brand_new)))
         hidden = [one.columns["id"] for one in batch if one.columns["source_id"] in self._hidden]
@@ -132,7 +137,7 @@ class Store:
                 self._lock.assert_held(connection)
                 self.live += publish(connection, hidden[start : start + PART], [])
         if hidden and not self.published:
-            # Without statistics, a server uses an index that covers the whole source.
+            # Without statistics, the server chooses an index that covers the whole source.
             self._writer.update_statistics()
         self.published.update(hidden)
         return [
@@ -141,10 +146,10 @@ class Store:
         ]
 
     def keep(self, leaving: Sequence[int]) -> None:
-        """Keep the documents of versions that are about to be retired.
+        """Store in history the SKILL.md files of versions that will soon be retired.
 
-        On a server this happens in separate transactions before the lock is taken, so that other
-        clients wait less. A few documents are faster under the lock.
+        On a server, this happens in separate transactions before the write lock is taken, so that
+        other clients wait less. A few files are stored faster under the lock.
         """
         if not self._shared or len(leaving) <= FEW:
             return
@@ -153,9 +158,9 @@ class Store:
                 store_documents(connection, leaving[start : start + PART])
 
     def join(self) -> None:
-        """Refresh the names of skills that were published in parts, in parts as well.
+        """Resolve the names of skills that were published in parts, also in parts.
 
-        The parts come from this sync or from one that was killed.
+        The parts come from this sync or from a sync that was killed.
         """
         if not (self.first and self._shared):
             return
@@ -173,7 +178,7 @@ class Store:
 
 
 def clear(core: Core, lock: SyncLock) -> None:
-    """Delete the versions that no reader sees; the caller must hold the sync lock.
+    """Delete the versions that readers don't see; the caller must hold the sync lock.
 
     Raises `DatabaseProblem`, before anything is deleted, if the lock was lost.
     """
@@ -185,17 +190,17 @@ def clear(core: Core, lock: SyncLock) -> None:
 
 
 BATCH, BATCH_CHARACTERS = 400, 8_000_000
-"""Maximum number and size of the skills that are stored at once."""
+"""Maximum number of skills in a stored batch, and maximum size of the batch in characters."""
 
 HELPED_FROM: Final = 2000
-"""Number of new skills from which a second process helps to read."""
+"""Number of new skills from which a second process helps to read them."""
 
 PIECE, PIECE_BYTES = 50, 1_000_000
-"""Maximum number and size of the skills that one process reads at once."""
+"""Maximum number of skills that a process reads at once, and their maximum size in bytes."""
 
 
 class Unread(NamedTuple):
-    """The findings about unreadable parts of a folder, and whether its document can be read."""
+    """The findings about unreadable parts of a folder, and whether its SKILL.md can be read."""
 
     findings: Sequence[Diagnostic]
     has_document: bool
@@ -204,19 +209,18 @@ class Unread(NamedTuple):
 def apply_plan(
     core: Core, plan: Plan, lock: SyncLock, progress: Progress
 ) -> list[PublishedVersion]:
-    """Write what the plan says; readers see all of it or nothing.
+    """Write the planned changes; readers see all of them or none.
 
-    Returns the versions that went live. Whatever a change made meanwhile to a skill wins. Raises
-    `DatabaseProblem`, before anything is published, where the lock of this sync was lost.
+    Returns the published versions. If another client changed a skill in the meantime, that change
+    wins. Raises `DatabaseProblem`, before anything is published, if this sync lost its lock.
     """
     writer, scan_ns, now = core.writer, lock.now_ns(), utc_now()
-    if has_retired(core.reader, core.host):  # what a killed sync left
+    if has_retired(core.reader, core.host):  # versions that a killed sync left behind
         clear(core, lock)
     total = sum(len(p.new) + len(p.updates) + len(p.placeholders) for p in plan.sources)
     staged: dict[int, PublishedVersion] = {}
     store = Store(core, lock, plan)
-    # Storing waits for the database, which lets other threads run: they read and parse the next
-    # batches in the meantime.
+    # While one thread waits for the database, other threads can read and parse the next batches.
     with (
         closing(_versions(core, plan, scan_ns, now)) as versions,
         closing(store.add_all(_batches(versions))) as stored,
@@ -229,13 +233,13 @@ def apply_plan(
     removed += [version for part in plan.sources for version in part.gone_placeholders]
     progress("publishing", total, total)
     store.keep(removed)
-    if len(store.live) >= STATISTICS_AFTER:  # before others wait again
+    if len(store.live) >= STATISTICS_AFTER:  # before other clients must wait again
         writer.update_statistics()
     store.join()
     with writer.transaction() as connection:
         lock.assert_held(connection)
         for part in plan.sources:
-            if part.source.remote is not None:  # revisions keep it
+            if part.source.remote is not None:  # history entries refer to the remote source
                 record_remote(connection, part.source.id, part.source.remote)
         waiting = [one for one in staged if one not in store.published]
         live = publish(connection, waiting, removed, plan.settled)
@@ -251,7 +255,7 @@ def apply_plan(
     published = [staged[new] for new in (*store.live, *live)]
     are_new = len(published) == len(staged) and all(one.replaces is None for one in published)
     if removed or plan.settled or not are_new:
-        with suppress(DatabaseProblem):  # all is published; the next sync deletes the rest
+        with suppress(DatabaseProblem):  # everything is published; the next sync deletes the rest
             clear(core, lock)
     if len(live) >= STATISTICS_AFTER:
         writer.update_statistics()
@@ -259,7 +263,7 @@ def apply_plan(
 
 
 class _Job(NamedTuple):
-    """A folder to read, and the version that it replaces."""
+    """A folder to read, and the stored version that the new version replaces."""
 
     part: SourcePlan
     found: ScannedFolder
@@ -284,14 +288,14 @@ def _jobs(core: Core, plan: Plan) -> Iterator[_Job]:
         for part, folder, replaces in some:
             before = None if replaces is None else stored.get(replaces)
             if replaces is not None and before is None:
-                continue  # another client changed it since the plan was made
+                continue  # another client changed the skill since the plan was made
             found = part.look_last(folder)
-            if found is not None:  # else it vanished since the scan: the next sync sees to it
+            if found is not None:  # the next sync removes missing folders
                 yield _Job(part, found, before)
 
 
 def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Generator[NewVersion]:
-    """Yield what is read, in the order of the plan."""
+    """Yield the new versions of all folders, in the order of the plan."""
     recent = Recent()
     pieces = (
         Piece(
@@ -307,7 +311,7 @@ def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Generator[NewVe
 
 
 def _pieces(jobs: Iterable[_Job]) -> Iterator[list[_Job]]:
-    """Put together what is read in one go: new folders of one source, with few and small files."""
+    """Group folders to read together: new folders of one source, with few and small files."""
     piece: list[_Job] = []
     size = 0
     for job in jobs:
@@ -346,7 +350,7 @@ def _read(
     versions = []
     for part, found, before in jobs:
         if before is None:
-            return read_new(_task(core, scan_ns, now, jobs), recent)  # they are alike
+            return read_new(_task(core, scan_ns, now, jobs), recent)  # a group has only new folders
         what = (part.walk, found, before, part.source.id, scan_ns, now)
         is_remote = part.source.remote is not None
         new = read_version(core, *what, from_remote=is_remote, recent=recent)
@@ -368,22 +372,22 @@ def read_version(
     from_remote: bool,
     recent: Recent | None = None,
 ) -> NewVersion | Unread:
-    """Read a folder into a new version, unless a part can't be read: then ``before`` stays.
+    """Read a folder into a new version; return `Unread` if a part of the folder can't be read.
 
-    ``from_remote``: it is quarantined if it has security errors, unless ``before`` has the same
-    files and is trusted.
+    After `Unread`, the version ``before`` stays. If ``from_remote``, the new version is quarantined
+    if it has security errors, unless ``before`` has the same files and is trusted.
     """
     what, keep = (walk.root, found, walk.limits), core.settings.store_files
     read = partial(read_folder, *what, with_contents=keep, recent=recent)
     trusted: KnownHashes = {}
     earlier: Sequence[Diagnostic] = ()
-    # Files of an unusable skill are only hashed.
+    # The files of an unusable skill were only hashed, not checked.
     is_usable = before.skill.status in {"ok", "warning"}
     if is_usable and not before.racy and is_current(before.fingerprint):
         trusted, earlier = files_and_findings(core.reader, [before.id])[before.id]
     reading = read(trusted, earlier=earlier)
     if trusted and _is_other_topic(reading, before):
-        # The topic of the skill decides how its supporting files are judged.
+        # The topic of a skill decides which findings its supporting files get.
         reading = read({})
     if reading.unread and before.skill.status != "no_document":
         return Unread(reading.unread, reading.data is not None)
@@ -397,9 +401,10 @@ def read_version(
 def _is_held(core: Core, version: NewVersion, before: StoredSkill) -> bool:
     """Tell whether to quarantine a new version of a remote skill.
 
-    Trust covers exactly the files that the user was shown. One changed line can turn an accepted
-    finding into another: a different host, a different secret. So different files with
-    security errors are quarantined again, and so are errors that only newer rules find.
+    Trust covers only the files that the user was shown. One changed line can turn an accepted
+    finding into another, for example with a different host or secret. So different files with
+    security errors are quarantined again. A skill is also quarantined if only newer rules find the
+    errors.
     """
     grave = security_errors(version.findings)
     tree, source = version.columns["tree_hash"], version.columns["source_id"]

@@ -1,6 +1,7 @@
-"""Keep the bytes of skills in the database, so that what they were can be had again.
+"""Store the files of skills in the database, so that older revisions can be restored.
 
-Bytes are read once more after a version was stored, and only kept where they still have its hash.
+The files are read again after a version was stored. They are stored only if they still have its
+hash.
 """
 
 from collections.abc import Collection, Iterator
@@ -19,14 +20,14 @@ from registry.errors import RegistryError
 from registry.sync.sources import is_here
 
 BATCH: Final = 400
-"""Files that are stored in one transaction."""
+"""Number of files that are stored in one transaction."""
 
 
 def store_contents(core: Core) -> None:
-    """Store the bytes of all files of all live versions that are not stored yet.
+    """Store the files of all current versions that are not stored yet.
 
-    Stored bytes that don't match their hash are stored again; on a server this needs the right to
-    delete them. Does nothing if the settings switch it off.
+    Stored bytes that don't match their hash are stored again; on a server, this needs permission to
+    delete rows. Does nothing if the settings turn file storage off.
     """
     if not core.settings.store_files:
         return
@@ -37,7 +38,7 @@ def store_contents(core: Core) -> None:
         mismatched = frozenset(mismatched_contents(core.reader, core.settings.limits))
     found = _readable(core, mismatched)
     while batch := list(islice(found, BATCH)):
-        # Compressing and reading are done; only the insert holds up other writers.
+        # Reading and compressing happened before, so only the insert delays other writers.
         with core.writer.transaction() as connection:
             add_contents(connection, batch, mismatched)
 
@@ -49,7 +50,7 @@ def _readable(core: Core, mismatched: Collection[str]) -> Iterator[Packed]:
     for (root, folder), files in groupby(missing, key=itemgetter(1, 2)):
         if not is_here(core, core.host, root):
             continue
-        # If a file became unreadable a moment ago, the skill's next version stores it.
+        # If a file can't be read any more, the next version of the skill stores it.
         with suppress(RegistryError, OSError), open_home(root, folder) as home:
             for content_hash, _, _, path in files:
                 if content_hash in done:

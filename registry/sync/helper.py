@@ -1,8 +1,8 @@
 """A second process that reads skills during a large first import.
 
 Python runs one thread at a time, so a second thread would not read or parse faster. The helper gets
-folders as the scan saw them and returns versions that are not stored yet. It opens no database and
-ends with the import. If it can't start or ends early, the first process reads its folders.
+the scanned folders and returns versions that are not stored yet. It opens no database and ends with
+the import. If the helper can't start or ends early, the first process reads its folders.
 """
 
 import gc
@@ -21,15 +21,17 @@ from registry.db.versions import NewVersion
 from registry.sync.reading import Recent, Task, read_new
 
 _AHEAD: Final = 8
-"""Pieces that the helper is given at once: it reads on while this process waits for a batch to be
-stored."""
+"""Maximum number of pieces that wait at the helper, so that it can work while we store a batch."""
 
 _WAITING: Final = 12
 _WAITING_BYTES: Final = 8_000_000
-"""Pieces that are held in memory until their turn has come, which is that of the plan."""
+"""Maximum number of pieces in memory, and their maximum size in bytes.
 
-# No folder but those that this process imports from itself: not the one it was started in, nor any
-# that the environment names.
+The pieces wait until all earlier pieces of the plan are done.
+"""
+
+# The helper imports only from this process's folders. It ignores the working directory and folders
+# that environment variables name.
 _MAIN: Final = (
     "import json, sys; sys.dont_write_bytecode, sys.path[:] = json.loads(sys.argv[1]);"
     "from registry.sync.helper import serve; serve()"
@@ -42,8 +44,8 @@ Versions: TypeAlias = list[NewVersion]
 class Piece(NamedTuple):
     """Folders that one process reads at once.
 
-    ``task``: the helper's input; None if the helper can't read them. ``read`` reads them in this
-    process. ``size`` is in bytes.
+    ``task`` is the input of the helper; None if the helper can't read the folders. ``read`` reads
+    the folders in this process. ``bytes`` is their size.
     """
 
     task: Task | None
@@ -52,7 +54,7 @@ class Piece(NamedTuple):
 
 
 class Helper:
-    """The other process, as long as it answers."""
+    """The helper process; it gets no more work after its first failure."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", pool: ThreadPoolExecutor) -> None:
         self._process, self._pool = process, pool
@@ -61,31 +63,34 @@ class Helper:
 
     @property
     def is_free(self) -> bool:
-        """Whether it can be given more."""
+        """Whether the helper can get another task."""
         return self._answers and self._given < _AHEAD
 
     def ask(self, task: Task) -> "Future[Versions]":
-        """Have it read something."""
+        """Send a task to the helper."""
         self._given += 1
         return self._pool.submit(self._ask, task)
 
     def answer(self, asked: "Future[Versions]") -> Versions | None:
-        """Return what it has read; None: it could not, and is asked no more."""
+        """Return the versions that the helper has read; None if it failed.
+
+        After a failure the helper gets no more tasks.
+        """
         self._given -= 1
         try:
             return asked.result()
-        except Exception:  # noqa: BLE001  # whatever became of it, its work is done here
+        except Exception:  # noqa: BLE001  # after any error, this process reads the folders
             self._answers = False
             self._process.kill()
             return None
 
     def _ask(self, task: Task) -> Versions:
         asked, answers = self._process.stdin, self._process.stdout
-        assert asked is not None  # noqa: S101  # as it was started
+        assert asked is not None  # noqa: S101  # both are pipes, see `_start`
         assert answers is not None  # noqa: S101
         pickle.dump(task, asked, pickle.HIGHEST_PROTOCOL)
         asked.flush()
-        versions: Versions = pickle.load(answers)  # noqa: S301  # a process of our own
+        versions: Versions = pickle.load(answers)  # noqa: S301  # sent by our own process
         wanted = [found.folder for found in task.folders]
         if [version.columns["folder"] for version in versions] != wanted:
             raise ValueError(wanted)
@@ -94,7 +99,7 @@ class Helper:
 
 @contextmanager
 def helping() -> Iterator[Helper | None]:
-    """Start the other process, and end it; None: there is no way to, or it would gain nothing."""
+    """Run the helper process; yield None if it can't be started or would save no time."""
     process = _start() if _has_cores() and _is_python() else None
     if process is None:
         yield None
@@ -116,19 +121,19 @@ def _start() -> "subprocess.Popen[bytes] | None":
     folders = [path for path in sys.path if os.path.isabs(path)]
     told = json.dumps([sys.dont_write_bytecode, folders])
     with suppress(OSError):
-        return subprocess.Popen(  # noqa: S603  # this very program
+        return subprocess.Popen(  # noqa: S603  # starts this same program
             [sys.executable, "-I", "-c", _MAIN, told],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd="/",
-            start_new_session=True,  # an interrupt of the import goes to this process only
+            start_new_session=True,  # Ctrl+C then reaches only this process
         )
     return None
 
 
 def _has_cores() -> bool:
-    """Tell whether two processes can work at the same time."""
+    """Tell whether this process may use more than one processor core."""
     try:
         return len(os.sched_getaffinity(0)) > 1
     except AttributeError:  # macOS
@@ -142,7 +147,7 @@ def _is_python() -> bool:
 
 
 def share(pieces: Iterable[Piece], helper: Helper | None) -> Iterator[NewVersion]:
-    """Yield what is read of ``pieces``, in their order: some of them here, others there."""
+    """Yield the versions of all pieces, in order; this process and the helper share the reading."""
     if helper is None:
         for one in pieces:
             yield from one.read()
@@ -169,11 +174,11 @@ def share(pieces: Iterable[Piece], helper: Helper | None) -> Iterator[NewVersion
 
 def serve() -> None:
     """Run as the helper process until the parent closes the pipe."""
-    gc.set_threshold(50_000, 20, 100)  # as the program does
+    gc.set_threshold(50_000, 20, 100)  # the same values as in the main process
     asked, answers = sys.stdin.buffer, sys.stdout.buffer
     recent = Recent()
     with suppress(EOFError, BrokenPipeError):
         while True:
-            versions = read_new(pickle.load(asked), recent)  # noqa: S301  # of who started it
+            versions = read_new(pickle.load(asked), recent)  # noqa: S301  # from the parent process
             pickle.dump(versions, answers, pickle.HIGHEST_PROTOCOL)
             answers.flush()

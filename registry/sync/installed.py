@@ -1,7 +1,7 @@
-"""Where the installed copies below a source came from, as the lock of the pull that made them says.
+"""Record where installed copies came from, according to the lock of the pull that made them.
 
-A lock in a project is data that a stranger may have written. It counts only for folders of its own
-project, and only while they hold the files whose hash it records.
+Another person may have written a lock file in a project. So a lock counts only for folders of its
+own project, and only while the folders hold files with the recorded hash.
 """
 
 import json
@@ -27,24 +27,23 @@ from registry.text import is_encodable, without_secrets
 
 LOCK: Final = "skills.lock.json"
 VERSION: Final = 2
-"""The version of a lock that records origins."""
+"""The lock format version that records origins."""
 
 MAX_BYTES: Final = 32 << 20
-"""Maximum size of a lock that a sync reads, in bytes."""
+"""Maximum size of a lock file that a sync reads, in bytes."""
 
 _URL: Final = re.compile(r"\w[\w.+-]*(?:@[\w.-]+)?:\S{1,2000}")
 _VERSION: Final = re.compile(r"(?:sha256:)?[0-9a-f]{40,64}")
-"""A commit, or the hash of an archive."""
+"""Matches a commit id, or the hash of an archive."""
 
 _REF: Final = re.compile(r"(?!-)\S{1,250}")
 
 Named: TypeAlias = tuple[str, str]
-"""The lock's record of a folder: the tree hash, and the origin in the form of `read.skills.ORIGIN`.
-"""
+"""A lock's record of a folder: its tree hash, and its origin as in `read.skills.ORIGIN`."""
 
 
 def record_installed(core: Core, sources: Sequence[Source]) -> None:
-    """Store for the live skills of these sources the origins that locks record for them."""
+    """Store the origins that locks record for the current skills of these sources."""
     roots = {one.id: one.path for one in sources if one.remote is None}
     if not roots or not core.backend.writable:
         return
@@ -66,14 +65,14 @@ def record_installed(core: Core, sources: Sequence[Source]) -> None:
 
 
 def mark_installed(version: NewVersion, root: str) -> None:
-    """Let a version of a skill below the root of a local source have the origin it is from."""
+    """Set the recorded origin of a new version; ``root`` is the folder of its local source."""
     facts = version.columns
     path = join(root, facts["folder"])
     facts["installed"] = _origin_of(_installed([root]), path, facts["tree_hash"])
 
 
 def forget_removed(core: Core, paths: Iterable[str]) -> None:
-    """Forget the skills in folders (paths without links) that the registry itself removed."""
+    """Delete the skills in folders that the registry itself removed; the paths contain no links."""
     paths = list(paths)
     if not paths or core.reader.empty or not core.backend.writable:
         return
@@ -93,7 +92,10 @@ def forget_removed(core: Core, paths: Iterable[str]) -> None:
 
 
 def lock_of(path: str) -> str | None:
-    """Return the folder of the lock that lists a folder, a path without links; None: none does."""
+    """Return the folder of the lock that lists the folder ``path``; None if no lock lists it.
+
+    ``path`` must contain no links.
+    """
     everywhere = real_path(str(data_folder()))
     homes = [everywhere, *map(str, PurePath(path).parents)]
     for home in homes:
@@ -103,15 +105,16 @@ def lock_of(path: str) -> str | None:
 
 
 def _origin_of(named: Mapping[str, Named], path: str, tree: str | None) -> str | None:
-    """Return the origin of a folder that holds the files of this hash; None: no lock says any."""
+    """Return the origin recorded for a folder whose files have this hash; None if there is none."""
     recorded, origin = named.get(path, (None, None))
     return origin if tree is not None and tree == recorded else None
 
 
 def _installed(roots: Iterable[str]) -> dict[str, Named]:
-    """Return what locks say of folders, by their paths: those around these roots, and the global.
+    """Return the lock records of folders, by path.
 
-    Each lock is read once.
+    The records come from the locks in and above these roots, and from the global lock. Each lock is
+    read once.
     """
     everywhere = real_path(str(data_folder()))
     homes = {str(above) for root in roots for above in (root, *PurePath(root).parents)}
@@ -122,17 +125,17 @@ def _installed(roots: Iterable[str]) -> dict[str, Named]:
 
 
 def _named(home: str, *, is_global: bool) -> dict[str, Named]:
-    """Return what the lock in a folder says of the folders that it lists, by their paths."""
+    """Return the records of the lock in a folder, by the path of the recorded folder."""
     found: dict[str, Named] = {}
     for path, entry in _listed(home, is_global=is_global):
-        # Whatever shape it has: it is left out unless it is as a pull writes it.
+        # Entries in a form that a pull doesn't write are skipped.
         with suppress(LookupError, TypeError, ValueError, AttributeError):
             found[path] = entry["tree_hash"], _origin(entry["origin"])
     return found
 
 
 def _listed(home: str, *, is_global: bool) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the folders that the lock in a folder lists, and what it says of each."""
+    """Yield each folder that the lock in ``home`` lists, and its entry."""
     known: dict[tuple[str, ...], list[str]] = {}
     for name, entry in _entries(home).items():
         with suppress(LookupError, TypeError, ValueError, AttributeError, RegistryError):
@@ -144,7 +147,10 @@ def _listed(home: str, *, is_global: bool) -> Iterator[tuple[str, Mapping[str, A
 
 
 def _entries(home: str) -> Mapping[str, Any]:
-    """Return what the lock in a folder of this user lists; nothing if it can't be read."""
+    """Return the entries of the lock in a folder.
+
+    The result is empty if this user can't read the lock or doesn't own it.
+    """
     path = os.path.join(home, LOCK)
     with suppress(OSError, RegistryError, LookupError, TypeError, ValueError, RecursionError):
         if os.stat(path).st_uid == os.stat(home).st_uid == os.geteuid():
@@ -155,9 +161,9 @@ def _entries(home: str) -> Mapping[str, Any]:
 
 
 def _places(home: str, ids: Sequence[str], *, is_global: bool) -> Iterator[str]:
-    """Yield the folders into which a pull puts skills for these agents, without links.
+    """Yield the folders into which a pull puts skills for these agents, with links resolved.
 
-    None of a project is outside it. Raises `AgentNotFound`.
+    Folders outside a project are left out. Raises `AgentNotFound`.
     """
     if not ids:
         yield home
@@ -174,7 +180,10 @@ def _places(home: str, ids: Sequence[str], *, is_global: bool) -> Iterator[str]:
 
 
 def _origin(record: Mapping[str, Any]) -> str:
-    """Return an origin as it is stored. Raises ValueError if no pull can have written it."""
+    """Return an origin in its stored form.
+
+    Raises ValueError if a pull can't have written the record.
+    """
     ref, version = record.get("ref"), record.get("commit")
     url, path = without_secrets(record["url"]), record.get("path") or ROOT
     is_right = (

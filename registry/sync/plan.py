@@ -1,4 +1,4 @@
-"""Compare the folders of the sources with what is stored, and plan a sync."""
+"""Compare the folders of the sources with the stored skills, and plan a sync."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,7 +39,11 @@ BATCH: Final = 400
 
 
 class Difference(NamedTuple):
-    """A folder that is new (no ``known``), gone (no ``found``), or stored: the ``same`` or not."""
+    """The difference between a folder on disk (``found``) and its stored version (``known``).
+
+    If ``known`` is None, the folder is new. If ``found`` is None, the folder is gone. ``same`` is
+    True if nothing changed.
+    """
 
     found: ScannedFolder | None
     known: StoredFingerprint | None
@@ -48,13 +52,13 @@ class Difference(NamedTuple):
 
 @dataclass(slots=True)
 class SourcePlan:
-    """The work of a sync in one source, as folders and version ids; the files are read later.
+    """The planned changes in one source, as folders and version ids; the files are read later.
 
     ``updates`` and ``touches`` map folders to versions. A touch is a folder whose files are
-    unchanged but whose times differ. ``rechecked``: updates with unchanged files that older rules
-    have checked. ``mismatched``: versions whose stored SKILL.md doesn't match its hash, if that was
-    checked. ``unread``: by version, the folder and the findings of skills that keep their rows
-    because a part of them can't be read.
+    unchanged but whose times differ. ``rechecked`` holds updates with unchanged files that older
+    rules checked. ``mismatched`` holds versions whose stored SKILL.md doesn't match its hash; it is
+    empty if hashes weren't checked. ``unread`` maps versions to folder and findings of skills that
+    keep their rows because a part of them can't be read.
     """
 
     source: Source
@@ -82,7 +86,7 @@ class SourcePlan:
 
     @property
     def links(self) -> set[str]:
-        """Return the folders that are links to skills counted in another place."""
+        """Return the folders that are links to skills which are counted in their own folders."""
         return {one.folder for one in self.walk.notices if one.diagnostic.code == LINK_KNOWN}
 
     def remember(self, found: ScannedFolder) -> None:
@@ -91,10 +95,10 @@ class SourcePlan:
             self.seen_folders[found.folder] = found
 
     def look(self, folder: str) -> ScannedFolder | None:
-        """Return the scan of a folder, or scan it again; None: the folder is gone.
+        """Return the stored scan of a folder, or scan it again; None if the folder is gone.
 
-        A file that changed since the scan is safe: its new content is stored with the old
-        fingerprint, so the next sync reads it again.
+        It does no harm if a file changed since the scan: its new bytes are stored with the old
+        fingerprint, so the next sync reads them again.
         """
         return self.seen_folders.get(folder) or self.walk.one(folder)
 
@@ -109,7 +113,7 @@ class SourcePlan:
             self.invalid_unchanged += row.status == "invalid"
 
     def report(self) -> SourceReport:
-        """Return the report of the source after planning."""
+        """Return the report of the source as planned."""
         return SourceReport(
             self.source.name,
             self.source.path,
@@ -123,7 +127,7 @@ class SourcePlan:
         )
 
     def take(self, fetched: Fetched) -> None:
-        """Record what was fetched before the scan, and its result."""
+        """Record the result of fetching the remote source before the scan, and its new state."""
         self.moved_on = fetched.remote != self.source.remote
         self.fetched, self.source = fetched, replace(self.source, remote=fetched.remote)
         if self.outcome == "ok":
@@ -145,7 +149,7 @@ def plan_source(
     verify: bool,
     progress: Progress,
 ) -> SourcePlan:
-    """Walk one source and compare it with the database. Nothing is written."""
+    """Scan a source and compare it with the database, without writing anything."""
     plan = SourcePlan(source, Walk(source.path, limits, roots))
     if verify:
         plan.mismatched = frozenset(one.id for one in mismatched_texts(reader, limits, source.id))
@@ -204,10 +208,10 @@ def compare(
     *,
     verify: bool,
 ) -> Iterator[Difference]:
-    """Compare both streams, sorted by `position`, and yield their differences.
+    """Yield the differences between the scanned and the stored folders, both sorted by `position`.
 
-    A folder is the ``same`` if its fingerprint is equal, and old enough that no later change can
-    have the same fingerprint; ``verify`` trusts no fingerprint.
+    A folder is the ``same`` if its fingerprint is equal, and its times are so old that every later
+    change changes the fingerprint. With ``verify``, equal fingerprints are not trusted.
     """
     rows = iter(known)
     row = next(rows, None)
@@ -230,7 +234,7 @@ def compare(
 def _with_stored(
     reader: Reader, suspects: Sequence[tuple[ScannedFolder, StoredFingerprint]]
 ) -> Iterator[tuple[ScannedFolder, StoredFingerprint, KnownFiles, Sequence[Diagnostic]]]:
-    """Yield folders and their versions, each with the version's files and findings."""
+    """Yield changed folders and their versions, each with the version's files and findings."""
     for start in range(0, len(suspects), BATCH):
         some = suspects[start : start + BATCH]
         stored = files_and_findings(reader, [row.id for _, row in some])
@@ -246,7 +250,7 @@ def _examine(
     *,
     verify: bool,
 ) -> None:
-    """Plan an update if the files of a folder changed, and a touch if only their times did."""
+    """Plan an update if the files of a folder changed; plan a touch if only their times changed."""
     if not found.is_skill or row.status == "no_document":
         if found.is_skill or row.status != "no_document":
             plan.updates[found.folder] = row.id
@@ -256,12 +260,12 @@ def _examine(
         plan.updates[found.folder] = row.id
         plan.rechecked.add(found.folder)
         return
-    # Equal times and sizes prove equal files only if they were old at the last sync.
+    # Equal times and sizes prove equal files only if the times were old at the last sync.
     trusted = {} if verify or row.racy else before
     hashed = hash_files(plan.source.path, found, trusted, plan.walk.limits)
     unread = [*found.unread, *hashed.unread]
     if unread:
-        # An unreadable folder proves nothing about the skill: keep its rows.
+        # An unreadable folder doesn't mean that the skill is gone, so its rows stay.
         plan.count_unchanged(row)
         now = {finding for finding in unread if finding.code == UNREADABLE}
         plan.notices += ((found.folder, one) for one in now.difference(found.unread))
@@ -281,10 +285,13 @@ def _examine(
 
 
 BRAKE: Final = 10
-"""A source may lose this many skills, or half of its skills; rows of a larger loss stay."""
+"""Maximum number of skills that a source may lose if they are more than half of its skills.
+
+After a larger loss, the rows stay until the user confirms.
+"""
 
 Moves: TypeAlias = dict[tuple[int, str], RemovedSkill]
-"""Removed versions by the (source id, folder) that they moved to."""
+"""Maps (source id, folder) to the removed version that was moved to this folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,19 +305,19 @@ class SyncOptions:
 
 @dataclass(slots=True)
 class Plan:
-    """The work of a sync."""
+    """All changes of a sync."""
 
     sources: list[SourcePlan]
     moves: Moves
     removed: list[RemovedSkill]
     settled: list[int]
-    """Stored versions of links that led out of every source, and now lead into one."""
+    """Stored versions of links that pointed outside all sources, and now point into a source."""
     notices: list[tuple[int, str, Diagnostic]] = field(default_factory=list)
-    """New notices of sources outside this sync (source id, folder, notice)."""
+    """New notices of sources that this sync doesn't cover (source id, folder, notice)."""
 
     @property
     def touched(self) -> Iterator[tuple[int, ScannedFolder]]:
-        """The versions with unchanged content but new times, with their folders."""
+        """Yield the versions with unchanged files but new times, with their folders."""
         for part in self.sources:
             for folder, version in part.touches.items():
                 found = part.look(folder)
@@ -332,7 +339,7 @@ def make_plan(
     options: SyncOptions,
     progress: Progress,
 ) -> Plan:
-    """Scan the targets and plan all changes. Nothing is written."""
+    """Scan the sources and plan all changes, without writing anything."""
     parts = [
         plan_source(reader, source, roots, limits, verify=options.verify, progress=progress)
         for source in targets
@@ -344,12 +351,12 @@ def make_plan(
     settled: list[int] = []
     for part in parts:
         lost = [one for one in leaving[part.source.id] if one.id not in moved]
-        # A link to a known skill loses nothing: the skill is counted in its own folder.
+        # If a folder became a link to a known skill, that skill is counted in its own folder.
         linked = part.links
         settled += [one.id for one in lost if one.folder in linked and not one.file_count]
         removed += [one for one in lost if one.folder in linked and one.file_count]
         lost = [one for one in lost if one.folder not in linked]
-        # A skill that belongs to a nested source is not lost either, if its folder exists.
+        # A skill that now belongs to a nested source isn't lost if its folder exists.
         theirs = {one.id for one in lost if part.outcome == "ok" and part.walk.leaves(one.folder)}
         removed += [one for one in lost if one.id in theirs]
         lost = [one for one in lost if one.id not in theirs]
@@ -364,8 +371,8 @@ def make_plan(
 def _is_held(part: SourcePlan, lost: Sequence[RemovedSkill], leaving: int, *, prune: bool) -> bool:
     """Decide whether a source keeps the rows of its lost skills, and record the reason.
 
-    An unreadable folder never proves that its skills are gone. Any other loss that looks like an
-    unmounted drive or an accident waits for confirmation (``prune``).
+    If the source can't be read, the rows always stay. Any other loss that looks like an unmounted
+    drive or an accident must be confirmed (``prune``).
     """
     if part.outcome == "ok" and lost and not prune:
         had = part.unchanged + len(part.updates) + leaving
@@ -378,7 +385,7 @@ def _is_held(part: SourcePlan, lost: Sequence[RemovedSkill], leaving: int, *, pr
 
 
 def _find_moves(parts: Sequence[SourcePlan], leaving: Sequence[RemovedSkill]) -> Moves:
-    # Only a folder with the same number of files and bytes as a removed one is worth reading.
+    # Only folders with the same number of files and bytes as a removed skill are hashed.
     shapes = {(one.file_count, one.bytes) for one in leaving if one.tree_hash}
     added: list[tuple[int, str, str]] = []
     for part in parts if shapes else ():
@@ -395,8 +402,8 @@ def _find_moves(parts: Sequence[SourcePlan], leaving: Sequence[RemovedSkill]) ->
 def pair_moves(added: Iterable[tuple[int, str, str]], leaving: Iterable[RemovedSkill]) -> Moves:
     """Pair new folders with removed versions that have the same files.
 
-    ``added``: source id, folder and tree hash of each new folder.
-    If several versions have the same files, the one with the same folder name wins, then the first.
+    ``added`` holds the source id, folder and tree hash of each new folder. If several versions have
+    the same files, a version with the same folder name wins, otherwise the first version.
     """
     by_hash: dict[str | None, list[RemovedSkill]] = {}
     for one in leaving:

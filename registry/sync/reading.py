@@ -1,4 +1,4 @@
-"""Read one skill's folder: fingerprint, hashes, the parsed document and its findings."""
+"""Read the folder of a skill: fingerprint, hashes, parsed SKILL.md and findings."""
 
 import os
 import random
@@ -29,38 +29,41 @@ from registry.settings import Limits
 from registry.text import name_key, utc_text
 
 RULES: Final = "11"
-"""Version of the rules that read a folder; raise it with every change of a rule.
+"""Version of the rules that check a folder; increase it whenever a rule changes.
 
-The next sync then reads all skills again. Until then `check` uses nothing that is stored.
+The next sync then reads all skills again. Until then, `check` ignores stored findings.
 """
 
 
 RACY_NS = 2_000_000_000
-"""Timestamps this close to the scan's start may hide a later change of the same size."""
+"""Minimum age of file times at a scan, in nanoseconds, so that equal times prove equal files."""
 
 
 def stamp(found: ScannedFolder) -> str:
-    """Return the fingerprint of a folder in its stored form."""
+    """Return the fingerprint of a folder in its stored form, with the version of the rules."""
     return f"{RULES}:{found.fingerprint}"
 
 
 def is_current(stored: str) -> bool:
-    """Tell whether a stored fingerprint was taken by the rules of today."""
+    """Tell whether a stored fingerprint was made with the current rules."""
     return stored.startswith(f"{RULES}:")
 
 
 def is_same(stored: str, found: ScannedFolder) -> bool:
-    """Tell whether the files are unchanged, whichever rules read them."""
+    """Tell whether the files are unchanged since the fingerprint was stored, with any rules."""
     return stored.rpartition(":")[2] == found.fingerprint
 
 
 def is_racy(found: ScannedFolder, scan_ns: int) -> bool:
-    """Tell whether the folder's times prove nothing, seen from the scan's start ``scan_ns``."""
+    """Tell whether a file time is so close to the scan that equal times don't prove equal files.
+
+    ``scan_ns`` is the time at which the scan started.
+    """
     return found.newest_ns >= scan_ns - RACY_NS
 
 
 def stamps_of(seen: Iterable[tuple[int, ScannedFolder]], scan_ns: int) -> StatUpdates:
-    """Return the stat facts of versions as their folders were seen."""
+    """Return the file times and sizes to store for versions, as the scan found them."""
     updates = StatUpdates([], [])
     for version, found in seen:
         updates.versions.append((stamp(found), int(is_racy(found, scan_ns)), version))
@@ -70,12 +73,12 @@ def stamps_of(seen: Iterable[tuple[int, ScannedFolder]], scan_ns: int) -> StatUp
 
 
 def signed(inode: int) -> int:
-    """Return the number of an inode as a database holds it, in 64 bits with a sign."""
+    """Return an inode number as a signed 64-bit integer; databases have no unsigned integers."""
     return inode if inode < 1 << 63 else inode - (1 << 64)
 
 
 MOST: Final = 10_000
-"""Number of files whose results are cached; the least recently used go first."""
+"""Maximum number of files whose results are cached; the oldest results are dropped first."""
 
 _Key: TypeAlias = tuple[object, ...]
 _K = TypeVar("_K")
@@ -83,26 +86,26 @@ _V = TypeVar("_V")
 
 
 class Recent:
-    """Which files were looked through, and stored, since a sync or a check began."""
+    """Caches which files were checked and stored since a sync or a check began."""
 
     def __init__(self) -> None:
         self._found: dict[_Key, Sequence[Diagnostic]] = {}
         self._stored: dict[str, None] = {}
 
     def found(self, key: _Key) -> Sequence[Diagnostic] | None:
-        """Return the findings in a content, without their path; None: it was not met of late."""
+        """Return the findings in a file, without its path; None if they are not cached."""
         return self._found.get(key)
 
     def note_found(self, key: _Key, findings: Sequence[Diagnostic]) -> None:
-        """Remember the findings in a content."""
+        """Cache the findings in a file."""
         _put(self._found, key, findings)
 
     def is_stored(self, content_hash: str) -> bool:
-        """Tell whether the bytes of a content are on their way to the database already."""
+        """Tell whether a file with this hash was already passed on to be stored."""
         return content_hash in self._stored
 
     def note_stored(self, hashes: Iterable[str]) -> None:
-        """Remember contents that are given to the database now."""
+        """Remember the hashes of files that are passed on to be stored."""
         for content_hash in hashes:
             _put(self._stored, content_hash, None)
 
@@ -114,14 +117,14 @@ def _put(known: dict[_K, _V], key: _K, value: _V) -> None:
 
 
 KnownHashes: TypeAlias = Mapping[str, tuple[tuple[int, ...], str | None]]
-"""Per path the stat facts (mode, size, mtime, ctime, inode) and the hash that went with them."""
+"""Maps paths to the stat values (mode, size, mtime, ctime, inode) and the hash of that time."""
 
 
 class Hashed(NamedTuple):
-    """The result of reading the files of a folder.
+    """The hashes of the files of a folder, and the problems found while reading the files.
 
-    ``unread``: the findings about files that the disk doesn't give out now; they prove nothing
-    about the skill. ``data``: the bytes of SKILL.md.
+    ``unread`` holds the findings about files that can't be read now; they don't mean that the skill
+    changed. ``data`` holds the bytes of SKILL.md.
     """
 
     hashes: dict[str, str | None]
@@ -137,9 +140,9 @@ def hash_files(
     limits: Limits,
     on_read: Callable[[str, str, bytes], None] = lambda _path, _hash, _data: None,
 ) -> Hashed:
-    """Hash the files of a folder, reading only those whose stat is not in ``known``.
+    """Hash the files of a folder; read only files whose stat values are not in ``known``.
 
-    ``on_read`` is given path, hash and bytes of each file.
+    ``on_read`` is called with the path, hash and bytes of each file that was read.
     """
     done = Hashed({}, [], [], None)
     try:
@@ -192,12 +195,15 @@ def _note(
 
 
 def content_now(root: str, found: ScannedFolder, limits: Limits) -> str | None:
-    """Return the hash over all files of a folder, read now; None: one of them can't be read."""
+    """Read all files of a folder now and return their common hash; None if a file can't be read."""
     return tree_hash(found, hash_files(root, found, {}, limits).hashes)
 
 
 def whole_hash(root: str, found: ScannedFolder, limits: Limits) -> str | None:
-    """Return `content_now`. Raises `SkillInaccessible` where the disk does not give a part out."""
+    """Return the same hash as `content_now`.
+
+    Raises `SkillInaccessible` if a part of the folder can't be read.
+    """
     hashed = hash_files(root, found, {}, limits)
     for finding in (*found.unread, *hashed.unread):
         raise inaccessible(join(root, found.folder), finding)
@@ -221,7 +227,7 @@ def _unread(file: FileStat, error: Exception, *, is_document: bool, limit: int) 
 
 
 def tree_hash(found: ScannedFolder, hashes: Mapping[str, str | None]) -> str | None:
-    """Return the hash over all files of a folder; None where one of them could not be read."""
+    """Return the hash over all files of a folder; None if a file could not be read."""
     if found.unread:
         return None
     entries = []
@@ -234,12 +240,12 @@ def tree_hash(found: ScannedFolder, hashes: Mapping[str, str | None]) -> str | N
 
 
 _SAID: Final = "name description kind version license author compatibility".split()
-"""Columns that are fields of a `Document`."""
+"""Database columns that are fields of a `Document`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Previous:
-    """The values that a version takes over from the version that it replaces."""
+    """The values that a new version takes from the version that it replaces."""
 
     id: int
     uid: str
@@ -248,11 +254,11 @@ class Previous:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A folder that was read: its document, the hash of each file, and all findings.
+    """The result of reading a folder: its parsed SKILL.md, the hashes of its files, all findings.
 
-    ``data`` is None if SKILL.md could not be read. ``unread`` are the findings about files that the
-    disk doesn't give out (no permission, input/output error). They prove nothing, so the stored
-    values stay.
+    ``data`` is None if SKILL.md could not be read. ``unread`` holds the findings about files that
+    can't be read now (no permission, input/output error). They don't mean that the skill changed,
+    so the stored values stay.
     """
 
     found: ScannedFolder
@@ -274,10 +280,11 @@ def read_folder(
     earlier: Sequence[Diagnostic] = (),
     recent: Recent | None = None,
 ) -> Reading:
-    """Read a whole skill folder: hash its files, parse and check SKILL.md, check the other files.
+    """Read a skill folder: hash its files, parse and check SKILL.md, check the other files.
 
-    ``with_contents``: keep the bytes that were read, except those that were stored recently.
-    ``earlier``: findings of the last sync; they hold for ``known`` files, which are not read again.
+    If ``with_contents``, keep the bytes of the files, except files that were stored recently.
+    ``earlier`` holds the findings of the last sync. They stay valid for ``known`` files, which are
+    not read again.
     """
     recent = recent or Recent()
     what = root, found, limits, known
@@ -297,9 +304,10 @@ def _steps(
     earlier: Sequence[Diagnostic] = (),
     is_new: bool = False,
 ) -> Iterator[Any]:
-    """Read a folder as `read_folder` does, and stop after each step; the last yields the reading.
+    """Read a folder as `read_folder` does, in steps; the last step yields the `Reading`.
 
-    ``is_new``: it is certain to be stored, so the next folder need not keep the same bytes.
+    If ``is_new``, the folder will certainly be stored, so the next folder need not keep the same
+    bytes.
     """
     packed: list[Packed] = []
     texts = Texts()
@@ -308,7 +316,7 @@ def _steps(
     def take(path: str, content_hash: str, content: bytes) -> None:
         if path != found.document:
             texts.offer(path, content_hash, content, may_run=path in may_run)
-        # A document is stored as text already, and kept when another takes its place.
+        # SKILL.md itself is stored as text, and its older versions are stored in history.
         if with_contents and path != found.document and not recent.is_stored(content_hash):
             packed.append(pack(content_hash, content))
 
@@ -356,7 +364,7 @@ def _listed(found: ScannedFolder, hashes: Mapping[str, str | None]) -> list[Skil
 def _unsaid(
     findings: Iterable[Diagnostic], document: Document, found: ScannedFolder
 ) -> Iterator[Diagnostic]:
-    """Yield findings about a document, but no problem that the parser has already reported."""
+    """Yield findings about SKILL.md, except problems that the parser has already reported."""
     said = {finding.code for finding in document.diagnostics}
     if "description-from-body" in said:
         said.add("description-missing")
@@ -375,7 +383,7 @@ def _check_texts(texts: Texts, document: Document, recent: Recent) -> Iterator[D
 def _check_once(
     recent: Recent, path: str, content_hash: str, text: bytes, defending: bool
 ) -> Sequence[Diagnostic]:
-    """Check a supporting file, or return what was found in another of the same content."""
+    """Check a supporting file, or reuse the findings in a file with the same bytes."""
     key = content_hash, kind_of(path, defending=defending)
     found = recent.found(key)
     if found is None:
@@ -396,7 +404,10 @@ def _placed(finding: Diagnostic, document: str | None) -> Diagnostic:
 def make_version(
     reading: Reading, source_id: int, scan_ns: int, now: str, previous: Previous | None
 ) -> NewVersion:
-    """Build the rows of one version. ``scan_ns``: when the scan began, by the disk's clock."""
+    """Build the database rows of a version.
+
+    ``scan_ns`` is the start of the scan, by the disk's clock.
+    """
     found, document = reading.found, reading.document
     said = document or _nothing(found)
     times = [file.mtime_ns for file in found.files]
@@ -409,7 +420,7 @@ def make_version(
         "folder": found.folder,
         "position": position(found.folder),
         "name_key": name_key(said.name),
-        # The folders between source and skill are what catalogues use as categories.
+        # Catalogues use the folders between source and skill as categories.
         "category": said.category or os.path.dirname(found.folder) or None,
         "tags": "\n".join(said.tags),
         "created_at": previous.created_at if previous else created,
@@ -420,7 +431,7 @@ def make_version(
         "document": found.document,
         "bytes": sum(file.size for file in found.files),
         "file_count": len(found.files),
-        # An unreadable file must look changed to the next sync.
+        # The next sync must treat an unreadable file as changed.
         "fingerprint": "" if reading.unread else stamp(found),
         "racy": int(is_racy(found, scan_ns)),
         "status": _status(reading),
@@ -460,14 +471,14 @@ def _status(reading: Reading) -> str:
 
 
 def security_errors(found: Iterable[Diagnostic]) -> set[str]:
-    """Return the codes of the security errors among some findings."""
+    """Return the codes of the security errors among these findings."""
     return {one.code for one in found if (one.category, one.severity) == ("security", "error")}
 
 
 class Task(NamedTuple):
-    """Folders below ``root`` to read as new skills of a source; see `make_version`.
+    """New skill folders of one source to read; see `make_version`.
 
-    ``from_remote``: skills with security errors are quarantined.
+    If ``from_remote``, skills with security errors are quarantined.
     """
 
     root: str
@@ -481,10 +492,10 @@ class Task(NamedTuple):
 
 
 def read_new(task: Task, recent: Recent) -> list[NewVersion]:
-    """Read folders of new skills, step by step.
+    """Read new skill folders, step by step.
 
-    Each step is done for all folders before the next step: its code and data then stay in the
-    processor's caches, which saves more than a tenth of the time.
+    Each step is done for all folders before the next step starts. Its code and data then stay in
+    the processor caches, which saves more than a tenth of the time.
     """
     kept = task.with_contents
     folders = [

@@ -1,4 +1,4 @@
-"""Bring one stored skill in line with its folder: no answer is older than the disk."""
+"""Compare one stored skill with its folder before it is shown, and store it again if it changed."""
 
 import time
 from collections.abc import Sequence
@@ -16,24 +16,24 @@ from registry.text import utc_text
 def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, ScannedFolder, bool] | None:
     """Compare a stored skill with its folder, and store it again if they differ.
 
-    Returns the skill, the folder, and whether the stored skill stays behind. It stays behind if
-    the database can't be written or a part of the folder can't be read
-    (``unread`` has which). Returns None if another process replaced the skill at this moment.
+    Returns the skill, the folder, and whether the stored skill is still out of date. It stays out
+    of date if the database can't be written, or if a part of the folder can't be read (see
+    ``unread`` of the folder). Returns None if another process replaced the skill in this moment.
     Raises `SkillMissing`, `SkillInaccessible`.
     """
-    walk = walk_of(core, stored.root, core.reader.last_roots())  # reported with the stored skill
+    walk = walk_of(core, stored.root, core.reader.last_roots())  # read with the skill
     found = walk.one(stored.folder)
     if found is None:
         for notice in walk.notices:
             if notice.lost:
                 raise inaccessible(stored.path, notice.diagnostic)
         raise SkillMissing(name=stored.skill.ref, path=stored.path)
-    # Timestamps that were too new prove nothing: then contents are compared.
+    # If the times were too close to the scan, they prove nothing, and the files are compared.
     if is_same(stored.fingerprint, found) and (
         not stored.racy or content_now(stored.root, found, walk.limits) == stored.skill.tree_hash
     ):
         return stored, found, False
-    if not core.backend.writable:  # the user gets the newest SKILL.md and older facts
+    if not core.backend.writable:  # the user gets the SKILL.md on disk, but stored metadata
         return stored, found, True
     unread = _reimport(core, walk, stored, found)
     if unread:
@@ -45,10 +45,10 @@ def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, ScannedFolder
 def _reimport(
     core: Core, walk: Walk, stored: StoredSkill, found: ScannedFolder
 ) -> Sequence[Diagnostic]:
-    """Store a folder again, unless a change made in the meantime wins.
+    """Read and store a folder again, unless another change is stored in the meantime.
 
-    Returns the unreadable parts, for which the stored values stay. Raises `SkillInaccessible` if
-    SKILL.md is unreadable.
+    Returns the findings about unreadable parts; for these, the stored values stay. Raises
+    `SkillInaccessible` if SKILL.md is unreadable.
     """
     from registry.db.write.skills import delete_version, publish, stage
     from registry.sync.apply import Unread, read_version

@@ -1,4 +1,4 @@
-"""The result of a sync or of a dry run, as values."""
+"""The reports of a sync or of a dry run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from registry.model import Diagnostic, Remote, Value, record
 Outcome = Literal["ok", "missing", "unreadable", "empty", "shrunk", "offline", "refused"]
 
 Progress = Callable[[str, int, int | None], None]
-"""Told (what is being done, how many are done, of how many or None)."""
+"""Called with the name of the current step, the number done, and the total (None if unknown)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moved(Value):
-    """A skill that was found again in another folder, ``after``.
+    """A skill that was moved from the folder ``before`` to the folder ``after``.
 
-    Both are ``source/folder`` if the source differs.
+    If the skill also changed its source, both are ``source/folder``.
     """
 
     ref: str
@@ -28,8 +28,8 @@ class Moved(Value):
 class Fetched:
     """The result of fetching a remote source before its sync; ``remote`` is its new state.
 
-    Unless ``outcome`` is ``ok`` nothing was fetched, and ``message`` has the reason. ``notices``:
-    findings about the fetched files.
+    If ``outcome`` isn't ``ok``, nothing was fetched, and ``message`` has the reason. ``notices``
+    holds findings about the fetched files.
     """
 
     remote: Remote
@@ -42,10 +42,10 @@ class Fetched:
 class SourceReport(Value):
     """The result of syncing one source.
 
-    Unless ``outcome`` is ``ok``, ``kept`` rows stayed although their folders are missing. For a
-    remote source ``offline`` and ``refused`` mean that nothing new was fetched. ``notices``:
-    findings about places that are not skills, with their folders. ``remote``: its new state;
-    ``fetched``: findings about the fetched files.
+    If ``outcome`` isn't ``ok``, ``kept`` counts rows that stayed although their folders are
+    missing. For a remote source, ``offline`` and ``refused`` mean that nothing new was fetched.
+    ``notices`` holds findings about paths that are not skills, with their folders. ``remote`` is
+    its new state, ``fetched`` holds findings about the fetched files.
     """
 
     name: str
@@ -59,7 +59,7 @@ class SourceReport(Value):
     fetched: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON: each notice with its folder."""
+        """Return the report as JSON data; each notice contains its folder."""
         notices = [{"folder": folder, **notice.to_dict()} for folder, notice in self.notices]
         made: dict[str, Any] = record(self)
         return made | {"notices": notices}
@@ -67,10 +67,10 @@ class SourceReport(Value):
 
 @dataclass(frozen=True, slots=True)
 class SyncReport(Value):
-    """The changes of a sync, by ref.
+    """The changes of a sync; skills are named by ref.
 
-    ``unchanged`` counts skills without a change. ``invalid`` counts skills that are invalid now,
-    changed or not. ``dry_run``: nothing was written.
+    ``unchanged`` counts skills without a change. ``invalid`` counts all skills that are invalid
+    now, changed or not. If ``dry_run``, nothing was written.
     """
 
     added: tuple[str, ...] = ()
@@ -85,18 +85,18 @@ class SyncReport(Value):
 
     @property
     def complete(self) -> bool:
-        """Whether every source could be brought in line."""
+        """Whether all sources were synced completely."""
         return all(source.outcome == "ok" for source in self.sources)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON: moved skills by ref."""
+        """Return the report as JSON data; moved skills are named by ref."""
         made: dict[str, Any] = record(self)
         sources = [source.to_dict() for source in self.sources]
         return made | {"moved": [move.ref for move in self.moved], "sources": sources}
 
 
 def joined(first: SyncReport, later: SyncReport) -> SyncReport:
-    """Return one report of two syncs of different sources."""
+    """Combine the reports of two syncs of different sources."""
     return SyncReport(
         added=tuple(sorted({*first.added, *later.added})),
         updated=tuple(sorted({*first.updated, *later.updated})),

@@ -1,4 +1,4 @@
-"""The operation `sync`: choose the sources, hold the sync lock, plan, apply, report."""
+"""Run a sync: choose the sources, take the sync lock, plan, apply and report."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -25,16 +25,19 @@ from registry.text import utc_now
 WAIT_SECONDS = 3600.0
 
 PATIENCE_SECONDS = 1.0
-"""Seconds to wait for another sync: a watcher's sync takes less, so the user never hears of it."""
+"""Seconds to wait for another sync.
+
+A watcher's sync takes less time, so it doesn't make other syncs fail.
+"""
 
 MAX_TOUCHED = 400
-"""Maximum number of skills of which only the times differ that are written without a full apply."""
+"""Maximum number of skills whose new file times are stored without running `apply_plan`."""
 
 
 def sync(
     core: Core,
     targets: Sequence[str] = (),
-    options: SyncOptions = SyncOptions(),  # noqa: B008  # a frozen value
+    options: SyncOptions = SyncOptions(),  # noqa: B008  # an immutable value
     *,
     scope: Scope | None = None,
     name: str | None = None,
@@ -44,7 +47,7 @@ def sync(
 ) -> SyncReport:
     """Sync the targets; see `SkillRegistry.sync`.
 
-    ``fetched``: the results of fetching remote sources before, by their path.
+    ``fetched`` holds the results of fetching the remote sources before, by path.
     """
     started = time.monotonic()
     progress = progress or (lambda _doing, _done, _total: None)
@@ -64,7 +67,7 @@ def sync(
             report = _carry_out(core, plan, lock, progress)
             record_installed(core, chosen)
             if options.verify:
-                store_contents(core)  # also what was synced while that was switched off
+                store_contents(core)  # also files that were synced while file storage was off
     return replace(
         report,
         added=tuple(sorted(report.added)),
@@ -95,7 +98,10 @@ def _plan(
 
 
 def _settle_links(core: Core, plan: Plan, own: Sequence[Source], roots: Sequence[str]) -> None:
-    """Count links of other sources no more that led out of every source, and no longer do."""
+    """Plan the removal of links in other sources that now point into a source.
+
+    Before, these links pointed outside all sources, so they were counted as skills.
+    """
     synced = {part.source.id for part in plan.sources}
     homes = {one.id: one.path for one in own if one.id not in synced}
     for version, source_id, folder in links_outside(core.reader):
@@ -107,7 +113,7 @@ def _settle_links(core: Core, plan: Plan, own: Sequence[Source], roots: Sequence
 
 
 def _report(plan: Plan, *, dry_run: bool = False) -> SyncReport:
-    """Return what is known of a sync before anything is stored."""
+    """Return the part of the report that is known before anything is stored."""
     return SyncReport(
         removed=tuple(one.ref for one in plan.removed),
         unchanged=sum(part.unchanged for part in plan.sources),
@@ -124,7 +130,7 @@ def _moved(ref: str, before: RemovedSkill, source: str, folder: str) -> Moved:
 
 
 def _foretell(core: Core, plan: Plan) -> SyncReport:
-    """Say what a dry run would do; skills that are not stored yet are named source/folder."""
+    """Return the report of a dry run; skills that are not stored yet are named source/folder."""
     added: list[str] = []
     updated: list[str] = []
     moved: list[Moved] = []
@@ -152,9 +158,9 @@ def _carry_out(core: Core, plan: Plan, lock: SyncLock, progress: Progress) -> Sy
     report = _report(plan)
     if not core.backend.writable:
         for part in plan.sources:
-            part.touches.clear()  # what they would save the next sync can't be kept
+            part.touches.clear()  # the database is read-only, so new times can't be stored
     touched = sum(len(part.touches) for part in plan.sources)
-    # A first import that was cut off may have left nothing but to be shown.
+    # An interrupted first import may have stored everything without publishing it.
     is_ok = all(part.outcome == "ok" and part.source.last_sync_at for part in plan.sources)
     if plan.is_idle and is_ok and touched <= MAX_TOUCHED:
         stats = stamps_of(plan.touched, lock.now_ns()) if touched else NO_UPDATES

@@ -1,4 +1,4 @@
-"""Registered sources: find, choose, register, change and remove them; whose they are."""
+"""Registered sources: find, choose, register, change and remove them, and check their owners."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -34,10 +34,11 @@ from registry.text import utc_now
 
 
 def is_here(core: Core, host: str, path: str) -> bool:
-    """Tell whether a source's folder is on this machine and open to this user.
+    """Tell whether a source's folder is on this machine and this user may use it.
 
-    A database file has no hosts and needs no adoption, but its paths must be absolute. On a server
-    the host is a claim: only sources that this user added or adopted count.
+    In a SQLite file, sources have no host and need no adoption, but their paths must be absolute.
+    On a server, any user can write any host name. So only sources that this user added or adopted
+    count.
     """
     if not core.host:
         return not host and os.path.isabs(path)
@@ -45,7 +46,10 @@ def is_here(core: Core, host: str, path: str) -> bool:
 
 
 def check_own(core: Core, name: str, host: str, path: str) -> None:
-    """Raise `SourceElsewhere`, `SourceNotAdopted` or `SourceNotYours` if a source isn't here."""
+    """Raise an error if a source isn't on this machine or isn't adopted.
+
+    Raises `SourceElsewhere`, `SourceNotAdopted` or `SourceNotYours`.
+    """
     if host != core.host:
         raise SourceElsewhere(name=name, host=host)
     if not is_here(core, host, path):
@@ -53,7 +57,7 @@ def check_own(core: Core, name: str, host: str, path: str) -> None:
 
 
 def not_adopted(core: Core, name: str, path: str) -> SourceNotAdopted | SourceNotYours:
-    """Return the error about a source under this host's name that this user did not add here."""
+    """Return the error for a source with this host's name that this user did not add here."""
     for source in list_sources(core.reader, counted=False):
         if source.name == name and not source.own:
             return SourceNotYours(name=name, owner=source.owner, host=source.host)
@@ -63,12 +67,12 @@ def not_adopted(core: Core, name: str, path: str) -> SourceNotAdopted | SourceNo
 
 
 def is_ours(core: Core, source: Source) -> bool:
-    """Tell whether a source is here, and belongs to this user's role."""
+    """Tell whether a source is on this machine, and belongs to this user's role."""
     return is_here(core, source.host, source.path) and (source.own or not core.host)
 
 
 def check_ours(core: Core, source: Source, *, as_admin: bool = False) -> None:
-    """Raise as `check_own` and `check_owner`; ``as_admin``: as `check_admin`."""
+    """Check a source with `check_own` and `check_owner`, or if ``as_admin``, with `check_admin`."""
     if as_admin:
         check_admin(core)
         return
@@ -77,19 +81,22 @@ def check_ours(core: Core, source: Source, *, as_admin: bool = False) -> None:
 
 
 def check_owner(core: Core, source: Source) -> None:
-    """Raise `SourceNotYours` for a source of another role, on a server."""
+    """Raise `SourceNotYours` if, on a server, the source belongs to another role."""
     if core.host and not source.own:
         raise SourceNotYours(name=source.name, owner=source.owner, host=source.host)
 
 
 def check_admin(core: Core) -> None:
-    """Raise `AdminNeeded` if this user is not an admin; with a file, every user is."""
+    """Raise `AdminNeeded` if this user is not an admin.
+
+    In a SQLite file, every user is an admin.
+    """
     if core.host and not is_admin(core.reader):
         raise AdminNeeded(path=core.backend.path)
 
 
 def check_writable(source: Source) -> None:
-    """Raise `SourceReadOnly` for a checkout of a remote source."""
+    """Raise `SourceReadOnly` if the source is a checkout of a remote source."""
     if source.remote is not None:
         raise SourceReadOnly(name=source.name, url=source.remote.url)
 
@@ -130,10 +137,10 @@ def discover(core: Core, home: str, project: str | None = None) -> Iterable[Disc
 
 
 def suggest_name(path: str, taken: Iterable[str]) -> str:
-    """Return a short name for the folder ``path`` that is not ``taken``.
+    """Return a short name for the folder ``path`` that is not in ``taken``.
 
-    Folders called just "skills" are named after what they belong to: ``~/.claude/skills`` is
-    "claude", and a second one "project-claude".
+    Folders called just "skills" are named after the folder that contains them: ``~/.claude/skills``
+    is "claude", and a second folder is "project-claude".
     """
     parts = [part.lstrip(".") for part in PurePath(path).parts[1:]]
     telling = [part for part in parts if part and part.lower() not in _GENERIC] or ["skills"]
@@ -149,10 +156,11 @@ def suggest_name(path: str, taken: Iterable[str]) -> str:
 
 
 def project_of(scope: Scope, path: str) -> str | None:
-    """Return the project's folder for skills at ``path``; None if the scope is not project.
+    """Return the project folder for skills at ``path``; None if the scope is not project.
 
-    It is the parent of an agent's skills folder, else the nearest git checkout at or above the
-    path, else the parent folder. A home folder under version control doesn't count.
+    If ``path`` is in an agent's skills folder, the project is the parent of that folder. Otherwise
+    it is the nearest git checkout at or above the path, or else the parent folder. A home folder
+    under version control doesn't count.
     """
     if scope != "project":
         return None
@@ -161,7 +169,7 @@ def project_of(scope: Scope, path: str) -> str | None:
             return path.removesuffix(f"/{below}") or os.sep
     above, name = os.path.split(path)
     if name in {"skill", "skills"} and os.path.basename(above).startswith("."):
-        return os.path.dirname(above)  # the folder of an unknown agent
+        return os.path.dirname(above)  # the skills folder of an unknown agent
     folder, home = path, resolved("~")
     while not is_below(home, folder):
         if os.path.lexists(os.path.join(folder, ".git")):
@@ -171,12 +179,16 @@ def project_of(scope: Scope, path: str) -> str | None:
 
 
 def resolved(path: str) -> str:
-    """Return the absolute path that people mean, without links."""
+    """Return a path that the user typed as an absolute path without links."""
     return real_path(os.path.expanduser(path.replace("\0", "\ufffd")))
 
 
 class Nesting(NamedTuple):
-    """A source ``inside`` or around which a new folder is, with its number of ``skills`` there."""
+    """A registered source that contains a new folder or is contained in it.
+
+    If ``inside``, the new folder is inside the source. ``skills`` counts the source's skills that
+    are also in the new folder.
+    """
 
     source: Source
     inside: bool
@@ -192,10 +204,10 @@ def choose(
     name: str | None,
     register: bool,
 ) -> list[Source]:
-    """Return the ``known`` sources that the targets mean; register folders that are none yet.
+    """Return the ``known`` sources that the targets name; register new folders.
 
-    Without ``register`` a new folder is returned as a source that is not stored. Raises
-    `SourceNotFound`, `SourceInvalid`, `SourceExists` (of another name), `UsageProblem`.
+    Without ``register``, a new folder is returned as a source that is not stored. Raises
+    `SourceNotFound`, `SourceInvalid`, `SourceExists` (if it has another name), `UsageProblem`.
     """
     host = core.host
     if not targets:
@@ -204,7 +216,7 @@ def choose(
         return [one for one in own_sources(core, known) if one.enabled]
     if name and len(targets) > 1:
         raise UsageProblem(message="--name goes with a single folder")
-    if register and targets[1:]:  # nothing is registered if one of them can't be
+    if register and targets[1:]:  # check all first, so that an error registers nothing
         choose(core, known, targets, scope=scope, name=name, register=False)
     chosen: dict[str, Source] = {}
     for target in targets:
@@ -225,7 +237,7 @@ def choose(
 
 
 def nesting(core: Core, target: str) -> list[Nesting]:
-    """Return the sources of this machine inside or around a folder that is not registered."""
+    """Return the sources of this machine that contain an unregistered folder or are inside it."""
     known = own_sources(core)
     path = resolved(target)
     if not os.path.isdir(path) or _existing(known, target, core.host) is not None:
@@ -241,32 +253,38 @@ def nesting(core: Core, target: str) -> list[Nesting]:
 
 
 def own_sources(core: Core, known: Sequence[Source] | None = None) -> list[Source]:
-    """Return the sources whose folders are on this machine, the strongest first.
+    """Return the sources whose folders are on this machine, in order of precedence.
 
-    ``known``: all sources; by default they are read, without counts.
+    ``known`` holds all sources; if None, they are read, without counting their skills.
     """
     known = list_sources(core.reader, counted=False) if known is None else known
     return [one for one in known if is_ours(core, one)]
 
 
 def unadopted_sources(core: Core, known: Sequence[Source]) -> list[Source]:
-    """Return the ``known`` sources under this host's name that this user did not add."""
+    """Return the ``known`` sources with this host's name that this user did not add."""
     return [one for one in known if one.host == core.host and not is_here(core, one.host, one.path)]
 
 
 def walk_of(core: Core, root: str, known: Sequence[str] | None = None) -> Walk:
-    """Return a walk of the source at ``root``; ``known``: the folders of this host's sources."""
+    """Return a walk of the source at ``root``.
+
+    ``known`` holds the folders of this host's sources; if None, they are read.
+    """
     known = roots(core.reader, core.host) if known is None else known
     return Walk(root, core.settings.limits, [one for one in known if is_here(core, core.host, one)])
 
 
 def find(core: Core, name: str) -> Source:
-    """Return the source of this name or path, not counted. Raises `SourceNotFound`."""
+    """Return the source with this name or path, without its number of skills.
+
+    Raises `SourceNotFound`.
+    """
     return found_in(core, list_sources(core.reader, counted=False), name)
 
 
 def found_in(core: Core, known: Sequence[Source], name: str) -> Source:
-    """Return that of the ``known`` sources which a name or path means. Raises `SourceNotFound`."""
+    """Return the source among ``known`` with this name or path. Raises `SourceNotFound`."""
     found = _existing(known, name, core.host)
     if found is None:
         raise SourceNotFound(name=name, known=[source.name for source in known])
@@ -285,7 +303,8 @@ def add(
 ) -> Source:
     """Register a folder; see `SkillRegistry.add_source`.
 
-    ``remote``: the remote source of the checkout. ``telling``: the path to derive the name from.
+    If the folder is a checkout, ``remote`` is its remote source. ``telling`` is the path from which
+    the name is derived.
     """
     known = list_sources(core.reader)
     for source in known:
@@ -309,13 +328,13 @@ def _existing(known: Sequence[Source], target: str, host: str) -> Source | None:
         if source.name == target:
             return source
     path = resolved(target)
-    if target.endswith("/") and not os.path.lexists(path):  # as shells complete names
+    if target.endswith("/") and not os.path.lexists(path):  # shells complete names with a slash
         return _existing(known, target.rstrip("/"), host)
-    known = [source for source in known if source.host == host]  # whose paths mean something here
+    known = [source for source in known if source.host == host]  # other hosts have other folders
     for source in known:
         if source.path == path:
             return source
-    # The folder of a skill inside a source means that source.
+    # If the path is a skill folder inside a source, use that source.
     if any(os.path.lexists(os.path.join(path, document)) for document in DOCUMENT_NAMES):
         for source in known:
             if path.startswith(source.path.rstrip("/") + "/"):
@@ -363,17 +382,17 @@ def _new(
             except SourceExists as error:
                 if name or error.path:
                     raise
-                taken.append(chosen)  # by a source of another team
+                taken.append(chosen)  # a source that this user can't see has the name
                 chosen = suggest_name(telling or path, taken)
         number = stored
         if core.host:
             remember(core.backend, path)
-            return find(core, chosen)  # with the owner that the server gave it
+            return find(core, chosen)  # the server has set its owner
     return Source(number, chosen, path, scope, priority, True, None, None, 0, core.host, remote)
 
 
 def check_name(name: str, known: Sequence[Source]) -> None:
-    """Raise `UsageProblem` for an invalid source name, `SourceExists` if the name is taken."""
+    """Raise `UsageProblem` if a source name is invalid, `SourceExists` if the name is taken."""
     if not name or len(name) > MAX_NAME or not name.isprintable() or "/" in name:
         message = f"a source's name has 1 to {MAX_NAME} printable characters and no slash"
         raise UsageProblem(message=message)
@@ -416,18 +435,18 @@ def _check_folder(target: str, path: str, known: Sequence[Source]) -> None:
 
 
 def target_source(core: Core, name: str | None, *, to_read: bool = False) -> Source:
-    """Return the source to write to: the one named, else the only one, else the setting's.
+    """Return the source to write to: the named source, the only source, or the one in the settings.
 
-    ``to_read``: without a source on this machine, accept one of another machine. Raises
+    With ``to_read``, accept a source of another machine if there is none on this machine. Raises
     `SourceNotFound`, `SourceUnclear`, `SourceNotAdopted`.
     """
     return _target(core, list_sources(core.reader, counted=False), name, to_read=to_read)
 
 
 def target_of_new(core: Core, source: str | None, name: str) -> Source:
-    """Return the source to write a new skill to, as `target_source`.
+    """Return the source to write a new skill to; it is chosen as in `target_source`.
 
-    Raises `SkillExists` if the source has a skill of this ``name``.
+    Raises `SkillExists` if the source has a skill with this ``name``.
     """
     every, found = sources_and(core.reader, places_of_name(name))
     target = _target(core, every, source)
@@ -462,9 +481,10 @@ def _target(
 class Change(TypedDict, total=False):
     """The properties of a source to change.
 
-    ``team``: the team that sees it, empty for all users. ``owner``: its new owner, which only an
-    admin can set. ``as_admin``: act on a source of another role or machine; on a server
-    ``priority`` then counts among the sources of all owners, else only among the owner's.
+    ``team`` is the team that sees the source; if empty, all users see it. ``owner`` is the new
+    owner, which only an admin can set. With ``as_admin``, an admin can change a source of another
+    role or machine. On a server, ``priority`` then applies among the sources of all owners,
+    otherwise only among the owner's sources.
     """
 
     new_name: str | None
@@ -476,7 +496,7 @@ class Change(TypedDict, total=False):
 
 
 def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
-    """Change what a source is called, how strong it is, or whose; see `Change`."""
+    """Change the name, scope, priority, team or owner of a source; see `Change`."""
     from registry.db.write.sources import change_source, rename_source, set_owner, set_team
 
     known = list_sources(core.reader, counted=False)
@@ -495,7 +515,7 @@ def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
         check_name(new_name, [one for one in known if one.id != source.id])
     scope, priority = change.get("scope") or source.scope, change.get("priority")
     priority = source.priority if priority is None else priority
-    # An admin's decision counts between owners. A file without owners has one order only.
+    # On a server, an admin's priority applies across owners. A SQLite file has no owners.
     decided = change.get("as_admin", False) and source.owner is not None
     precedence = change.get("priority") if decided else None
     with core.writer.transaction() as connection:
@@ -513,7 +533,7 @@ def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
 def remove(
     core: Core, name: str, *, as_admin: bool = False, with_tombstones: bool = True
 ) -> Source:
-    """Forget a source and its skills; see `SkillRegistry.remove_source`."""
+    """Remove a source and its skills from the database; see `SkillRegistry.remove_source`."""
     from registry.db.write.sources import remove_source
 
     wanted = find(core, name)
@@ -530,7 +550,10 @@ def remove(
 
 
 def adopt(core: Core, name: str, *, as_admin: bool = False) -> Source:
-    """Take a source under this host's name as one's own; see `SkillRegistry.adopt_source`."""
+    """Adopt a source under this host's name; see `SkillRegistry.adopt_source`.
+
+    If ``as_admin``, this user's role also becomes its owner.
+    """
     source = find(core, name)
     if source.host != core.host:
         raise SourceElsewhere(name=source.name, host=source.host)

@@ -1,4 +1,4 @@
-"""Watch the sources and sync what changes."""
+"""Watch the sources and sync changes."""
 
 import logging
 import os
@@ -25,11 +25,11 @@ from registry.sync.run import sync
 from registry.sync.sources import own_sources
 
 MAX_SKILLS: Final = 20
-"""More skills than this are seen to by one walk of their source."""
+"""Maximum number of changed skills that are refreshed singly; if more change, sync their source."""
 
 
 def by_source(paths: Iterable[str], sources: Sequence[Source]) -> dict[str, list[str]]:
-    """Return the paths grouped by the name of their innermost source.
+    """Group paths by the name of their innermost source.
 
     Paths in excluded folders are left out.
     """
@@ -45,9 +45,10 @@ def by_source(paths: Iterable[str], sources: Sequence[Source]) -> dict[str, list
 
 
 def touched_skills(reader: Reader, source: Source, paths: Sequence[str]) -> list[str] | None:
-    """Return the folders of the skills whose own files were touched, none else.
+    """Return the folders of the skills whose own files changed.
 
-    None: a skill may have come, gone or moved, so that the whole source has to be walked.
+    Returns None if the whole source must be scanned, because a skill may have been added, removed
+    or moved.
     """
     folders: dict[str, None] = {}
     for path in paths:
@@ -62,41 +63,45 @@ def touched_skills(reader: Reader, source: Source, paths: Sequence[str]) -> list
 
 
 def _may_be_more(reader: Reader, source: Source, folder: str, path: str, below: str) -> bool:
-    """Tell whether the event may be about another skill than the one in ``folder``."""
+    """Tell whether the event may concern a skill other than the skill in ``folder``."""
     name = os.path.basename(path)
     inside = os.path.dirname(below) or ROOT
     if os.path.isdir(path) or os.path.islink(path) or (name in DOCUMENT_NAMES and inside != folder):
         return True
     if name in DOCUMENT_NAMES and not os.path.lexists(path):
         return True
-    # A removed path may have been a folder with skills.
+    # The removed path may have been a folder with skills.
     return not os.path.lexists(path) and has_below(reader, source.id, below)
 
 
 SETTLE_MS: Final = 200
-"""Events that come in such a time are one; an editor's save is several."""
+"""Milliseconds in which events count as one; an editor causes several events when it saves."""
 
 LOOK_SECONDS: Final = 0.5
-"""How often to look for changes that other processes made to the database."""
+"""Seconds between checks for changes that other processes made to the database."""
 
 FULL_SECONDS: Final = 300.0
-"""How often all sources are synced, whatever events say: the safety net."""
+"""Seconds between syncs of all sources, in case that events were missed."""
 
 POLL_SECONDS: Final = 2.0
 POLL_SHARE: Final = 20
-"""Where events don't come, a sync every `POLL_SECONDS`, or every so many times what one takes."""
+"""`POLL_SECONDS` is the number of seconds between syncs if there are no file events.
+
+A sync that takes t seconds is repeated after `POLL_SHARE` * t seconds, if that is longer.
+"""
 
 COMPARE_SHARE: Final = 100
 COMPARE_SECONDS: Final = 5.0
-"""Seconds, or multiples of the last comparison's time, between two comparisons.
+"""`COMPARE_SECONDS` is the maximum number of seconds between two comparisons.
 
-A server compares for each watching process after every write of any client.
+A comparison that takes t seconds is repeated after `COMPARE_SHARE` * t seconds, if that is shorter.
+On a server, each watching process compares after every write of any client.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The refs whose listing differs now."""
+    """The refs of skills whose listing changed."""
 
     added: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
@@ -109,9 +114,9 @@ class Changes:
 class Watcher:
     """Keeps the database in line with all enabled sources until it is stopped.
 
-    ``on_change`` is called with what is offered differently, ``on_sync`` with each sync that found
-    something, ``on_note`` with words for people about what does not work; all by the thread that
-    watches.
+    ``on_change`` is called with the changes in the list of skills, ``on_sync`` with each sync that
+    found a change, and ``on_note`` with messages for users about problems. All are called in the
+    watching thread.
     """
 
     def __init__(
@@ -145,27 +150,30 @@ class Watcher:
         self._thread.start()
 
     def look_from(self, core: Core) -> None:
-        """Tell changes as ``core`` sees them, and first what it sees otherwise."""
+        """Report changes as ``core`` sees them.
+
+        The first report contains the differences to the previous view.
+        """
         self._core, self._version, self._known_at = core, None, None
         self._next_compare = 0.0
 
     def join(self) -> None:
-        """Wait until the watching ends; not in its own thread, which would wait for itself."""
+        """Wait until the watching ends; returns at once if called in the watching thread itself."""
         if self._thread is not None and not self.is_own_thread:
             self._thread.join()
 
     @property
     def is_own_thread(self) -> bool:
-        """Whether the caller is the watching thread, as in a callback."""
+        """Whether the caller runs in the watching thread, for example in a callback."""
         return self._thread is threading.current_thread()
 
     def abandon(self) -> None:
-        """Count as ended: a forked child doesn't have the thread."""
+        """Mark the watching as ended, because a forked child doesn't have the thread."""
         self._stop, self._thread = threading.Event(), None
         self._stop.set()
 
     def stop(self) -> None:
-        """End the watching, and wait for a sync that is under way."""
+        """Stop watching, and wait for a sync in progress."""
         self._stop.set()
         self.join()
 
@@ -177,14 +185,16 @@ class Watcher:
             except RegistryError as error:
                 self._note(str(error))
                 if isinstance(error, Unavailable):
-                    self._next_full = 0.0  # changes made in the meantime are unknown
+                    self._next_full = 0.0  # changes during the outage are unknown
                 self._stop.wait(LOOK_SECONDS)
 
     def _watch(self, sources: Sequence[Source]) -> None:
-        """Watch these sources until others are registered, or the folder of one comes or goes."""
+        """Watch these sources until a source is added or removed, or its folder comes or goes."""
         far = [source for source in sources if is_remote(f"{source.path}/.")]
         for source in far:
-            self._note(f"{source.path} is on another machine: it is looked at now and then.")
+            self._note(
+                f"{source.path} is on another machine: it is only searched every few seconds."
+            )
         near = [source for source in sources if source not in far]
         for touched in self._events(near):
             self._look_at(near, touched)
@@ -203,9 +213,9 @@ class Watcher:
                 return
 
     def _sources(self) -> list[Source]:
-        """Return the sources whose folders exist, without what a sync changes of them.
+        """Return the enabled sources whose folders exist, without the values that a sync changes.
 
-        The database is asked for nothing but its version as long as that stays the same.
+        While the version of the database stays the same, nothing else is read from it.
         """
         version = self._core.reader.version()
         if version is None or version != self._known_at:
@@ -218,7 +228,7 @@ class Watcher:
         return [one for one in self._known if os.path.isdir(one.path)]
 
     def _events(self, sources: Sequence[Source]) -> Iterator[dict[str, list[str]]]:
-        """Yield touched paths by their source, and nothing each `LOOK_SECONDS` without events."""
+        """Yield changed paths by source, and an empty dict every `LOOK_SECONDS` without events."""
         from watchfiles import watch
 
         try:
@@ -238,16 +248,18 @@ class Watcher:
                 return
         except FileNotFoundError:
             self._stop.wait(LOOK_SECONDS)
-            return  # a source went away in this moment: the next round does without it
+            return  # a source folder was removed; the next round leaves it out
         except (OSError, RuntimeError) as error:
-            self._note(f"Files can't be watched ({error}): the sources are looked at now and then.")
+            self._note(
+                f"No file events ({error}): the sources are only searched every few seconds."
+            )
         while not self._stop.wait(LOOK_SECONDS):
             if time.monotonic() >= self._next_poll:
                 self._owed.update(source.name for source in sources)
             yield {}
 
     def _look_at(self, sources: Sequence[Source], touched: dict[str, list[str]]) -> None:
-        """Read the changed skills again; if that is not enough, owe a sync."""
+        """Read the changed skills again; if that isn't enough, mark their source for a sync."""
         for source in sources:
             if source.name not in touched or source.name in self._owed:
                 continue
@@ -266,7 +278,7 @@ class Watcher:
                 self._owed.add(source.name)
 
     def _refresh(self, source: Source, folder: str) -> str | None:
-        """Bring a skill in line with its folder; return its ref if something changed."""
+        """Store a skill again if its folder changed; return its ref if something changed."""
         before = by_place(self._core.reader, source.id, folder)
         if before is None:
             raise SkillNotFound(folder)
@@ -274,10 +286,10 @@ class Watcher:
         return None if after is None or after[0].id == before.id else after[0].skill.ref
 
     def _sync(self) -> None:
-        """Sync the sources that are owed a sync.
+        """Sync the sources that are marked for a sync.
 
-        A failure is recorded and tried again at the next event. If the database is unreachable,
-        the sync is retried without an event.
+        A failure is reported and tried again at the next event. If the database is unreachable, the
+        sync is tried again without an event.
         """
         if not self._owed or self._stop.is_set():
             return
@@ -286,10 +298,10 @@ class Watcher:
         try:
             report = sync(self._core, owed)
         except SyncRunning:
-            return  # it is owed until the other one has ended
+            return  # the sources stay marked until the other sync has ended
         except Unavailable as error:
             self._note(str(error))
-            return  # it is owed until the database is there again
+            return  # the sources stay marked until the database is available
         except RegistryError as error:
             self._note(str(error))
         else:
@@ -303,7 +315,10 @@ class Watcher:
         self._next_poll = time.monotonic() + max(POLL_SECONDS, POLL_SHARE * took)
 
     def _compare(self) -> Changes:
-        """Return what is offered differently than at the last call, as `_sources` saw it last."""
+        """Return the changes in the list of skills since the last call.
+
+        The list is compared only if `_sources` saw a new version of the database.
+        """
         version, started = self._known_at, time.monotonic()
         is_other = version is None or version != self._version
         if not is_other or started < self._next_compare:
@@ -321,7 +336,7 @@ class Watcher:
         )
 
     def _note(self, text: str) -> None:
-        """Say something once."""
+        """Report a message, but only the first time."""
         if text not in self._noted:
             self._noted.add(text)
             self._on_note(text)
@@ -333,9 +348,9 @@ log = logging.getLogger(__name__)
 class Watching(Watcher):
     """Keeps a registry in line with its sources, in a thread, until it is stopped or closed.
 
-    The thread calls ``on_change`` with each report of a sync that found something. Its exceptions
-    are logged and don't stop later calls: `stop`, or the end of the ``with`` block, raises the
-    first one. A forked child watches nothing.
+    The thread calls ``on_change`` with the report of each sync that found a change. If the callback
+    fails, its exception is logged, and later calls still happen. `stop`, or the end of the ``with``
+    block, raises the first exception. A forked child watches nothing.
     """
 
     def __init__(self, core: Core, on_change: Callable[[SyncReport], object]) -> None:
@@ -365,13 +380,16 @@ class Watching(Watcher):
 
     @property
     def running(self) -> bool:
-        """Whether it watches: not yet stopped, not ended by an error, and not in a forked child."""
+        """Whether the watching thread runs.
+
+        False after `stop`, after an error, and in a forked child.
+        """
         return self._thread is not None and self._thread.is_alive()
 
     def stop(self) -> None:
-        """End the watching, wait for a call that is under way, and raise what failed first.
+        """Stop watching, wait for a call in progress, and raise the first error.
 
-        Called by ``on_change``, it waits for nothing and raises nothing.
+        If ``on_change`` itself calls this method, it doesn't wait and raises nothing.
         """
         self.end()
         if not self.is_own_thread:
@@ -380,7 +398,7 @@ class Watching(Watcher):
                 raise failure
 
     def end(self) -> None:
-        """End the watching as `stop` does, and keep the error for the caller of `stop`."""
+        """Stop watching as `stop` does, but keep the error for the caller of `stop`."""
         super().stop()
         if not self.is_own_thread:
             self._followers.discard(self)
@@ -393,8 +411,8 @@ class Watching(Watcher):
             log.exception("the watching has ended")
             self._keep(error)
 
-    def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # nothing is closed
-        """Leave to the parent what it watches; see `registry.db.forks`."""
+    def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # a watcher has nothing to close
+        """Leave the watching to the parent process; see `registry.db.forks`."""
         self.abandon()
         self._failure = None
 

@@ -46,7 +46,7 @@ MESSAGES: Final[Mapping[str, str]] = {
 """The variants of `SkillError` with their messages."""
 
 
-NO_WORKSPACE: Final = "The user has to choose one, or register the folder above."
+NO_WORKSPACE: Final = "The user has to choose a source, or register the folder above."
 
 MAX_MESSAGE: Final = 900
 """Maximum length of a message, in characters."""

@@ -325,7 +325,7 @@ TOOLS: Final = (
                 "files": {
                     "type": "object",
                     "additionalProperties": STRING,
-                    "description": "Supporting files: relative path to text",
+                    "description": "Supporting files: relative path as key, text as value",
                 },
                 "source": text("The source to write to; required if there are several"),
             },
@@ -347,7 +347,7 @@ TOOLS: Final = (
                 "files": {
                     "type": "object",
                     "additionalProperties": STRING_OR_NULL,
-                    "description": "Supporting files: relative path to text; null removes a file",
+                    "description": "Supporting files: path as key, text as value (null removes)",
                 },
                 "if_hash": HASH,
                 "copies": COPIES,

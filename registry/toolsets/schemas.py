@@ -68,7 +68,7 @@ def described(tool: Tool, style: str, *, strict: bool = False) -> Json:
     """
     if style not in STYLES:
         known = ", ".join(STYLES)
-        raise UsageProblem(message=f"there is no style of schemas '{style}': known are {known}")
+        raise UsageProblem(message=f"there is no schema style '{style}'; known styles: {known}")
     about: Json = {"name": tool.name, "description": tool.description}
     if style == "gemini":
         parameters = gemini_schema(tool.parameters)

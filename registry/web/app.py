@@ -265,7 +265,8 @@ def serve(
     if not is_loopback(address.host) and trusted is None and not tokens.list():
         message = (
             f"Other machines can reach {address.host}, and no token exists. To create one, "
-            "run: skill-registry token create NAME --read. Or serve 127.0.0.1."
+            "run: skill-registry token create NAME --read. To serve only this machine, add: "
+            "--host 127.0.0.1"
         )
         raise UsageProblem(message=message)
     if address.tls is not None:

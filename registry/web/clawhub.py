@@ -47,7 +47,7 @@ def choices_json(base: str, slug: str, found: Sequence[Offered]) -> dict[str, An
     """Return the answer if several owners have a skill of this slug."""
     return {
         "code": "AMBIGUOUS_SKILL_SLUG",
-        "message": f"Several owners have a skill {slug}; choose one.",
+        "message": f"Several owners have a skill {slug}; choose an owner.",
         "slug": slug,
         "matches": [
             {

@@ -26,15 +26,15 @@ _FILTERS: Final[Sequence[tuple[str, Mapping[str, Any], str]]] = (
     (
         "created",
         {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"},
-        "Only skills created in this month.",
+        "Only skills created in the given month (YYYY-MM).",
     ),
     (
         "updated",
         {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"},
-        "Only skills updated in this month.",
+        "Only skills updated in the given month (YYYY-MM).",
     ),
     ("all", {"enum": ["1"]}, "Include shadowed and invalid skills."),
-    ("sort", {"enum": list(SORTS)}, "The sort order; not for searches, which sort by relevance."),
+    ("sort", {"enum": list(SORTS)}, "The sort order of a list. Searches always sort by relevance."),
     ("reverse", {"enum": ["1"]}, "Reverse the order."),
 )
 _COUNT: Final = {"type": "integer", "minimum": 1}
@@ -82,7 +82,7 @@ PATHS: Final[Sequence[tuple[str, str, Parameters]]] = (
                 {"type": "string"},
                 "The skill's name or ref; on the server's own machine also a path.",
             ),
-            ("personality", {"type": "string"}, "Explain it for this personality."),
+            ("personality", {"type": "string"}, "Explain the decision for this personality."),
         ),
     ),
     ("/sources.json", "List the sources.", ()),
@@ -138,7 +138,7 @@ def _operation(path: str, about: str, query: Parameters) -> dict[str, Any]:
         "responses": {
             "200": {"description": about, "content": {"application/json": {}}},
             "304": {"description": "Not modified since the client's ETag."},
-            "4XX": {"description": "Request failed; `error` has a code, a message and choices."},
+            "4XX": {"description": "The request failed; `error` has a code, a message and names."},
         },
     }
 

@@ -121,7 +121,7 @@ async def every_skill(request: Request) -> Response:
     try:
         params = PageQuery.of(request.query_params)
         if any(request.query_params.get(one) for one in PAGED):
-            message = f"this address has the whole listing; for {', '.join(PAGED)} use /index.json"
+            message = f"this address returns all skills; for {', '.join(PAGED)}, use /index.json"
             raise UsageProblem(message=message)
         filters = await state.run(visit.view.filters, params.filters)
         found = state.registry.iter(filters, sort=params.sort, reverse=params.reverse)
@@ -361,7 +361,7 @@ def feed(visit: Visit) -> Response:
     """Return the last changes as a feed."""
     found = recent(visit, None)
     root = ET.Element("feed", {"xmlns": ATOM})
-    _add(root, "title", "Skills: what changed")
+    _add(root, "title", "Changed skills")
     _add(root, "id", f"{visit.base}/changes")
     ET.SubElement(root, "link", {"href": f"{visit.base}/changes"})
     ET.SubElement(root, "link", {"rel": "self", "href": f"{visit.base}/changes.atom"})

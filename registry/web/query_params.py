@@ -169,7 +169,7 @@ def _check_once(given: QueryParams, key: str) -> None:
     """Raise `UsageProblem` if a parameter is given several times."""
     if len(several := _each(given.getlist(key))) > 1:
         values = " and as ".join(f"{one!r:.60}" for one in several[:2])
-        raise UsageProblem(message=f"give {key} once, not as {values}")
+        raise UsageProblem(message=f"give the parameter {key} only once, not as {values}")
 
 
 def _number(given: QueryParams, key: str, default: int, most: int) -> int:

@@ -55,7 +55,7 @@ ROWS: Final = 10_000
 SECONDS: Final = 1.0
 """Processor time for the comparisons of one page, in seconds."""
 
-NO_ROOM: Final = "The page is full. To compare this file, run: skill-registry diff"
+NO_ROOM: Final = "This comparison is too long for the page. To see it, run: skill-registry diff"
 
 AROUND: Final = 3
 """Unchanged lines shown before and after a change."""
@@ -273,7 +273,7 @@ def install_lines(ref: str, base: str) -> Iterator[Mapping[str, str]]:
             command = f"skill-registry pull --global --agent {agent} {name}"
             yield {"agent": known.name, "command": command}
         command = f"npx skills add {base}/s/{addresses.of_ref(ref)}"
-        yield {"agent": "The skills CLI", "command": command}
+        yield {"agent": "npx skills", "command": command}
 
 
 def mcp_snippet(base: str) -> str:
@@ -469,7 +469,7 @@ def _diffs(visit: Visit, handle: str, old: Revision, new: Revision) -> Iterator[
             continue
         yield compare(path, before, after, room)
     if len(changed) > FILES:
-        yield FileDiff(f"{len(changed) - FILES} more files", (), "These files also changed.")
+        yield FileDiff(f"{len(changed) - FILES} more files", (), "Not compared on this page.")
 
 
 def _content_of(visit: Visit, handle: str, of: Revision, path: str) -> bytes:

@@ -240,7 +240,7 @@ TABLE = [
     Advice(
         "yaml-brackets",
         more("tags: [green, black"),
-        "put a `]` behind the last item",
+        "add a `]` after the last item",
         more("tags: [green, black]"),
     ),
     Advice(

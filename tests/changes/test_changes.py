@@ -219,7 +219,7 @@ class TestDeleteAndRestore:
         assert registry.restore("alpha").ref == "alpha"
 
     def test_what_the_trash_does_not_hold_is_said_to_be_missing_there(self, registry, alpha):
-        with pytest.raises(NotInTrash, match="The trash holds no skill"):
+        with pytest.raises(NotInTrash, match="The trash has no skill"):
             registry.restore("nothing")
 
     def test_of_several_the_latest_is_restored(self, registry, source, root, alpha):

@@ -122,7 +122,7 @@ def test_a_copy_that_was_edited_by_hand_stops_the_change_of_all(registry, places
 @pytest.mark.parametrize("change", [update, delete])
 def test_a_copy_that_was_removed_by_hand_is_said_to_be_missing(registry, places, tmp_path, change):
     shutil.rmtree(places[2])
-    with pytest.raises(SkillMissing, match=r"'two/pdf' is not on disk any more"):
+    with pytest.raises(SkillMissing, match=r"'two/pdf' is no longer on disk"):
         change(registry)
     assert [says(one) for one in places] == [BEFORE, BEFORE, None]
     registry.sync()

@@ -31,10 +31,10 @@ def test_a_change_of_a_skill_is_none_of_the_source_inside_it(registry, nested):
 
 
 def test_a_skill_is_not_deleted_with_the_source_inside_it(registry, nested):
-    with pytest.raises(ChangeRefused, match="it holds another source"):
+    with pytest.raises(ChangeRefused, match="it contains another source"):
         registry.delete("alpha")
     assert (nested / "beta" / "SKILL.md").exists()
     registry.remove_source("inner")
-    with pytest.raises(ChangeRefused, match="it holds other skills"):
+    with pytest.raises(ChangeRefused, match="it contains other skills"):
         registry.delete("alpha")
     assert (nested / "beta" / "SKILL.md").exists()

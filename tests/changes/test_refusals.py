@@ -223,7 +223,9 @@ def test_the_state_lies_inside_where_nothing_may_be_made_beside(tmp_path, monkey
 
 def test_a_state_folder_that_can_not_be_made_is_a_refusal(registry, root, alpha):
     state(root).touch()
-    with pytest.raises(ChangeRefused, match="not made by this registry for you; move it away"):
+    with pytest.raises(
+        ChangeRefused, match="this registry did not create it for you; move it away"
+    ):
         registry.update("alpha", description="New.")
     state(root).unlink()
     assert registry.update("alpha", description="New.").description == "New."
@@ -235,7 +237,7 @@ def test_a_folder_that_holds_another_file_system_says_so(registry, root, alpha, 
         raise OSError(18, "Invalid cross-device link")
 
     monkeypatch.setattr(swap, "rename_new", refuse)
-    with pytest.raises(ChangeRefused, match="another file system"):
+    with pytest.raises(ChangeRefused, match="a mounted file system"):
         registry.create("beta", description="x")
     monkeypatch.undo()
     assert not (root / "beta").exists()

@@ -53,7 +53,7 @@ def refused(registry, root, precious, match):
     assert registry.empty_trash() == 0
 
 
-MOVE, CLOSE = "it was not made by this registry for you; move it away", "chmod -R go-rwx "
+MOVE, CLOSE = "this registry did not create it for you; move it away", "chmod -R go-rwx "
 
 
 @pytest.mark.parametrize("name", ["", "ops", "trash", "conflict"])

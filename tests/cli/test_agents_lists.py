@@ -189,3 +189,21 @@ def test_in_the_home_folder_each_skill_is_listed_once(library, cli, tmp_path, mo
     ]
     told = cli("why", "haiku", "--agent", "claude-code").stdout
     assert told.count("Claude Code reads it from") == 1
+
+
+def test_of_several_skills_of_a_name_it_is_said_which_an_agent_loads(
+    library, cli, tmp_path, project
+):
+    home = tmp_path / "home"
+    for base in (home / ".claude", home / ".codex", project / ".claude", project / ".codex"):
+        write_skill(base / "skills" / "haiku")
+    cli("sync", str(home / ".claude/skills"), "--name", "claude")
+    claude = (
+        f"Claude Code loads haiku from {home}/.claude/skills/haiku, not the others of its name.\n"
+    )
+    codex = "Codex reads 2 skills named haiku; which of them it loads is not documented.\n"
+    assert claude in cli("list", "--agent", "claude-code").stderr
+    assert codex in cli("list", "--agent", "codex").stderr
+    told = cli("why", "haiku").stderr
+    assert (claude in told, codex in told) == (True, True)
+    assert "loads" not in cli("why", "review").stderr

@@ -43,7 +43,7 @@ def test_an_import_names_what_it_made_or_why_it_did_not(cli, library, tmp_path):
     assert cli("import", path).stdout.startswith("Imported packed: ")
     again = cli("import", path)
     assert again.exit_code == 1
-    assert "There is a skill 'packed' already" in again.output
+    assert "A skill 'packed' already exists" in again.output
     assert cli("import", str(tmp_path / "nothing.zip")).exit_code == 1
 
 

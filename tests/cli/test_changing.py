@@ -82,8 +82,24 @@ def test_an_edit_by_hand_stops_update_and_delete_until_forced(program, filled):
     for command in (["update", "notes", "--kind", "x"], ["delete", "notes"]):
         refused = program(*command)
         assert (refused.exit_code, "changed on disk" in refused.stderr) == (1, True)
+        way = "run: skill-registry sync (or repeat the command with --force)\n"
+        assert refused.stderr.endswith(way)
     program("delete", "notes", "--force", check=True)
     assert not (filled / "notes").exists()
+
+
+def test_after_an_edit_by_hand_the_printed_sync_lets_the_change_be_made(program, filled):
+    write_skill(filled / "notes", description="By hand.")
+    refused = program("rename", "notes", "records")
+    assert refused.stderr.endswith("run: skill-registry sync\n")
+    program("sync", check=True)
+    program("rename", "notes", "records", check=True)
+
+
+def test_an_update_without_a_difference_says_that_nothing_changed(program, filled):
+    twice = [program("update", "notes", "--kind", "workflow", check=True) for _ in range(2)]
+    assert [one.stdout.partition(" ")[0] for one in twice] == ["Updated", "Unchanged"]
+    assert program("undo", "--list").stdout.count("update notes") == 1
 
 
 @pytest.mark.both
@@ -114,7 +130,7 @@ def test_what_cannot_be_done_is_said_in_words(program, filled):
         (["update", "notes", "--description", ""], 1, "a skill needs a description"),
         (["update", "nothing", "--kind", "x"], 1, "No skill named"),
         (["delete", "nothing"], 1, "No skill named"),
-        (["restore", "nothing"], 1, "The trash holds no skill"),
+        (["restore", "nothing"], 1, "The trash has no skill"),
     ]:
         result = program(*arguments)
         assert result.exit_code == status

@@ -114,9 +114,17 @@ def test_a_folder_without_a_skill_fails(tmp_path, cli):
     result = cli("check", str(tmp_path / "blank"))
     assert result.exit_code == 1
     assert result.stdout == (
-        f"{tmp_path}/blank: error no-document the folder holds no SKILL.md "
+        f"{tmp_path}/blank: error no-document the folder holds no SKILL.md, so it is not a skill "
         "(fix: add a SKILL.md to the folder)\n"
     )
+    assert result.stderr == "0 skills checked: 1 error, 0 warnings\n"
+
+
+def test_a_link_that_leads_nowhere_is_not_counted_as_a_skill(root, skill, cli):
+    skill("alpha")
+    (root / "gone").symlink_to("nowhere")
+    assert cli("check", str(root)).stderr == "1 skill checked: 0 errors, 1 warning\n"
+    assert cli("check", str(root), "--select", "yaml-").stderr.startswith("1 skill checked: ")
 
 
 def test_a_document_of_another_spelling_fails_only_when_strict(root, skill, cli):
@@ -227,6 +235,16 @@ def tea(root):
     document = root / "green-tea" / "SKILL.md"
     document.write_text(BROKEN)
     return document
+
+
+def test_a_byte_order_mark_is_seen_in_a_diff(root, tea, cli, terminal):
+    tea.write_text("\ufeff" + GOOD)
+    cli("sync", str(root))
+    shown = terminal("check", str(root), "--fix", "--dry-run", NO_COLOR="1").out
+    assert "\n-<U+FEFF>---\n" in shown
+    assert cli("check", str(root), "--fix", "--yes").exit_code == 0
+    assert "\n-<U+FEFF>---\n" in terminal("diff", "green-tea", NO_COLOR="1").out
+    assert "\n+<U+FEFF>---\n" in cli("undo", "--yes").stderr
 
 
 @pytest.mark.skipif(which("patch") is None, reason="there is no patch on this machine")

@@ -163,3 +163,34 @@ def test_equal_places_of_a_name_are_not_called_different(cli, tmp_path):
         "differs",
         "same as b/pdf",
     ]
+
+
+def test_the_installed_copies_of_a_skill_are_named(copied, cli, tmp_path, monkeypatch):
+    (tmp_path / "shop" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "shop")
+    write_skill(tmp_path / "one" / "alone", description="Quite another.", body="Alone.")
+    cli("sync")
+    nothing = "No copies: the skill is in one source, and no other skill is similar.\n"
+    assert cli("copies", "alone").stderr == nothing
+    for name in ("alone", "one/pdf"):
+        assert cli("pull", name, "-a", "codex", "-a", "claude-code").exit_code == 0
+    place = f"{tmp_path}/shop/.agents/skills"
+    assert cli("copies", "alone").stderr == f"{nothing}alone is installed in {place}/alone\n"
+    assert f"pdf is installed in {place}/pdf\n" in cli("copies", "pdf").stderr
+
+
+def test_diff_compares_two_skills(copied, cli, tmp_path):
+    (tmp_path / "two" / "review" / "more.txt").write_text("More.\n")
+    for other in ("two/review", f"{tmp_path}/two/review"):
+        compared = cli("diff", "one/review", other)
+        assert compared.exit_code == 0
+        assert "--- SKILL.md (one/review)\n+++ SKILL.md (two/review)\n" in compared.stdout
+        assert "\n-The way of one.\n" in compared.stdout
+        assert "+More.\n" in compared.stdout
+    assert cli("diff", "one/pdf", "two/pdf").stderr == "No differences.\n"
+    assert "No skill named 'nothing'" in cli("diff", "one/pdf", "nothing").stderr
+
+
+@pytest.mark.parametrize("wrong", [("0",), ("two/pdf", "2"), ("two/pdf", "--upstream")])
+def test_diff_refuses_what_is_neither_two_revisions_nor_two_skills(copied, cli, wrong):
+    assert cli("diff", "one/pdf", *wrong).exit_code == 2

@@ -72,7 +72,7 @@ def test_a_file_with_more_prompts_than_are_asked_is_not_called_useless(cli, ship
         "1 file of prompts could not be read completely; to see why, add --failed."
         in cli("eval").stderr
     )
-    assert "of 501 prompts the first 500 are asked" in cli("eval", "--failed").stderr
+    assert "of 501 prompts only the first 500 are used" in cli("eval", "--failed").stderr
 
 
 def test_prompts_that_would_command_a_terminal_are_shown_escaped(cli, shipped):

@@ -87,7 +87,7 @@ def test_several_are_restored_and_none_unless_all_can_be(cli, library):
     lose(cli, library, "pdf-forms")
     refused = cli("restore", "haiku", "nothing")
     assert refused.exit_code == 1
-    assert "The trash holds no skill 'nothing'" in refused.stderr
+    assert "The trash has no skill 'nothing'" in refused.stderr
     assert not (library / "haiku").exists()
     back = cli("restore", "haiku", "review", "pdf-forms", "haiku", "--json")
     assert [one["ref"] for one in json.loads(back.stdout)] == ["haiku", "review", "pdf-forms"]
@@ -236,7 +236,7 @@ def test_none_of_several_is_restored_where_the_place_of_one_is_taken(cli, librar
     (library / "review").mkdir()
     refused = cli("restore", "haiku", "review")
     assert refused.exit_code == 1
-    assert "There is a skill 'review' already" in refused.stderr
+    assert "A skill 'review' already exists" in refused.stderr
     assert not (library / "haiku").exists()
 
 

@@ -227,7 +227,7 @@ class TestInstalled:
         change(upstream)
         cli("sync")
         assert (
-            "alpha is an installed copy of it, of another version" in cli("why", "up/alpha").stdout
+            "alpha is an installed copy of it in another version" in cli("why", "up/alpha").stdout
         )
         (told,) = json.loads(cli("why", "up/alpha", "--json").stdout)
         assert "skill-registry pull" in told["reasons"][-1]["fix"]
@@ -504,7 +504,23 @@ def test_what_lies_in_a_clone_as_the_lock_says_needs_no_network(project, tmp_pat
     (project / ".claude/skills/alpha/SKILL.md").write_text("Another.")
     refused = run(*theirs, "pull", "--frozen")
     assert refused.exit_code == 1
-    assert "skills.lock.json is not available, and nothing was changed: alpha (" in refused.stderr
+    assert "skills.lock.json were edited here, and nothing was changed: alpha (" in refused.stderr
+
+
+def test_a_committed_edit_stops_the_restoring_which_names_what_replaces_it(cli, project):
+    document = project / ".claude/skills/alpha/SKILL.md"
+    locked = document.read_bytes()
+    document.write_text("Another.")
+    refused = cli("pull", "--frozen")
+    assert refused.exit_code == 1
+    assert "not available" not in refused.stderr
+    see, replace = [
+        one.partition("skill-registry ")[2] for one in refused.stderr.strip().split("run: ")[1:]
+    ]
+    assert cli(*see.partition(". ")[0].split()).stdout.startswith("edited\talpha\t")
+    assert replace == "pull --frozen --theirs"
+    assert cli(*replace.split()).exit_code == 0
+    assert document.read_bytes() == locked
 
 
 def test_an_address_without_a_place_is_asked_where_to_though_there_is_a_lock(cli, project):

@@ -228,3 +228,8 @@ def test_a_person_who_starts_the_server_on_a_terminal_is_told_what_it_is(databas
         os.close(ours)
     assert b"This server expects an MCP client" in printed
     assert b"skill-registry mcp install --client NAME" in printed
+
+
+def test_claude_code_is_known_by_its_agents_name(cli, home):
+    assert cli("mcp", "install", "--client", "claude-code", "--yes").exit_code == 0
+    assert "skill-registry" in (home / ".claude.json").read_text()

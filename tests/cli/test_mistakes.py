@@ -1,6 +1,7 @@
 """Slips of the command line, and what a stranger is told about them."""
 
 import json
+import subprocess
 
 import pytest
 
@@ -172,7 +173,7 @@ def test_a_check_of_a_folder_into_which_nothing_was_pulled_fails(library, cli, t
         place.mkdir()
     ran = cli("pull", "--check", "--to", str(place))
     assert (ran.exit_code, ran.stdout) == (1, "")
-    assert f"There is no {place}/skills.lock.json" in ran.stderr
+    assert f"No lock file at {place}/skills.lock.json" in ran.stderr
     assert cli("pull", "haiku", "--to", str(place)).exit_code == 0
     assert cli("pull", "--check", "--to", str(place)).exit_code == 0
 
@@ -207,8 +208,8 @@ class TestNesting:
     def test_a_source_inside_another_says_whose_skills_it_takes(self, cli, team, command):
         ran = cli(*command, str(team / "below"))
         assert "inside the source team" in ran.stderr
-        assert "2 skills to the new source" in ran.stderr
-        assert "(team has 3 now, then 1)" in ran.stderr
+        assert "the new source takes over 2 skills" in ran.stderr
+        assert "and team keeps 1." in ran.stderr
         cli("sync")
         counts = {
             one["name"]: one["skills"] for one in json.loads(cli("source", "list", "--json").stdout)
@@ -322,7 +323,7 @@ def test_a_prefix_that_is_nearly_one_of_an_address_is_told(library, cli):
     for command in ("sync githb:foo/bar", "pull githb:foo/bar -a codex"):
         refused = cli(*command.split())
         assert refused.exit_code == 1
-        assert "nothing is called 'githb'; did you mean github?" in refused.stderr
+        assert "the prefix 'githb' is unknown; did you mean github?" in refused.stderr
 
 
 def test_a_revision_that_is_the_current_one_is_not_said_to_be_restored(library, cli):
@@ -387,3 +388,69 @@ def test_the_help_of_a_backup_says_how_to_restore_it(cli):
     text = " ".join(cli("db", "backup", "--help").stdout.split())
     assert "cp FILE DATABASE" in text
     assert "skill-registry db copy FILE URL" in text
+
+
+@pytest.mark.parametrize("option", ["--out", "--output", "--dir", "--to", "-o"])
+def test_other_words_for_the_folder_of_an_export_name_the_option(library, cli, option):
+    ran = cli("export", "haiku", option, "there")
+    assert ran.exit_code == 2
+    assert f"No such option '{option}'. Did you mean --well-known DIR for a web site" in ran.stderr
+    assert "No such option '--tagz'. (Did you mean" in cli("list", "--tagz", "x").stderr
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("agents", "'agents', or 'list --agent' NAME"),
+        ("sources", "'source list'"),
+        ("tags", "'tags'?"),
+        ("haiku", "'search' WORD"),
+    ],
+)
+def test_an_argument_of_list_names_the_command_that_was_meant(library, cli, word, meant):
+    ran = cli("list", word)
+    assert ran.exit_code == 2
+    assert f"'list' takes no argument '{word}'. Did you mean {meant}" in ran.stderr
+
+
+def test_what_to_import_of_an_exported_web_site_is_said(library, cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (library / "haiku" / "notes.md").write_text("More.\n")
+    cli("sync")
+    assert cli("export", "haiku", "--well-known", str(tmp_path / "public")).exit_code == 0
+    refused = cli("import", "public", "--all")
+    assert "'public' was not imported: it is a folder, not an archive." in refused.stderr
+    way = refused.stderr.rpartition("run: skill-registry ")[2].split()
+    assert way == ["import", str(tmp_path / "public/.well-known/agent-skills/haiku.tar.gz")]
+    assert cli("delete", "haiku").exit_code == 0
+    assert cli(*way).exit_code == 0
+
+
+@pytest.mark.parametrize("what", ["one", "one/SKILL.md", "site"])
+def test_how_to_import_a_folder_or_a_single_file_is_said(library, cli, tmp_path, monkeypatch, what):
+    monkeypatch.chdir(tmp_path)
+    write_skill(tmp_path / "one")
+    write_skill(tmp_path / "site/.well-known/agent-skills/one")
+    refused = cli("import", what)
+    assert refused.exit_code == 1
+    way = refused.stderr.rpartition("To import the skill's folder, run: ")[2]
+    pack, imports = way.strip().split(" && skill-registry ")
+    subprocess.run(pack, shell=True, check=True)
+    assert cli(*imports.split()).exit_code == 0
+    assert cli("show", "one").exit_code == 0
+
+
+def test_a_folder_that_is_no_skill_is_to_be_registered_not_imported(library, cli, tmp_path):
+    write_skill(tmp_path / "many" / "one")
+    told = cli("import", str(tmp_path / "many")).stderr
+    assert f"To register the folder, run: skill-registry sync {tmp_path}/many\n" in told
+
+
+def test_a_backup_onto_a_file_names_the_option_that_replaces_it(library, cli, tmp_path):
+    copy = str(tmp_path / "copy.db")
+    assert cli("db", "backup", copy).exit_code == 0
+    refused = cli("db", "backup", copy)
+    assert refused.exit_code == 2
+    told = f"{copy} exists already. Choose another name. To replace it, add --overwrite.\n"
+    assert refused.stderr.endswith(told)
+    assert cli("db", "backup", copy, "--overwrite").exit_code == 0

@@ -109,6 +109,17 @@ def test_the_command_that_reads_what_links_lead_to_keeps_a_projects_skills_in_it
     assert "are listed in all projects" not in cli(*told.rpartition("registry ")[2].split()).stderr
 
 
+def test_what_overwrites_a_folder_in_the_place_of_a_link_is_named_at_last(library, cli, project):
+    cli("pull", "haiku", "-a", "claude-code", "-a", "codex", "--link")
+    (project / ".claude/skills/haiku").unlink()
+    write_skill(project / ".claude/skills/haiku", description="Mine.")
+    for option, nxt in (("", "--theirs"), ("--theirs", "--force")):
+        told = cli("pull", "haiku", *option.split()).stderr
+        way = f"pull {nxt} haiku"
+        assert f"Your edits are kept. To overwrite them, run: skill-registry {way}\n" in told
+    assert cli(*way.split()).exit_code == 0
+
+
 def test_an_undo_of_a_pull_says_which_installed_skills_stay(library, cli, project, tmp_path):
     cli("pull", "haiku", "--agent", "codex")
     shutil.copytree(library / "review", tmp_path / "home/.agents/skills/review")
@@ -226,12 +237,11 @@ def test_what_was_edited_is_kept_with_the_choices_and_what_differs(library, cli,
     ran = cli("pull")
     assert (ran.exit_code, ran.stdout.split("\t")[0]) == (1, "edited")
     assert "haiku was edited after it was installed: SKILL.md differs (+1 -0)." in ran.stderr
-    assert "to overwrite your edits, add --theirs; to also overwrite folders" in ran.stderr
+    way = "Your edits are kept. To overwrite them, run: skill-registry pull --theirs haiku\n"
+    assert (way in ran.stderr, "did not create" in ran.stderr) == (True, False)
     ran = cli("pull", "--remove", "haiku")
-    assert (ran.exit_code, "not changed; to remove them anyway, add --force." in ran.stderr) == (
-        1,
-        True,
-    )
+    way = "To remove the skills anyway, run: skill-registry pull --remove --force haiku\n"
+    assert (ran.exit_code, way in ran.stderr) == (1, True)
     assert "--theirs" not in ran.stderr
     ran = cli("pull", "--theirs")
     assert ran.exit_code == 0
@@ -305,7 +315,7 @@ class TestFrozen:
         for way in (["--frozen"], ["--check"], [], ["--remove", "haiku"]):
             ran = cli("pull", *way)
             assert (ran.exit_code, ran.stdout) == (1, "")
-            assert f"There is no {project}/skills.lock.json" in ran.stderr
+            assert f"No lock file at {project}/skills.lock.json" in ran.stderr
 
 
 def test_what_makes_no_sense_is_said(library, cli):
@@ -398,7 +408,7 @@ def test_a_name_that_was_not_pulled_is_told_with_the_nearest(library, cli, proje
     cli("pull", "haiku", "--agent", "codex")
     ran = cli("pull", "--remove", "haikus")
     assert ran.exit_code == 1
-    assert "lists no 'haikus'. Did you mean 'haiku'?" in ran.stderr
+    assert "does not list 'haikus'. Did you mean 'haiku'?" in ran.stderr
 
 
 @pytest.mark.parametrize(
@@ -433,9 +443,9 @@ def test_what_was_pulled_for_all_projects_alone_is_named_where_the_project_has_n
     ran = cli(*line.split())
     assert ran.exit_code == 1
     told, again = ran.stderr.splitlines()[-1].split(
-        "For the skills of all projects, run: skill-registry "
+        "For the skills installed with --global, run: skill-registry "
     )
-    assert ("nothing was pulled there. " in told, again.endswith(f"{line} --global")) == (
+    assert ("no skill was installed there. " in told, again.endswith(f"{line} --global")) == (
         True,
         True,
     )
@@ -485,9 +495,7 @@ def test_what_no_pull_made_is_not_called_edited(library, cli, project):
         "haiku was not installed: 'pull' did not create the existing folder: SKILL.md differs"
         in ran.stderr
     )
-    assert ran.stderr.endswith(
-        "\nFolders that 'pull' did not create are not changed; to overwrite them, add --force.\n"
-    )
+    assert ran.stderr.endswith("\nTo overwrite folders that 'pull' did not create, add --force.\n")
     assert "edited" not in ran.stderr
     assert cli("pull", "haiku", "--agent", "codex", "--theirs").exit_code == 1
     assert cli("pull", "haiku", "--agent", "codex", "--force").exit_code == 0

@@ -20,6 +20,13 @@ def team(cli, tmp_path):
     return folder
 
 
+@pytest.fixture
+def project(team, tmp_path, monkeypatch):
+    (tmp_path / "shop" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "shop")
+    return tmp_path / "shop"
+
+
 def commands(text):
     """Return the commands of a printed line, as arguments."""
     return [shlex.split(one)[1:] for one in text.rpartition("run: ")[2].split(" && ")]
@@ -75,3 +82,66 @@ class TestRenameOfARemoteSkill:
         monkeypatch.chdir(tmp_path / "shop")
         assert cli("pull", "dep", "-a", "codex").exit_code == 0
         assert "--remove" not in cli("rename", "team/deploy", "dep").stderr
+
+
+def test_a_dry_run_says_what_would_happen_to_edits(cli, project):
+    assert cli("pull", "deploy", "-a", "claude-code").exit_code == 0
+    document = project / ".claude" / "skills" / "deploy" / "SKILL.md"
+    document.write_text("Edited.")
+    planned = cli("pull", "--theirs", "--dry-run")
+    assert "deploy would replace your edits: SKILL.md differs" in planned.stderr
+    assert document.read_text() == "Edited."
+    assert "deploy replaced your edits: SKILL.md differs" in cli("pull", "--theirs").stderr
+
+
+def test_a_merge_by_hand_is_kept_with_the_printed_command(cli, team, project):
+    assert cli("pull", "deploy", "-a", "claude-code").exit_code == 0
+    upstream = team / "skills" / "deploy" / "SKILL.md"
+    document = project / ".claude" / "skills" / "deploy" / "SKILL.md"
+    document.write_text(f"{document.read_text()}\nMine.\n")
+    upstream.write_text(f"{upstream.read_text()}\nTheirs.\n")
+    git(team, "-c", "user.name=S", "-c", "user.email=s@example.com", "commit", "-qam", "two")
+    assert cli("sync", "team").exit_code == 0
+    merged = f"{upstream.read_text()}\nMine.\n"
+    document.write_text(merged)
+    left = cli("pull")
+    assert "an update is available" in left.stderr
+    (way,) = [one for one in left.stderr.splitlines() if one.startswith("After you merged")]
+    assert way.endswith("run: skill-registry pull --keep deploy")
+    kept = cli("pull", "--keep", "deploy")
+    assert (kept.exit_code, kept.stdout.partition("\t")[0]) == (0, "unchanged")
+    assert "deploy was not changed: your edits stay" in kept.stderr
+    assert document.read_text() == merged
+    checked = cli("pull", "--check")
+    assert checked.stdout.startswith("edited\t")
+    assert "an update is available" not in checked.stderr
+    assert cli("pull", "--theirs").exit_code == 0
+    assert document.read_text() == upstream.read_text()
+    assert cli("pull", "--check").exit_code == 0
+
+
+def test_keeping_edits_requires_names(cli, project):
+    for wrong in (["--keep"], ["--keep", "--theirs", "deploy"], ["--keep", "--check", "deploy"]):
+        assert cli("pull", *wrong).exit_code == 2
+
+
+def test_a_rename_names_links_that_lead_nowhere_and_copies(cli, tmp_path):
+    for name in ("one", "two"):
+        write_skill(tmp_path / name / "pdf", description="Reads PDF files.")
+    link = tmp_path / "two" / "reader"
+    link.symlink_to(tmp_path / "one" / "pdf")
+    for name in ("one", "two"):
+        cli("sync", str(tmp_path / name), "--name", name)
+    renamed = cli("rename", "one/pdf", "reading")
+    assert f"The link '{link}' now leads nowhere." in renamed.stderr
+    assert "1 copy is unchanged: " in renamed.stderr
+
+
+def test_a_rename_without_another_folder_is_undone_as_a_rename(cli, tmp_path):
+    write_skill(tmp_path / "mine" / "other", name="wrong")
+    cli("sync", str(tmp_path / "mine"), "--name", "mine")
+    assert cli("rename", "wrong", "other").exit_code == 0
+    assert cli("undo", "--list").stdout.endswith("\trename wrong\n")
+    undone = cli("undo", "--yes")
+    assert "Undo rename: 'wrong' gets its earlier version (" in undone.stderr
+    assert undone.stdout == "Undone: rename wrong\n"

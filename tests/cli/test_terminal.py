@@ -114,7 +114,9 @@ def test_findings_are_grouped_below_their_skill(library, terminal):
 
 def test_why_is_a_paragraph(library, terminal):
     out = terminal("why", "haiku", NO_COLOR="1").out
-    assert out == f"haiku: listed\n  {library}/haiku\n  info listed\n    it is listed\n"
+    assert (
+        out == f"haiku: listed\n  {library}/haiku\n  info listed\n    nothing shadows or hides it\n"
+    )
 
 
 def test_facts_are_aligned(library, terminal):

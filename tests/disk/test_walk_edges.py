@@ -26,7 +26,7 @@ def test_a_skill_that_fills_its_limits_exactly_is_whole(root):
     assert codes(over) == ["too-many-files", "skill-too-large"]
     assert [problem.message for problem in over.problems] == [
         "the folder holds 2 files, 1 are allowed",
-        f"the files add up to {size} bytes, {size - 1} are allowed",
+        f"the files have {size} bytes in total, {size - 1} are allowed",
     ]
 
 
@@ -38,7 +38,7 @@ def test_a_skill_one_folder_too_deep_is_named_with_its_depth_alone_or_in_a_walk(
         "a/b": [],
         "a/b/c": ["too-deep"],
     }
-    assert "is 3 folders below its source, 2 are searched" in found["a/b/c"].problems[0].message
+    assert "is 3 folders below its source; the limit is 2" in found["a/b/c"].problems[0].message
     assert [walk.one("a/b"), walk.one("a/b/c")] == [found["a/b"], found["a/b/c"]]
 
 

@@ -129,7 +129,7 @@ def test_a_list_that_is_not_closed_is_closed(value):
     assert document.tags == ("a", "b")
     [finding] = document.diagnostics
     assert (finding.code, finding.line) == ("yaml-brackets", 4)
-    assert finding.fix == "put a `]` behind the last item"
+    assert finding.fix == "add a `]` after the last item"
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_what_lies_in_the_folders_of_several_agents_is_one_skill(mine, repositor
 def test_of_several_of_one_name_none_is_created_and_no_other(mine, repository, root):
     write_skill(repository / "skills" / "other" / "beta", description="Another.")
     commit(repository)
-    with pytest.raises(ArchiveRefused, match=r"several of its skills .* 'beta'"):
+    with pytest.raises(ArchiveRefused, match=r"several skills .* 'beta'"):
         mine.import_skills(f"file://{repository}", every=True)
     assert list(root.iterdir()) == []
 

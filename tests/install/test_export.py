@@ -96,4 +96,4 @@ def test_a_skill_that_can_not_be_read_is_left_out_with_the_reason(library, tmp_p
     shutil.rmtree(root / "alpha")
     done = library.export(skills, str(tmp_path / "site"))
     assert [one.name for one in done.skills] == ["beta"]
-    assert "not on disk any more" in dict(done.left_out)["alpha"]
+    assert "no longer on disk" in dict(done.left_out)["alpha"]

@@ -122,7 +122,7 @@ def test_plain_files_of_all_systems_are_taken_with_their_right_to_be_executed(br
 
 def test_of_two_folders_at_the_top_neither_is_taken_off(bring):
     refused = bring(zipped({"a/SKILL.md": DOCUMENT, "b/x": b""}))
-    assert refused == "it holds no SKILL.md at its top, or in one folder"
+    assert refused == "it has no SKILL.md at its top or in a single top folder"
 
 
 def test_a_folder_named_like_those_of_tools_is_refused_at_any_depth(bring):

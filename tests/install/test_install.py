@@ -88,14 +88,14 @@ class TestWhere:
         for name in (".claude", ".agents"):
             shutil.rmtree(project / name, ignore_errors=True)
             (project / name).symlink_to(outside)
-            with pytest.raises(PullRefused, match="a link on it leads to"):
+            with pytest.raises(PullRefused, match="its path has a link to"):
                 place.pull("alpha")
             (project / name).unlink()
             assert os.listdir(outside) == []
         (project / ".claude").symlink_to(".")
         shutil.rmtree(project / "skills", ignore_errors=True)
         (project / "skills").symlink_to(".")
-        with pytest.raises(PullRefused, match="a link on it leads to"):
+        with pytest.raises(PullRefused, match="its path has a link to"):
             place.pull("alpha")
 
     def test_a_link_that_can_not_be_made_becomes_a_copy(self, place, project, root, monkeypatch):

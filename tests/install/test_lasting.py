@@ -142,10 +142,10 @@ def test_a_lock_file_that_holds_something_else_is_named_with_the_reason(library,
     good = json.loads(lock.read_text())
     good["skills"]["alpha"]["files"]["run"] = 5
     lock.write_text(json.dumps(good))
-    with pytest.raises(lockfile.LockFileInvalid, match="must be texts"):
+    with pytest.raises(lockfile.LockFileInvalid, match="must be text"):
         pull(library, to, "alpha")
     lock.write_text("{}")
-    with pytest.raises(lockfile.LockFileInvalid, match="it has no 'version'"):
+    with pytest.raises(lockfile.LockFileInvalid, match="the key 'version' is missing"):
         pull(library, to, "alpha")
 
 

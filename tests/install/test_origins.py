@@ -460,7 +460,7 @@ def test_a_remote_that_is_away_is_asked_once_for_all_of_its_skills(
 
 
 def test_offline_nothing_is_asked_of_the_remote(clone, elsewhere):
-    with pytest.raises(LockNotMet, match="nothing of that version was fetched here before"):
+    with pytest.raises(LockNotMet, match="that version was never fetched here"):
         restore_from_lock(elsewhere.core, Target.folder(str(clone)), InstallOptions(offline=True))
     assert [path.name for path in clone.iterdir()] == ["skills.lock.json"]
 
@@ -476,14 +476,14 @@ def test_a_remote_that_is_gone_is_a_clear_refusal_and_nothing_is_written(clone, 
 
 
 LEADING = [
-    ({"url": "ext::sh -c touch% /tmp/x"}, "has to begin with https"),
-    ({"url": "--upload-pack=touch"}, "has to name a full address"),
-    ({"url": "office/slides"}, "has to name a full address"),
+    ({"url": "ext::sh -c touch% /tmp/x"}, "must begin with https"),
+    ({"url": "--upload-pack=touch"}, "must name a full address"),
+    ({"url": "office/slides"}, "must name a full address"),
     ({"commit": "--output=x"}, "."),
     ({"commit": "0" * 40}, "."),
     ({"path": "../../etc"}, "is not a folder in it"),
     ({"path": "/etc"}, "is not a folder in it"),
-    ({"path": "skills/slides"}, "is not the same there"),
+    ({"path": "skills/slides"}, "has changed there"),
 ]
 
 

@@ -145,7 +145,7 @@ def test_what_can_not_be_had_is_said_and_the_others_are_pulled(database, root, s
             patch.setattr("registry.install.content.read_inside", gone)
             found = registry.pull(skills, str(to))
     assert [(one.ref, one.state) for one in found] == [("alpha", "failed"), ("beta", "added")]
-    assert "more.txt' can't be read: its synced bytes are neither stored" in found[0].reason
+    assert "more.txt' can't be read: its files are not stored" in found[0].reason
     assert sorted(path.name for path in to.iterdir()) == ["beta", "skills.lock.json"]
 
 
@@ -184,7 +184,7 @@ def test_what_cannot_be_used_or_would_clash_is_refused(library, registry, root, 
     skill("two/Same", name="Same")
     registry.sync()
     assert pull(library, to, "broken") == [("broken", "failed")]
-    with pytest.raises(PullClash, match="would both get the folder"):
+    with pytest.raises(PullClash, match="need the same folder"):
         pull(library, to, "same", "Same")
     assert pull(library, to, "same", "mine/one/same") == [("same", "added")]
 
@@ -476,11 +476,11 @@ class TestCommand:
         (to / "beta" / "SKILL.md").write_text("x")
         again = run("beta", "--to", str(to))
         assert again.status == 1
-        assert "to overwrite your edits, add --theirs" in again.err
+        assert "To overwrite them, run: " in again.err
         (root / "alpha" / "SKILL.md").write_bytes(b"\xff")
         failed = run("alpha", "--to", str(to))
         assert (failed.status, failed.out) == (1, f"failed\talpha\t{to}/alpha\n")
-        assert "alpha was not installed: The skill 'alpha' can't be used:" in failed.err
+        assert "alpha was not updated: The skill 'alpha' can't be used:" in failed.err
         refreshed = run("--to", str(to))
         assert (refreshed.status, "failed\talpha" in refreshed.out) == (1, True)
         assert run("alpha", "--all", "--to", str(to)).status == 2

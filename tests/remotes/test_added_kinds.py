@@ -115,7 +115,7 @@ def test_what_it_writes_is_read_as_a_strangers(library, tmp_path):
     [
         ("broken:x", RemoteInvalid, "KeyError: 'nothing'"),
         ("away:x", RemoteUnreachable, "ConnectionError: no route"),
-        ("nameless:x", RemoteInvalid, "named no version"),
+        ("nameless:x", RemoteInvalid, "returned no version"),
         ("number:x", SourceKindUnusable, "is not a function"),
     ],
 )

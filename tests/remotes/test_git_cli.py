@@ -138,7 +138,7 @@ def test_a_change_is_refused_with_the_way_to_do_it(cli, synced, change, way):
     held = files_of(home)
     done = cli(*change)
     assert done.exit_code == 1
-    assert "is not changed here" in done.stderr
+    assert "is a read-only checkout" in done.stderr
     assert f"{way}\n" in done.stderr
     assert files_of(home) == held
 
@@ -181,7 +181,7 @@ def test_an_archive_is_not_brought_into_it(cli, synced, root, tmp_path):
     held = files_of(home)
     done = cli("import", str(archive), "--source", "team")
     assert done.exit_code == 1
-    assert "is not changed here" in done.stderr
+    assert "is a read-only checkout" in done.stderr
     assert files_of(home) == held
 
 

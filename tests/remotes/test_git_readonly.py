@@ -1,4 +1,4 @@
-"""What comes from elsewhere is not changed here, says where it comes from, and may be held back."""
+"""What comes from elsewhere is a read-only checkout, says where it comes from, and may be held back."""
 
 import json
 
@@ -38,7 +38,7 @@ def test_a_tool_that_writes_is_refused_in_words(registry, upstream, mine):
         assert "error" in said.lower() or '"success": false' in said
         assert files_of(home) == held
         if toolset == "native":
-            assert "is not changed here" in said
+            assert "is a read-only checkout" in said
             assert "Create a copy of it in another source" in said
 
 

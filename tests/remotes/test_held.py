@@ -169,7 +169,7 @@ def test_a_revision_of_what_lies_elsewhere_is_not_restored_though_it_is_the_curr
 def test_import_into_a_source_of_elsewhere_is_refused_before_anything_is_fetched(cli, evil):
     cli("sync", evil.url)
     refused = cli("import", "https://gone.invalid/skills.git", "--source", "team")
-    assert "is not changed here" in refused.stderr
+    assert "is a read-only checkout" in refused.stderr
 
 
 def test_import_without_a_source_of_ones_own_says_so(cli, evil):

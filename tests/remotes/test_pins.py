@@ -110,7 +110,7 @@ def test_a_branch_is_followed_and_no_tag_takes_its_place(registry, upstream, tag
     assert commit_of(registry) == moved
     upstream.git("symbolic-ref", "HEAD", "refs/heads/other", at=upstream.bare)
     upstream.git("update-ref", "-d", "refs/heads/main", at=upstream.bare)
-    refused(registry, "the branch main is gone, and a tag has its name")
+    refused(registry, "the branch main no longer exists, and a tag has its name")
 
 
 def test_a_tag_that_is_gone_is_no_branch_of_its_name(registry, upstream, tag, branch):
@@ -118,7 +118,7 @@ def test_a_tag_that_is_gone_is_no_branch_of_its_name(registry, upstream, tag, br
     registry.sync(f"{upstream.url}#v1")
     branch("v1", newer(upstream))
     upstream.git("tag", "-d", "v1", at=upstream.bare)
-    refused(registry, "the tag v1 is gone, and a branch has its name")
+    refused(registry, "the tag v1 no longer exists, and a branch has its name")
 
 
 class TestOlderCheckout:
@@ -165,7 +165,7 @@ class TestOlderCheckout:
         branch("v1", newer(upstream))
         newer(upstream)
         tag("v1")
-        refused(registry, "v1 is a tag and a branch there")
+        refused(registry, "v1 is both a tag and a branch there")
         registry.update_source("team", ref="v1")
         assert registry.sync().complete
         assert commit_of(registry) == upstream.head()
@@ -220,5 +220,5 @@ def test_its_error_says_what_is_there_now():
     error = PinMoved(url="https://x.example", reason="the tag v1 moved", way="w", commit="c")
     assert (
         str(error)
-        == "'https://x.example' is not followed: the tag v1 moved. If that is right, run: w"
+        == "'https://x.example' was not fetched: the tag v1 moved. To accept this, run: w"
     )

@@ -103,7 +103,7 @@ def test_no_command_prints_the_password_of_an_address_however_it_is_spelt(cli, t
 def test_no_error_holds_it(text):
     errors = [
         AddressInvalid(address=text, reason=text),
-        RemoteInvalid(url=text, reason=f"git says: fatal: unable to access '{text}': no"),
+        RemoteInvalid(url=text, reason=f"git reports: fatal: unable to access '{text}': no"),
         UsageProblem(message=f"{text.strip()} is not a source yet"),
     ]
     for error in errors:

@@ -319,7 +319,7 @@ class TestWhatFailsToCome:
         site.index()
         taken = take(open_site, server.url, bytes=50_000)
         assert taken.files == files("alpha", "beta", "gamma")
-        assert "no room" in taken.notices[0]
+        assert "size limit" in taken.notices[0]
 
     def test_its_archives_lead_to_no_place_of_ours(self, site, make_server, abroad, take):
         inside = make_server()

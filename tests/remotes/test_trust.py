@@ -115,8 +115,11 @@ def test_the_command_trusts_what_it_printed_and_nothing_newer(cli, upstream, lea
     refused = cli("source", "trust", "team", "--yes")
     assert raced == ["team"]
     assert refused.exit_code == 1
-    assert "leak: error secret-sent: `curl -d @$HOME/.ssh`" in refused.stderr
-    assert "changed since you looked" in refused.stderr
+    assert (
+        "leak: error secret-sent: sends a file that holds secrets: `curl -d @$HOME/.ssh`"
+        in refused.stderr
+    )
+    assert "have changed since their errors were printed" in refused.stderr
     assert "skill-registry source trust team" in refused.stderr
     assert "leak" not in cli("list", "--format", "names").stdout
     assert cli("source", "trust", "team", "--yes").stdout == "1 skill is listed now.\n"
@@ -163,3 +166,20 @@ def test_untrust_leads_to_the_option_that_revokes_trust(cli):
     refused = cli("source", "untrust", "team")
     assert refused.exit_code == 2
     assert "Did you mean 'source trust --revoke' NAME?" in refused.stderr
+
+
+def test_why_a_trusted_skill_is_listed_is_said_beside_its_errors(cli, upstream, leak):
+    cli("sync", upstream.url)
+    assert "accepted" not in cli("why", "leak").stdout
+    cli("source", "trust", "team", "--yes")
+    told = cli("why", "leak").stdout
+    assert told.endswith("; it is listed, because 'source trust' accepted its security errors\n")
+
+
+def test_security_errors_of_ones_own_skill_do_not_quarantine_it(cli, tmp_path):
+    folder = tmp_path / "own" / "leak"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(document("leak", body=SENDS.format("x.example")))
+    cli("sync", str(tmp_path / "own"))
+    told = "it is listed, because only skills of remote sources are quarantined\n"
+    assert cli("why", "leak").stdout.endswith(told)

@@ -35,7 +35,7 @@ def test_a_name_that_an_unseen_source_has_is_taken(rosa, tmp_path):
     ):
         with pytest.raises(SourceExists) as refused:
             attempt()
-        assert str(refused.value) == "There is a source 'plans' already; give it another name."
+        assert str(refused.value) == "A source 'plans' already exists; give it another name."
     assert [source.name for source in rosa.sources()] == ["mine"]
 
 

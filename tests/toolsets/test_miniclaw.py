@@ -261,7 +261,7 @@ class TestCreate:
         [
             ("con", "Windows keeps this name for a device"),
             ("com1", "Windows keeps this name for a device"),
-            ("node_modules", "skills are not looked for in folders of this name"),
+            ("node_modules", "folders with this name are not searched for skills"),
         ],
     )
     def test_a_name_that_no_folder_of_a_skill_can_have_is_invalid_with_the_reason(
@@ -363,7 +363,7 @@ class TestWhereSkillsAreMade:
             "type": "DirectoryCreationFailed",
             "message": (
                 f"Failed to create directory '{own / 'weather_lookup'}': Several sources could be "
-                "written to: 'one' or 'two'. The user has to choose one, or register the folder "
+                "written to: 'one' or 'two'. The user has to choose a source, or register the folder "
                 "above."
             ),
         }

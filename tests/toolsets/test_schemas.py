@@ -252,5 +252,5 @@ def test_what_a_shape_cannot_say_stands_in_the_description(toolsets, style):
 
 
 def test_a_style_that_there_is_not_is_refused(toolsets):
-    with pytest.raises(UsageProblem, match="known are openai, anthropic, mcp, gemini"):
+    with pytest.raises(UsageProblem, match="known styles: openai, anthropic, mcp, gemini"):
         toolsets["native"].schemas("cohere")

@@ -351,7 +351,7 @@ class TestOtherErrors:
         os.mkfifo(folder / "SKILL.md")
         answer = refused("closed")
         assert answer["errorDetails"]["type"] == "skill_invalid"
-        assert "a pipe, socket or device has no place in a skill" in answer["error"]
+        assert "a skill can't contain a pipe, a socket or a device" in answer["error"]
 
     def test_a_folder_that_is_gone_is_not_found(self, refused, registry, places):
         shutil.rmtree(places[0] / "skill-1")

@@ -220,3 +220,11 @@ def test_a_public_url_of_this_machine_is_said_to_require_no_token(environment, l
         lines = [said.readline() for _ in range(3)]
     assert "Requests from this machine need no token." in "".join(lines)
     assert "--public-url does not change that, because http://127.0.0.1:18767 is" in lines[-1]
+
+
+def test_on_other_addresses_each_request_needs_a_token_and_that_is_said(environment, library):
+    made = program.run(["token", "create", "anna", "--read"], environ=environment)
+    with served(environment, "--host", "0.0.0.0") as (port, _, said):  # the case
+        assert said.readline() == "Every request needs a token, also from this machine.\n"
+        assert ask(port, "/index.json")[0].status == 401
+        assert ask(port, "/index.json", authorization=f"Bearer {made.out.strip()}")[0].status == 200

@@ -22,12 +22,12 @@ CODE = {"alpha", "gamma"}
 ALL, REFUSED = set(PLACES), None
 SEEN = {
     "no token": REFUSED,
-    "--read": ALL,
-    "--write": ALL,
-    "of a source": {"alpha", "beta"},
-    "of a personality": CODE,
-    "of both": {"alpha"},
-    "over, revoked or unknown": REFUSED,
+    "created with `--read`": ALL,
+    "created with `--write`": ALL,
+    "limited to a source": {"alpha", "beta"},
+    "limited to a personality": CODE,
+    "limited to both": {"alpha"},
+    "expired, revoked or unknown": REFUSED,
 }
 """What who comes with a token is shown, whatever it asks."""
 
@@ -194,21 +194,21 @@ def tokens(registry):
     made = registry.tokens()
     shown = {
         "no token": [()],
-        "--read": [made.create("r")[1:]],
-        "--write": [made.create("w", write=True)[1:]],
-        "of a source": [made.create("s", source="mine", write=True)[1:]],
-        "of a personality": [made.create("p", personality="coder")[1:]],
-        "of both": [made.create("b", source="mine", personality="coder")[1:]],
+        "created with `--read`": [made.create("r")[1:]],
+        "created with `--write`": [made.create("w", write=True)[1:]],
+        "limited to a source": [made.create("s", source="mine", write=True)[1:]],
+        "limited to a personality": [made.create("p", personality="coder")[1:]],
+        "limited to both": [made.create("b", source="mine", personality="coder")[1:]],
     }
     over = made.create("over", lasts=timedelta(seconds=-1))[1:]
     revoked, known = made.create("revoked")
     made.revoke(revoked.number)
-    shown["over, revoked or unknown"] = [over, (known,), ("skr_" + "x" * 43,)]
+    shown["expired, revoked or unknown"] = [over, (known,), ("skr_" + "x" * 43,)]
     return shown
 
 
 # By both ways in which a token narrows what is asked of the database.
-NARROWED = {"of a source": pytest.mark.both, "of both": pytest.mark.both}
+NARROWED = {"limited to a source": pytest.mark.both, "limited to both": pytest.mark.both}
 
 
 @pytest.mark.parametrize("kind", [pytest.param(one, marks=NARROWED.get(one, ())) for one in SEEN])
@@ -222,7 +222,7 @@ def test_each_face_shows_what_the_token_is_for(registry, tokens, kind):
             assert is_open == (None if expected is REFUSED else "open")
             assert shown == dict.fromkeys(shown, expected)
             if expected is not REFUSED:
-                writes = kind in {"--write", "of a source"}
+                writes = kind in {"created with `--write`", "limited to a source"}
                 assert ("delete_skill" in guest.tools) == writes
                 assert ("create_skill" in guest.tools) == writes
 
@@ -233,18 +233,18 @@ def test_on_this_machine_all_is_shown_and_nothing_changed_without_a_token(regist
         for face, ask in FACES.items():
             assert ask(guest) == ("open" if face == "/openapi.json" else ALL), face
         assert "delete_skill" not in guest.tools
-        narrowed = Guest(site, *tokens["of a source"][0])
-        assert narrowed.json() == narrowed.mcp_tools() == SEEN["of a source"]
-        assert Guest(site, *tokens["over, revoked or unknown"][0]).json() is REFUSED
+        narrowed = Guest(site, *tokens["limited to a source"][0])
+        assert narrowed.json() == narrowed.mcp_tools() == SEEN["limited to a source"]
+        assert Guest(site, *tokens["expired, revoked or unknown"][0]).json() is REFUSED
 
 
 @pytest.mark.file
 def test_the_page_says_the_same():
     page = (REPOSITORY / "docs" / "reference" / "http.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (`?[^|`]+`?) \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE)
-    told = {kind.strip("`"): (shown, changes) for kind, shown, changes in rows}
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE)
+    told = {kind: (shown, changes) for kind, shown, changes in rows}
     assert SEEN.keys() <= told.keys()
     for kind, seen in SEEN.items():
-        assert (told[kind][0] == "nothing: 401") == (seen is REFUSED)
-        assert (told[kind][0] == "all") == (seen == ALL)
-        assert told[kind][1].startswith("yes") == (kind == "--write")
+        assert (told[kind][0] == "nothing; the answer is 401") == (seen is REFUSED)
+        assert (told[kind][0] == "all skills") == (seen == ALL)
+        assert told[kind][1].startswith("yes") == (kind == "created with `--write`")

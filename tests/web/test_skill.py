@@ -38,7 +38,7 @@ def test_the_same_as_json(site, registry):
     page = site.get("/skills/sums").page.text
     lines = {one["agent"]: one["command"] for one in told["install"]}
     assert lines["Codex"] == "skill-registry pull --global --agent codex sums"
-    assert lines["The skills CLI"] == f"npx skills add {site.base}/s/sums"
+    assert lines["npx skills"] == f"npx skills add {site.base}/s/sums"
     assert all(line in page for line in lines.values())
     assert site.get("/skills/mine/broken.json").json["install"] == []
 
@@ -259,7 +259,9 @@ def test_why_a_skill_is_not_shown_is_explained(site, library):
     told = site.get("/why", q="mine/broken").page.text
     assert "not listed" in told
     assert site.get("/why.json", q="sums").json["explanations"][0]["listed"] is True
-    assert "part of the skill" in site.get("/why", q=str(library / "data/sums/scripts")).page.text
+    assert (
+        "belongs to the skill" in site.get("/why", q=str(library / "data/sums/scripts")).page.text
+    )
     assert "No skill" in site.get("/why", q="zzqq").page.text
 
 

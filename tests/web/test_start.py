@@ -166,7 +166,10 @@ def test_what_cannot_be_asked_is_said_in_words(site):
         assert told.status == 400
         assert told.json["error"]["code"] == "usage"
     told = site.ask("/skills.json?kind=workflow&kind=reference")
-    assert told.json["error"]["message"] == "give kind once, not as 'workflow' and as 'reference'"
+    assert (
+        told.json["error"]["message"]
+        == "give the parameter kind only once, not as 'workflow' and as 'reference'"
+    )
     assert site.get("/", kind=["workflow", "", "workflow"]).page.names() == EVERYTHING[:3]
     assert site.get("/", all="True", reverse="false").page.names() == sorted(
         [*EVERYTHING, "broken"]

@@ -1,1 +1,1 @@
-"""Search: queries, ranking, snippets, and how well a hit fits the query."""
+"""Search: queries, ranking, snippets, and how well a hit matches the query."""

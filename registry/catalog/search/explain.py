@@ -1,4 +1,4 @@
-"""Explain the place of a skill among the hits of a query, and what its description lacks."""
+"""Explain a skill's place among the hits of a query, and which words its description lacks."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -27,10 +27,10 @@ MAX_TO_WRITE: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class AskedWord(Value):
-    """A search word, and the parts of the skill that contain it, whatever its ending.
+    """A search word, and the parts of the skill that contain the word with any ending.
 
-    ``said``: the typed word, if ``word`` is a synonym or a correction of it. ``telling``: its
-    weight, from 0 (every skill has it) to 1 (no skill has it).
+    If ``word`` is a synonym or a correction, ``said`` is the word that the user typed. ``telling``
+    is its weight, from 0 (every skill has the word) to 1 (no skill has it).
     """
 
     word: str
@@ -40,7 +40,7 @@ class AskedWord(Value):
 
     @property
     def in_head(self) -> bool:
-        """Whether the name, the tags or the description has the word."""
+        """Whether the name, the tags or the description contain the word."""
         return any(part != "body" for part in self.parts)
 
 
@@ -48,9 +48,10 @@ class AskedWord(Value):
 class Ahead(Value):
     """A better hit, and why it is better.
 
-    ``words``: words of its name, tags and description that the explained skill lacks there;
-    ``stronger``: words that are in its name or tags, but only in the description of the explained
-    skill; most telling first. ``named``: its name is exactly the query.
+    ``words`` holds words of its name, tags and description that are missing there in the explained
+    skill. ``stronger`` holds words that are in its name or tags, but only in the description of the
+    explained skill. The rarest words come first. ``named`` tells whether its name is exactly the
+    query.
     """
 
     ref: str
@@ -63,12 +64,12 @@ class Ahead(Value):
 
 @dataclass(frozen=True, slots=True)
 class Placed(Value):
-    """The place of a skill among the hits of a query, from 1; None: not found.
+    """The place of a skill among the hits of a query, from 1; None if it is not a hit.
 
-    ``ref``, ``path``, ``listed`` and ``reasons`` as in `SkillRegistry.why`, plus the filters that
-    exclude it. ``total``: the number of places. ``beside``: the near-duplicate in whose place it is
-    counted. ``confidence`` as in a search. ``to_write``: words of the query that its name, tags and
-    description lack; first the words that its body has.
+    ``ref``, ``path``, ``listed`` and ``reasons`` are as in `SkillRegistry.why`; the reasons include
+    the filters that exclude the skill. ``total`` is the number of places. ``beside`` is the
+    near-duplicate that takes the skill's place. ``confidence`` is as in a search. ``to_write``
+    holds words of the query that its name, tags and description lack; words in its body come first.
     """
 
     ref: str | None
@@ -107,7 +108,7 @@ def placed(
 
 
 class _Search:
-    """A query and its hits."""
+    """A query and its hits, for explaining the places of skills."""
 
     def __init__(
         self,
@@ -159,7 +160,7 @@ class _Search:
         )
 
     def words(self, version: int) -> tuple[AskedWord, ...]:
-        """Return the search words, each with the parts that have it; most telling first."""
+        """Return the search words, each with the parts that contain it; rarest words first."""
         parts = self.reader.index.parts(
             self.reader, version, [pattern for pattern, _, _ in self.looked_for]
         )
@@ -169,7 +170,7 @@ class _Search:
         )
 
     def ahead(self, mine: Sequence[AskedWord], before: Sequence[Match]) -> Iterator[Ahead]:
-        """Yield the hits before a skill that has these words."""
+        """Yield the better hits, with the reasons why they are better."""
         skills = bodies_and_skills(self.reader, [one.id for one in before], self.reader.visibility)
         for place, one in enumerate(before, 1):
             skill = skills[one.id][1]
@@ -209,9 +210,9 @@ class _Search:
         ]
 
     def _translated(self, words: Sequence[AskedWord]) -> tuple[set[str], set[str]]:
-        """Return the English terms for words of other languages, and those words.
+        """Return the English terms for foreign words of the query, and these foreign words.
 
-        A word that at least one skill has needs no translation.
+        A word that at least one skill contains needs no translation.
         """
         asked = self.asked
         known = {
@@ -232,7 +233,7 @@ class _Search:
     def reasons(
         self, subject: Explanation, version: int, words: Collection[AskedWord]
     ) -> Iterator[Diagnostic]:
-        """Yield the reasons why a skill is not a hit, in addition to those of `why`."""
+        """Yield the reasons why a skill is not a hit, in addition to the reasons of `why`."""
         is_usable = subject.skill is not None and subject.skill.status in {"ok", "warning"}
         for name, value in _given(self.filters) if is_usable else ():
             alone: Mapping[str, object] = {name: value, "ids": [version]}
@@ -242,8 +243,8 @@ class _Search:
         if not words:
             yield Diagnostic("no-word", "warning", "the query has no words")
         elif not any(one.parts for one in words):
-            fix = "write the words that people ask for into its description"
-            yield Diagnostic("no-word", "warning", "it has no word of the query", fix=fix)
+            fix = "add the words that people search for to its description"
+            yield Diagnostic("no-word", "warning", "it has none of the words of the query", fix=fix)
         elif subject.listed and len(self.found) >= MAX_RANKED:
             message = f"more than {MAX_RANKED} skills match better"
             yield Diagnostic("far-behind", "info", message)
@@ -252,7 +253,7 @@ class _Search:
 def _looked_for(
     reader: Reader, query: str, asked: Asked, among: Among | None
 ) -> list[tuple[Pattern, str | None, float]]:
-    """Return each pattern of the search, the typed word, and its weight; heaviest first."""
+    """Return each pattern of the search, the typed word, and its weight, highest weight first."""
     found: dict[Pattern, tuple[str | None, float]] = {}
     for word in asked.words:
         said = None if word.pattern.words == word.typed else " ".join(word.typed)
@@ -270,7 +271,7 @@ def _is_prominent(word: AskedWord) -> bool:
 
 
 def _given(filters: Filters) -> Iterator[tuple[str, object]]:
-    """Yield the active filters; the personality's choice of skills is reported separately."""
+    """Yield the active filters, except the personality's choice of skills."""
     for field in fields(filters):
         value = getattr(filters, field.name)
         if value != field.default and field.name not in {"ids", "all"}:

@@ -1,4 +1,4 @@
-"""Full-text search: a query in, ranked skills with a snippet out."""
+"""Full-text search: find and rank skills for a query, with a snippet of each."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ _EMPHASIS: Final = re.compile(r"(?<![\w*])([*_]{1,2})(?=[^\s*_])([^*_]*[^\s*_])\
 
 
 def plain(text: str) -> str:
-    """Return any part of a Markdown text as one line without markup."""
+    """Return a part of a Markdown text as one line without markup."""
     lines = []
     for line in text.splitlines():
         told = line
@@ -52,11 +52,11 @@ def plain(text: str) -> str:
 
 
 SNIPPET: Final = 160
-"""Length of a snippet in characters."""
+"""Length of a snippet, in characters."""
 
 _SMALL_K: Final = "\N{KELVIN SIGN}"
 _SMALL_I: Final = "\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}"
-"""Non-ASCII capitals whose small letters are ASCII."""
+"""Capital letters outside ASCII whose small letters are in ASCII."""
 
 
 def make_snippet(body: str, description: str, terms: Sequence[Term]) -> str:
@@ -85,17 +85,17 @@ def _first_match(text: str, terms: Sequence[Term]) -> int | None:
 def _lowered(text: str, for_ascii: bool) -> str:
     """Return a text in lower case, with every character at its old offset.
 
-    ``for_ascii``: only ASCII letters have to be right.
+    If ``for_ascii``, only ASCII letters must be correct.
     """
     if for_ascii and not text.isascii() and _SMALL_K not in text and _SMALL_I not in text:
-        # Ten times as fast as looking up each letter.
+        # This is ten times as fast as converting each letter.
         return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
     lowered = text.lower()
-    return lowered if len(lowered) == len(text) else text  # a few capitals have two small letters
+    return lowered if len(lowered) == len(text) else text  # a few become two small letters
 
 
 def _place(text: str, term: Term) -> int:
-    """Return the offset of a term, -1 if missing; much faster than a regular expression."""
+    """Return the offset of a term, or -1; this is much faster than a regular expression."""
     if has_unspaced(term[0]):
         found = re.search(pattern(term), text)
         return found.start() if found else -1
@@ -125,20 +125,20 @@ MAX_QUERIES: Final = 5
 """Maximum number of queries in one search."""
 
 BEST: Final = 5
-"""Number of hits that decide the confidence; with several queries, this many of each."""
+"""Number of hits that decide the confidence; with several queries, so many for each query."""
 
 COVERED: Final = 20
-"""Number of the best hits that are reordered by the words in their heads."""
+"""Number of best hits that are reordered by the words in their name, tags and description."""
 
 NAMED: Final = 10.0
-"""Score of a skill whose name is exactly the query; higher than any other score."""
+"""Score of a skill whose name is exactly the query; all other scores are lower."""
 
 
 class Match(NamedTuple):
     """A hit, and its near-duplicates, which are not shown.
 
-    ``fits``: the share of the query that its name, tags and description contain; None: not
-    computed.
+    ``fits`` is the share of the query that its name, tags and description contain; None if it is
+    not computed yet.
     """
 
     id: int
@@ -151,16 +151,17 @@ class Match(NamedTuple):
 def search(
     reader: Reader, queries: Sequence[str], filters: Filters, *, limit: int = 20, offset: int = 0
 ) -> Found:
-    """Return one page of hits, the best first, and the total number of places.
+    """Return one page of hits, best first, and the total number of places.
 
-    Several queries are answered in turn, the best hit of each first. Copies and near-duplicates
-    share one place. If more than `MAX_RANKED` skills match, only the best are counted, or as many
-    as the page needs. Raises `UsageProblem` for too many queries, or none.
+    If there are several queries, their hits alternate, the best hit of each query first. Copies and
+    near-duplicates share one place. If more than `MAX_RANKED` skills match, only the best are
+    counted, or as many as the page needs. Raises `UsageProblem` if there are too many queries, or
+    none.
     """
     most = MAX_RANKED
     with reader.snapshot():
         found, understood, visibility = _asked(reader, queries, filters, most)
-        # A first page may be short: copies of one skill fill the lists of some catalogues.
+        # A first page may be short, because in some catalogues copies of one skill fill the lists.
         goes_on = offset != 0 or limit > most
         while goes_on and len(found) < offset + limit and _skills(found) >= most:
             most *= 4
@@ -199,7 +200,10 @@ def _skills(found: Sequence[Match]) -> int:
 
 
 def _continued(found: Sequence[Match], more: Sequence[Match]) -> list[Match]:
-    """Return the earlier hits, then the rest of a longer search, so that pages don't overlap."""
+    """Return the earlier hits, then the new hits of a longer search.
+
+    So pages don't overlap.
+    """
     result = list(found)
     places = {member: at for at, one in enumerate(found) for member in (one.id, *one.alike)}
     for one in more:
@@ -215,7 +219,7 @@ def _continued(found: Sequence[Match], more: Sequence[Match]) -> list[Match]:
 
 
 def places(reader: Reader, queries: Sequence[str], filters: Filters) -> list[int]:
-    """Return the versions that `search` counts as places. Raises the same errors."""
+    """Return the versions that `search` counts as places. Raises the errors of `search`."""
     with reader.snapshot():
         return [one.id for one in _asked(reader, queries, filters, MAX_RANKED)[0]]
 
@@ -225,7 +229,8 @@ def _asked(
 ) -> tuple[list[Match], list[Asked], Visibility]:
     """Return the result of `answers`, cached until the database changes.
 
-    On a server the search is sent with the last known visibility, together with the check of it.
+    On a server, the search is sent with the last known visibility, together with the query that
+    checks the visibility.
     """
     if not 0 < len(queries) <= MAX_QUERIES:
         raise UsageProblem(message=f"ask 1 to {MAX_QUERIES} queries, not {len(queries)}")
@@ -249,7 +254,7 @@ def _key(queries: Sequence[str], condition: Condition, most: int, among: Among |
 
 
 class Expected(NamedTuple):
-    """Parsed queries; for each query, the skills with exactly this name."""
+    """Parsed queries that were sent ahead; for each query, the skills with exactly this name."""
 
     said: Sequence[Said]
     named: Sequence[Callable[[], list[int]]]
@@ -262,7 +267,10 @@ def expecting(
     most: int,
     among: Among | None = None,
 ) -> Expected:
-    """Send the queries that a search will need; a narrowed view only sends exact names."""
+    """Send ahead the SELECTs that a search will need.
+
+    In a narrowed view, only the SELECTs for exact names are sent ahead.
+    """
     said = list(map(Said.of, queries))
     if among is None:
         expect(reader, said, condition, most)
@@ -279,9 +287,10 @@ def answers(
     *,
     among: Among | None = None,
 ) -> tuple[list[Match], list[Asked]]:
-    """Return the hits of several queries in turn, best first, and each parsed query.
+    """Return the alternating hits of several queries, best first, and each parsed query.
 
-    ``among``: the skills of a narrowed view; the rarity of words is counted among them.
+    ``among`` holds the skills of a narrowed view; the rarity of words is counted only in these
+    skills.
     """
     expected = expected or expecting(reader, queries, condition, most, among)
     try:
@@ -317,7 +326,7 @@ def _scores(
     most: int,
     among: Among | None,
 ) -> dict[int, float]:
-    """Return the hits of one query with their scores; exact names come first."""
+    """Return the hits of one query with their scores; skills with exactly this name come first."""
     if not asked.words:
         return {}
     scores = rank(reader, asked, condition, most, among)
@@ -327,14 +336,14 @@ def _scores(
 
 
 def _covered(asked: Asked, scores: Mapping[int, float], heads: Mapping[int, str]) -> list[Match]:
-    """Return the hits; the best are reordered by the words in their heads."""
+    """Return the hits; the best are reordered by the words in their name, tags and description."""
     sought = wanted(asked)
     fits = {one: sought.named_by(head) for one, head in heads.items()}
     found = [
         Match(one, score * (1 + fits.get(one, 0.0)) / 2, asked, fits.get(one))
         for one, score in scores.items()
     ]
-    # Hits without this check can't come before checked ones: their score is halved.
+    # The score of a hit without this check is halved, so it can't come before checked hits.
     return sorted(found, key=lambda match: -match.score)
 
 
@@ -350,8 +359,9 @@ def _in_turn(lists: Sequence[Sequence[Match]]) -> list[Match]:
 def _gathered(reader: Reader, found: Sequence[Match], sketches: Mapping[int, bytes]) -> list[Match]:
     """Return the hits, each with its near-duplicates.
 
-    The near-duplicate of the strongest source is shown, so that a copy from a stranger can't
-    replace it. Between owners an admin's ranking counts; without one, the better match is shown.
+    The near-duplicate from the source of highest precedence is shown, so that another person's copy
+    can't replace it. Between owners an admin's precedence counts; if there is none, the better
+    match is shown.
     """
     matches = {one.id: one for one in found}
     groups = gathered(list(matches), sketches)
@@ -365,7 +375,7 @@ def _gathered(reader: Reader, found: Sequence[Match], sketches: Mapping[int, byt
 
 
 def _strongest_first(members: Sequence[int], precedences: Mapping[int, Precedence]) -> list[int]:
-    """Return near-duplicates in order of preference; the first is shown."""
+    """Return near-duplicates in order of preference; only the first is shown."""
     known = {one: precedences.get(one, Precedence()) for one in members}
     top = max(one.admin for one in known.values())
     owner = next(one.owner for one in known.values() if one.admin == top)

@@ -1,4 +1,4 @@
-"""A typed query as search terms: words, phrases, and synonyms."""
+"""Parse a typed query into search terms: words, phrases, and synonyms."""
 
 import re
 import unicodedata
@@ -67,28 +67,28 @@ OTHERS: Final = frozenset(
 FUNCTION_WORDS: Final = ENGLISH | OTHERS
 
 FUNCTION_CHARACTERS: Final = re.compile("[的了吗呢吧啊呀嘛们我你您他她它这那哪么のをはがにでとへ]+")
-"""Characters of Chinese, and particles of Japanese, at which a run of text is cut."""
+"""Function characters of Chinese, and particles of Japanese, at which unspaced text is split."""
 
 
 Term: TypeAlias = tuple[str, ...]
-"""Lower-case words that must follow one another."""
+"""Lower-case words that must follow each other."""
 
 MAX_TERMS: Final = 32
-"""Maximum number of terms; the first distinct words of a longer question show its topic."""
+"""Maximum number of terms; the first distinct words of a longer query show its topic."""
 
 _QUOTED: Final = re.compile(r'"([^"]*)"|\u201c([^\u201d]*)\u201d|\u300c([^\u300d]*)\u300d')
 _OTHER_WIDTH: Final = re.compile("[\uff01-\uffee]+")
 _BETWEEN: Final = re.compile(r"[\s'\u2019]+")
-"""An apostrophe splits words: the index has the parts ("the team's")."""
+"""Separators of words; an apostrophe also splits words, as the index does ("the team's")."""
 _ONLY_KANA: Final = re.compile("[\u3040-\u309f\u30fc]+")
 _MIN_JOINED: Final = 3
 _MIN_STEM: Final = 4
 _LONGEST_KEPT: Final = 40
-"""Maximum length of a word whose stem is cached, so that strange words don't fill the memory."""
+"""Maximum length of a word whose stem is cached, so that very long words don't fill the memory."""
 
 
 def parse(query: str) -> list[Term]:
-    """Return the terms of a query, those of phrases first.
+    """Return the terms of a query; the terms of phrases come first.
 
     Function words are removed, unless there are no other words.
     """
@@ -103,12 +103,12 @@ def parse(query: str) -> list[Term]:
 
 
 def unquoted(query: str) -> str:
-    """Return the parts of a query outside of quotes."""
+    """Return the parts of a query that are not in quotes."""
     return _QUOTED.sub(" ", _of_usual_width(query))
 
 
 def _of_usual_width(text: str) -> str:
-    """Return a text with full-width letters and digits in their usual width."""
+    """Return a text in which full-width letters and digits are replaced by usual ones."""
     return _OTHER_WIDTH.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
 
 
@@ -129,7 +129,7 @@ def _phrase(text: str) -> Term:
 
 
 def _loose(text: str) -> Iterator[Term]:
-    """Yield the terms outside of quotes; a compound gives itself and its parts."""
+    """Yield the terms outside of quotes; a compound yields itself and its parts."""
     for piece in _BETWEEN.split(text):
         for place, part in enumerate(runs(piece)):
             if place % 2:
@@ -141,10 +141,10 @@ def _loose(text: str) -> Iterator[Term]:
 
 
 def _unspaced(run: str) -> list[str]:
-    """Return pairs of neighbouring characters of a text without spaces.
+    """Return pairs of adjacent characters of a text without spaces.
 
-    Pairs of function characters only count if there are no others. A single character is its own
-    term.
+    Pairs of function characters count only if there are no other pairs. A single character is a
+    term by itself.
     """
     parts = [letters(part) for part in FUNCTION_CHARACTERS.split(run)]
     found = [pair for part in parts for pair in pairs(part)]
@@ -158,7 +158,7 @@ def _is_empty(term: Term) -> bool:
 
 
 def joined(terms: list[Term]) -> list[Term]:
-    """Return the compounds of neighbouring words: "web socket" gives "websocket"."""
+    """Return the compounds of adjacent words: "web socket" gives "websocket"."""
     return [
         (one[0] + other[0],)
         for one, other in pairwise(terms)
@@ -169,26 +169,26 @@ def joined(terms: list[Term]) -> list[Term]:
 
 
 def pattern(term: Term) -> str:
-    """Return a regular expression that finds a term in the original characters."""
+    """Return a regular expression that finds a term in the original text."""
     if has_unspaced("".join(term)):
-        # Pairs overlap: their first characters and the last pair give the text.
+        # The pairs overlap, so the first character of each pair and the last pair give the text.
         text = "".join(word[0] for word in term[:-1]) + term[-1]
         return r"\s*".join(map(re.escape, text))
     return r"\b" + between(term)
 
 
 def between(term: Term) -> str:
-    """Return a regular expression for words with little text between them."""
+    """Return a regular expression that finds these words with little text between them."""
     return r"\W{0,3}".join(map(re.escape, term))
 
 
 def stem(word: str) -> str:
-    """Return a word without its English ending: "charts" finds "chart", "creating" "creation"."""
+    """Return a word without its English ending, so that "charts" finds "chart"."""
     return _stem(word) if len(word) <= _LONGEST_KEPT else _cut_off(word)
 
 
 def stems(words: Iterable[str]) -> set[str]:
-    """Return the stems of words."""
+    """Return the stems of the words, without duplicates."""
     known = set(words)
     return set(map(_stem if max(map(len, known), default=0) <= _LONGEST_KEPT else _cut_off, known))
 
@@ -203,14 +203,14 @@ def _cut_off(word: str) -> str:
 
 
 _stem = lru_cache(maxsize=8192)(_cut_off)
-"""Cached, because descriptions repeat the same words."""
+"""The stems are cached, because descriptions repeat the same words."""
 
 
 MAX_WORDS: Final = 16
 """Maximum number of terms of each kind that are added to a query."""
 
 MAX_KEY: Final = 12
-"""Characters of a word of a script without spaces."""
+"""Maximum number of characters of a word in a script without spaces."""
 
 _ELSEWHERE: Final = OTHERS - ENGLISH
 _BEGINNING: Final = 4
@@ -218,18 +218,18 @@ _OF_Y: Final = ("y", "ies")
 _ENDING: Final = 2
 
 _Words: TypeAlias = dict[str, list[tuple[str, str]]]
-"""Phrases and their meanings, by their first word."""
+"""Phrases and their meanings, by the first word of the phrase."""
 
 
 class OtherWords(NamedTuple):
-    """Terms to add to a query: synonyms of everyday English, and translations."""
+    """Terms to add to a query: synonyms of everyday English words, and translations."""
 
     lay: tuple[Term, ...]
     foreign: tuple[Term, ...]
 
 
 def other_words(query: str) -> OtherWords:
-    """Return the technical terms for the everyday or foreign words of a query, each once."""
+    """Return the technical terms for everyday or foreign words of a query, without duplicates."""
     text = f" {' '.join(split(fold(query)))} "
     return OtherWords(
         *(
@@ -246,7 +246,7 @@ def said_for(query: str) -> dict[Term, str]:
 
 
 def _meant(query: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the meanings of everyday English words, and of foreign words, with those words."""
+    """Return the meanings of everyday English words and of foreign words, each with the word."""
     lay: dict[str, str] = {}
     foreign: dict[str, str] = {}
     if has_unspaced(query):
@@ -260,7 +260,7 @@ def _meant(query: str) -> tuple[dict[str, str], dict[str, str]]:
         rest = said_words[start:]
         for meant, said in _in_words(told, rest, _is_same_in_english):
             lay.setdefault(meant, said)
-        # A word that is also English is read as English.
+        # A word that is also an English word is treated as English.
         if not (is_english or word in english or word in FUNCTION_WORDS):
             for meant, said in _in_words(_foreign(), rest, _is_same):
                 foreign.setdefault(meant, said)
@@ -268,12 +268,12 @@ def _meant(query: str) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _is_english_sentence(words: Sequence[str]) -> bool:
-    """Tell whether the function words of a text are English, and not of another language."""
+    """Tell whether the function words of a text are English."""
     return not ENGLISH.isdisjoint(words) and _ELSEWHERE.isdisjoint(words)
 
 
 def _in_text(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the meanings of the longest known words in a text without spaces, and those words."""
+    """Yield the meanings of the longest known words in an unspaced text, each with the word."""
     known = _unspaced_words()
     start = 0
     while start < len(text):
@@ -288,7 +288,7 @@ def _in_text(text: str) -> Iterator[tuple[str, str]]:
 def _in_words(
     table: _Words, words: Sequence[str], is_same: Callable[[str, str], bool]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the meanings of known words and phrases in a list of words, and those words."""
+    """Yield the meanings of known words and phrases in a list of words, each with the words."""
     for text, meant in table.get(words[0][:_BEGINNING], ()):
         known = text.split()
         if len(known) <= len(words) and all(map(is_same, known, words)):
@@ -296,13 +296,13 @@ def _in_words(
 
 
 def _is_same_in_english(known: str, word: str) -> bool:
-    # "unity" is not a form of "unit", though the stems are equal.
+    # "unity" is not a form of "unit", although their stems are equal.
     is_form = stem(known) == stem(word) and known.endswith(_OF_Y) == word.endswith(_OF_Y)
     return known == word or is_form
 
 
 def _is_same(known: str, word: str) -> bool:
-    """Tell whether two words differ by an ending of at most two letters."""
+    """Tell whether two words differ only by an ending of at most two letters."""
     if known == word:
         return True
     beginning = max(len(known), len(word)) - _ENDING
@@ -311,7 +311,7 @@ def _is_same(known: str, word: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _english() -> tuple[_Words, set[str]]:
-    """Return the everyday English words with their meanings, and the words to leave unchanged."""
+    """Return everyday English words with their meanings, and the words to leave unchanged."""
     table: _Words = {}
     known: set[str] = set()
     for author, others, *_ in _concepts():
@@ -324,7 +324,7 @@ def _english() -> tuple[_Words, set[str]]:
 
 @lru_cache(maxsize=1)
 def _foreign() -> _Words:
-    """Return the foreign words of languages with spaces between words."""
+    """Return the foreign words of languages that put spaces between words."""
     table: _Words = {}
     for author, _, _, _, _, *languages in _concepts():
         for one in filter(None, "|".join(languages).split("|")):

@@ -1,4 +1,7 @@
-"""Rank skills for a query: matches in heads and in bodies in one list, and how well they fit."""
+"""Rank skills for a query, and compute how well they match.
+
+Matches in heads (name, tags and description) and in bodies are combined into one list.
+"""
 
 import json
 import math
@@ -24,41 +27,43 @@ from registry.model import Skill
 from registry.text import has_unspaced, shorten, words
 
 MAX_RANKED: Final = 100
-"""Number of hits that are ranked in each list; users don't page further."""
+"""Maximum number of hits that are ranked in each list; users don't page further."""
 
 COMMON: Final = 3000
-"""A word that is in this many texts counts as equally common as any more frequent word."""
+"""Number of texts from which a word counts as equally common as any more frequent word."""
 
 MAX_BODY_TERMS: Final = 6
 MAX_TEXTS: Final = 3000
 """Maximum number of bodies to rank.
 
-The rarest words of a query are searched in bodies until their matches exceed this number; more
-matches take time and improve little.
+The rarest words of a query are searched in bodies until their matches exceed this number, because
+more matches take time and improve little.
 """
 
 EVERYWHERE: Final = 10_000
-"""A word in this many bodies has no weight there; counting stops at this number.
+"""Number of bodies from which a word has no weight in bodies; counting stops at this number.
 
-If all words are common, only the rarest is searched.
+If all words are so common, only the rarest word is searched.
 """
 
 MAX_KNOWN, MAX_LENGTH = 5000, 60
-"""Maximum number of patterns with cached counts, and of characters of such a pattern."""
+"""Maximum number of patterns with cached counts, and maximum number of characters of a pattern."""
 
 RANK: Final = 6
-"""The constant k of reciprocal rank fusion, k / (k + rank): after k places, half the score."""
+"""The constant k of reciprocal rank fusion, k / (k + rank); at rank k the score is half."""
 
 HEADS, BODIES, LAY, FOREIGN = 1.0, 0.6, 1.0, 1.0
-"""Weight of the first place: in heads; in bodies; in heads with lay English; in heads for
-translations from other languages.
+"""Weight of the first result of each list.
+
+HEADS: names, tags and descriptions; BODIES: bodies; LAY: names, tags and descriptions with synonyms
+of everyday words; FOREIGN: the same with translations.
 """
 
 _UNKNOWN_PAIR: Final = 0.2
-"""Pairs of characters that no head contains are usually not words."""
+"""Factor for character pairs in no name, tag or description, which are usually not words."""
 
 _LEAST: Final = 0.1
-"""Weight of a word that every skill has."""
+"""Weight of a word that every skill contains."""
 
 _BELOW: Final = 0.9
 _MIN_PREFIX: Final = 3
@@ -66,18 +71,21 @@ _MIN_SPELLED: Final = 5
 _SAME_BEGINNING: Final = 1
 _CUTOFF: Final = 0.8
 _NEAREST: Final = 3
-"""On a server, some of the counted words may be removed already."""
+"""Maximum number of similar words to try.
+
+On a server, some words of the index are in no skill any more.
+"""
 
 
 class Among(NamedTuple):
-    """The versions that a narrowed view shows; ``key`` tells apart the views of one database."""
+    """The versions that a narrowed view shows; ``key`` differs for each view of a database."""
 
     ids: frozenset[int]
     key: str
 
     @classmethod
     def of(cls, ids: Collection[int] | None) -> "Among | None":
-        """Return the versions of a view; None: nothing narrows it."""
+        """Return the versions of a view; None if the view is not narrowed."""
         return None if ids is None else _among(tuple(ids))
 
 
@@ -87,7 +95,7 @@ def _among(ids: tuple[int, ...]) -> Among:
 
 
 class Word(NamedTuple):
-    """A typed term, the pattern to search for, and the number of heads and bodies with it."""
+    """A typed term, its pattern, and the number of heads and bodies that contain the pattern."""
 
     typed: Term
     pattern: Pattern
@@ -96,7 +104,7 @@ class Word(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """The weight of the word: rarer words weigh more."""
+        """The weight of the word, which is higher for rarer words."""
         weight = math.log(COMMON / (min(self.heads, COMMON - 1) + 1)) + _LEAST
         is_accident = not self.heads and has_unspaced("".join(self.pattern.words))
         return weight * _UNKNOWN_PAIR if is_accident else weight
@@ -108,19 +116,19 @@ class Word(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A query for the index; ``others``: its synonyms."""
+    """A query with the patterns to search for; ``others`` holds its synonyms and translations."""
 
     words: tuple[Word, ...]
     others: OtherWords
 
     @property
     def terms(self) -> list[Term]:
-        """The query as typed."""
+        """The terms as the user typed them."""
         return [word.typed for word in self.words]
 
 
 class Said(NamedTuple):
-    """A parsed query: its terms, compounds of neighbours, and synonyms."""
+    """A parsed query: its terms, compounds of adjacent terms, and synonyms."""
 
     terms: Sequence[Term]
     compounds: Sequence[Term]
@@ -128,17 +136,17 @@ class Said(NamedTuple):
 
     @classmethod
     def of(cls, query: str) -> Self:
-        """Return the parsed query, independent of the index."""
+        """Parse a query, without using the index."""
         terms = parse(query)
         compounds = [term for term in joined(terms) if term not in terms]
         return cls(terms, compounds, other_words(unquoted(query)))
 
 
 def understand(reader: Reader, said: Said, among: Among | None = None) -> Asked:
-    """Return the query for the index.
+    """Return the query with patterns from the index.
 
-    A word that no skill has is replaced by words that begin with it, or by words with a similar
-    spelling. ``among``: the skills of a narrowed view; all counts are limited to them.
+    A word that no skill contains is replaced by words that begin with it, or by words with a
+    similar spelling. ``among`` holds the skills of a narrowed view; all counts are limited to them.
     """
     terms = said.terms
     sought = [(term, _pattern(term)) for term in (*terms, *said.compounds)]
@@ -149,7 +157,7 @@ def understand(reader: Reader, said: Said, among: Among | None = None) -> Asked:
 
 
 def expect(reader: Reader, queries: Sequence[Said], condition: Condition, most: int) -> None:
-    """Announce the next queries to the index, so that a server gets them in one request."""
+    """Announce the queries to the index, so that a server gets all SELECTs at once."""
 
     def sought(said: Said) -> SearchTerms:
         typed = [
@@ -171,7 +179,7 @@ def expect(reader: Reader, queries: Sequence[Said], condition: Condition, most: 
 def counted(
     reader: Reader, looked_for: Sequence[tuple[Term, Pattern]], among: Among | None = None
 ) -> list[Word]:
-    """Return terms with the number of skills that have their patterns."""
+    """Return words with the number of skills that contain their patterns."""
     held = _held(reader, [pattern for _, pattern in looked_for], among)
     return [Word(*one, *counts) for one, counts in zip(looked_for, held, strict=True)]
 
@@ -179,7 +187,7 @@ def counted(
 def _held(
     reader: Reader, patterns: Sequence[Pattern], among: Among | None
 ) -> list[tuple[int, int]]:
-    """Return the number of heads and bodies with each pattern; cached."""
+    """Return the number of heads and bodies with each pattern, from the cache if possible."""
 
     def nothing(_: Reader) -> dict[Pattern, tuple[int, int]]:
         return {}
@@ -198,12 +206,15 @@ def _held(
 
 
 def _pattern(term: Term) -> Pattern:
-    """Return the pattern of a term; a single character matches pairs that begin with it."""
+    """Return the pattern of a term.
+
+    A single character of an unspaced script matches pairs that begin with it.
+    """
     return Pattern(term, len(term) == 1 and len(term[0]) == 1 and has_unspaced(term[0]))
 
 
 def _instead(reader: Reader, words: Sequence[Word], among: Among | None) -> list[Word]:
-    """Return words; those that no skill has come with their replacements."""
+    """Return the words; a word that no skill contains is replaced by words that skills contain."""
     found = list(words)
     unknown = [
         place
@@ -221,15 +232,15 @@ def _instead(reader: Reader, words: Sequence[Word], among: Among | None) -> list
 
 
 def _may_begin(term: Term) -> bool:
-    """Tell whether words that begin with a word may replace it."""
+    """Tell whether words that begin with this word may replace it."""
     return len(term) == 1 and len(term[0]) >= _MIN_PREFIX and not has_unspaced(term[0])
 
 
 def _nearly(reader: Reader, word: Word, among: Among | None) -> Word:
-    """Replace a word that no skill has by a similar word, if there is a similar word.
+    """Return a similar word for a word that no skill contains; if there is none, the word itself.
 
-    The index has the words of all skills. In a narrowed view the words of hidden skills must not
-    replace visible ones, so a narrowed search tries all similar words.
+    The index has the words of all skills. In a narrowed view, words of hidden skills must not take
+    the place of visible words, so a narrowed search tries all similar words.
     """
     said = word.typed[0]
     if len(said) < _MIN_SPELLED:
@@ -253,7 +264,7 @@ def rank(
     in_heads = [word.pattern for word in asked.words if word.heads]
     in_bodies = [word.pattern for word in _rarest(asked)]
     every = sum(word.weight for word in asked.words) or 1.0
-    # A list weighs as much as its words in the query.
+    # The weight of a list is the weight of its words in the query.
     above = sum(word.weight for word in asked.words if word.heads) / every
     below = sum(word.weight for word in asked.words if word.bodies) / every
     questions: list[tuple[float, IndexQuery]] = [
@@ -277,7 +288,7 @@ def rank(
 
 
 def _put_last(scores: dict[int, float], last: Collection[int], others: Collection[int]) -> None:
-    """Lower the scores of some skills below those of all others, and keep their order."""
+    """Lower the scores of the skills ``last`` below all other scores, and keep their order."""
     most = max((scores[one] for one in last), default=0.0)
     least = min((scores[one] for one in others), default=most)
     for one in last:
@@ -300,32 +311,32 @@ def _rarest(asked: Asked) -> list[Word]:
 
 
 FITS: Final = 0.68
-"""Below this confidence, search reports that there is no close match.
+"""Confidence below which a search reports that there is no close match.
 
-In a trial over 10,000 skills with keywords, it did so for 14 of 15 questions without an answer, and
-for 7 of 228 with an answer.
+In a trial with keywords over 10,000 skills, it did so for 14 of 15 queries without an answer, and
+for 7 of 228 queries with an answer.
 """
 
 MEANT: Final = 0.9
-"""Weight of synonyms relative to the typed words."""
+"""Weight of translations relative to the typed words."""
 
 MAX_MISSING, MAX_WORD = 5, 40
-"""Maximum number of missing words that are reported, and characters of each."""
+"""Maximum number of missing words that are reported, and maximum number of characters of each."""
 
 _LAY: Final = 0.3
 
 
 class _Sought(NamedTuple):
-    """The stems of a pattern; ``last``: a prefix of another word, unless it is empty."""
+    """The stems of a pattern; if ``last`` isn't empty, another word must begin with it."""
 
     stems: Sequence[str]
     last: str = ""
 
 
 class Wanted(NamedTuple):
-    """The patterns to find in each head: the typed words with their weights, and the total weight.
+    """The patterns to find in each head (name, tags, description), and the weights of the words.
 
-    Any pattern of a word is enough.
+    ``every`` is the total weight. A word counts if one of its patterns is found.
     """
 
     words: Sequence[tuple[float, Sequence[_Sought]]]
@@ -334,7 +345,7 @@ class Wanted(NamedTuple):
     foreign: Sequence[_Sought]
 
     def named_by(self, head: str) -> float:
-        """Return the share of the query that a head contains."""
+        """Return the share of the query that a head contains, from 0 to 1."""
         said = _stems(head)
         own = 0.0
         for weight, ways in self.words:
@@ -345,19 +356,22 @@ class Wanted(NamedTuple):
 
 
 def confidence(asked: Asked, skill: Skill) -> float:
-    """Return the share of the query that a skill's head contains, weighted by rarity: 0 to 1."""
+    """Return the share of the query that a skill's head contains, from 0 to 1.
+
+    Rare words weigh more. The head is name, tags and description.
+    """
     return wanted(asked).named_by(head_of(skill))
 
 
 def head_of(skill: Skill) -> str:
-    """Return the text of a skill's head."""
+    """Return the name, tags and description of a skill as one text."""
     return " ".join([skill.name, *skill.tags, skill.description])
 
 
 def missing(queries: Sequence[Asked], skills: Sequence[Skill]) -> tuple[str, ...]:
-    """Return the typed words that no head of these skills contains, each once.
+    """Return the typed words that are in no name, tag or description of these skills.
 
-    The parts of a compound ("on-call") are not repeated.
+    Each word is returned once. The parts of a compound ("on-call") are not repeated.
     """
     heads = [_stems(head_of(skill)) for skill in skills]
     found = dict.fromkeys(
@@ -384,7 +398,7 @@ def _holds(said: frozenset[str], sought: _Sought) -> bool:
 
 @lru_cache(maxsize=16)
 def wanted(asked: Asked) -> Wanted:
-    """Return the patterns to find in heads."""
+    """Return the patterns to find in heads (name, tags, description)."""
     words = [(word.weight, ways) for word, ways in _ways(asked)]
     return Wanted(
         words,
@@ -395,9 +409,9 @@ def wanted(asked: Asked) -> Wanted:
 
 
 def _ways(asked: Asked) -> list[tuple[Word, list[_Sought]]]:
-    """Return the typed words, each with its forms and its compound with a neighbour.
+    """Return the typed words, each with its forms and its compound with an adjacent word.
 
-    A compound contains both words, so it is not a further word: "web socket", "websocket".
+    A compound replaces both words and is not an additional word: "web socket", "websocket".
     """
     neighbours = {one: pair for pair in pairwise(asked.terms) for one in joined(list(pair))}
     compounds = [word for word in asked.words if word.typed in neighbours]
@@ -422,5 +436,8 @@ def _sought(pattern: Pattern) -> _Sought:
 
 @lru_cache(maxsize=1000)
 def _stems(text: str) -> frozenset[str]:
-    """Return the stems of a head's words; cached, because many queries find the same skills."""
+    """Return the stems of the words in a head.
+
+    They are cached, because many queries find the same skills.
+    """
     return frozenset(stems(words(text.casefold())))

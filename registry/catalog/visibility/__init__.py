@@ -1,1 +1,1 @@
-"""Personalities: who sees which skill, and why."""
+"""Personalities: which skills each personality sees, and why."""

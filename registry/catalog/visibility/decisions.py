@@ -1,4 +1,4 @@
-"""Decide which skills a view shows: one SELECT, then the rules."""
+"""Decide which skills a view shows, with one SELECT and the rules of the personality."""
 
 import difflib
 import json
@@ -47,12 +47,12 @@ def decisions(
     name: str | None = None,
     source_id: int | None = None,
 ) -> Iterator[tuple[int, Skill, Decision]]:
-    """Yield each visible skill by name, with the id of its version and the decision about it.
+    """Yield each visible skill by name: the id of its version, the skill, and the decision.
 
-    A skill is visible if no stronger source shadows it. A skill that the personality does not see
-    shadows nothing. ``environ``: the environment variables that skills may need, including
-    ``PATH``. ``name``: only skills of this name. ``source_id``: only this source, with its shadowed
-    skills.
+    A skill is visible if no skill of a source with higher precedence shadows it. A skill that the
+    personality does not see shadows nothing. ``environ`` holds the environment variables that
+    skills may need, including ``PATH``. ``name`` limits the result to skills of this name.
+    ``source_id`` limits the result to this source, and includes its shadowed skills.
     """
     is_one_source = source_id is not None
     if personality is None:
@@ -86,11 +86,12 @@ def _decided(
 
 
 def unhidden(some: Iterable[Candidate]) -> set[int]:
-    """Return the versions that no other of these usable skills shadows, as `db.write.names` does.
+    """Return the versions among these usable skills that no other of them shadows.
 
-    A project's skill shadows those of weaker projects and of no project. Otherwise the skill of a
-    stronger source shadows the weaker one, if both sources have the same team and owner, or an
-    admin has ranked them. Only the first of several copies remains.
+    The rules are the same as in `db.write.names`. A project's skill shadows the skills of projects
+    with lower precedence and of no project. Otherwise a source with higher precedence shadows
+    another if both have the same team and owner, or an admin has set their precedence. Among
+    copies, only the first remains.
     """
     skills = list(some)
     projects: dict[str, int] = {}
@@ -148,7 +149,7 @@ def decide_document(
     personality: Personality | None,
     environ: Mapping[str, str],
 ) -> Decision:
-    """Decide about a skill file that was just read in a source, whether stored or not."""
+    """Decide about a skill file that was just read from a source, whether stored or not."""
     facts = Facts(
         name=document.name,
         source=source.name,
@@ -171,7 +172,10 @@ def seen_by(core: Core, name: str, filters: Filters) -> Filters:
 
 
 def personality(settings: Settings, name: str) -> Personality:
-    """Return a personality of the settings. Raises `PersonalityNotFound` with near names."""
+    """Return a personality from the settings.
+
+    Raises `PersonalityNotFound` with similar names.
+    """
     known = settings.personalities
     if name not in known:
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
@@ -183,7 +187,7 @@ S = TypeVar("S", bound=Skill)
 T = TypeVar("T", bound=Any)
 
 MAX_COPIES: Final = 50
-"""Maximum number of copies that are named with a skill."""
+"""Maximum number of copies that are listed with a skill."""
 
 MAX_TOLD: Final = 200
 """Maximum length of a handle in a message, in characters."""
@@ -193,7 +197,7 @@ MAX_TOLD: Final = 200
 class Limits:
     """Limits of a view: a source, a scope, a personality, or several of these.
 
-    ``offered``: lists omit skills that are hidden from models.
+    If ``offered``, lists omit skills that are hidden from models.
     """
 
     source: str | None = None
@@ -203,14 +207,15 @@ class Limits:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the view has no limits."""
+        """Whether the view shows all skills."""
         return self.source is None and self.scope is None and self.personality is None
 
 
 class Row(NamedTuple):
     """A skill of the view; ``everywhere`` is its ref in an unlimited view.
 
-    ``usable``: neither invalid nor quarantined. ``shadowed``: another skill of the view hides it.
+    ``usable`` is True if the skill is neither invalid nor quarantined. ``shadowed`` is True if
+    another skill of the view shadows it.
     """
 
     id: int
@@ -226,16 +231,16 @@ class Row(NamedTuple):
 
     @property
     def files(self) -> tuple[str, str, str | int]:
-        """A key that is equal for copies: the same name and the same files."""
+        """A key that is equal for copies: name, team and file hash."""
         return self.name, self.team, self.tree_hash or self.id
 
 
 class Seen:
     """The skills of a narrowed view at one state of the database.
 
-    ``listed``: versions that a listing shows; ``unhidden``: also invalid and quarantined ones;
-    ``every``: also shadowed ones. ``as_stored``: no skill outside the view shadows a skill in it,
-    so the stored shadowing is valid in the view.
+    ``listed`` holds versions that a listing shows. ``unhidden`` also holds invalid and quarantined
+    versions, ``every`` also shadowed versions. ``as_stored`` is True if no skill outside the view
+    shadows a skill in the view, so the stored shadowing is valid in the view.
     """
 
     def __init__(self, rows: Sequence[Row], limits: Limits, *, as_stored: bool = False) -> None:
@@ -254,27 +259,27 @@ class Seen:
     def localized(self, skill: S) -> S:
         """Return a skill with its ref, copies and shadowing in this view."""
         row = self._at.get((skill.source, skill.folder))
-        if row is None:  # it was added after this view was computed
+        if row is None:  # the skill was added after this view was computed
             return replace(skill, ref=f"{skill.source}/{skill.folder}", copies=())
         copies = tuple(self._refs[one] for one in self.copies_of(row.id)[:MAX_COPIES])
         return replace(skill, ref=self._refs[row.id], copies=copies, shadowed=row.shadowed)
 
     def localized_all(self, some: Iterable[S]) -> tuple[S, ...]:
-        """Return each skill `localized`."""
+        """Return each skill with its ref, copies and shadowing in this view."""
         return tuple(map(self.localized, some))
 
     def localized_hits(self, found: Found) -> Found:
-        """Return the hits of a search, each `localized`, with their near-duplicates."""
+        """Return the hits of a search with their refs and near-duplicates in this view."""
         hits = (replace(hit, alike=self.refs(hit.alike)) for hit in found)
         return replace(found, items=self.localized_all(hits))
 
     def renamed(self, some: Iterable[T]) -> list[T]:
-        """Return values with the refs of this view instead of the refs of an unlimited view."""
+        """Return values with the refs of this view; their refs were those of an unlimited view."""
         known = self.by_ref
         return [replace(one, ref=known[one.ref]) for one in some if one.ref in known]
 
     def refs(self, some: Iterable[str]) -> tuple[str, ...]:
-        """Return the refs of this view for refs of an unlimited view."""
+        """Return the refs in this view for refs of an unlimited view."""
         return tuple(self.by_ref[ref] for ref in some if ref in self.by_ref)
 
     def lists(self, stored: StoredSkill) -> bool:
@@ -283,15 +288,15 @@ class Seen:
         return row is not None and self._lists(row)
 
     def stored(self, reader: Reader, version: int) -> StoredSkill | None:
-        """Return a stored version, `localized`; None: it is gone."""
+        """Return a stored version, `localized`; None if it was removed."""
         found = by_id(reader, version)
         return None if found is None else found._replace(skill=self.localized(found.skill))
 
     def resolve(self, handle: str) -> int:
         """Return the version that a handle means among the skills of the view.
 
-        Handles are read in the order of `catalog.resolve`. Raises `SkillNotFound`, without similar
-        names, and `SkillAmbiguous`.
+        Handles are interpreted in the order of `catalog.resolve`. Raises `SkillAmbiguous`. Raises
+        `SkillNotFound`, without similar names.
         """
         for spelling in spellings(handle) if is_storable(handle) else ():
             for found in self._attempts(spelling):
@@ -315,12 +320,12 @@ class Seen:
         yield meant
 
     def of_name(self, name: str, *, usable: bool = False) -> list[int]:
-        """Return the listed versions of a name; ``usable``: also the shadowed ones."""
+        """Return the listed versions with this name; if ``usable``, also the shadowed versions."""
         rows = self._named.get(name, ())
         return [row.id for row in rows if self._lists(row) or (usable and row.usable)]
 
     def namesakes(self, subject: str) -> list[int]:
-        """Return all versions of the view that a name or ref may mean, the listed ones first."""
+        """Return all versions of the view that a name or ref may mean, shadowed versions last."""
         source, _, rest = subject.partition("/")
         found = list(self._named.get(subject, ()))
         found += [one for one in self._named.get(rest, ()) if one.source == source]
@@ -328,13 +333,13 @@ class Seen:
         return list(dict.fromkeys(one.id for one in sorted(found, key=lambda one: one.shadowed)))
 
     def copies_of(self, version: int) -> list[int]:
-        """Return the other versions in the view with the name and files of this version."""
+        """Return the other versions in the view with the same name and files as this version."""
         row = self._by_id.get(version)
         same = self._same_files.get(row.files, ()) if row is not None and row.usable else ()
         return [one.id for one in same if one.id != version]
 
     def near(self, handle: str) -> list[str]:
-        """Return the refs of listed skills with names similar to a handle, the nearest first."""
+        """Return the refs of listed skills with names similar to a handle, best first."""
         return nearest(self._names, handle)
 
     @cached_property
@@ -377,7 +382,7 @@ class Seen:
 
     @cached_property
     def _refs(self) -> Mapping[int, str]:
-        """The shortest handle of each version, as `db.write.names` chooses it among all skills."""
+        """The shortest handle of each version, chosen as `db.write.names` does among all skills."""
         sources = {row.source for row in self._rows}
         return {
             row.id: ref
@@ -392,7 +397,7 @@ def _refs(
     sources: Collection[str],
     places: Mapping[tuple[str, str], Row],
 ) -> Iterator[tuple[Row, str]]:
-    """Yield skills of the same name with their refs."""
+    """Yield skills with this name, and their refs."""
     meant = [row for row in rows if row.usable and not row.shadowed] or rows
     is_place = any(name[:end] in sources for end, one in enumerate(name) if one == "/")
     times: dict[str, int] = {}
@@ -409,10 +414,10 @@ def _refs(
 
 
 def seen(reader: Reader, limits: Limits, environ: Mapping[str, str], *, anew: bool = False) -> Seen:
-    """Return a narrowed view; it is cached until the database changes.
+    """Return a narrowed view, cached until the database changes.
 
-    Without a personality: all skills of a source or scope, including invalid ones. ``anew``: check
-    again which programs and platforms are available.
+    Without a personality, the view has all skills of a source or scope, including invalid skills.
+    If ``anew``, it is checked again which programs and environment variables are available.
     """
 
     def load(reader: Reader) -> list[tuple[Seen, Host]]:
@@ -436,7 +441,7 @@ def _load(reader: Reader, limits: Limits, host: Host) -> Seen:
     rows = [_row(one, shadowed=one.usable == 1 and one.id not in free) for one in some]
     pairs = zip(some, rows, strict=True)
     as_stored = bool(rows) and all(one.skill.shadowed == row.shadowed for one, row in pairs)
-    if limits.personality is not None:  # hidden skills stay only if they are copies
+    if limits.personality is not None:  # of the shadowed skills, only copies of visible skills stay
         same = {row.files for row in rows if not row.shadowed}
         rows = [row for row in rows if not row.shadowed or row.files in same]
     return Seen(rows, limits, as_stored=as_stored)
@@ -465,7 +470,7 @@ def shown_now(
     personality: Personality | None,
     environ: Mapping[str, str],
 ) -> CurrentSkill:
-    """Return a skill that is visible as stored, if it is visible on disk too.
+    """Return a skill that is visible as stored, if it is also visible as it is on disk.
 
     Raises `SkillInvalid`, `SkillNotVisible`, and the errors of reading the file.
     """

@@ -1,4 +1,4 @@
-"""The rules of visibility for a personality, in their order of precedence."""
+"""The visibility rules of a personality, in their order of precedence."""
 
 import json
 import re
@@ -14,9 +14,10 @@ from registry.settings import GlobalIngest, Personality
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The environment that a skill must lack (``fallback_for``) or have (the others).
+    """Requirements of a skill.
 
-    Of ``programs``, any is enough.
+    The skill is hidden if the toolset has a tool of ``fallback_for``, or if a variable of
+    ``variables`` is missing. Of ``programs``, one is enough.
     """
 
     fallback_for: tuple[str, ...] = ()
@@ -36,7 +37,10 @@ _SEPARATORS: Final = re.compile(r"[\W_]+")
 
 
 def read_needs(front_matter: str | None) -> Needs:
-    """Read the needs out of stored front matter JSON; a value of no known shape says nothing."""
+    """Read the requirements from stored front matter (JSON).
+
+    Values of unknown types are ignored.
+    """
     if front_matter is None:
         return NOTHING
     values = json.loads(front_matter)
@@ -44,7 +48,7 @@ def read_needs(front_matter: str | None) -> Needs:
 
 
 def needs_of(values: Mapping[str, JsonValue]) -> Needs:
-    """Read the needs out of front matter."""
+    """Read the requirements from front matter."""
     found: dict[str, tuple[str, ...]] = {}
     for path, value in _paths(values, ""):
         field = _KEYS.get(path.removeprefix("metadata"))
@@ -54,7 +58,10 @@ def needs_of(values: Mapping[str, JsonValue]) -> Needs:
 
 
 def _paths(values: Mapping[str, JsonValue], prefix: str) -> Iterator[tuple[str, JsonValue]]:
-    """Yield values with the keys that lead to them, in one word without case and separators."""
+    """Yield values with the path of keys to each value.
+
+    The path is one word, in lower case and without separators.
+    """
     for key, value in values.items():
         path = prefix + _SEPARATORS.sub("", key.casefold())
         section = coerce.from_json(value) if isinstance(value, str) else value
@@ -73,7 +80,7 @@ def _names(value: JsonValue) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The properties that the rules check; ``tags`` are casefolded, as stored."""
+    """The properties of a skill that the rules check; ``tags`` are casefolded, as stored."""
 
     name: str
     source: str
@@ -85,15 +92,16 @@ class Facts:
 
     @property
     def qualified_name(self) -> str:
-        """The name by which ``allow`` and ``deny`` mean just this source's skill."""
+        """The name by which ``allow`` and ``deny`` mean only the skill of this source."""
         return f"{self.source}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a skill is seen; ``rule`` is the stable code of what decided, ``reason`` in words.
+    """Whether a skill is visible, and why.
 
-    A skill may be seen with a ``warning``.
+    ``rule`` is the stable code of the rule that decided, ``reason`` explains it in words. A visible
+    skill may have a ``warning``.
     """
 
     visible: bool
@@ -103,7 +111,7 @@ class Decision:
 
 
 class Host:
-    """The surroundings that skills may need: environment variables and programs on its PATH."""
+    """The environment that skills may require: environment variables, and programs on PATH."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -111,18 +119,18 @@ class Host:
         self._programs: dict[str, bool] = {}
 
     def is_like(self, environ: Mapping[str, str]) -> bool:
-        """Tell whether other surroundings give the same answers as these have given."""
+        """Tell whether another environment gives the same answers as this environment has given."""
         other = Host(environ)
         return all(
             other.has_variable(name) == has for name, has in self._variables.items()
         ) and all(other.has_program(name) == has for name, has in self._programs.items())
 
     def has_variable(self, name: str) -> bool:
-        """Tell whether the variable has a value; an empty one counts as unset."""
+        """Tell whether the variable has a value; an empty variable counts as unset."""
         return self._variables.setdefault(name, bool(self._environ.get(name)))
 
     def has_program(self, name: str) -> bool:
-        """Tell whether a program of this name, which is not a path, is on the PATH."""
+        """Tell whether a program with this name is on PATH; the name must not be a path."""
         if name not in self._programs:
             plain = bool(name) and not any(mark in name for mark in "/\\\0")
             path = self._environ.get("PATH") or ""
@@ -131,7 +139,10 @@ class Host:
 
 
 def decide(facts: Facts, personality: Personality | None, host: Host) -> Decision:
-    """Decide whether a model with this personality (None: any model) sees a visible skill."""
+    """Decide whether a model with this personality sees a skill; if None, for any model.
+
+    The skill is visible apart from the personality.
+    """
     if facts.hidden:
         return HIDDEN
     if personality is None:
@@ -141,7 +152,7 @@ def decide(facts: Facts, personality: Personality | None, host: Host) -> Decisio
 
 
 def _admit(facts: Facts, personality: Personality) -> Decision:
-    """Decide by a skill's scope, source, name and tags."""
+    """Decide by the scope, source, name and tags of a skill."""
     if facts.scope == "project":
         return _in("own", "it belongs to the project")
     if facts.scope == "team":
@@ -180,7 +191,7 @@ def _by_capability(facts: Facts, ingest: GlobalIngest) -> Decision:
 
 
 def _unreachable(facts: Facts, personality: Personality, host: Host) -> Decision | None:
-    """Return the decision against a skill that can't work, None if it can."""
+    """Return the decision to hide a skill that can't work; None if the skill can work."""
     missing = [tool for tool in facts.required_tools if tool not in personality.toolset]
     if missing:
         return _out("tools-missing", f"the toolset lacks {', '.join(missing)}, which it requires")

@@ -1,1 +1,1 @@
-"""One file a command, imported only when that command runs (`registry.cli.app` lists them)."""
+"""The commands. A module is imported only when its command runs (see `registry.cli.app`)."""

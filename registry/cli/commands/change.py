@@ -22,7 +22,7 @@ from registry.toolsets.schemas import TYPES
 
 
 def _parameter(text: str) -> Parameter:
-    """Read a parameter, NAME[?][:TYPE[:TEXT]]; ? after its name makes it optional."""
+    """Read a parameter, NAME[?][:TYPE[:TEXT]]. A "?" after the name makes it optional."""
     name, _, rest = text.partition(":")
     kind, _, about = rest.partition(":")
     kind = kind.strip() or "string"
@@ -129,21 +129,28 @@ def update(
             "--description, --body and --param require a single NAME."
         )
     registry, text = session.registry, _text(body)
+    unchanged: set[str] = set()
 
     def change(name: str) -> SkillDetail:
         base = if_hash
+        # Use the version of the last sync, so that a later edit by the user stops the change.
+        known = registry.get(name) if force else registry.resolve(name)
         if added or removed:
-            # As the last sync saw it: an edit made by hand since then must stop the change.
-            known = registry.get(name) if force else registry.resolve(name)
             fields["tags"] = _edited(known.tags, added, removed)
             base = base or known.content_hash
         with report_copies(session, name, "changes", copies=copies):
-            return registry.update(
+            now = registry.update(
                 name, body=text, if_hash=base, force=force, copies=copies, **fields
             )
+        if now.tree_hash == known.tree_hash:
+            unchanged.add(now.path)
+        return now
+
+    def done(one: SkillDetail) -> list[str]:
+        return skill_line("Unchanged" if one.path in unchanged else "Updated", one)
 
     changed, is_complete = each(session, names, change, copies=copies)
-    lines = (line for one in changed for line in skill_line("Updated", one))
+    lines = (line for one in changed for line in done(one))
     session.answer(changed if names[1:] else changed[0], lines)
     if not is_complete:
         raise click.exceptions.Exit(Status.FAILED)
@@ -165,13 +172,16 @@ def rename(session: Session, /, *, name: str, new_name: str, if_hash: str | None
     The history stays, and "undo" restores the old name. Copies of the skill keep their name.
     """
     handle = options.named(session.registry, name)
-    with naming_what_helps(session.registry, handle, new_name):
+    with (
+        naming_what_helps(session.registry, handle, new_name),
+        report_copies(session, handle, "renames", copies=None),
+    ):
         renamed = session.registry.rename(handle, new_name, if_hash=if_hash)
     session.answer(renamed, skill_line(f"Renamed {escape.line(handle)} to", renamed))
 
 
 def _edited(tags: Sequence[str], added: Sequence[str], removed: Sequence[str]) -> list[str]:
-    """Return the tags after additions and removals, compared in stored form."""
+    """Return the tags after additions and removals. Tags are compared in their stored form."""
     gone = set(map(tag_key, removed))
     return list(dict.fromkeys(tag for tag in (*tags, *map(tag_key, added)) if tag not in gone))
 
@@ -215,7 +225,8 @@ def edit(session: Session, *, name: str) -> None:
     console.note(f"Editing {escape.line(path)}")
     with report_copies(session, place, "changes", copies=None):
         try:
-            status = subprocess.run([*editor, path], check=False).returncode  # noqa: S603  # theirs
+            # The editor's exit status.
+            status = subprocess.run([*editor, path], check=False).returncode  # noqa: S603
         except OSError as error:
             problem = f"The editor {editor[0]!r} can't be started: {error.strerror}."
             raise click.ClickException(problem) from error
@@ -241,7 +252,7 @@ def _editor(environ: Mapping[str, str]) -> list[str]:
 
 
 def _writable(session: Session, skill: SkillDetail) -> str:
-    """Return the file to edit. Raises `ChangeRefused`, `SourceElsewhere`."""
+    """Return the path of the file to edit. Raises `ChangeRefused`, `SourceElsewhere`."""
     from registry.sync.sources import check_ours, check_writable, find
 
     source = find(session.registry.core, skill.source)

@@ -26,25 +26,28 @@ if TYPE_CHECKING:
 
 
 BELOW: Final = 7
-"""Lines of a terminal kept for the table's header, the messages below it, and the prompt."""
+"""Number of terminal lines for the table's header, the messages below it, and the prompt."""
 
 FEWEST: Final = 5
-"""Rows of the table, and lines of findings, on the smallest of terminals."""
+"""Minimum number of table rows, and of lines with findings, on a small terminal."""
 
 
 Group: TypeAlias = tuple[bool, bool, int]
-"""Sort key of a finding: not minor, about security, severity."""
+"""The sort key of a finding.
+
+The parts are: True if it is minor, False if it is about security, and the rank of its severity.
+"""
 
 
 class SkillFinding(NamedTuple):
-    """A finding and the skill that it is about."""
+    """A finding, and the skill in which it was found."""
 
     skill: "Checked"
     finding: Diagnostic
 
     @property
     def place(self) -> str:
-        """Path and line of the finding."""
+        """The path and line of the finding."""
         one = self.finding
         path = f"{self.skill.path.rstrip('/')}/{one.path}" if one.path else self.skill.path
         return f"{path}:{one.line}" if one.line else path
@@ -52,24 +55,28 @@ class SkillFinding(NamedTuple):
 
 @dataclass(slots=True)
 class Tally:
-    """How often a code was found, and the first place."""
+    """The number of findings with a code, and the first of them."""
 
     first: SkillFinding
     number: int = 0
 
 
 class Findings:
-    """The findings of all skills by severity, without keeping them in memory.
+    """The findings of all skills by severity, without a copy of them in memory.
 
-    Security comes first, then errors, warnings and minor ones; within a group by skill and place.
+    Security findings come first, then errors, warnings and minor findings. In a group, they are
+    sorted by skill and place.
     """
 
     def __init__(self, checked: "Sequence[Checked]") -> None:
         self._checked = checked
         self._skills: dict[Group, list[int]] = {}
-        """The indexes of the skills that have findings, by group."""
+        """For each group, the indexes of the skills with findings in it."""
+        self.skills = 0
+        """The number of checked skills. Folders that are not skills don't count."""
         tallies: dict[tuple[Group, str], Tally] = {}
         for index, skill in enumerate(checked):
+            self.skills += skill.is_skill
             for finding in skill.findings:
                 group = _group(finding)
                 indexes = self._skills.setdefault(group, [])
@@ -79,10 +86,10 @@ class Findings:
                 tallies.setdefault(key, Tally(SkillFinding(skill, finding))).number += 1
         order = sorted(tallies, key=lambda key: (key[0], -tallies[key].number, key[1]))
         self.tallies: Final = [tallies[key] for key in order]
-        """Each code with its number, in the order of the findings, the most frequent first."""
+        """The codes with their numbers, by group. The most frequent code of a group comes first."""
 
     def ordered(self, *, minor: bool) -> Iterator[SkillFinding]:
-        """Yield the findings; minor ones only if ``minor``."""
+        """Yield the findings. Minor findings are only included if ``minor``."""
         for group, indexes in sorted(self._skills.items()):
             for index in [] if group[0] and not minor else indexes:
                 skill = self._checked[index]
@@ -107,7 +114,8 @@ def lines(findings: Iterable[SkillFinding]) -> Iterator[str]:
 def report(console: Console, findings: Findings, *, minor: bool, room: int | None) -> Iterator[str]:
     """Yield the findings, grouped by skill, and a table of all codes.
 
-    ``minor``: also yield minor findings. ``room``: the maximum of lines; None: no limit.
+    Minor findings are only included if ``minor``. ``room`` is the maximum number of lines, or None
+    if there is no limit.
     """
     tallies = findings.tallies
     if not tallies:
@@ -138,7 +146,7 @@ def _paragraphs(
 ) -> Iterator[list[str]]:
     """Yield the lines of each finding, with a heading for each skill.
 
-    ``fitted``: the name and its path take one line.
+    If ``fitted``, the heading (the name and path of the skill) is shortened to one line.
     """
     above: object = None
     for one in findings:
@@ -178,9 +186,10 @@ def mend(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Print the diffs, ask on a terminal, and fix; exit with 1 if a file can't be changed.
+    """Print the diffs, ask on a terminal, and fix the skills.
 
-    The format ``json`` prints objects that hold the diffs.
+    Exits with status 1 if a file can't be changed. The format ``json`` prints objects that contain
+    the diffs.
     """
     console, registry = session.console, session.registry
     with waiting(console, "checking"):
@@ -223,12 +232,12 @@ def _show_fixes(session: Session, found: "Sequence[Fix]") -> None:
 
 def _painted(console: Console, found: "Sequence[Fix]") -> Iterator[str]:
     for one in found:
-        # The line ending is a part of the difference.
+        # The line ending is a part of the diff, so keep it.
         yield from (console.paint_diff(line) for line in one.diff.removesuffix("\n").split("\n"))
 
 
 def _code(text: str) -> str:
-    """Parse a code of findings, or a prefix of codes, which ends with a hyphen."""
+    """Parse a code of findings. A code that ends with a hyphen is a prefix of codes."""
     from registry.catalog.check import codes_of
 
     try:
@@ -339,7 +348,7 @@ def command(
     _show(session, checked, findings, whole=every or bool(select))
     found = findings.tallies
     if session.style in {None, "table"}:
-        console.note(summary(len(checked), found))
+        console.note(summary(findings.skills, found))
         if console.is_terminal and any(map(_is_mendable, found)):
             message = (
                 "To make the repairs that need no judgement, run: skill-registry check --fix (it "
@@ -353,7 +362,10 @@ def command(
 def _show(
     session: Session, checked: "Sequence[Checked]", findings: Findings, *, whole: bool
 ) -> None:
-    """Print the findings; ``whole``: also minor ones, and those that don't fit the terminal."""
+    """Print the findings. If ``whole``, print all of them.
+
+    Otherwise minor findings, and those that don't fit the terminal, are left out.
+    """
     console = session.console
     minor = whole or session.verbose
     if session.style in {"json", "jsonl"}:
@@ -368,7 +380,7 @@ def _show(
 
 
 def _skills(findings: Iterable[SkillFinding]) -> "Iterator[Checked]":
-    """Yield each skill once."""
+    """Yield each skill once, without its findings."""
     seen: set[str] = set()
     for one in findings:
         if one.skill.path not in seen:
@@ -390,7 +402,7 @@ def _fails(one: Tally, level: str) -> bool:
 
 
 def summary(number: int, found: Sequence[Tally]) -> str:
-    """Return how many skills were checked and how many findings there are, as one line."""
+    """Return one line with the number of checked skills and the number of findings."""
     of = Counter[str]()
     for one in found:
         of[one.first.finding.severity] += one.number

@@ -23,7 +23,7 @@ DEFAULT: Final = "default"
 
 
 class Setting(NamedTuple):
-    """A setting in force, and where its value comes from."""
+    """A current setting, and the origin of its value."""
 
     name: str
     value: Any
@@ -66,7 +66,7 @@ def _settings_file(session: Session) -> Path:
 
 
 def _global(session: Session) -> Iterator[Setting]:
-    """Yield what options and environment variables decide."""
+    """Yield the settings from options and environment variables."""
     from registry.db.open import open_backend
 
     settings = session.settings
@@ -80,7 +80,7 @@ def _global(session: Session) -> Iterator[Setting]:
 
 
 def _of_file(session: Session) -> Iterator[Setting]:
-    """Yield what the settings file decides."""
+    """Yield the settings from the settings file."""
     from registry.settings import default_settings_file, settings_data
 
     path = Path(os.path.expanduser(session.config)) if session.config else None
@@ -108,7 +108,10 @@ def _of_file(session: Session) -> Iterator[Setting]:
 
 
 def _shown(value: Any) -> Any:
-    """Return a value as JSON has it, without passwords; of personalities their names."""
+    """Return a value in its JSON form, without passwords.
+
+    Personalities are replaced by their names.
+    """
     if isinstance(value, Mapping):
         if all(isinstance(one, str) for one in value.values()):
             return {key: masked(one) for key, one in value.items()}
@@ -123,7 +126,10 @@ def _text(value: Any) -> str:
 
 
 def _origin(option: str) -> str:
-    """Return where the value of a global option comes from; it works before a command and after."""
+    """Return the origin of a global option's value.
+
+    The option may be before or after the command.
+    """
     context: click.Context | None = click.get_current_context()
     while context is not None:
         source = context.get_parameter_source(option)
@@ -154,8 +160,8 @@ def completion(session: Session, *, shell: str) -> None:
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)
-    assert kind is not None  # noqa: S101  # Click knows the three shells of the argument
-    # The class's own `source` asks the installed bash for its version first; the script is enough.
+    assert kind is not None  # noqa: S101  # Click only accepts the three shells of the argument
+    # Click's `source()` first runs bash to check its version. Only the script is needed here.
     root = click.get_current_context().find_root().command
     script = kind(root, {}, PROGRAM, COMPLETION_VARIABLE)
     text = script.source_template % script.source_vars()

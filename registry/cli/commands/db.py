@@ -1,4 +1,4 @@
-"""`skill-registry db`: the database file itself."""
+"""`skill-registry db`: commands for the database itself."""
 
 import os
 import shlex
@@ -13,7 +13,7 @@ from registry.cli.listing import Column, draw_facts, emit
 from registry.cli.progress import waiting
 from registry.cli.prompts import confirm
 from registry.cli.session import Session, Status
-from registry.errors import DatabaseBehind
+from registry.errors import DatabaseBehind, UsageProblem
 from registry.model import record
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ def info(session: Session) -> None:
 def check(session: Session) -> None:
     """Look for damage, and for stored files that don't match their hash.
 
-    Exit status: 3 if the database is damaged; 1 if a stored file doesn't match. Then "sync
-    --verify" repairs the stored files of skills on this machine's disk.
+    Exit status: 3 if the database is damaged; 1 if a stored file doesn't match. To repair the
+    stored files of skills on this machine, run "sync --verify".
     """
     from registry.db.read.corruption import hash_mismatches
     from registry.db.read.sources import is_admin
@@ -126,7 +126,12 @@ def backup(session: Session, *, file: str, overwrite: bool) -> None:
     to an empty server: skill-registry db copy FILE URL.
     """
     with waiting(session.console, "copying"):
-        session.registry.backup(file, overwrite=overwrite)
+        try:
+            session.registry.backup(file, overwrite=overwrite)
+        except UsageProblem as error:
+            if os.path.isfile(os.path.expanduser(file)) and not overwrite:
+                error.add_note("To replace it, add --overwrite.")
+            raise
     session.console.write([f"Copied the database to {escape.line(file)}"])
 
 
@@ -188,7 +193,7 @@ def copy(session: Session, *, source: str, target: str) -> None:
 
 
 def _report_owner(session: Session, backend: "Backend") -> None:
-    """Say which role owns the tables on a server, or will own them."""
+    """Print which role owns the tables on a server, or will own them."""
     from registry.db.postgres.rights import owner_of_tables
 
     name, exist = owner_of_tables(backend.reader.rows)
@@ -229,7 +234,7 @@ def upgrade(session: Session) -> None:
 
 
 def _list_undecided(session: Session) -> None:
-    """List the sources that preceded those of other owners, and how an admin restores that."""
+    """List sources that used to win over other owners' sources, and how an admin restores this."""
     from registry.db.read.sources import undecided
 
     found = list(undecided(session.registry.core.reader))
@@ -400,7 +405,7 @@ def _sees(granted: "RoleRights") -> str:
 
 
 def _sees_more(before: "RoleRights | None", after: "RoleRights | None") -> bool:
-    """Tell whether a change lets a role see more."""
+    """Tell whether a change of rights lets a role see more."""
     if before is None or before.teams is None or after is None:
         return False
     return after.teams is None or not set(after.teams) <= set(before.teams)

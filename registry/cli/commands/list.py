@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def _columns(sort: str, held: Collection[tuple[str, str]]) -> Sequence[Column[Skill]]:
-    """Return the columns; ``held``: the sources and folders of quarantined skills."""
+    """Return the columns of the list. ``held``: sources and folders of quarantined skills."""
 
     def status(skill: Skill) -> str:
         if (skill.source, skill.folder) in held:
@@ -65,7 +65,7 @@ def _columns(sort: str, held: Collection[tuple[str, str]]) -> Sequence[Column[Sk
 
 
 class _Counted(Iterable[Skill]):
-    """Skills, counted while they are iterated."""
+    """An iterable of skills that counts them while they are iterated."""
 
     def __init__(self, skills: Iterable[Skill]) -> None:
         self.many = 0
@@ -128,10 +128,10 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
     held = quarantined(session.registry.core.reader) if is_mixed else frozenset()
     with opened(session.registry.core, chosen, **given) as found:
         skills = _Counted(found)
-        # Without --all or --status no quarantined skill is listed.
+        # Without --all or --status, the list contains no quarantined skill.
         in_json = partial(_record, held=held) if is_mixed else record
         is_table = emit(session, skills, _columns(given["sort"], held), to_record=in_json)
-        # Count the other skills only if the count will be printed.
+        # Only count the other skills if their number will be printed.
         shown = skills.many
         total = found.total if (is_table or not shown) and not found.is_whole else shown
         if not total:
@@ -143,7 +143,7 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
 
 
 def _record(skill: Skill, held: Collection[tuple[str, str]]) -> dict[str, Any]:
-    """Return a skill as JSON, and whether it is quarantined."""
+    """Return a skill as JSON, with whether it is quarantined."""
     return {**record(skill), "quarantined": (skill.source, skill.folder) in held}
 
 
@@ -162,8 +162,8 @@ SEEN: Final[Sequence[Column["Seen"]]] = (
 
 
 def _show_seen(session: Session, name: str, *, is_global: bool) -> None:
-    """List what an agent sees, the project's first."""
-    from registry.install.inventory import loaded_of, seen_by
+    """List the skills that an agent sees. The skills of the project come first."""
+    from registry.install.inventory import seen_by, told_of_namesakes
 
     agent = agent_of(name)
     project = None if is_global else target_of(None, is_global=False)
@@ -178,11 +178,5 @@ def _show_seen(session: Session, name: str, *, is_global: bool) -> None:
         to_record=lambda one: one.to_dict(),
         nothing=f"{agent.name} sees no skills there.",
     )
-    by_name: dict[str, list[Seen]] = {}
-    for one in found:
-        by_name.setdefault(one.name, []).append(one)
-    for some in by_name.values():
-        loaded = loaded_of(agent, some) if some[1:] else None
-        if loaded is not None:
-            place = f"{escape.line(loaded.name)} from {escape.line(loaded.place)}"
-            session.console.note(f"{agent.name} loads {place}, not the others of its name.")
+    for text in told_of_namesakes(agent, found):
+        session.console.note(escape.line(text))

@@ -25,14 +25,15 @@ SERVER: Final = "skills"
 
 
 class Unclear(ValueError):
-    """A file that can't be edited safely; the message has the reason."""
+    """A file can't be edited safely. The message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The configuration files of a client: the user's (below the home folder), and a project's.
+    """A client's configuration files: the user's (below the home folder) and that of a project.
 
-    ``table`` is the key that holds them; ``typed``: an entry says that it speaks over stdio.
+    ``table`` is the key in the file that contains the servers. If ``typed``, an entry states that
+    the server speaks over stdio.
     """
 
     user: str
@@ -42,7 +43,7 @@ class Client:
 
     @property
     def is_toml(self) -> bool:
-        """Whether the client's file is TOML; otherwise it is JSON."""
+        """True if the client's file is TOML. Otherwise it is JSON."""
         return self.user.endswith(".toml")
 
     def entry(self, command: str, arguments: Sequence[str]) -> dict[str, Any]:
@@ -55,7 +56,7 @@ class Client:
         return self.added("", entry)
 
     def added(self, text: str, entry: Mapping[str, Any]) -> str:
-        """Return the text of the file with the server in it. Raises `Unclear`."""
+        """Return the text of the file with the server added. Raises `Unclear`."""
         return (
             _in_toml(text, self.table, entry) if self.is_toml else _in_json(text, self.table, entry)
         )
@@ -73,6 +74,14 @@ CLIENTS: Final[Mapping[str, Client]] = {
 }
 
 
+class _Client(click.Choice[str]):
+    """A client, which may have its name as an agent."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the client's name."""
+        return super().convert("claude" if value == "claude-code" else value, param, ctx)
+
+
 def _in_toml(text: str, table: str, entry: Mapping[str, Any]) -> str:
     import tomllib
 
@@ -85,7 +94,7 @@ def _in_toml(text: str, table: str, entry: Mapping[str, Any]) -> str:
         if known[SERVER] == entry:
             return text
         raise Unclear(f"it already has a different {table}.{SERVER}")
-    # A JSON string without surrogates is also a TOML string.
+    # A JSON string without surrogates is also a valid TOML string.
     rows = (f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in entry.items())
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
     made = f"{text}{gap}[{table}.{SERVER}]\n{''.join(rows)}"
@@ -118,7 +127,7 @@ def _in_json(text: str, table: str, entry: Mapping[str, Any]) -> str:
 
 
 def _edits(text: str, table: str, entry: Mapping[str, Any], *, is_new: bool) -> Iterator[str]:
-    """Yield the text with the entry at each place that may be the right one."""
+    """Yield versions of the text, each with the entry at a place that may be the right one."""
     if is_new:
         yield _with_member(text, text.index("{"), table, {SERVER: entry})
         return
@@ -129,13 +138,13 @@ def _edits(text: str, table: str, entry: Mapping[str, Any], *, is_new: bool) -> 
 
 
 def _with_value(text: str, begin: int, at: int, value: object) -> str:
-    """Return the text with a new value of a member of the object at ``begin``."""
+    """Return the text with a new value of a member of the JSON object at ``begin``."""
     _, end = json.JSONDecoder().raw_decode(text, at)
     return text[:at] + _shown(text, begin, value)[0] + text[end:]
 
 
 def _with_member(text: str, begin: int, key: str, value: object) -> str:
-    """Return the text with a new member of the object at ``begin``."""
+    """Return the text with a new member of the JSON object at ``begin``."""
     _, end = json.JSONDecoder().raw_decode(text, begin)
     inside = text[begin + 1 : end - 1].rstrip()
     shown, gap = _shown(text, begin, value)
@@ -146,7 +155,7 @@ def _with_member(text: str, begin: int, key: str, value: object) -> str:
 
 
 def _shown(text: str, begin: int, value: object) -> tuple[str, str]:
-    """Return a value as JSON, and the gap before a member, as the object at ``begin`` has it."""
+    """Return a value as JSON, and the white space before a member, in the style of the object."""
     space = re.match(r"\s*", text[begin + 1 :])
     gap = space[0] if space else ""
     line = text[:begin].rpartition("\n")[2]
@@ -173,9 +182,9 @@ MAX_BYTES: Final = 64 << 20
 @click.option(
     "--client",
     "name",
-    type=click.Choice(list(CLIENTS)),
+    type=_Client(list(CLIENTS)),
     required=True,
-    help="The client to configure.",
+    help="The client to configure (claude is Claude Code; its agent's name works as well).",
 )
 @click.option(
     "--project",
@@ -241,14 +250,14 @@ def install(
 
 
 def _given(*options: tuple[str, str | None]) -> Iterator[str]:
-    """Yield the options that have a value, each before its value."""
+    """Yield the command-line options that have a value, each followed by its value."""
     for name, value in options:
         if value:
             yield from (name, value)
 
 
 def _program() -> str:
-    """Return this program's full path: a client started from a desktop may have another PATH."""
+    """Return this program's full path, because a desktop client may have another PATH."""
     started = os.path.abspath(sys.argv[0])
     return shutil.which(PROGRAM) or (started if started.endswith(f"/{PROGRAM}") else PROGRAM)
 
@@ -268,8 +277,8 @@ def _path(client: Client, *, project: bool) -> str:
 def _read(path: str, *, project: bool) -> str | None:
     """Return the text of a file, or None if it doesn't exist. Raises `Unclear`.
 
-    A user's own file may be a link to another folder; a project's file may not, as other people
-    wrote it.
+    The user's own file may be a link to another folder. The file of a project may not be a link,
+    because other people wrote it.
     """
     from registry.disk.files import read_file
     from registry.errors import RegistryError
@@ -288,7 +297,7 @@ def _read(path: str, *, project: bool) -> str | None:
 
 
 def _show(console: Console, path: str, before: str, after: str) -> None:
-    """Print only the changed lines: other lines may contain secrets of other servers."""
+    """Print only the changed lines, because other lines may contain secrets of other servers."""
     from difflib import unified_diff
 
     old, new = before.splitlines(), after.splitlines()
@@ -328,7 +337,7 @@ def _compare(path: str, before: str | None, *, project: bool) -> None:
 
 
 def _keep(path: str, text: str, mode: int) -> str:
-    """Write a copy beside a file without overwriting anything; return its path."""
+    """Write a copy next to a file without overwriting any file; return the copy's path."""
     number = 0
     while True:
         copy = f"{path}.bak{number or ''}"
@@ -342,10 +351,10 @@ def _keep(path: str, text: str, mode: int) -> str:
         return copy
 
 
-TOKEN: Final = "SKILL_REGISTRY_TOKEN"  # noqa: S105  # the variable's name
+TOKEN: Final = "SKILL_REGISTRY_TOKEN"  # noqa: S105  # the name of an environment variable
 
 EXTRA: Final = frozenset({"mcp", "mcp_types", "anyio", "h11", "starlette", "uvicorn"})
-"""Packages of the extra ``mcp``."""
+"""Python packages that the extra ``mcp`` installs."""
 
 STDIO: Final = (
     "This server expects an MCP client on stdin and stdout; Ctrl-C ends it. To "
@@ -355,7 +364,7 @@ STDIO: Final = (
 
 
 def _address(text: str) -> tuple[str, int]:
-    """Split ``HOST:PORT``; an IPv6 host is in brackets."""
+    """Split ``HOST:PORT``. An IPv6 host is in brackets."""
     host, colon, port = text.rpartition(":")
     if not colon or not host or not port.isdigit() or int(port) > 65535:  # noqa: PLR2004
         raise ValueError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:8080.")
@@ -363,7 +372,7 @@ def _address(text: str) -> tuple[str, int]:
 
 
 class Serving(Command, Listing):
-    """A group that serves if it is called without a command."""
+    """A command group that starts the server if it is called without a command."""
 
 
 @click.group(
@@ -463,7 +472,7 @@ def mcp(
 
 
 def _report_if_empty(session: Session) -> None:
-    """Print that there is no database yet; otherwise a client only sees empty results."""
+    """Print that there is no database yet. Without this, a client would only see empty results."""
     if session.registry.core.reader.empty:
         session.console.note(
             f"No database at {escape.line(session.registry.path)}, so there are no skills. "

@@ -48,7 +48,7 @@ _FOLDER: Final = (
 choosing_options: Final = options.stack(
     click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.names),
     options.tag_option(
-        "--tag", "tags", help="All skills with this tag. If repeated: with all of them."
+        "--tag", "tags", help="All skills with this tag; repeat it to require several tags."
     ),
     click.option("--all", "every", is_flag=True, help="All listed skills."),
     options.personality_option,
@@ -56,7 +56,7 @@ choosing_options: Final = options.stack(
 
 
 def confirm_names(session: Session, names: Sequence[str], *, yes: bool) -> None:
-    """Confirm each new ``owner/repo`` among the names; see `confirm_addresses`."""
+    """Confirm each new ``owner/repo`` among the names. See `confirm_addresses`."""
     short = (one for one in names if "://" not in one and session.registry.is_address(one))
     confirm_addresses(session, short, yes=yes)
 
@@ -115,7 +115,7 @@ def chosen_skills(
 
 
 def _check_paths(names: Sequence[str]) -> None:
-    """Raise an error for a folder, and for a file that is missing: neither is a name."""
+    """Raise an error for a folder or a missing file, because a path is not a skill's name."""
     for name in names:
         path = os.path.expanduser(name)
         if name[0:1] in {"/", "~", "."} and os.path.isdir(path):
@@ -125,7 +125,7 @@ def _check_paths(names: Sequence[str]) -> None:
 
 
 def _owners(session: Session, target: "Target") -> dict[str, str]:
-    """Return handles of what was pulled before, by the names that people know it by."""
+    """Return the refs of installed skills, by the names with which users call them."""
     from registry.install.lockfile import read_lock
     from registry.install.provenance import owner
 
@@ -173,6 +173,14 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
     help='Overwrite your edits with the registry\'s version. "undo" restores them.',
 )
 @click.option(
+    "--keep",
+    is_flag=True,
+    help=(
+        "Keep your edits of these NAMEs as edits of the registry's version, after you merged an "
+        "update by hand."
+    ),
+)
+@click.option(
     "--force",
     is_flag=True,
     help="Overwrite edited folders, and folders that 'pull' did not install.",
@@ -210,6 +218,7 @@ def pull(
     is_global: bool,
     mode: "Mode | None",
     theirs: bool,
+    keep: bool,
     force: bool,
     dry_run: bool,
     offline: bool,
@@ -241,7 +250,18 @@ def pull(
     from registry.install.targets import InstallOptions
 
     if lists:
-        others = (to, agent, is_global, mode, theirs, force, dry_run, offline, *given.values())
+        others = (
+            to,
+            agent,
+            is_global,
+            mode,
+            theirs,
+            keep,
+            force,
+            dry_run,
+            offline,
+            *given.values(),
+        )
         if sum(map(bool, others)) > bool(given["names"]):
             raise click.UsageError("--list requires an ADDRESS and no other option.")
         _list_offered(session, given["names"], yes=yes)
@@ -251,12 +271,14 @@ def pull(
         given["adopt"] = False
     doing = [flag for flag in ("check", "frozen", "remove", "adopt") if given.pop(flag, False)]
     _check_usage(doing, given, to=to, agent=agent, is_global=is_global, mode=mode)
+    _check_keep(keep=keep, others=bool(doing or adopts or theirs or force or not given["names"]))
     target = target_of(to, is_global=is_global)
     how = InstallOptions(
         agents=agents_of(agent),
         mode=mode,
         force=force,
         theirs=theirs,
+        keep=keep,
         adopt=adopts,
         dry_run=dry_run,
         offline=offline,
@@ -267,14 +289,23 @@ def pull(
     if not doing and not dry_run and (is_named or given["personality"] is not None):
         confirm_names(session, given["names"], yes=yes)
     done = _act(session, target, how, doing, given, is_named=is_named, may_ask=not yes)
-    report_project(session, target, to)  # only now: the arguments are valid
+    report_project(session, target, to)  # print this after the checks of the arguments
     emit(session, done, COLUMNS, name=lambda one: one.ref)
     if not dry_run:
         report_origins(session, target, done)
     where = ["--to", to] if to is not None else ["--global"] if is_global else []
     again = ["skill-registry", "pull", *where]
     bring = [*again, *(f"--agent={one}" for one in how.agents)]
-    explain(session, target, done, doing, again=join(again), bring=join(bring))
+    explain(
+        session,
+        target,
+        done,
+        doing,
+        again=join(again),
+        bring=join(bring),
+        overwrite="--force" if theirs else "--theirs",
+        dry_run=dry_run,
+    )
     is_unchanged = any(one.state == "unchanged" for one in done)
     if doing == ["check"] or (not doing and is_unchanged):
         report_fetched(session, target, done)
@@ -282,6 +313,15 @@ def pull(
         report_strange(session, target)
     if any(one.state not in DONE for one in done):
         raise click.exceptions.Exit(Status.FAILED)
+
+
+def _check_keep(*, keep: bool, others: bool) -> None:
+    """Raise UsageError for --keep without names, or with options that can't be combined with it."""
+    if keep and others:
+        raise click.UsageError(
+            "--keep requires the names of installed skills, and can't be combined with --theirs, "
+            "--force, --check, --frozen, --remove or --adopt."
+        )
 
 
 def _check_usage(
@@ -362,7 +402,7 @@ def _act(
 def _choose(
     session: Session, begin: "Callable[[], None]", offered: "Sequence[Skill]"
 ) -> "list[Skill]":
-    """Ask which of the skills at an address are meant; ``begin`` is called first."""
+    """Ask which of the skills at an address to install. ``begin`` is called before the question."""
     begin()
     lines = [f"{escape.line(one.name)}: {escape.prose(one.description)}" for one in offered]
     width = session.console.width - len(str(len(lines))) - 2
@@ -371,7 +411,7 @@ def _choose(
 
 
 def _list_offered(session: Session, names: Sequence[str], *, yes: bool) -> None:
-    """Print the skills that addresses offer; nothing is installed, or becomes a source."""
+    """Print the skills that addresses offer, without installing them or adding sources."""
     from registry.install.imports import offered_at
 
     _check_paths(names)
@@ -433,7 +473,7 @@ OFFERED: Final[Sequence[Column["OfferedSkill"]]] = (
 
 
 def _state(one: "InstallResult") -> str:
-    """Return the name of a state for people; the JSON has the name in `InstallResult`."""
+    """Return the name of a state for users. The JSON has the name in `InstallResult`."""
     from registry.install.plan import ADOPTED, EQUAL, FOREIGN
 
     named = {EQUAL: "unmanaged", FOREIGN: "unmanaged", ADOPTED: "adopted"}.get(one.reason or "")
@@ -454,7 +494,7 @@ def _shown(place: str) -> str:
 
 
 def _others(one: Agent) -> str:
-    """Return the further folders that an agent reads."""
+    """Return the other folders that an agent reads."""
     personal = filter(None, map(_shown, one.personal_places))
     places = dict.fromkeys([*one.project_places, *personal])
     return ", ".join(place for place in places if place not in {one.project, _shown(one.personal)})

@@ -1,7 +1,8 @@
 """`skill-registry search`, `why` and `eval`."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
@@ -25,6 +26,7 @@ from registry.cli.options import agent_of, agent_option, report_project, target_
 from registry.cli.progress import waiting
 from registry.cli.session import Console, Session, Status, Style
 from registry.db.read.listing import Filters
+from registry.errors import RegistryError
 from registry.model import SearchHit, record
 from registry.text import Fact
 
@@ -38,7 +40,7 @@ T = TypeVar("T")
 
 
 def draw_placed(console: Console, placed: "Iterable[Placed]") -> Iterator[str]:
-    """Yield paragraphs about each skill: its rank, its words, better hits, missing words."""
+    """Yield paragraphs about each skill: its rank, its words, higher results, missing words."""
     for index, one in enumerate(placed):
         if index:
             yield ""
@@ -51,7 +53,7 @@ def draw_placed(console: Console, placed: "Iterable[Placed]") -> Iterator[str]:
         yield from _table(console, AHEAD, one.ahead)
         if one.to_write:
             yield ""
-            message = f"Its name, tags and description lack: {', '.join(one.to_write)}"
+            message = f"Missing from its name, tags and description: {', '.join(one.to_write)}"
             yield from wrap(escape.prose(message), console.width)
 
 
@@ -60,7 +62,7 @@ def _standing(one: "Placed") -> str:
         return f"not found among {formatting.count(one.total, 'hit')}"
     beside = "" if one.beside is None else f", as a near-duplicate of {escape.line(one.beside)}"
     return (
-        f"rank {one.place:,} of {one.total:,}{beside}; its name, tags and description have "
+        f"rank {one.place:,} of {one.total:,}{beside}; its name, tags and description contain "
         f"{one.confidence:.0%} of the query"
     )
 
@@ -72,7 +74,7 @@ def _table(console: Console, columns: Sequence[Column[T]], rows: Sequence[T]) ->
 
 
 def handle(one: "Placed | Explanation") -> str:
-    """Return the ref of a skill, or else its path."""
+    """Return the ref of a skill, or its path if it has no ref."""
     return one.path if one.ref is None else one.ref
 
 
@@ -108,10 +110,10 @@ PLACED: Final[Sequence[Column["Placed"]]] = (
 SNIPPET_INDENT: Final = "    "
 MAX_HITS: Final = 20
 BELOW: Final = 3
-"""Lines that stay free below the hits on a terminal: the summary and the prompt."""
+"""Number of terminal lines below the results, for the summary and the prompt."""
 AROUND: Final = 40
 BEFORE: Final = 20
-"""Maximum number of characters of a description before a match, on a terminal."""
+"""Maximum number of characters of a description that are shown before a match, on a terminal."""
 _SPACED: Final = re.compile(r"[\u0000-\u0dff\u1100-\u2fff\ua960-\uabff]+")
 
 
@@ -178,7 +180,7 @@ def search(session: Session, /, *, query: tuple[str, ...], limit: int | None, **
 
 
 def _queries(given: Sequence[str]) -> list[str]:
-    """Return the arguments as one query; if one has spaces, each is a query of its own."""
+    """Join the arguments to a query. If an argument has spaces, each argument is a query."""
     if len(given) > 1 and any(len(one.split()) > 1 for one in given):
         return [one for one in given if one.strip()]
     whole = " ".join(given)
@@ -188,13 +190,13 @@ def _queries(given: Sequence[str]) -> list[str]:
 def draw_hits(
     console: Console, hits: Sequence[SearchHit], wanted: re.Pattern[str] | None
 ) -> Iterator[str]:
-    """Yield a line with ref and description of each hit, and a line with the match.
+    """Yield a line with the ref and description of each result, and a line with the match.
 
-    The second line is omitted if the first shows the match.
+    The second line is omitted if the first line shows the match.
     """
 
     def light(text: str, style: Style | None = None) -> str:
-        """Paint a text, and its matches in another style."""
+        """Paint a text in a style, and its matches in another style."""
         if wanted is None:
             return console.style(text, style)
         end, parts = 0, []
@@ -213,14 +215,15 @@ def draw_hits(
             more = f"  +{formatting.count(len(hit.alike), 'copy', 'copies')}"
             head += console.style(more, "dim")
             room -= len(more)
-        # If a narrow terminal has no room for the description, show only the match.
+        # If a narrow terminal has no space for the description, only show the match.
         is_roomy = room > len(SNIPPET_INDENT) * 3
         yield f"{head}  {light(about, 'dim')}" if is_roomy else head
         if not is_roomy or wanted is None or not wanted.search(about):
             match = escape.prose(_cut(_match(hit, wanted), wanted))
             is_unmarked = wanted is None or not wanted.search(match)
             if is_roomy and is_unmarked and _is_the_same(about, match):
-                continue  # a match of related words in the description itself: no second line
+                # The description itself matches with related words, so it needs no second line.
+                continue
             yield SNIPPET_INDENT + light(
                 fit(match, console.width - len(SNIPPET_INDENT), ellipsis=console.ellipsis)
             )
@@ -233,13 +236,13 @@ def _match(hit: SearchHit, wanted: re.Pattern[str] | None) -> str:
 
 
 def _is_the_same(one: str, other: str) -> bool:
-    """Tell whether one of two texts, which may be cut, starts with the other."""
+    """Tell whether one of two texts starts with the other. Either text may be shortened."""
     one, other = one.rstrip(".\u2026"), other.rstrip(".\u2026")
     return one.startswith(other) or other.startswith(one)
 
 
 def _cut(text: str, wanted: re.Pattern[str] | None) -> str:
-    """Return a text from a little before the first match on."""
+    """Return the end of a text, from a few characters before the first match."""
     found = wanted.search(text) if wanted else None
     if found is None or found.start() <= AROUND:
         return text
@@ -250,7 +253,7 @@ def matcher(query: str) -> re.Pattern[str] | None:
     """Return a pattern that matches the words of a query, for highlighting."""
     from registry.catalog.search.query import parse, pattern
 
-    # Whole phrases before their words, and without stop words.
+    # Try whole phrases before their words, and leave out stop words.
     terms = sorted(parse(query), key=lambda term: len("".join(term)), reverse=True)
     patterns = [
         pattern(term) + (r"\w*" if _SPACED.fullmatch("".join(term)) else "") for term in terms
@@ -295,7 +298,8 @@ def why(
     """Explain why a skill is, or isn't, listed.
 
     NAME is a name (each skill of that name is explained) or a ref; PATH is a folder. The reasons
-    include: outside all sources, too deep, not synced yet, invalid, shadowed, hidden, changed.
+    include: outside all sources, too deep, not synced yet, invalid, shadowed, hidden, changed. If
+    several skills have the name, a note says which of them each installed agent loads.
 
     With --query, see what the skill needs to be found: its rank, which words of the query are in
     its name, tags, description and body, how rare each word is (0%: every skill has it), which
@@ -306,7 +310,8 @@ def why(
     if query is not None:
         if agent is not None:
             raise click.UsageError("--agent and --query can't be combined.")
-        session.style = session.style or "table"  # also in a pipe: the findings are the answer
+        # Also in a pipe, because the findings are the result.
+        session.style = session.style or "table"
         placed = session.registry.why_found(subject, query, chosen, personality)
         emit(session, placed, PLACED, to_record=record, draw=draw_placed)
         return
@@ -320,6 +325,21 @@ def why(
         report_project(session, project)
         found = explained_for(session.registry.core, found, agent_of(agent), project)
     emit(session, found, WHY_COLUMNS, to_record=_record, draw=_draw)
+    if agent is None and found[1:]:
+        _report_namesakes(session, {one.skill.name for one in found if one.skill is not None})
+
+
+def _report_namesakes(session: Session, names: Collection[str]) -> None:
+    """Print which of several skills of a name each installed agent loads in this project."""
+    from registry.disk.agents import installed_agents
+    from registry.install.inventory import seen_by, told_of_namesakes
+
+    project = target_of(None, is_global=False)
+    for agent in installed_agents(project.path):
+        with suppress(RegistryError):
+            seen = seen_by(session.registry.core, agent, project)
+            for text in told_of_namesakes(agent, [one for one in seen if one.name in names]):
+                session.console.note(escape.line(text))
 
 
 def _record(one: "Explanation") -> dict[str, Any]:
@@ -351,7 +371,7 @@ EVERY: Final = 100
 
 
 class _Failed(NamedTuple):
-    """A failed prompt and its skill."""
+    """A failed prompt, and its skill."""
 
     ref: str
     answer: "Answer"
@@ -386,10 +406,10 @@ def eval_(
 
     Prompts are read from a skill's evals folder, or from files such as evals.json,
     trigger-eval.json or tests/test-triggers.json (JSON, JSON lines, YAML or CSV). Each prompt is
-    searched among all listed skills. HIT@1 is the share of prompts that find the skill first, HIT@5
-    among the first five; a near-duplicate counts as a hit. WON BY names the skills that came first
-    instead. A prompt that must not find the skill fails (FALSE) if the skill comes first and seems
-    to fit.
+    searched among all listed skills. HIT@1 is the share of prompts that find the skill as the first
+    result, HIT@5 the share that find it among the first five. A near-duplicate counts as a hit. WON
+    BY names the skills that came first instead. A prompt that must not find the skill fails (FALSE)
+    if the skill comes first and seems to fit.
 
     Exit status: 1 if fewer prompts than --min find their skill, or if no skill has prompts.
     """

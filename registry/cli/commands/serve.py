@@ -22,7 +22,7 @@ EXTRA: Final = frozenset(
 )
 
 _PUBLIC: Final = re.compile(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
-"""Public URLs have no path: links of pages start at the root of the server."""
+"""Matches a public URL. It has no path, because links in pages start at the root of the server."""
 
 
 PUBLISHED: Final = (
@@ -37,7 +37,7 @@ LOOPBACK: Final = (
 
 
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    """Read an address, or a range of them such as ``10.0.0.0/8``."""
+    """Parse an IP address, or a range of addresses such as ``10.0.0.0/8``."""
     try:
         return ipaddress.ip_network(text, strict=False)
     except ValueError:
@@ -106,9 +106,10 @@ def serve(
 ) -> None:
     """Serve the web catalogue: pages, the same facts as JSON, and /mcp.
 
-    A request from this machine needs no token, unless you give the --public-url that others use, or
-    the request shows signs of a proxy. Any other request needs a token (see "token create"), or a
-    header of a trusted proxy; its users then see what --personality sees. The pages can't change
+    By default the server listens on this machine only, and a request needs no token unless it shows
+    signs of a proxy. With another --host, the --public-url that others use, or --trust-header,
+    every request needs a token (see "token create"), also from this machine, or the header of the
+    trusted proxy; its users then see what --personality sees. The pages can't change
     anything. ClawHub clients use /api/v1, other clients /.well-known/agent-skills;
     docs/reference/http.md lists all addresses.
     """
@@ -145,6 +146,9 @@ def serve(
         if address.is_open and trusted is None:
             url = escape.line(address.public or "")
             console.note(PUBLISHED + (LOOPBACK.format(url=url) if url else REQUIRE))
+        else:
+            header = f", or the header {escape.line(trust_header)}" if trust_header else ""
+            console.note(f"Every request needs a token{header}, also from this machine.")
         if show:
             click.launch(address.url)
 
@@ -156,7 +160,7 @@ _UNITS: Final = {"h": "hours", "d": "days", "w": "weeks"}
 
 
 def _length(text: str) -> timedelta | None:
-    """Read a length of time such as ``90d``; None: ``never``."""
+    """Parse a length of time such as ``90d``. Returns None for ``never``."""
     if text == "never":
         return None
     found = _LENGTH.fullmatch(text)

@@ -29,13 +29,13 @@ MAX_FILES: Final = 12
 LABEL: Final = 12
 _WHOLE: Final = frozenset({"Ref", "Status", "Folder", "Linked at", "Installed", "Origin"})
 MAX_TEXT_WIDTH: Final = 100
-"""Longer lines are hard to read, however wide the terminal is."""
+"""Maximum width of text, in columns. Longer lines are hard to read on any terminal."""
 
 
 def draw_skill(
     session: Session, skill: SkillDetail, source: Source | None, links: "Sequence[LinkTo]"
 ) -> Iterator[str]:
-    """Yield the lines of the view; ``source`` is the source of the skill."""
+    """Yield the lines of the view of a skill. ``source`` is the source of the skill."""
     console = session.console
     width = min(console.width, MAX_TEXT_WIDTH)
     yield console.style(escape.line(skill.name), "bold")
@@ -43,7 +43,7 @@ def draw_skill(
     yield ""
     for label, value in _facts(session, skill, source, links):
         if value:
-            # Values that users copy are never wrapped.
+            # Never wrap values that users copy.
             lines = [value] if label in _WHOLE else list(wrap(value, width - LABEL))
             yield f"{console.style(f'{label:{LABEL - 1}}', 'dim')} {lines[0]}"
             for line in lines[1:]:
@@ -115,7 +115,7 @@ def _facts(
 
 
 def _trusted(session: Session, skill: SkillDetail) -> str:
-    """Tell that a skill with security errors was trusted, and when, if that is recorded."""
+    """Return a note that a skill with security errors was trusted, and if known, when."""
     from registry.db.read.access import trusted_at
     from registry.sync.reading import security_errors
 
@@ -245,6 +245,18 @@ def _linked(
         yield skill, session.registry.links(f"{skill.source}/{skill.folder}")
 
 
+def _revision_or_name(text: str) -> int | str:
+    """Parse a revision number (from 1), or return the text as the name of a skill."""
+    if not text.lstrip("-").isdecimal():
+        return text
+    if int(text) < 1:
+        raise ValueError(f"{text} is not a revision: the first is 1")
+    return int(text)
+
+
+_REVISION_OR_NAME: Final = options.Parsed("revision or name", _revision_or_name)
+
+
 def _write(console: Console, data: bytes) -> None:
     if console.is_terminal:
         text = data.decode("utf-8", "backslashreplace")
@@ -285,29 +297,39 @@ def history(session: Session, *, name: str, who: bool) -> None:
     "skill-registry diff code-review        # the last change",
     "skill-registry diff code-review 1      # from revision 1 to now",
     "skill-registry diff code-review 1 2",
+    "skill-registry diff agents/pdf claude/pdf   # two skills",
     "skill-registry diff code-review --upstream",
 )
 @click.argument("name", shell_complete=completion.names)
-@click.argument("old", metavar="[R1]", type=click.IntRange(min=1), required=False)
+@click.argument("old", metavar="[R1|OTHER]", type=_REVISION_OR_NAME, required=False)
 @click.argument("new", metavar="[R2]", type=click.IntRange(min=1), required=False)
 @click.option("--upstream", is_flag=True, help="Compare the skill with its remote source.")
-def diff(session: Session, *, name: str, old: int | None, new: int | None, upstream: bool) -> None:
-    """Compare two revisions of a skill, with all its files.
+def diff(
+    session: Session, *, name: str, old: int | str | None, new: int | None, upstream: bool
+) -> None:
+    """Compare two revisions of a skill, or two skills, with all their files.
 
-    With --upstream, a skill is compared with its remote source. For an installed skill (in this
-    project, else in your home folder; or in the folder NAME), this is what "pull" would change. For
-    a skill of a remote source, it is what the next sync would change. For a skill of your own, it
-    is the skill of the same name in a remote source. Lines with "-" are from here, lines with "+"
-    are from upstream.
+    If the second argument is not a number, it is the name, ref or folder of the other skill.
+
+    With --upstream, the skill is compared with a remote source: an installed skill with what "pull"
+    would write, a skill of a remote source with what the next sync would fetch, your own skill with
+    the remote skill of the same name. An installed skill is searched in this project, then in your
+    home folder; NAME can also be its folder. Lines with "-" are yours, lines with "+" are from
+    upstream.
     """
     from registry.install.upstream import diff_upstream
 
     console, quarantined, fetch = session.console, None, None
     if upstream and old is not None:
-        raise click.UsageError("--upstream can't be combined with revisions.")
+        raise click.UsageError("--upstream can't be combined with revisions or another skill.")
+    if isinstance(old, str) and new is not None:
+        raise click.UsageError(f"Two revisions are numbers; {old!r} is not a number.")
     if upstream:
         with waiting(console, "asking"):
             text, quarantined, fetch = diff_upstream(session.registry.core, name)
+    elif isinstance(old, str):
+        registry = session.registry
+        text = registry.compare(options.named(registry, name), options.named(registry, old))
     else:
         text = session.registry.diff(name, old, new)
     if quarantined is not None:
@@ -325,7 +347,7 @@ def diff(session: Session, *, name: str, old: int | None, new: int | None, upstr
 
 
 def _where(gone: "Tombstone", asked: str) -> str:
-    """Tell where a removed skill was, and how to restore it by the name ``asked``."""
+    """Return where a removed skill was, and the command that restores it by the name ``asked``."""
     name = quoted(gone.name)
     place = f" It was in {quoted(gone.place)}." if gone.place else ""
     if gone.trash is not None:

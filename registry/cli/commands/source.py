@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def place_of(source: Source) -> str:
-    """Return the path of a source, or its address if it is remote, escaped."""
+    """Return the path of a local source or the address of a remote source, escaped."""
     remote = source.remote
     return escape.line(source.path if remote is None else _address(remote))
 
@@ -48,7 +48,7 @@ def _differ(texts: AbstractSet[str]) -> bool:
 
 
 def asked_columns(here: Collection[int]) -> Sequence[Column[Source]]:
-    """Return the columns of a list that asked the remotes."""
+    """Return the columns of a list of sources after the remotes were asked."""
     return [
         *SOURCES[:2],
         Column("REMOTE", lambda one: _behind(one, here), only="table"),
@@ -98,7 +98,7 @@ DISCOVERED: Final[Sequence[Column["Discovered"]]] = (
 
 
 def of_others(sources: Sequence[Source]) -> str:
-    """Tell that sources of this host belong to other roles, and what an admin can do."""
+    """Return a note that other roles own sources of this host, with the command for admins."""
     names = [escape.line(one.name) for one in sources]
     owners = escape.line(formatting.listed(sorted({one.owner or "" for one in sources})))
     return (

@@ -1,5 +1,6 @@
 """`skill-registry stats`, `tags`, `kinds`, `categories` and `copies`."""
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from time import time
@@ -12,6 +13,7 @@ from registry.cli.group import session_command
 from registry.cli.listing import Column, draw_facts, emit
 from registry.cli.progress import waiting
 from registry.cli.session import Console, Session, Style
+from registry.disk.links import real_path
 from registry.model import Skill, record
 
 if TYPE_CHECKING:
@@ -100,7 +102,7 @@ def _counting(
     examples: Sequence[str],
     about: str,
 ) -> click.Command:
-    """Make the command that counts skills by ``what``."""
+    """Create the command that counts skills by ``what``."""
     columns: Sequence[Column[Facet]] = (
         Column(what.upper(), lambda facet: facet.value),
         Column("SKILLS", lambda facet: facet.count, right=True),
@@ -158,14 +160,15 @@ STYLES: Final[dict[str, Style]] = {"identical": "green", "differing": "yellow", 
 def copies(session: Session, *, name: str | None) -> None:
     """List copies: skills in several places, and near-duplicates under other names.
 
-    Copies with the same name and files are listed once by "list"; a change to one leaves the
-    others, unless you give --copies. Skills with the same name but other files are listed newest
-    first. Two skills are near-duplicates if only a few lines differ or their descriptions use the
-    same words. With NAME, only copies of that skill are listed.
+    "list" shows copies with the same name and files once. Skills with the same name but different
+    files are sorted by date, newest first. Two skills are near-duplicates if only a few lines
+    differ or their descriptions use the same words. With NAME, only copies of that skill are
+    listed, also those that "pull" installed in this project or for all projects. "diff REF REF"
+    compares two copies.
     """
     with waiting(session.console, "comparing"):
         found = session.registry.copies(name)
-    alone = "No copies: the skill is in one place, and no other skill is similar." if name else ""
+    alone = "No copies: the skill is in one source, and no other skill is similar." if name else ""
     emit(
         session,
         found,
@@ -175,6 +178,21 @@ def copies(session: Session, *, name: str | None) -> None:
         name=lambda one: one.name,
         nothing=alone or "No copies: every name is in one place, and no two skills are similar.",
     )
+    if name:
+        namesakes = [skill for one in found if one.relation != "alike" for skill in one.skills]
+        _report_installed(session, namesakes or [session.registry.resolve(name)])
+
+
+def _report_installed(session: Session, skills: "Sequence[Skill]") -> None:
+    """Print where `pull` installed these skills, except paths that are skills of a source."""
+    from registry.cli.hints import installed_copies
+
+    listed = {real_path(skill.path) for skill in skills}
+    for skill in skills:
+        ref = escape.line(skill.ref)
+        for path, _ in installed_copies(skill):
+            if not os.path.islink(path) and real_path(path) not in listed:
+                session.console.note(f"{ref} is installed in {escape.line(path)}")
 
 
 def _record(one: "Copies") -> dict[str, Any]:
@@ -182,7 +200,7 @@ def _record(one: "Copies") -> dict[str, Any]:
 
 
 def _elsewhere(session: Session) -> set[str]:
-    """Return the names of the sources of projects that are not seen from here."""
+    """Return the names of sources in projects that don't contain the current folder."""
     registry = session.registry
     shows = registry.core.reader.visibility.shows
     sources = registry.sources(counted=False)
@@ -208,7 +226,7 @@ def _draw(console: Console, found: "Sequence[Copies]", elsewhere: Collection[str
 
 
 def _mark(one: "Copies", skill: Skill) -> str:
-    """Return how the files of a skill compare with those listed above it."""
+    """Return how the files of a skill compare with those of the skills listed above it."""
     if one.relation == "identical":
         return ""
     if skill is one.skills[0]:

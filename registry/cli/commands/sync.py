@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from registry.sync.report import SourceReport, SyncReport
 
 MAX_SHOWN: Final = 20
-"""Lines of each kind of change shown without --verbose."""
+"""Maximum number of lines for each kind of change without --verbose."""
 MAX_NAMED: Final = 5
-"""Quarantined skills that a message names."""
+"""Maximum number of quarantined skills that a message names."""
 
 
 @session_command(
@@ -118,7 +118,7 @@ def command(
 
 
 def _nothing_synced(error: RegistryError, targets: Sequence[str], scope: str | None) -> str:
-    """Return which command syncs the targets without the one that the error is about."""
+    """Return a command that syncs the targets without the target that caused the error."""
     facts = {one for one in error.facts.values() if isinstance(one, str)}
     others = [one for one in targets if not facts & {one, os.path.abspath(os.path.expanduser(one))}]
     way = ["skill-registry", "sync", *(["--scope", scope] if scope else []), *others]
@@ -129,7 +129,7 @@ def _nothing_synced(error: RegistryError, targets: Sequence[str], scope: str | N
 def _fail_for_want_of_sources(session: Session, known: "Sequence[Source]") -> NoReturn:
     none = "No sources are registered yet."
     if unadopted := _report_unadopted(session, known):
-        if any(one.own for one in unadopted):  # what to do was printed
+        if any(one.own for one in unadopted):  # a message already shows what to do
             raise click.exceptions.Exit(Status.FAILED)
         none = "None of this machine's sources is yours."
     elif known:
@@ -142,7 +142,7 @@ def _fail_for_want_of_sources(session: Session, known: "Sequence[Source]") -> No
 
 
 def _report_remotes(console: Console, report: "SyncReport", before: Collection[str]) -> None:
-    """Print which remote sources are new, not in ``before``, and which a dry run did not ask."""
+    """Print the remote sources that are new (not in ``before``) or that a dry run did not ask."""
     remotes = [(one.name, one.path, one.remote) for one in report.sources if one.remote is not None]
     for name, path, remote in remotes:
         if path not in before:
@@ -154,7 +154,7 @@ def _report_remotes(console: Console, report: "SyncReport", before: Collection[s
 
 
 def _report_empty(console: Console, report: "SyncReport", before: Collection[str]) -> None:
-    """Print which new sources, not in ``before``, hold no skills."""
+    """Print the new sources (not in ``before``) that contain no skills."""
     for part in () if report.dry_run else report.sources:
         if part.path not in before and part.outcome == "ok" and not part.skills:
             console.note(
@@ -164,7 +164,7 @@ def _report_empty(console: Console, report: "SyncReport", before: Collection[str
 
 
 def _report_unadopted(session: Session, known: "Sequence[Source]") -> "Sequence[Source]":
-    """Print which sources claim to be of this host and are left out, and return them."""
+    """Print the sources that claim to be of this host but are skipped, and return them."""
     from registry.sync.sources import unadopted_sources
 
     unadopted = unadopted_sources(session.registry.core, known)
@@ -207,7 +207,7 @@ def _report_unadopted(session: Session, known: "Sequence[Source]") -> "Sequence[
 
 
 def _watch(session: Session) -> None:
-    """Follow all sources until interrupted, and print what each sync changed."""
+    """Sync all sources until the user interrupts, and print the changes of each sync."""
     console = session.console
     unwritable: list[OSError] = []
 
@@ -218,7 +218,7 @@ def _watch(session: Session) -> None:
             else:
                 console.write(draw_report(console, report, None if session.verbose else MAX_SHOWN))
             console.flush()
-        except OSError as error:  # the reader has closed the pipe
+        except OSError as error:  # the reader closed the pipe
             unwritable.append(error)
             watching.stop()
 
@@ -231,7 +231,7 @@ def _watch(session: Session) -> None:
 
 
 def draw_report(console: Console, report: "SyncReport", limit: int | None) -> Iterator[str]:
-    """Yield what changed, at most ``limit`` lines of each kind, and the summary."""
+    """Yield the changes, at most ``limit`` lines of each kind, and the summary."""
     arrow = "\u2192" if console.is_unicode else ">"
     moved = [f"{move.ref} ({move.before} {arrow} {move.after})" for move in report.moved]
     changes: Sequence[tuple[str, Style, Sequence[str]]] = (
@@ -280,9 +280,10 @@ def _report_sources(session: Session, report: "SyncReport", *, hints: bool) -> N
         for line in notices:
             console.note(line)
     elif notices:
-        places = formatting.count(len(notices), "place")
+        places = formatting.count(len(notices), "link or folder", "links or folders")
         console.note(
-            f"{places} below the sources could not be read; to see which and why, add --verbose"
+            f"{places} in the sources can't be read. To see which and why, run: "
+            "skill-registry sync --verbose"
         )
     if report.invalid:
         console.note(
@@ -292,7 +293,7 @@ def _report_sources(session: Session, report: "SyncReport", *, hints: bool) -> N
 
 
 def _report_links(session: Session, report: "SyncReport") -> None:
-    """Print which folder to sync if links lead to skills in it."""
+    """If links lead to skills in a folder that isn't synced, print that folder."""
     found = (notice for part in report.sources for _, notice in part.notices)
     unread = Counter(one.fix for one in found if one.code == LINK_KNOWN and one.fix)
     for fix, count in sorted(unread.items()):
@@ -301,16 +302,19 @@ def _report_links(session: Session, report: "SyncReport") -> None:
 
 
 def _report_suspicious(session: Session, report: "SyncReport") -> None:
-    """Print the security findings of new or quarantined remote skills."""
+    """Print the security findings of new or quarantined skills.
+
+    For local sources, only print errors.
+    """
     from registry.db.read.findings import security_findings
 
-    remotes = [part for part in report.sources if part.remote is not None]
-    if not remotes or not (report.added or report.updated):
+    if not (report.added or report.updated):
         return
     console, new = session.console, {*report.added, *report.updated}
-    for part in remotes:
-        found = security_findings(session.registry.core.reader, part.name)
-        shown = [one for one in found if one.ref in new]
+    for part in report.sources:
+        is_own = part.remote is None
+        found = security_findings(session.registry.core.reader, part.name, new if is_own else None)
+        shown = [one for one in found if one.ref in new and (one.severity == "error" or not is_own)]
         limit = None if session.verbose else MAX_SHOWN
         for one in shown[:limit]:
             report_security(console, one.ref, one)
@@ -318,6 +322,12 @@ def _report_suspicious(session: Session, report: "SyncReport") -> None:
             console.note(
                 f"and {len(shown) - limit:,} more; to list them, run: skill-registry check"
             )
+        if is_own:
+            if shown:
+                console.note(
+                    "Skills in your own folders are not quarantined: agents see them.", "yellow"
+                )
+            continue
         held = sorted({one.ref for one in found if one.quarantined})
         if held:
             name = escape.line(part.name)
@@ -348,5 +358,8 @@ def _held(part: "SourceReport") -> str:
     text = f"{name}: {why} ({escape.line(part.path)}); {kept}."
     if part.outcome == "unreadable":
         return f"{text} Make it readable, then sync again."
+    if not part.kept:
+        gone = f"skill-registry source remove {shlex.quote(name)}"
+        return f"{text} If the folder won't come back, run: {gone}"
     again = f"skill-registry sync {shlex.quote(name)} --allow-prune"
-    return f"{text} If this is intended, run: {again}"
+    return f"{text} To remove the missing skills from the registry, run: {again}"

@@ -65,8 +65,8 @@ toolset_option: Final = click.option(
 def tools() -> None:
     """List, describe and call the tools for agents.
 
-    A toolset is a named set of tools that follows one contract: "native" is the registry's own, the
-    others are those of agent systems. "mcp" serves the same tools, and Python has them as
+    A toolset is a named set of tools. The toolset "native" is the registry's own; each of the
+    others has the tools of another agent system. "mcp" serves any toolset. In Python, use
     SkillRegistry.toolset.
     """
 

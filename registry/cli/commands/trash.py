@@ -127,7 +127,7 @@ def restore(
     registry = session.registry
     done = "Restored"
     if revision is not None:
-        with suppress(RegistryError):  # it is gone
+        with suppress(RegistryError):  # the skill is deleted
             before = registry.resolve(names[0]).tree_hash
             done = "Nothing to restore in" if before == _tree(session, names[0], revision) else done
         with report_copies(session, names[0], "changes", copies=copies):
@@ -151,7 +151,7 @@ def _tree(session: Session, name: str, number: int) -> str | None:
 def _restored(
     session: Session, names: Sequence[str], source: str | None, *, copies: bool
 ) -> tuple[list["SkillDetail"], bool]:
-    """Restore skills after all were checked; return them, and whether all came back."""
+    """Restore skills after checking all of them; return them, and whether all were restored."""
     from registry.changes import trash
     from registry.changes.create import detail_after
 
@@ -186,7 +186,7 @@ def list_(session: Session) -> None:
 
 
 def _report_foreign(session: Session) -> None:
-    """Print which folders in the trash aren't listed, as this user did not delete them here."""
+    """Print folders in the trash that aren't listed because this user did not delete them here."""
     from registry.changes.trashed import foreign_trash
 
     if left := foreign_trash(session.registry.core):

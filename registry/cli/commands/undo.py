@@ -24,20 +24,24 @@ if TYPE_CHECKING:
 SHOWN = ("kind", "name", "source", "folder", "made_at")
 
 _UNDONE = {
-    "create": "Undo create: {name} moves to the trash ({place}, {when}){more}",
-    "restore": "Undo restore: {name} moves back to the trash ({place}, {when}){more}",
-    "delete": "Undo delete: {name} comes back from the trash ({place}, {when}){more}",
-    "update": "Undo update: {name} gets its earlier version ({place}, {when}){more}",
-    "rename": "Undo rename: {name} gets its earlier name ({place}, {when}){more}",
+    "create": "Undo {typed}: {name} moves to the trash ({place}, {when}){more}",
+    "restore": "Undo {typed}: {name} moves back to the trash ({place}, {when}){more}",
+    "delete": "Undo {typed}: {name} comes back from the trash ({place}, {when}){more}",
+    "update": "Undo {typed}: {name} gets its earlier version ({place}, {when}){more}",
+    "rename": "Undo {typed}: {name} gets its earlier name ({place}, {when}){more}",
     "pull": "Undo {typed}: {name} ({place}, {when}){more}",
 }
 _TYPED = {
     ("check", "update"): "check --fix",
     ("edit", "update"): "edit",
+    ("rename", "update"): "rename",
     ("restore", "update"): "restore --revision",
     ("import", "create"): "import",
 }
-"""The typed command, by command and kind of change, if it differs from the kind."""
+"""The command as the user typed it, by command and kind of change.
+
+Missing entries have the name of the kind.
+"""
 
 _FATES = {
     "removed": "is removed from",
@@ -121,14 +125,14 @@ def _list(session: Session) -> None:
 
 
 def _facts(undo: "Undo | PullUndo") -> dict[str, object]:
-    """Return a command as JSON: its first change, and all of them."""
+    """Return a command as JSON: its first change, and all its changes."""
     every = [{key: getattr(one, key) or None for key in SHOWN} for one in undo.changes]
     first = {key: getattr(undo.change, key) or None for key in SHOWN}
     return {**first, "command": undo.change.tool, "changes": every}
 
 
 def _short(undo: "Undo | PullUndo") -> str:
-    """Return what a command did, in a few words."""
+    """Return a short description of a command."""
     change = undo.change
     message = f"{_typed(undo)} {escape.line(change.name)}"
     if others := undo.changes[1:]:
@@ -142,7 +146,7 @@ def _short(undo: "Undo | PullUndo") -> str:
 
 
 def _typed(undo: "Undo | PullUndo") -> str:
-    """Return what was typed, without the names of skills."""
+    """Return the command that the user typed, without the names of skills."""
     from registry.install.undo import PullUndo
 
     change = undo.change
@@ -152,7 +156,7 @@ def _typed(undo: "Undo | PullUndo") -> str:
 
 
 def _steps(undo: "Undo | PullUndo") -> "Sequence[Sequence[RecordedChange]]":
-    """Return the changes by what was changed at once: a skill, or a skill with its copies."""
+    """Return the changes in groups: a skill, or a skill with the copies that changed with it."""
     from registry.install.undo import PullUndo
 
     return [undo.changes] if isinstance(undo, PullUndo) else undo.steps
@@ -163,7 +167,7 @@ def _answer(session: Session, undo: "Undo | PullUndo", done: str) -> None:
 
 
 def _show_next(session: Session) -> None:
-    """Print which command is the last one now."""
+    """Print the command that the next undo would undo."""
     from registry.install.undo import last_change
 
     try:
@@ -180,7 +184,7 @@ def _place(change: "RecordedChange") -> str:
 
 
 def _pulled(undo: "Undo | PullUndo") -> "Iterator[str]":
-    """Yield what becomes of the skills of a pull."""
+    """Yield lines that tell what the undo of a pull does to each skill."""
     from registry.install.undo import PullUndo
 
     if not isinstance(undo, PullUndo):
@@ -193,7 +197,7 @@ def _pulled(undo: "Undo | PullUndo") -> "Iterator[str]":
 
 
 def _sentences(undo: "Undo | PullUndo") -> "Iterator[str]":
-    """Yield a line for each skill that goes back, in the order in which it was changed."""
+    """Yield a line for each skill that is restored, in the order of the changes."""
     steps = _steps(undo)
     if len(steps) > 1:
         tool = escape.line(undo.change.tool or "command")
@@ -203,7 +207,7 @@ def _sentences(undo: "Undo | PullUndo") -> "Iterator[str]":
         if copies:
             places = some_refs([f"{one.source}/{one.folder}" for one in copies])
             more = f", with {formatting.count(len(copies), 'copy', 'copies')} of it: {places}"
-        # The name of a pull is a list of names.
+        # The ``name`` of a pull is already a list of names.
         name = escape.line(change.name if change.kind == "pull" else quoted(change.name))
         place, when = _place(change), change.made_at
         facts = {"typed": _typed(undo), "place": place, "when": when, "more": more}

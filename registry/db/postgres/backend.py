@@ -1,4 +1,4 @@
-"""A PostgreSQL server as the database: many machines, one catalogue."""
+"""A PostgreSQL server as the database: many machines share one catalogue."""
 
 import os
 import secrets
@@ -55,7 +55,10 @@ class PostgresBackend(Backend):
         return self._writer
 
     def sync_lock(self) -> SyncLock:
-        """Return the sync lock of this host; all publishers of one source share a host name."""
+        """Return the sync lock of this host.
+
+        All processes that publish a source share a host name.
+        """
         from registry.db.postgres.lock import ServerLock
 
         doing = f"the sync of process {os.getpid()} on {self.host}"
@@ -67,7 +70,7 @@ class PostgresBackend(Backend):
         from registry.db.write.skills import update_stats
         from registry.db.write.sources import record_sync
 
-        if not source_ids:  # a role that only reads may have no right to write
+        if not source_ids:  # a role that only reads may not be allowed to write
             return
         with self.open_writer().transaction() as connection:
             update_stats(connection, updates)
@@ -80,7 +83,7 @@ class PostgresBackend(Backend):
         from registry.db.postgres.session import Session
 
         try:
-            # The writer isn't used: a process that only reads must not import SQLAlchemy.
+            # The writer would import SQLAlchemy, which a process that only reads must not do.
             with closing(Session.open(self._address, {})) as session:
                 session.begin(["BEGIN", f"SET LOCAL lock_timeout = {max(1, round(wait * 1000))}"])
                 for sql, values in statements(self.reader, rows):

@@ -1,4 +1,4 @@
-"""Shared by reading and writing a PostgreSQL server: address, driver, revision, errors."""
+"""Shared by reading and writing on a PostgreSQL server: address, driver, revision, errors."""
 
 import json
 import re
@@ -36,17 +36,17 @@ _PARTS: Final = re.compile(
 )
 
 _HIDDEN: Final = re.compile(r"@|pass(?:word|wd)?\s*=|pwd\s*=", re.IGNORECASE)
-"""Signs of a password in a part of an address."""
+"""Matches signs of a password in a part of an address."""
 
 _BEFORE_AT: Final = re.compile(r"[&;\s]\w*pass\w*\s*=.*@", re.IGNORECASE | re.DOTALL)
 
 _SETTING: Final = re.compile(r"(?:^|(?<=\s))(?:-c\s*|--)(search_path)=([^\s\\]+)(?=\s|$)")
-"""An option that can be set in each transaction instead of on the connection."""
+"""Matches an option that can be set in each transaction instead of on the connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The location and user of a database; ``query``: further options of libpq."""
+    """The location and user of a database; ``query`` holds further options of libpq."""
 
     username: str | None
     password: str | None = field(repr=False)
@@ -59,7 +59,8 @@ class Address:
     def shown(self) -> str:
         """The address without the password and other secrets.
 
-        It includes ``options``: they may choose the schema, and two schemas are two registries.
+        It includes ``options``, because they may choose the schema, and two schemas are two
+        registries.
         """
         text = f"{DRIVER}://"
         if self.username is not None:
@@ -75,9 +76,9 @@ class Address:
 
     @property
     def settings(self) -> dict[str, str]:
-        """Settings for each transaction, if ``options`` holds only ``search_path``; else empty.
+        """Settings for each transaction; empty if ``options`` holds more than ``search_path``.
 
-        Poolers reject options on the connection, or lose them.
+        Connection poolers reject options on the connection, or lose them.
         """
         found = _SETTING.findall(self.query.get("options", ""))
         return dict(found) if self._is_settled else {}
@@ -105,12 +106,13 @@ class Address:
 def parse_url(given: str) -> Address:
     """Parse an address. Raises `DatabaseProblem` if it is invalid.
 
-    No part of an invalid address is shown or kept in the chain of errors: it may be the password.
+    No part of an invalid address appears in the error or its causes, because it may be the
+    password.
     """
     scheme = given.split("://", maxsplit=1)[0]
     reason, found = None, None
     if given.count("@") > 1 or "@" in given.partition("?")[2] or _BEFORE_AT.search(given):
-        # After an @ inside the password, its rest would be parsed as the host, which is shown.
+        # If a password contains an @, the rest of it would be parsed as the host, which is shown.
         reason = "write an @ inside a password, or another part, as %40"
     elif given.isprintable():
         found = _parts(given)
@@ -139,7 +141,7 @@ def _parts(given: str) -> Address | None:
     username, password = (None if part is None else unquote(part) for part in named)
     query = {"connect_timeout": str(CONNECT_SECONDS)}
     if any("=" not in one for one in (found["query"] or "").split("&") if one):
-        return None  # it may be the rest of a password that contains a question mark
+        return None  # the parameter may be the rest of a password with a question mark
     several: dict[str, list[str]] = {}
     for key, value in parse_qsl(found["query"] or ""):
         several.setdefault(key, []).append(value)
@@ -166,14 +168,14 @@ LOST: Final = frozenset(
 )
 """SQLSTATEs of a broken or refused connection.
 
-With 08P01 PgBouncer reports that it lost its connection to the server, or gets none.
+PgBouncer sends 08P01 if it lost its connection to the server, or can't open one.
 """
 
 BUSY: Final = frozenset({"55P03", "40P01"})
 """SQLSTATEs of a lock that was not available."""
 
 REFUSING: Final = frozenset({"28P01", "28000"})
-"""SQLSTATEs of a server that does not let this user in."""
+"""SQLSTATEs of a refused login."""
 
 NO_DATABASE: Final = "3D000"
 
@@ -183,7 +185,7 @@ READ_ONLY: Final = "25006"
 """SQLSTATE of a write on a replica, or in a session that is read-only by default."""
 
 FORBIDDING: Final = frozenset({"42501", "SR002", "SR003"})
-"""SQLSTATEs of a missing right; migration 0015 raises SR002 and SR003."""
+"""SQLSTATEs of missing rights; migration 0015 raises SR002 and SR003."""
 
 _REFUSALS: Final[Mapping[str, str]] = {
     'password authentication failed for user "(?P<user>.*)"': (
@@ -210,7 +212,7 @@ _SILENCES: Final[Mapping[str, str]] = {
     'on socket "(?P<socket>.*?)" failed: No such file': "no server runs here: there is no {socket}",
     "timeout expired": "its server did not answer in time",
 }
-"""Patterns of errors while connecting, and their meaning.
+"""Patterns of connection errors, and their meanings.
 
 libpq returns no SQLSTATE while it connects, so the English messages are matched. A message in
 another language is shown unchanged.
@@ -246,7 +248,10 @@ FACTS: Final = (
 )
 
 REVISION: Final = "SELECT max(version_num) FROM alembic_version"
-"""The SELECTs for `schema_state`; run `REVISION` only if `FACTS` reports its table."""
+"""The SELECTs for `schema_state`.
+
+Run `REVISION` only if `FACTS` reports that its table exists.
+"""
 
 
 def schema_state(facts: Sequence[Any], revision: str | None, path: str) -> State:
@@ -274,9 +279,9 @@ def schema_state(facts: Sequence[Any], revision: str | None, path: str) -> State
 
 
 def translate(error: Exception, path: str, seconds: float) -> RegistryError:
-    """Turn an error of psycopg, or of SQLAlchemy around it, into ours.
+    """Translate an error of psycopg, or of SQLAlchemy around it, into an error of this project.
 
-    ``seconds``: how long the program waited for a lock.
+    ``seconds`` is how long the program waited for a lock.
     """
     import psycopg
 
@@ -297,7 +302,8 @@ def translate(error: Exception, path: str, seconds: float) -> RegistryError:
     reason = lines[0].strip() if lines else type(origin).__name__
     kind = DatabaseUnreachable if state in LOST or is_unsaid else DatabaseProblem
     if state in FORBIDDING:
-        # Only writers use SQLAlchemy, which wraps the driver's error.
+        # Only writers use SQLAlchemy, which wraps the driver's error. So a wrapped error is from a
+        # write.
         facts = {"path": path, "reason": reason, "writing": error is not origin}
         found = re.search(_NOT_OF_TEAM, reason)
         return RightMissing(**facts, **(found.groupdict() if found else {}))
@@ -307,7 +313,7 @@ def translate(error: Exception, path: str, seconds: float) -> RegistryError:
 def _unconnected(
     said: str, state: str | None, path: str, *, is_unsaid: bool
 ) -> DatabaseProblem | None:
-    """Return the error for a failed connection; None: the reason is unknown."""
+    """Return the error for a failed connection; None if the reason is unknown."""
     if is_unsaid or state == NO_DATABASE:
         found = re.search(_NO_DATABASE, said)
         if found is not None:
@@ -323,5 +329,5 @@ def _unconnected(
 
 
 def to_pyformat(sql: str) -> str:
-    """Return ``sql`` with psycopg's placeholders for its values."""
+    """Replace each ``?`` in ``sql`` with psycopg's placeholder."""
     return sql.replace("%", "%%").replace("?", "%s")

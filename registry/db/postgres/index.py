@@ -1,4 +1,4 @@
-"""SQL of writes that only PostgreSQL understands: arrays, JSON, and the full-text index."""
+"""SQL for writes that differs on PostgreSQL: arrays, JSON and the full-text index."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -10,7 +10,7 @@ from registry.db.versions import Indexed
 from registry.text import MAX_LEXEME, lexemes
 
 IN_ARRAY: Final = "= ANY(?)"
-"""The condition that a value is in the array parameter, which `array` returns."""
+"""Condition that a value is in an array parameter, which `array` creates."""
 
 CONCAT: Final = "string_agg"
 
@@ -19,15 +19,18 @@ REVISION_FILES: Final = (
     "CAST(coalesce(json_agg(json_build_array("
     f"f.path, {_EXECUTABLE}, f.size, f.hash)), '[]') AS text)"
 )
-"""The files ``f`` of a version in the format of `schema.revisions`."""
+"""SQL: the files ``f`` of a version as JSON, in the format of `schema.revisions`."""
 
 REVISION_HASHES: Final = (
     "SELECT e.value ->> 3 AS hash FROM revisions r, json_array_elements(CAST(r.files AS json)) e"
 )
-"""The content hashes that revisions need."""
+"""SELECT for the hashes of the contents that revisions refer to."""
 
 MAX_BYTES: Final = 400_000
-"""Maximum size of an indexed body, in bytes; later text isn't found. A vector holds 1 MiB."""
+"""Maximum size of an indexed body, in bytes; words after it aren't found.
+
+A vector holds at most 1 MiB.
+"""
 
 _ADD: Final = (
     "WITH given AS (SELECT * FROM unnest(%b::bigint[], %b::bytea[], %b::text[], %b::text[], "
@@ -42,7 +45,10 @@ NEXT_IDS: Final = (
     "setval(pg_get_serial_sequence('skills', 'id'), greatest((SELECT max(id) FROM skills), "
     "(SELECT last_value FROM skills_id_seq)) + {count}) - {count} + 1"
 )
-"""The first of ``count`` unique ids for versions; run under the lock of writers."""
+"""SQL that reserves ``count`` version ids and returns the first id.
+
+Run it under the lock of writers.
+"""
 
 _TYPES: Final = {int: "bigint[]", str: "text[]", bytes: "bytea[]"}
 
@@ -50,35 +56,35 @@ to_driver = to_pyformat
 
 
 def array(values: Sequence[int] | Sequence[str]) -> object:
-    """Return the parameter for these values in `IN_ARRAY`."""
+    """Return these values as one parameter for `IN_ARRAY`."""
     return list(values)
 
 
 def ask_later(
     connection: Connection, sql: str, values: Sequence[object]
 ) -> Callable[[], list[Any]]:
-    """Send this SELECT with the next statement that waits; return a getter of its rows."""
+    """Send a SELECT together with the next statement that waits; return a function for its rows."""
     session: Any = connection.connection.driver_connection
     cursor = session.keep(to_pyformat(sql), values)
     return lambda: list(cursor.fetchall())
 
 
 def insert_statement(table: Table, columns: Sequence[str], _rows: int) -> str:
-    """Return the INSERT for rows passed as one array per column, in binary format.
+    """Return the INSERT statement for rows; it takes one binary array per column.
 
-    As text, bytes in an array would be wrong if standard_conforming_strings is off.
+    In text format, bytes in an array would be wrong if standard_conforming_strings is off.
     """
     arrays = ", ".join(f"%b::{_TYPES[table.c[one].type.python_type]}" for one in columns)
     return f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT * FROM unnest({arrays})"
 
 
 def insert_values(rows: Sequence[Sequence[object]]) -> tuple[object, ...]:
-    """Return the values of `insert_statement`."""
+    """Return the values for `insert_statement`."""
     return tuple(map(list, zip(*rows, strict=True)))
 
 
 def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:
-    """Add new versions to the index, after their rows in skills and documents."""
+    """Add new versions to the index; their rows in skills and documents must already exist."""
     rows = [
         (one.id, one.sketch, *map(_words, (one.body, one.name, one.tags, one.description)))
         for one in versions
@@ -87,7 +93,7 @@ def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:
 
 
 def remove_from_index(_connection: Connection, _ids: Sequence[int]) -> None:
-    """Nothing to do: the index's rows are deleted with their versions."""
+    """Do nothing, because the index rows are deleted with their versions."""
 
 
 def _words(content: str) -> str:
@@ -97,5 +103,5 @@ def _words(content: str) -> str:
     words = found.split(" ")
     if max(map(len, words)) <= MAX_LEXEME:
         return found
-    # The server would skip longer words, each with a warning.
+    # The server would skip longer words and print a warning for each.
     return " ".join(word for word in words if len(word) <= MAX_LEXEME)

@@ -1,9 +1,9 @@
 """The lock of a sync: a lease that its holder renews while the sync runs.
 
-It is a row and not an advisory lock: an advisory lock belongs to a connection, and a pooler gives
-connections to other clients. If a process pauses for longer than the lease, another process may
-take the lock; the first one then publishes nothing more. If a process of this machine died, the
-next process takes the lock at once.
+The lease is a row and not an advisory lock, because an advisory lock belongs to a connection, and a
+pooler gives connections to other clients. If a process pauses for longer than the lease, another
+process may take it, and the first process then publishes nothing more. If a process of this machine
+died, the next process takes the lease at once.
 """
 
 import os
@@ -24,7 +24,7 @@ from registry.errors import DatabaseUnreachable
 LEASE_SECONDS: Final = 30
 
 RENEWALS: Final = 3
-"""Number of renewals in the time of one lease."""
+"""Number of renewals during one lease."""
 
 _UNTIL: Final = f"clock_timestamp() + interval '{LEASE_SECONDS} seconds'"
 
@@ -51,17 +51,17 @@ _UNWRITABLE: Final = (
 )
 
 _SETTINGS: Final = {"lock_timeout": "1s"}
-"""A sync that publishes locks the row, so a renewal waits at most this long."""
+"""A publishing sync locks the row, so a renewal waits at most this long."""
 
 _OVER: Final[set[str]] = set()
-"""Holders of this process whose lease ended, even if their rows still exist.
+"""Holders in this process whose lease has ended, even if their rows still exist.
 
 The server was unreachable when they released the lease or waited for its confirmation.
 """
 
 
 class ServerLock:
-    """The lease of a host's syncs; ``doing`` describes the holder to others."""
+    """The lease of a host's syncs; ``doing`` describes the holder to other processes."""
 
     def __init__(self, address: Address, host: str, doing: str) -> None:
         self.path = address.shown
@@ -75,9 +75,10 @@ class ServerLock:
         self._renewing: threading.Thread | None = None
 
     def acquire(self, wait: float) -> bool:
-        """Take the lease, trying for ``wait`` seconds; False: another process holds it.
+        """Try for ``wait`` seconds to take the lease; return False if another process holds it.
 
-        If this role can't write, the lease counts as taken: a sync without changes needs no lock.
+        If this role can't write, the lease counts as taken, because a sync without changes needs no
+        lock.
         """
         deadline, pause = time.monotonic() + wait, 0.01
         try:
@@ -111,7 +112,7 @@ class ServerLock:
     def assert_held(self, writing: Connection) -> None:
         """Raise `DatabaseUnreachable` if another process holds the lease now.
 
-        Call it in a transaction that writes: no process can take the lease until that has ended.
+        Call it in a writing transaction: until the transaction ends, no process can take the lease.
         """
         if not writing.exec_driver_sql(_RENEW, (self._host, self._holder)).first():
             reason = (
@@ -167,7 +168,7 @@ class ServerLock:
                 self._ask(_RENEW, (self._host, self._holder))
 
     def _ask(self, query: str, values: tuple[object, ...]) -> list[Any]:
-        """Run a statement on the open connection, or a new one if that broke; not thread-safe."""
+        """Run a statement on the open connection, or on a new one if it broke; not thread-safe."""
         session = self._session
         if session is None or not session.is_alive:
             self._close()
@@ -175,7 +176,7 @@ class ServerLock:
         return session.ask([(query, values)])[0]
 
     def _give_up(self) -> None:
-        """Mark this lease as ended for the next sync of this process."""
+        """Mark this lease as ended, so that the next sync of this process can take it."""
         _OVER.add(self._holder)
         self._close()
 
@@ -192,7 +193,7 @@ class ServerLock:
 
 
 def _machine() -> str:
-    """Return an id of this boot and process namespace, in which process ids are unique."""
+    """Return an id of this boot and process namespace; process ids are unique within it."""
     run = this_boot()
     with suppress(OSError):
         return f"{run} {os.readlink('/proc/self/ns/pid')}" if run else ""
@@ -200,9 +201,10 @@ def _machine() -> str:
 
 
 def _is_dead(machine: object, process: object) -> bool:
-    """Tell whether a process of this machine has ended; its id may be in use again.
+    """Tell whether a process of this machine has ended.
 
-    Both values come from a row that may be wrong: then two syncs run, and one of them publishes.
+    ``machine`` and ``process`` come from a database row that may be wrong, and the process id may
+    be in use again. If the result is wrong, two syncs may run at once, but only one publishes.
     """
     if not machine or machine != _machine() or not isinstance(process, int) or process <= 0:
         return False

@@ -1,4 +1,4 @@
-"""Reading from a PostgreSQL server: a few connections, shared by the threads of a process."""
+"""Reading from a PostgreSQL server: the threads of a process share a few connections."""
 
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from registry.db.postgres.session import Question, Session
 
 MAX_CONNECTIONS: Final = 20
-"""Maximum number of reading connections of one process."""
+"""Maximum number of connections for reading in one process."""
 
 KEPT_CONNECTIONS: Final = 5
-"""Number of connections that stay open while idle."""
+"""Number of idle connections that stay open."""
 
 WAIT_SECONDS: Final = 30
-"""Seconds to wait for a connection."""
+"""Seconds that a thread waits for a free connection."""
 
 T = TypeVar("T")
 
 _AT_ONCE: Final = 1000
-"""Number of rows of a stream to fetch in one round trip."""
+"""Number of rows that a stream fetches in one round trip."""
 
 _NUMBERS: Final = count()
-"""Numbers for names of cursors; ``next`` is atomic."""
+"""Numbers for cursor names; ``next`` is atomic."""
 
 _VERSION: Final[Select] = ("SELECT number FROM data_version", ())
 
@@ -46,9 +46,9 @@ _BEGIN: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
 class PostgresReader(Reader):
-    """Reads the database at ``address``. Retries if a kept connection was dropped."""
+    """Reads the database at ``address``; if an idle connection was dropped, it connects again."""
 
-    # Given a list, a server with row policies would check every row; given an array, it doesn't.
+    # Given a list, a server with row policies would check every row. Given an array, it does not.
     in_json_array = (
         "= ANY (ARRAY(SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(? AS json))))"
     )
@@ -64,9 +64,10 @@ class PostgresReader(Reader):
         self.forked(idle=True)
         reopen_in_child(self)
 
-    def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # nothing of the parent's is closed
-        """Leave the connections to the parent, which uses them; see `registry.db.forks`."""
-        # Not closed and not released either: the driver would warn about each.
+    def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # the parent's connections stay open
+        """Leave the connections to the parent, which still uses them; see `registry.db.forks`."""
+        # Keep references to the inherited connections, because the driver warns about each that is
+        # dropped without being closed.
         self._inherited = [*getattr(self, "_inherited", ()), *getattr(self, "_open", ())]
         self._open: set[Session] = set()
         self._free: list[Session] = []
@@ -92,7 +93,7 @@ class PostgresReader(Reader):
             return []
         ahead, self._ahead = self._ahead, None
         if ahead is not None and sql == UNFINISHED[0]:
-            return ahead  # the first SELECT after `state`, which already fetched these rows
+            return ahead  # `state` already fetched the rows of this SELECT, usually the first
         return self._ask([_question(sql, parameters)])[0]
 
     def many(self, questions: Sequence[Select]) -> list[list[Any]]:
@@ -115,7 +116,7 @@ class PostgresReader(Reader):
             self._pinned.is_leaving = True
 
     def _ask(self, questions: "Sequence[Question]") -> list[list[Any]]:
-        """Return the rows of statements; send those that wait in the snapshot with them."""
+        """Return the rows of statements; also send the statements queued in the snapshot."""
         pinned = self._pinned
         if pinned is None:
             return self._asked(lambda session: session.ask(questions))
@@ -149,7 +150,10 @@ class PostgresReader(Reader):
         return rows, found[0][0], told[0] if told else []
 
     def stream(self, sql: str, parameters: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
-        """Yield the rows of a SELECT: in a `snapshot` by a cursor, which needs a transaction."""
+        """Yield the rows of a SELECT.
+
+        Within a `snapshot` it uses a cursor, which needs a transaction.
+        """
         if self._pinned is None or self.empty:
             return iter(self.rows(sql, parameters))
         return self._stepwise(sql, parameters)
@@ -168,7 +172,7 @@ class PostgresReader(Reader):
             found = self._asked(lambda session: session.ask([fetch]))[0]
 
     def version(self) -> int | None:
-        """Return how many transactions have changed the database."""
+        """Return the number of transactions that have changed the database."""
         if self.empty:
             return None
         pinned = self._pinned
@@ -200,10 +204,10 @@ class PostgresReader(Reader):
         return getattr(self._local, "pinned", None)
 
     def _asked(self, ask: "Callable[[Session], T]") -> T:
-        """Return the result of ``ask`` on a connection: the snapshot's, if there is a snapshot.
+        """Return the result of ``ask`` on a connection; a snapshot has its own connection.
 
-        A kept connection may have ended since its last use, so it is replaced; if a new connection
-        ends at once, the error is raised.
+        An idle connection may have been closed since its last use, so it is replaced. If a new
+        connection fails at once, the error is raised.
         """
         pinned = self._pinned
         if pinned is not None and pinned.session is not None:
@@ -246,7 +250,7 @@ class PostgresReader(Reader):
             self._give(session)
 
     def _take(self) -> "tuple[Session, bool]":
-        """Return a connection, and whether it is new."""
+        """Return a connection, and whether the connection is new."""
         import psycopg
 
         from registry.db.postgres.session import READING, Session
@@ -256,7 +260,7 @@ class PostgresReader(Reader):
             raise DatabaseUnreachable(path=self.path, reason=reason)
         try:
             while self._free:
-                with suppress(IndexError):  # another thread was faster
+                with suppress(IndexError):  # another thread took the connection
                     session = self._free.pop()
                     if session.is_alive:
                         return session, False
@@ -289,8 +293,8 @@ class PostgresReader(Reader):
 class _Pinned:
     """The connection of a snapshot, from its first SELECT on.
 
-    ``version``: gets the rows of the data version. ``waiting``: the statements to send with the
-    next one, each with the list for its rows.
+    ``version`` returns the rows of the data version. ``waiting`` holds the statements to send with
+    the next statement, each with the list for its rows.
     """
 
     session: "Session | None" = None
@@ -303,7 +307,7 @@ class _Pinned:
     def add(
         self, question: "Question", ask: "Callable[[Sequence[Question]], object]"
     ) -> "Callable[[], list[Any]]":
-        """Queue a statement; return a getter of its rows, which sends it if necessary."""
+        """Queue a statement; return a function that returns its rows and sends it if necessary."""
         answer: list[list[Any]] = []
         self.waiting.append((question, answer))
 

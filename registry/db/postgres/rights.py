@@ -1,8 +1,8 @@
 """The rights of a server's roles in a registry, and the SQL that grants and revokes them.
 
-Which rows a role sees and changes is decided by the policies of the tables (migration 0015): even
-with all rights of a writer, a role can't change another role's source. An admin is a member of the
-role that owns the tables; policies don't apply to that role.
+Policies of the tables (migration 0015) decide which rows a role sees and changes. Even with all
+rights of a writer, a role can't change another role's source. An admin is a member of the role that
+owns the tables; policies don't apply to that role.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +16,7 @@ from registry.model import Value
 Right: TypeAlias = Literal["read", "write", "admin"]
 
 Ask: TypeAlias = Callable[..., list[tuple[Any, ...]]]
-"""Returns the rows of a SELECT with its values: of a reader, or in a transaction that writes."""
+"""A function that returns the rows of a SELECT, given its values."""
 
 _ALL: Final = "INSERT, UPDATE, DELETE"
 
@@ -26,38 +26,39 @@ _WRITTEN: Final = {
         "revisions gone tokens".split(),
         _ALL,
     ),
-    # All roles share these rows, so a writer can't change or delete them.
+    # All roles share the rows of contents, so a writer can't change or delete them.
     "contents": "INSERT",
     "changes": "INSERT, DELETE",
     "usage_days": "DELETE",
     "data_version": "UPDATE",
     "leases": _ALL,
 }
-"""The rights of a writer on each table, besides SELECT."""
+"""The rights of a writer on each table, in addition to SELECT."""
 
 _COUNTED: Final = {
     "usage": "listed, found, read, last_listed_at, last_found_at, last_read_at",
     "usage_days": "listed, found, read",
 }
-"""The counts to which a reader adds: how often skills are listed, found and read.
+"""The columns to which a reader adds: how often skills are listed, found and read.
 
-A reader may update these columns only: a right to update the table is a right to lock it.
+A reader may update only these columns, because a right to update the whole table is a right to lock
+it.
 """
 
 _ONLY_READ: Final = ("usage", "content_uses", "audit", "alembic_version")
 
 TABLES: Final = (*_WRITTEN, *_ONLY_READ)
-"""All tables that a reader may read; the tables of teams and hosts are excluded."""
+"""All tables that a reader may read; tables of teams and hosts are not included."""
 
 VIEWS: Final = ("skill", "skill_tag", "revision", "usage_by_day", "source", "finding")
 
 INVOKED_FROM: Final = 150000
-"""The lowest server version in which views can apply the policies of the current role."""
+"""Lowest server version in which views can apply the policies of the current role."""
 
 SEQUENCES: Final = ("sources_id_seq", "diagnostics_id_seq", "revisions_id_seq", "changes_id_seq")
 
 NUMBERS: Final = "skills_id_seq"
-"""The sequence that a writer sets to reserve ids of versions."""
+"""Name of the sequence that a writer sets to reserve version ids."""
 
 ASKED: Final = (
     "registry_is_admin()",
@@ -68,7 +69,7 @@ ASKED: Final = (
 )
 
 _REFRESHED: Final = ("registry_refresh_names(text[])", "registry_refresh_names_below(text)")
-"""Procedures that update names, which all roles share, on behalf of a writer."""
+"""Procedures that update names on behalf of a writer, because all roles share names."""
 
 _FACTS: Final = (
     "SELECT current_schema(), r.rolname, current_setting('server_version_num') "
@@ -102,15 +103,16 @@ WHERE c.oid = CAST('skills' AS regclass) AND left(r.rolname, 3) <> 'pg_'
 AND has_table_privilege(r.oid, c.oid, 'SELECT')
 AND has_schema_privilege(r.oid, c.relnamespace, 'USAGE') ORDER BY r.rolname
 """
-"""The rights of each role, by the same rules as `registry_sees_all` and `registry_teams`."""
+"""SELECT for the rights of each role; its rules match `registry_sees_all` and `registry_teams`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoleRights(Value):
-    """The rights that a role has.
+    """The rights of a role.
 
-    ``teams``: the role sees their sources and those without a team; None: it sees all. ``through``:
-    the groups with rights or teams that the role is a member of.
+    ``teams`` holds the teams whose sources the role sees, besides sources without a team; None if
+    the role sees all sources. ``through`` holds the groups with rights or teams that the role is a
+    member of.
     """
 
     role: str
@@ -133,7 +135,7 @@ class _Schema(NamedTuple):
         return cls(name, owner, int(version))
 
     def within(self, *names: str) -> str:
-        """Return names of tables, sequences or routines, quoted, each with the schema."""
+        """Return the quoted names of tables, sequences or routines, each with the schema."""
         return ", ".join(f"{_quoted(self.name)}.{_quoted(name)}" for name in names)
 
     def routine(self, signature: str) -> str:
@@ -155,7 +157,10 @@ def is_role(ask: Ask, role: str) -> bool:
 
 
 def owner_of_tables(ask: Ask) -> tuple[str, bool]:
-    """Return the role that owns the tables (or would own new ones), and whether they exist."""
+    """Return the role that owns the tables, and whether the tables exist.
+
+    If there are no tables, it is the role that would own them.
+    """
     ((name, exists),) = ask(
         "SELECT CAST(coalesce((SELECT r.rolname FROM pg_class c JOIN pg_roles r "
         "ON r.oid = c.relowner WHERE c.oid = to_regclass('skills')), current_user) AS text), "
@@ -165,11 +170,12 @@ def owner_of_tables(ask: Ask) -> tuple[str, bool]:
 
 
 def granting(ask: Ask, role: str, may: Right, team: str | None = None) -> list[str]:
-    """Return the statements that grant a role the right to read, write its own sources, or all.
+    """Return the statements that let a role read, write its own sources, or do everything.
 
-    They may run again without harm. If a writer becomes a reader, it loses the right to write,
-    unless it has the right through a group. ``team``: the role sees the sources of this team, of
-    the teams that it already belongs to, and those without a team; None: the sources of all teams.
+    You can run them again without harm. If a writer becomes a reader, it loses the right to write,
+    unless it has the right through a group. If ``team`` is given, the role sees the sources of this
+    team, of the teams that it already belongs to, and sources without a team. If None, it sees the
+    sources of all teams.
     """
     schema, who = _Schema.of(ask), _quoted(role)
     made = list(_granted(schema, who, may))
@@ -186,9 +192,9 @@ def granting(ask: Ask, role: str, may: Right, team: str | None = None) -> list[s
 
 
 def revoking(ask: Ask, role: str) -> list[str]:
-    """Return the statements that revoke all rights of a role, and free its hosts' names.
+    """Return the statements that revoke all rights of a role, and free the names of its hosts.
 
-    Its sources remain, and it remains their owner.
+    The sources of the role remain, and it remains their owner.
     """
     schema, who = _Schema.of(ask), _quoted(role)
     made = [
@@ -208,7 +214,7 @@ def revoking(ask: Ask, role: str) -> list[str]:
 
 
 def in_force(ask: Ask) -> dict[str, RoleRights]:
-    """Return the rights of all roles that have any, by name."""
+    """Return the rights of all roles that have rights, by role name."""
     return {
         role: RoleRights(role, may, None if teams is None else tuple(teams), login, tuple(through))
         for role, may, teams, login, through in ask(_IN_FORCE)
@@ -216,7 +222,7 @@ def in_force(ask: Ask) -> dict[str, RoleRights]:
 
 
 def granting_again(ask: Ask) -> list[str]:
-    """Return the statements that extend the rights of all roles to newer tables."""
+    """Return the statements that extend the existing rights of all roles to newer tables."""
     schema = _Schema.of(ask)
     return [
         one
@@ -254,7 +260,7 @@ def _granted(schema: _Schema, who: str, may: Right) -> Iterator[str]:
 
 
 def _unwritten(schema: _Schema, who: str) -> Iterator[str]:
-    """Yield the statements that revoke a writer's rights beyond a reader's."""
+    """Yield the statements that revoke the rights that a writer has beyond a reader."""
     yield f"REVOKE {_ALL} ON {schema.within(*_WRITTEN)} FROM {who}"
     yield f"REVOKE ALL ON SEQUENCE {schema.within(*SEQUENCES, NUMBERS)} FROM {who}"
     for one in _REFRESHED:

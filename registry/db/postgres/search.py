@@ -1,4 +1,4 @@
-"""Queries to PostgreSQL's full-text indexes, ranked similarly to BM25."""
+"""Queries to PostgreSQL's full-text indexes, with a ranking similar to BM25."""
 
 import json
 import threading
@@ -39,9 +39,9 @@ from registry.db.postgres.search_sql import (
 
 _XIDS: Final = 1 << 32
 
-# The oldest transaction still running, from which the next call reads new words, and the words
-# written since the last call. Reading all heads takes long, and other writers change some all the
-# time.
+# Returns the oldest running transaction, from which the next call reads new words, and the words
+# written since the last call. Reading the words of all skills takes long, and other writers often
+# change a few.
 _WORDS: Final = """
 SELECT CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text), NULL
 UNION ALL
@@ -76,11 +76,11 @@ _PARTS: Final[dict[Part, str]] = {
 
 
 class VectorIndex(TextIndex):
-    """Vectors of words, with one index per column."""
+    """Searches the ``tsvector`` columns, which have one index each."""
 
     def __init__(self) -> None:
-        self._words: _Words | None = None  # one value, because threads share it
-        self._known: Facts | None = None  # the latest facts of any thread
+        self._words: _Words | None = None  # a single value, because threads share it
+        self._known: Facts | None = None  # the latest facts that any thread read
         self._local = threading.local()
 
     def expect(
@@ -113,7 +113,7 @@ class VectorIndex(TextIndex):
         return getattr(self._local, "expected", None)
 
     def _answer(self, reader: Reader) -> Answer:
-        """Return the answer to the queued SELECTs; ask again if common words have changed since."""
+        """Return the answer to the queued SELECTs; query again if the common words have changed."""
         expected = self._expected
         if expected is None:
             return Answer()
@@ -135,9 +135,10 @@ class VectorIndex(TextIndex):
         most: int,
         among: Collection[int] | None = None,
     ) -> list[tuple[int, int]]:
-        """Return for each pattern how many heads and bodies contain it, at most ``most`` each.
+        """Return for each pattern the number of heads and of bodies with it, at most ``most`` each.
 
-        Counts of common words are estimates, but not in a narrowed view: estimates count all texts.
+        Counts of common words are estimates. In a narrowed view they are exact, because estimates
+        include all texts.
         """
         queries = [text_query(one) for one in patterns]
         said: dict[str, tuple[int, int]] = {}
@@ -199,7 +200,7 @@ class VectorIndex(TextIndex):
         ]
 
     def vocabulary(self, reader: Reader, beginning: str) -> list[str]:
-        # Words of deleted heads stay.
+        # Words of deleted skills stay in the result.
         version, known = reader.version(), self._words
         if known is None or known.version != version:
             known = self._words = _read_words(reader, known, version)
@@ -209,13 +210,13 @@ class VectorIndex(TextIndex):
         return list(known.words[start:end])
 
     def _facts(self, reader: Reader) -> Facts:
-        """Return the facts about all texts in the current state of the database."""
+        """Return the facts about all texts for the current state of the database."""
         version = reader.version()
         known = self._known
         if known is None or known.version != version:
             expected = self._expected
             rows = expected.facts() if expected and expected.facts else []
-            # Another thread may have asked since then, in another state of the database.
+            # Another thread may have read the facts since then, in another state of the database.
             rows = rows or reader.rows(FACTS, [NO_VERSION, NO_VERSION])
             known = self._known = Facts.of(version, rows)
         return known
@@ -223,10 +224,10 @@ class VectorIndex(TextIndex):
 
 @dataclass(slots=True)
 class _Expected:
-    """The SELECTs of an expected search, and its answer once that is read.
+    """The SELECTs of an expected search, and its answer once the rows are read.
 
-    ``common``: the common words that the SELECTs assume. ``facts``: gets newer facts, if there are
-    any.
+    ``common`` holds the common words that the SELECTs assume. ``facts`` returns newer facts if
+    there are any.
     """
 
     queries: Sequence[Query]
@@ -239,6 +240,6 @@ class _Expected:
     answer: Answer | None = None
 
     def questions(self, facts: Facts) -> list[Select]:
-        """Return the SELECT for all facts needed about each query."""
+        """Return the SELECTs for all facts that the search needs, one per query."""
         rest = facts, self.condition, self.most, self.limits
         return [question(query, *rest) for query in self.queries]

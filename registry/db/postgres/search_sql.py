@@ -21,9 +21,9 @@ from registry.text import MAX_LEXEME, fold, split
 
 
 class Column(NamedTuple):
-    """An indexed column; ``weights`` of its parts, in PostgreSQL's order from D to A.
+    """An indexed column, and the ``weights`` of its parts in PostgreSQL's order from D to A.
 
-    ``enough``: the rank at which a word has half of its maximum worth, in a text of ``usual``
+    ``enough`` is the rank at which a word has half of its maximum score in a text of ``usual``
     distinct words. That is a little more than one occurrence, as with BM25's usual k1 of 1.2.
     """
 
@@ -39,12 +39,12 @@ COLUMNS: Final[dict[IndexPart, Column]] = {
 }
 
 RANKED: Final = 200
-"""Number of matches ranked exactly; all others by number and rarity of their words."""
+"""Number of matches that are ranked exactly; the others by number and rarity of their words."""
 
 QUERY: Final = "to_tsquery('stems', ?)"
 
-# How well the first texts match the query. Concatenating two vectors makes one in memory, which is
-# read once for all words.
+# The score of the first texts. Concatenating the vector with an empty one puts it in memory, so
+# that it is read once for all words.
 RANK: Final = f"""CASE WHEN f.place <= {RANKED} THEN (SELECT {{ranks}} FROM (
     SELECT {{column}} || CAST('' AS tsvector) AS words FROM search_texts WHERE skill_id = f.id
     OFFSET 0
@@ -52,20 +52,23 @@ RANK: Final = f"""CASE WHEN f.place <= {RANKED} THEN (SELECT {{ranks}} FROM (
 
 
 def worth(column: Column, query: str) -> str:
-    """Return the SQL of how well a text ``x`` matches a query, from 0 to 1."""
+    """Return the SQL for the score of a text ``x`` for a query, from 0 to 1."""
     enough = f"{column.enough} * (0.25 + 0.75 * length(x.words) / {column.usual}.0)"
     rank = f"ts_rank('{column.weights}', x.words, {query})"
     return f"(1 - {enough} / ({enough} + {rank}))"
 
 
 def single(patterns: Sequence[Pattern]) -> set[str]:
-    """Return the words of the patterns that are a single word."""
+    """Return the patterns that are a single word, as words."""
     single = (one.words[0] for one in patterns if len(one.words) == 1 and not one.prefix)
     return {fold(word) for word in single if split(fold(word)) == [fold(word)]}
 
 
 def text_query(pattern: Pattern) -> str:
-    """Return the text of a ``tsquery``; empty without words. Quotes prevent operators."""
+    """Return the text of a ``tsquery``; empty if the pattern has no words.
+
+    Words are quoted, so none of them is an operator.
+    """
     found = [part for word in pattern.words for part in split(fold(word))]
     if not found or max(map(len, found)) > MAX_LEXEME:
         return ""
@@ -74,16 +77,16 @@ def text_query(pattern: Pattern) -> str:
 
 
 COMMON: Final = 1000
-"""Number of texts from which a word is common; texts with no other word are looked at last."""
+"""Number of texts from which a word is common; texts that contain no other word are read last."""
 
 AMONG: Final = (
     "v AS MATERIALIZED (SELECT CAST(value AS bigint) AS id "
     "FROM json_array_elements_text(CAST(? AS json)))"
 )
-"""The versions that a narrowed view shows, as a table for a SELECT."""
+"""SQL: the versions that a narrowed view shows, as a table for a SELECT."""
 
-# Sums of integers don't depend on the order, and cost a tenth of sums of decimals. Sorted rows are
-# looked up one after the other, until enough of them meet the condition.
+# Sums of integers don't depend on the order, and cost a tenth of sums of decimals. Rows are sorted
+# first and looked up one by one, until enough of them meet the condition.
 _FIND: Final = """
 WITH {among}m AS MATERIALIZED ({matches}),
 r AS MATERIALIZED (
@@ -104,7 +107,7 @@ FROM (
 ORDER BY f.place
 """
 
-# All texts with the only word have the same weight at this stage.
+# With a single word, all texts have the same weight at this stage.
 _FIND_ONE: Final = f"""
 WITH {{among}}m AS (SELECT x AS skill_id FROM registry_find('{{column}}', {QUERY}, NULL) x{{seen}}),
 c AS (SELECT skill_id FROM m ORDER BY 1)
@@ -123,9 +126,9 @@ _WEIGHT: Final = (
 )
 
 
-# Statistics of the commonest words since the server last analyzed the table (migration 0015). The
-# texts are counted exactly, because the server's estimate may be old. No rows if the data version
-# is unchanged.
+# Statistics of the commonest words from the server's last analysis of the table (migration 0015).
+# The texts are counted exactly, because the server's estimate may be old. Returns no rows if the
+# data version is unchanged.
 FACTS: Final = """
 SELECT '', '', (SELECT count(*) FROM search_texts) WHERE (SELECT number FROM data_version) <> ?
 UNION ALL
@@ -136,14 +139,14 @@ WHERE (SELECT number FROM data_version) <> ?
 NO_VERSION: Final = -1
 
 _SAME: Final = 3
-"""Number of first letters that a word nearly always shares with its stem."""
+"""Number of first letters that nearly every word shares with its stem."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Estimates of how many texts have each common word (by column and word), and how many exist.
+    """Estimated number of texts with each common word (by column and word), and of all texts.
 
-    ``version``: the state of the database that they describe.
+    ``version`` is the version of the database that the numbers describe.
     """
 
     version: int
@@ -152,13 +155,13 @@ class Facts:
 
     @classmethod
     def of(cls, version: int | None, rows: Iterable[tuple[str, str, int]]) -> Self:
-        """Return the facts in the rows of `FACTS`."""
+        """Return the facts from the rows of `FACTS`."""
         said = {(column, word): texts for column, word, texts in rows}
         texts = said.pop(("", ""), 0)
         return cls(NO_VERSION if version is None else version, said, texts)
 
     def beginning(self, column: str, word: str) -> Mapping[str, int]:
-        """Return the common stems that a word may have, judged by its first letters."""
+        """Return the common stems that a word may have, chosen by its first letters."""
         known = self._begun.get((column, word[:_SAME]), ())
         return {stem: texts for stem, texts in known if len(stem) <= len(word)}
 
@@ -172,7 +175,7 @@ class Facts:
 
 
 class Find:
-    """A query that becomes a list of ids, the best first."""
+    """A query of one index, and its results: a list of ids, best first."""
 
     def __init__(self, column: Column, patterns: Sequence[Pattern]) -> None:
         self.ids: list[int] = []
@@ -182,9 +185,9 @@ class Find:
     def understand(self, answer: "Answer", most: int) -> bool:
         """Read the rows of the first SELECT; return False if better matches may be missing.
 
-        The first SELECT omits texts that have one common word and no other: they cost most, and
-        enough other texts nearly always match better. In bodies it omits them only for a single
-        word.
+        The first SELECT omits texts that contain one common word and no other word. They cost most,
+        and enough other texts nearly always match better. For bodies, it omits such texts only if
+        the query is a single word.
         """
         rows = answer.found.get((self._column.name, frozenset(self.queries)))
         if rows is None:
@@ -201,9 +204,10 @@ class Find:
     def question(
         self, texts: int, condition: Condition, most: int, among: Collection[int] | None = None
     ) -> Select:
-        """Return the SELECT for ids, given the number of ``texts``.
+        """Return the SELECT for ids, given the total number of ``texts``.
 
-        ``among``: only these versions count, both as results and for the rarity of words.
+        If ``among`` is given, only these versions count, both as results and for the rarity of
+        words.
         """
         column, queries = self._column.name, self.queries
         seen = "" if among is None else " JOIN v ON v.id = x"
@@ -218,9 +222,9 @@ class Find:
                 rank=self._rank(["1"]),
             )
             return sql, [*ids, queries[0], queries[0], *condition[1], most]
-        # Reading a vector costs a hundred times as much as asking only the index. The server does
-        # the latter by itself for roles that see all rows, and for others in a function (migration
-        # 0015).
+        # Reading a vector costs a hundred times as much as using only the index. The server uses
+        # only the index by itself for roles that see all rows, and with a function (migration 0015)
+        # for others.
         matches = " UNION ALL ".join(
             f"SELECT {number} AS p, x AS skill_id "
             f"FROM registry_find('{column}', {QUERY}, NULL) x{seen}"
@@ -236,26 +240,30 @@ class Find:
         self.ids = [row[0] for row in (*first, *rows[RANKED:])]
 
     def _rank(self, weights: Sequence[str]) -> str:
-        """Return the SQL of how well a text matches words with these weights."""
+        """Return the SQL for the score of a text for words with these weights."""
         says = worth(self._column, QUERY)
         ranks = " + ".join(f"{weight} * {says}" for weight in weights)
         return RANK.format(ranks=ranks, column=self._column.name)
 
 
 HEADS, BODIES, LAY, FOREIGN = range(4)
-"""The lists: typed words in heads and in bodies, other words in heads."""
+"""The result lists.
+
+Typed words are searched in heads (name, tags, description) and in bodies, synonyms and translations
+only in heads.
+"""
 
 TYPED, COMPOUND, OF_LAY, OF_FOREIGN = range(4)
-"""The kinds of words, as stored in the rows."""
+"""The kinds of words in the rows: typed words, compounds, synonyms, translations."""
 
 TOLD: Final = 40
-"""Number of heads to return, of the skills with the best places in the lists."""
+"""Number of best skills whose metadata is returned with the search."""
 
 _BEGUN, _CUT, _COMMON_HEAD, _COMMON_BODY = 1, 2, 4, 8
 """Bits of a word's flags.
 
-In order: its prefix matches replaced it; not all its texts were read; it is common in heads; it is
-common in bodies.
+_BEGUN: words that begin with the word replaced it. _CUT: not all its texts were read. _COMMON_HEAD:
+it is common in heads (name, tags, description). _COMMON_BODY: it is common in bodies.
 """
 
 _WORDS: Final = """
@@ -299,9 +307,9 @@ words AS MATERIALIZED (
 ),
 """
 
-# Texts with a common word must also have another word of its list; without other words, only some
-# texts are read. Sorted rows are looked up one after the other, until enough of them meet the
-# condition.
+# A text with a common word must also have another word of its list. If the list has no other words,
+# only some texts are read. Rows are sorted first and looked up one by one, until enough of them
+# meet the condition.
 _MATCHES: Final = """
 member AS MATERIALIZED (
     SELECT l, n, q, h FROM words JOIN (VALUES {lists}) AS v (l) ON CASE l
@@ -393,7 +401,7 @@ _RANKS: Final = {
 
 
 class Query(NamedTuple):
-    """Words of a query as ``tsquery``, by kind; ``begun``: the prefixes that may replace words."""
+    """Words of a query as ``tsquery`` text, by kind; ``begun`` maps words to prefixes to try."""
 
     kinds: Mapping[str, int]
     begun: Mapping[str, str]
@@ -401,7 +409,7 @@ class Query(NamedTuple):
 
     @property
     def lists(self) -> list[int]:
-        """The lists for which the query has words."""
+        """The result lists for which the query has words."""
         kinds = set(self.kinds.values())
         other = [one for one, kind in ((LAY, OF_LAY), (FOREIGN, OF_FOREIGN)) if kind in kinds]
         return [HEADS, BODIES, *other]
@@ -409,7 +417,7 @@ class Query(NamedTuple):
 
 @dataclass(slots=True)
 class Answer:
-    """The parsed rows of a search; ``found``: rows for `Find.take` by column and words."""
+    """The parsed rows of a search; ``found`` maps column and words to rows for `Find.take`."""
 
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     common: dict[str, set[str]] = field(default_factory=dict)
@@ -420,7 +428,7 @@ class Answer:
 def question(
     query: Query, facts: Facts, condition: Condition, most: int, limits: SearchLimits
 ) -> Select:
-    """Return the SELECT for all facts that a search will need about a query."""
+    """Return the SELECT for everything that a search needs to know about a query."""
     words = [
         {
             "n": number,
@@ -450,7 +458,7 @@ def question(
 
 
 def understood(query: Query, rows: Iterable[Sequence[Any]], answer: Answer) -> None:
-    """Add the rows of `question` to an answer."""
+    """Add the rows of a `question` to an answer."""
     texts = list(query.kinds)
     said: dict[str, list[Sequence[Any]]] = {}
     for what, *row in rows:
@@ -461,7 +469,7 @@ def understood(query: Query, rows: Iterable[Sequence[Any]], answer: Answer) -> N
             texts[n]: weight for which, n, weight, *_ in said.get("weight", ()) if which == one
         }
         if one == BODIES and not cut.isdisjoint(weights):
-            continue  # not all texts with the word were looked at
+            continue  # some texts with the word were not read
         found = [row[1:4] for row in said.get("found", ()) if row[0] == one]
         answer.found[_COLUMN_OF[one].name, _members(query, one, weights, answer)] = [
             (number, weight, weights, rank)
@@ -477,7 +485,7 @@ def _understood_words(
 ) -> set[str]:
     """Add counts of words to an answer; return the words with texts that were not all read.
 
-    If no skill has a word, ``texts`` has the words that begin with it instead.
+    If no skill has a word, ``texts`` holds the words that begin with it instead.
     """
     cut: set[str] = set()
     for number, heads, bodies, how, *_ in rows:
@@ -499,7 +507,10 @@ def _understood_words(
 def _members(
     query: Query, which: int, weights: Mapping[str, int], answer: Answer
 ) -> frozenset[str]:
-    """Return the words of a list. Lists of lay and foreign words include words without matches."""
+    """Return the words of a list.
+
+    Lists of synonyms and translations include words without matches.
+    """
     if which == BODIES:
         return frozenset(weights)
     counts = answer.counts
@@ -515,7 +526,7 @@ def _members(
 
 
 def query_of(sought: SearchTerms) -> Query:
-    """Return the search terms for the server, without those that contain no words."""
+    """Return the search terms in the server's form; terms without words are left out."""
     kinds: dict[str, int] = {}
     begun: dict[str, str] = {}
     plain: dict[str, str] = {}

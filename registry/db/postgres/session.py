@@ -1,12 +1,12 @@
-"""A connection that sends statements without results together with later ones.
+"""A connection that sends statements without results together with later statements.
 
-Each result costs a round trip to the server, and within a transaction all other writers wait for
-it. So a transaction of a `Session` queues statements that return no rows, and sends them together
-with the next statement that does, or at its end. The queue is sent at once: if a client is
-suspended, it doesn't leave the server in the middle of it, where no timeout applies.
+Each result costs a round trip to the server, and during a transaction all other writers wait for
+it. So a transaction of a `Session` queues statements that return no rows, and sends them with the
+next statement that returns rows, or at its end. The whole queue is sent at once. If a client is
+suspended, the server is therefore never left in the middle of the queue, where no timeout applies.
 
-Each transaction sends the connection's settings again, and they end with it: behind a pooler the
-next transaction uses another connection, and another program may get this one.
+Each transaction sends the connection's settings again, and they end with the transaction. Behind a
+pooler the next transaction uses another connection, and another program may get this one.
 """
 
 import select
@@ -20,13 +20,13 @@ from psycopg.pq import TransactionStatus
 from registry.db.postgres.dialect import Address
 
 _ALONE: Final = "VACUUM"
-"""Beginning of a statement that can't run in a transaction with others."""
+"""First word of a statement that can't run in a transaction."""
 
 _RETURNING: Final = ("SELECT", "FETCH", "SHOW")
 
 _SETTINGS: Final = {
-    # Long texts are stored beside their tables. The planner ignores that a scan of a table reads
-    # them, and prefers the scan to an index that has the answer.
+    # Long texts are stored beside their tables. The planner ignores the cost of reading them, so it
+    # would prefer a table scan to an index that has the answer.
     "enable_seqscan": "off",
     "jit": "off",
 }
@@ -39,12 +39,12 @@ IDLE_SECONDS: Final = 10
 WRITING: Final = {"idle_in_transaction_session_timeout": f"{IDLE_SECONDS}s"}
 
 MAX_VALUES: Final = 5000
-"""Maximum number of values in queued statements; then they are sent."""
+"""Maximum number of values in queued statements; at more values the queue is sent."""
 
 _KEEPALIVES: Final = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 
 Question: TypeAlias = tuple[str, Sequence[object] | None]
-"""A statement with psycopg's placeholders, and its values; None: it has no placeholders."""
+"""A statement with psycopg's placeholders, and its values; None if it has no placeholders."""
 
 
 Kept: TypeAlias = tuple[psycopg.Cursor[Any], Any, Any]
@@ -52,9 +52,9 @@ Kept: TypeAlias = tuple[psycopg.Cursor[Any], Any, Any]
 
 
 class Session(psycopg.Connection[Any]):
-    """A connection whose statements all go through a pipeline; `begin` begins a transaction.
+    """A connection that sends all statements through a pipeline; `begin` starts a transaction.
 
-    The pipeline is never left: at its end the driver sends a message after which some server
+    The pipeline is never closed, because the driver then sends a message after which some server
     versions no longer end an idle transaction.
     """
 
@@ -64,15 +64,18 @@ class Session(psycopg.Connection[Any]):
 
     @classmethod
     def open(cls, address: Address, settings: dict[str, str], name: str | None = None) -> Self:
-        """Connect; raises `psycopg.Error`. The ``settings`` hold in each transaction."""
+        """Connect; the ``settings`` apply in each transaction.
+
+        Raises `psycopg.Error`.
+        """
         found = cls.connect(**parameters(address, name), autocommit=True, cursor_factory=Patient)
         found.enter(settings_of(address, settings))
         return found
 
     def enter(self, settings: Question) -> None:
-        """Begin the pipeline, without the driver's context manager, which would leave it.
+        """Start the pipeline, without the driver's context manager, which would close it.
 
-        ``settings``: see `settings_of`.
+        ``settings`` is the result of `settings_of`.
         """
         self._settings = settings
         self._pipeline = psycopg.Pipeline(self)
@@ -80,7 +83,7 @@ class Session(psycopg.Connection[Any]):
 
     @property
     def is_alive(self) -> bool:
-        """Whether the connection seems open: a server sends a message when it ends one."""
+        """Whether the connection seems open; a server sends a message before it closes one."""
         if self.closed or self.pgconn.transaction_status != TransactionStatus.IDLE:
             return False
         said = select.poll()
@@ -89,13 +92,13 @@ class Session(psycopg.Connection[Any]):
 
     @property
     def is_keeping(self) -> bool:
-        """Whether statements are being queued, since `begin`."""
+        """Whether statements are queued, which `begin` starts."""
         return self._kept is not None
 
     def begin(self, statements: Iterable[str]) -> None:
-        """Begin a transaction with these statements, which are sent with the next ones.
+        """Begin a transaction. The statements are sent together with the next query.
 
-        Without any, the statements that are sent together form one transaction.
+        If there are no statements, the statements that are sent together form one transaction.
         """
         self._kept = []
         for one in statements:
@@ -104,7 +107,7 @@ class Session(psycopg.Connection[Any]):
     def keep(
         self, query: Any, values: Any = None, cursor: psycopg.Cursor[Any] | None = None
     ) -> psycopg.Cursor[Any]:
-        """Queue a statement; return the cursor that will get its rows."""
+        """Queue a statement; return the cursor that will have its rows."""
         if self._kept is None:
             self._kept = []
         cursor = psycopg.Cursor(self) if cursor is None else cursor
@@ -115,7 +118,7 @@ class Session(psycopg.Connection[Any]):
         return cursor
 
     def send(self) -> None:
-        """Send the queued statements, and read the results."""
+        """Send the queued statements, and read their results."""
         kept, self._kept = self._kept or [], []
         self._values = 0
         if kept and self.pgconn.transaction_status == TransactionStatus.IDLE:
@@ -135,27 +138,27 @@ class Session(psycopg.Connection[Any]):
             raise first
 
     def _settle(self, kept: list[Kept]) -> None:
-        """Insert the settings at the beginning of the transaction."""
+        """Insert the settings at the beginning of the queued transaction."""
         first = str(kept[0][1])
         if not first.startswith(_ALONE):
             place = 1 if first.startswith("BEGIN") else 0
             kept.insert(place, (psycopg.Cursor(self), *self._settings))
 
     def ask(self, questions: Iterable[Question]) -> list[list[Any]]:
-        """Return the rows of statements that are sent together."""
+        """Send statements together, and return the rows of each."""
         cursors = [self.keep(*one) for one in questions]
         self.send()
         return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
 
     def commit(self) -> None:
-        """Commit the transaction that `begin` began, if it did."""
+        """Commit the transaction that `begin` started; do nothing if there is none."""
         if self._kept is not None:
             self.keep("COMMIT")
             self.send()
             self._kept = None
 
     def rollback(self) -> None:
-        """Undo the transaction, if the server still has it open; queued statements are dropped."""
+        """Roll back the transaction if the server still has it open; drop queued statements."""
         self._kept = None
         if self.pgconn.transaction_status != TransactionStatus.IDLE:
             with suppress(psycopg.Error):
@@ -164,19 +167,19 @@ class Session(psycopg.Connection[Any]):
 
 
 class Patient(psycopg.Cursor[Any]):
-    """A cursor of a `Session`, whose statements wait in a transaction unless they return rows."""
+    """A cursor of a `Session` that queues statements in a transaction unless they return rows."""
 
     def execute(self, query: Any, params: Any = None, **_more: Any) -> Self:
         """Execute a statement, or queue it."""
         session = self.connection
-        assert isinstance(session, Session)  # noqa: S101  # it makes these
+        assert isinstance(session, Session)  # noqa: S101  # a session creates its cursors
         is_alone = not session.is_keeping
         if is_alone or query.lstrip().upper().startswith(_RETURNING) or "RETURNING" in query:
             session.keep(query, params, self)
             session.send()
             if is_alone:
-                session.rollback()  # nothing is undone: there is no transaction
-        else:  # by another cursor: this one may be closed by then
+                session.rollback()  # only resets the queue; there is no transaction
+        else:  # with another cursor, because this cursor may be closed by then
             session.keep(query, params)
         return self
 
@@ -189,19 +192,19 @@ class Patient(psycopg.Cursor[Any]):
     ) -> None:
         """Queue a statement for each row of values."""
         session = self.connection
-        assert isinstance(session, Session)  # noqa: S101  # it makes these
+        assert isinstance(session, Session)  # noqa: S101  # a session creates its cursors
         for params in params_seq:
             session.keep(query, params)
 
 
 def connect(address: Address, name: str) -> psycopg.Connection[Any]:
-    """Return a plain connection of the driver; raises `psycopg.Error`."""
+    """Return a plain psycopg connection. Raises `psycopg.Error`."""
     return psycopg.connect(**parameters(address, name))
 
 
 def settings_of(address: Address, settings: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
-    """Return the first statement of a transaction, which sets the settings."""
-    # The address comes last, so its settings win.
+    """Return the first statement of each transaction, which sets the settings."""
+    # The settings of the address come last, so they win.
     return setting({**_SETTINGS, **settings, **address.settings})
 
 
@@ -214,12 +217,12 @@ def setting(told: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
 def parameters(address: Address, name: str | None) -> dict[str, Any]:
     """Return the arguments for psycopg.connect().
 
-    ``name``: the connection's application name, unless the address has one.
+    ``name`` is the application name of the connection, unless the address has one.
     """
     found = _KEEPALIVES | address.parameters
     if name is not None:
         found = {"application_name": name} | found
-    # No prepared statements: one plan for all values is bad for many of them, and behind a pooler
-    # the statement may be missing. The encoding is fixed, so that environment and server settings
-    # don't change it.
+    # Prepared statements are off, because one plan for all values is bad for many values, and
+    # behind a pooler the statement may be missing. The encoding is fixed, so that environment and
+    # server settings don't change it.
     return found | {"prepare_threshold": None, "client_encoding": "utf8"}

@@ -1,4 +1,4 @@
-"""Writing to a PostgreSQL server: one transaction at a time, under the lock of a table."""
+"""Writing to a PostgreSQL server: one transaction at a time, under a table lock."""
 
 import os
 from collections.abc import Iterator
@@ -36,24 +36,24 @@ VACUUM_TABLES: Final = (
 )
 
 QUIET_SECONDS: Final = 120
-"""Seconds that a transaction without the lock of writers may be idle."""
+"""Maximum idle time of a transaction without the lock of writers, in seconds."""
 
 _LOCK: Final = "LOCK TABLE data_version IN EXCLUSIVE MODE"
-"""The lock of all writers. To take it, a role needs the right to update this table, as a writer.
+"""Takes the lock of all writers; a role needs the right to update this table, as every writer has.
 
-An advisory lock could be taken by every role that may connect. Readers are not held up by this.
+Every role that can connect could take an advisory lock. Readers don't wait for this lock.
 """
 
 _ALONE: Final = (_LOCK, "UPDATE data_version SET number = number + 1")
 
 
 class Dialect(PGDialect_psycopg):
-    """SQLAlchemy's dialect without the queries for facts that the driver already knows."""
+    """SQLAlchemy's dialect, without queries for facts that the driver already knows."""
 
     supports_statement_cache = True
 
     def initialize(self, connection: Connection) -> None:
-        """Use the facts that the driver received on connecting."""
+        """Use the facts that the driver received when it connected."""
         driver: Any = connection.connection.driver_connection
         number = driver.info.server_version
         self.server_version_info = (number // 10000, number % 10000)
@@ -67,9 +67,9 @@ dialects.register("postgresql.skill_registry", __name__, Dialect.__name__)
 
 
 def make_engine(address: Address) -> Engine:
-    """Return an engine for the database at ``address`` without a connection pool.
+    """Return an engine without a connection pool for the database at ``address``.
 
-    SQLAlchemy manages the transactions; each one begins by setting the schema's search path.
+    SQLAlchemy manages the transactions; each transaction first sets the schema's search path.
     """
 
     def connect() -> psycopg.Connection[Any]:
@@ -94,7 +94,7 @@ def _patient_engine(address: Address) -> Engine:
 
     @event.listens_for(engine, "checkout")
     def check(session: Session, record: ConnectionPoolEntry, _: object) -> None:
-        # If a new connection ended at once, its first statement raises the driver's error.
+        # If a new connection fails at once, its first statement raises the driver's error.
         is_new = "used" not in record.info
         record.info["used"] = True
         if not is_new and not session.is_alive:
@@ -106,17 +106,17 @@ def _patient_engine(address: Address) -> Engine:
 class PostgresWriter(Writer):
     """Writes to the database at ``address``, one transaction at a time, as on SQLite.
 
-    The lock is the server's and ends with the transaction, so a dead client blocks no one. A
-    suspended client blocks others only until the server's timeout for idle transactions. Each
-    transaction increments `data_version`, by which readers notice changes.
+    The server holds the lock and releases it with the transaction, so a dead client blocks no other
+    client. A suspended client blocks other clients only until the server's timeout for idle
+    transactions. Each transaction increments `data_version`, by which readers notice changes.
     """
 
     def __init__(self, address: Address, host: str) -> None:
         super().__init__(address.shown, host, _patient_engine(address))
         reopen_in_child(self)
 
-    def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # nothing of the parent's is closed
-        """Leave the connections to the parent, which uses them; see `registry.db.forks`."""
+    def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # the parent's connections stay open
+        """Leave the connections to the parent, which still uses them; see `registry.db.forks`."""
         self._engine.dispose(close=False)
 
     def reserve(self, count: int) -> int:
@@ -125,12 +125,12 @@ class PostgresWriter(Writer):
             return next_ids(connection, count)
 
     def update_statistics(self) -> None:
-        """Add new rows to their indexes, and update the planner's statistics.
+        """Add new rows to their indexes, and update the query planner's statistics.
 
-        The server does so by itself, but minutes later.
+        The server also does this by itself, but minutes later.
         """
         with suppress(DBAPIError), self._engine.connect() as connection:
-            # VACUUM runs outside a transaction, so no search path is set.
+            # VACUUM runs outside a transaction, where no search path is set.
             schema = "SELECT quote_ident(current_schema())"
             place = connection.exec_driver_sql(schema).scalar_one()
             tables = ", ".join(f"{place}.{table}" for table in VACUUM_TABLES)
@@ -140,17 +140,17 @@ class PostgresWriter(Writer):
     def _begun(self, wait: float, *, quiet: bool) -> Iterator[Connection]:
         with self._engine.connect() as connection:
             session = connection.connection.driver_connection
-            assert isinstance(session, Session)  # noqa: S101  # the engine makes these
+            assert isinstance(session, Session)  # noqa: S101  # this engine creates sessions only
             who = current_context()
             told = {
-                # Zero would wait forever.
+                # 0 would mean no timeout.
                 "lock_timeout": str(max(1, round(wait * 1000))),
-                # The server records these with each change (migration 0015).
+                # The server records these settings with each change (migration 0015).
                 "skill_registry.host": self.host,
                 "skill_registry.tool": who.tool or "",
                 "skill_registry.client": who.client or "",
             }
-            if quiet:  # no process waits for it, and preparing its rows may take long
+            if quiet:  # other processes don't wait for it; preparing its rows may take long
                 told["idle_in_transaction_session_timeout"] = f"{QUIET_SECONDS}s"
             session.begin(["BEGIN"])
             session.keep(*remote.setting(told))
@@ -169,17 +169,20 @@ WHERE c.oid = to_regclass('skills') AND has_schema_privilege(r.oid, c.relnamespa
 AND pg_has_role(r.oid, CASE WHEN CAST(current_setting('server_version_num') AS integer) >= 160000
     THEN 'SET' ELSE 'MEMBER' END)
 """
-"""Continue as the owner of the tables: others couldn't use a table that an admin owns."""
+"""Switches to the owner of the tables, because others couldn't use a table that an admin owns."""
 
 _FIRST_TABLE: Final = """
 CREATE TABLE IF NOT EXISTS alembic_version (
     version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 )
 """
-"""The table that Alembic makes. A second process waits for the first, and then gets an error."""
+"""Creates the table of Alembic.
+
+If two processes do this at once, the second waits for the first, and then gets an error.
+"""
 
 _MADE_MEANWHILE: Final = frozenset({"23505", "42P07", "42710"})
-"""SQLSTATEs of a table that another process made at the same time."""
+"""SQLSTATEs of a table that another process created at the same time."""
 
 _UPGRADE_LOCK: Final = "LOCK TABLE alembic_version IN EXCLUSIVE MODE"
 
@@ -188,7 +191,7 @@ def ensure_current(address: Address) -> None:
     """Create the schema at ``address``, or upgrade it if it isn't current, in one transaction.
 
     New tables belong to the role that owns the others. Any number of processes may call this at
-    once: they wait for each other. Only the owner of the tables may take this lock. Raises
+    once: they wait for each other. Only the owner of the tables may take the lock for this. Raises
     `DatabaseProblem` and its subclasses.
     """
     path = address.shown
@@ -199,7 +202,7 @@ def ensure_current(address: Address) -> None:
         except DBAPIError as error:
             if getattr(error.orig, "sqlstate", None) not in _MADE_MEANWHILE:
                 raise
-            _upgrade(engine, path)  # Another process made the first table: now there is a lock.
+            _upgrade(engine, path)  # Another process created the first table: now there is a lock.
     except DBAPIError as error:
         raise translate(error, path, UPGRADE_SECONDS) from error
     finally:

@@ -1,4 +1,4 @@
-"""Tokens and the audit log. Any writer of the database can write here."""
+"""Tokens and the audit log. Any user with write access can add or change these rows."""
 
 import json
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from registry.model import Value
 
 
 class StoredToken(NamedTuple):
-    """A row that claims to be a token: a hint until its signature is checked."""
+    """A row that claims to be a token; don't trust it before its signature is checked."""
 
     number: str
     hash: str
@@ -28,12 +28,12 @@ SIGNED: Final = "hash name personality source write created_at expires_at".split
 
 
 def all_tokens(reader: Reader) -> list[StoredToken]:
-    """Return all rows, the oldest first."""
+    """Return the rows of all tokens, the oldest first."""
     return _select(reader, "ORDER BY created_at, number")
 
 
 def by_hash(reader: Reader, hashed: str) -> StoredToken | None:
-    """Return the row with this hash."""
+    """Return the token's row with this hash."""
     return next(iter(_select(reader, "WHERE hash = ?", hashed)), None)
 
 
@@ -44,9 +44,9 @@ def _select(reader: Reader, rest: str, *values: object) -> list[StoredToken]:
 
 @dataclass(frozen=True, slots=True)
 class AuditRecord(Value):
-    """One row of the audit log; only ``role`` comes from the server, the rest from the client.
+    """One row of the audit log; the server records ``role``, the client sends all other values.
 
-    ``detail``: the values before and after a change, else the value itself.
+    ``detail`` holds the values before and after a change, or else the value itself.
     """
 
     at: str
@@ -60,7 +60,10 @@ class AuditRecord(Value):
 
 
 def audit_records(reader: Reader, limit: int) -> list[AuditRecord]:
-    """Return the last rows, the latest first: all for an admin, else those of the current role."""
+    """Return the last rows of the audit log, the latest first.
+
+    An admin gets all rows, other roles only their own.
+    """
     rows = reader.rows(
         "SELECT at, role, host, tool, client, what, subject, detail FROM audit "
         "ORDER BY id DESC LIMIT ?",
@@ -70,7 +73,7 @@ def audit_records(reader: Reader, limit: int) -> list[AuditRecord]:
 
 
 def trusted_at(reader: Reader, place: str) -> str | None:
-    """Return when the skill at ``source/folder`` was last trusted; None if no row says it."""
+    """Return when the skill at ``source/folder`` was last trusted; None if no row records it."""
     rows = reader.rows(
         "SELECT at FROM audit WHERE what = 'skill trusted' AND subject = ? "
         "ORDER BY id DESC LIMIT 1",
@@ -82,5 +85,5 @@ def trusted_at(reader: Reader, place: str) -> str | None:
 def _read(detail: str | None) -> Any:
     try:
         return None if detail is None else json.loads(detail)
-    except ValueError:  # another program wrote it
+    except ValueError:  # another program wrote this row
         return detail

@@ -1,8 +1,8 @@
 """Find corruption: hash mismatches, and values that this program never stores.
 
 Databases don't notice hash mismatches by themselves. Rows are read a few at a time, and values
-larger than the limits are not read, because a database may come from an untrusted source.
-Unstorable values are looked for only after an operation failed for no other reason.
+larger than the limits are not read, because a database may come from an untrusted source. Values
+that this program never stores are searched only after an operation failed for an unknown reason.
 """
 
 import json
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from sqlalchemy import Column
 
 _TEXTS: Final = 100
-"""Number of documents that are read at once."""
+"""Number of SKILL.md files that are read at once."""
 
 _AT_ONCE: Final = 1 << 23
-"""Bytes of contents that are read at once."""
+"""Maximum size of the file contents that are read at once, in bytes."""
 
 _NAMED: Final = 20
-"""Maximum number of problems of one kind that are named; further ones are counted."""
+"""Maximum number of problems of one kind that are named; further problems are counted."""
 
 _LENGTHS: Final = "SELECT hash, length(data) FROM contents WHERE hash > ? ORDER BY hash LIMIT 1000"
 
@@ -36,11 +36,11 @@ _DATA: Final = (
 )
 
 _ALTERED: Final = frozenset({"not-utf8", "nul-characters", "not-text", "byte-order-mark"})
-"""Findings about documents whose stored text differs from their bytes."""
+"""Codes of findings about SKILL.md files whose stored text differs from their bytes."""
 
 
 class MismatchedText(NamedTuple):
-    """A live version whose stored text differs from its document."""
+    """A current version whose stored text doesn't match the hash of its SKILL.md."""
 
     id: int
     ref: str
@@ -49,7 +49,10 @@ class MismatchedText(NamedTuple):
 def mismatched_texts(
     reader: Reader, limits: Limits, source_id: int | None = None
 ) -> Iterator[MismatchedText]:
-    """Yield the live versions (of one source) whose text doesn't match its content hash."""
+    """Yield the current versions whose text doesn't match its content hash.
+
+    If ``source_id`` is given, only versions of this source are checked.
+    """
     which, values = ("", ()) if source_id is None else (" AND s.source_id = ?", (source_id,))
     sql = (
         "SELECT s.id, s.ref, s.content_hash, coalesce(length(d.text), 0), "
@@ -71,8 +74,8 @@ def _fits(reader: Reader, version: int, content_hash: object, text: object, limi
         return False
     if digest(text.encode(errors="replace")) == content_hash:
         return True
-    # If a document's bytes differ from its text, they are stored beside it, unless that is switched
-    # off.
+    # If the bytes of a SKILL.md differ from its text, they are stored beside the text, unless file
+    # storage is turned off.
     most = limits.skill_bytes
     for _, size, packed, stored in reader.rows(f"{_DATA} = ?", (most, content_hash)):
         data = _data(size, packed, stored, most)
@@ -84,7 +87,7 @@ def _fits(reader: Reader, version: int, content_hash: object, text: object, limi
 
 
 def mismatched_contents(reader: Reader, limits: Limits) -> Iterator[str]:
-    """Yield the hashes whose stored bytes have another hash."""
+    """Yield the hashes of stored contents whose bytes have another hash."""
     most, after = limits.skill_bytes, ""
     some = f"{_DATA} > ? AND hash <= ? ORDER BY hash"
     while rows := reader.rows(_LENGTHS, (after,)):
@@ -97,7 +100,7 @@ def mismatched_contents(reader: Reader, limits: Limits) -> Iterator[str]:
 
 
 def _data(size: object, packed: object, stored: object, most: int) -> bytes | None:
-    """Return the bytes of a content; None: they are more than ``most``."""
+    """Return the bytes of a stored content; None if there are more than ``most`` bytes."""
     if not isinstance(size, int) or size < 0:
         return b""
     if size > most:
@@ -107,7 +110,7 @@ def _data(size: object, packed: object, stored: object, most: int) -> bytes | No
 
 
 def _ends(rows: Sequence[tuple[Any, ...]]) -> Iterator[str]:
-    """Yield the last of each group of rows (hash, length) that is read at once."""
+    """Yield the last hash of each group of rows (hash, length) that is read at once."""
     size = 0
     for place, (content_hash, length) in enumerate(rows, 1):
         size += length
@@ -142,7 +145,7 @@ def hash_mismatches(reader: Reader, limits: Limits) -> Iterator[str]:
 
 
 def _told(found: Iterable[str], say: Callable[[str], str], others: str) -> Iterator[str]:
-    """Yield a message for each of the first `_NAMED` findings, and one for all others."""
+    """Yield a message for each of the first `_NAMED` findings, and one message for the rest."""
     count = 0
     for count, one in enumerate(found, 1):
         if count <= _NAMED:
@@ -152,7 +155,7 @@ def _told(found: Iterable[str], say: Callable[[str], str], others: str) -> Itera
 
 
 def _whose(reader: Reader, content_hash: str) -> str:
-    """Describe the files whose bytes have this hash."""
+    """Describe the files whose bytes have this hash, and their skills."""
     rows = reader.rows(
         "SELECT f.path, s.ref FROM skill_files f JOIN skills s ON s.id = f.skill_id "
         "WHERE f.hash = ? AND s.live = 1 ORDER BY s.ref, f.path",
@@ -179,10 +182,11 @@ _WORDS: Final[Mapping[str, Collection[str]]] = {
 
 
 def find_corruption(reader: Reader, without: Collection[str] = ()) -> str | None:
-    """Describe the first value that this program doesn't store; None if there is none.
+    """Describe the first value that this program never stores; None if there is none.
 
-    ``without``: tables to skip. Only the first of stored bytes is read; `hash_mismatches` compares
-    their hashes. Raises `DatabaseProblem` if a table can't be read.
+    ``without`` holds the names of tables to skip. Of stored file contents, only the first byte is
+    read; `hash_mismatches` compares their hashes. Raises `DatabaseProblem` if a table can't be
+    read.
     """
     from registry.db.schema import contents, metadata
 
@@ -207,7 +211,7 @@ def _is_storable(column: "Column[object]", value: object) -> bool:
         return False
     place = str(column)
     if isinstance(value, str) and ("\0" in value or (place in _PATHS and not _is_inside(value))):
-        return False  # the system ends a path at a NUL
+        return False  # the system would end the path at the NUL
     if place in _JSON:
         try:
             return _JSON[place](json.loads(str(value)))
@@ -217,12 +221,12 @@ def _is_storable(column: "Column[object]", value: object) -> bool:
 
 
 def _is_inside(path: object) -> bool:
-    """Tell whether a path is below its source or its skill."""
+    """Tell whether a path stays inside its source or its skill."""
     return isinstance(path, str) and not path.startswith("/") and ".." not in path.split("/")
 
 
 def _are_files(found: Any) -> bool:
-    """Tell whether this is a revision's list of files: [path, executable, size, hash]."""
+    """Tell whether a value is a revision's list of files: [path, executable, size, hash]."""
     return isinstance(found, list) and all(
         isinstance(file, list)
         and len(file) == len(("path", "executable", "size", "hash"))

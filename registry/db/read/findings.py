@@ -1,6 +1,6 @@
-"""Stored findings of checks."""
+"""The stored findings of checks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -12,7 +12,7 @@ from registry.model import SECURITY_CODES, Diagnostic, FindingCategory, Severity
 
 @dataclass(frozen=True, slots=True)
 class FindingCount(Value):
-    """The number of findings of a code and severity, and of the skills that have them."""
+    """The number of findings with a code and severity, and the number of skills that have them."""
 
     KEYS: ClassVar = ("code", "severity", "category", "findings", "skills")
 
@@ -23,13 +23,13 @@ class FindingCount(Value):
 
     @property
     def category(self) -> FindingCategory:
-        """As that of `Diagnostic`."""
+        """The category of the code, as in `Diagnostic`."""
         return "security" if self.code in SECURITY_CODES else "format"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding(Value):
-    """A finding, and the skill that has it."""
+    """A finding, and the ref of the skill that has it."""
 
     ref: str
     name: str
@@ -38,7 +38,7 @@ class Finding(Value):
 
 
 def count_findings(reader: Reader, condition: Condition) -> list[FindingCount]:
-    """Count the findings in skills that meet a condition, security first, then the worst.
+    """Count the findings in skills that meet a condition; security comes first, then errors.
 
     The result is cached until the database changes.
     """
@@ -69,7 +69,7 @@ def count_findings(reader: Reader, condition: Condition) -> list[FindingCount]:
 def findings_of(
     reader: Reader, condition: Condition, code: str, *, limit: int, offset: int
 ) -> list[Finding]:
-    """Return a page of the findings of one code, by the skills' names and by line."""
+    """Return a page of the findings with one code, sorted by skill name and line."""
     rows = reader.rows(
         f"SELECT {reader.visibility.ref}, s.name, src.name, d.code, d.severity, d.message, d.line, "
         f"d.fix, d.path FROM diagnostics d JOIN skills s ON s.id = d.skill_id "
@@ -81,9 +81,10 @@ def findings_of(
 
 
 class SecurityFinding(NamedTuple):
-    """A security finding in a skill; ``quarantined``: the skill is quarantined.
+    """A security finding in a skill.
 
-    ``tree_hash``: the files that the finding is about.
+    ``quarantined`` tells whether the skill is quarantined. ``tree_hash`` is the hash of the files
+    that the finding is about.
     """
 
     ref: str
@@ -94,24 +95,36 @@ class SecurityFinding(NamedTuple):
     tree_hash: str | None
 
 
-def security_findings(reader: Reader, source: str) -> list[SecurityFinding]:
-    """Return the security findings in a source's skills without infos, errors first."""
+MAX_REFS: Final = 200
+"""Maximum number of refs for which only the rows of these skills are read."""
+
+
+def security_findings(
+    reader: Reader, source: str, refs: Collection[str] | None = None
+) -> list[SecurityFinding]:
+    """Return the security errors and warnings in a source's skills, errors first.
+
+    If ``refs`` is given, only the findings in these skills are returned.
+    """
     marks = ", ".join("?" * len(SECURITY_CODES))
+    few = [] if refs is None or len(refs) > MAX_REFS else list(refs)
+    only = f"AND s.ref IN ({', '.join('?' * len(few))}) " if few else ""
     rows = reader.rows(
         "SELECT s.ref, d.severity, d.code, d.message, s.held, s.tree_hash "
         "FROM diagnostics d "
         "JOIN skills s ON s.id = d.skill_id JOIN sources src ON src.id = s.source_id "
         f"WHERE src.name = ? AND s.live = 1 AND d.severity <> 'info' AND d.code IN ({marks}) "
-        "ORDER BY d.severity, s.ref, d.code",
-        (source, *sorted(SECURITY_CODES)),
+        f"{only}ORDER BY d.severity, s.ref, d.code",
+        (source, *sorted(SECURITY_CODES), *few),
     )
-    return [SecurityFinding._make((*facts, held == 1, tree)) for *facts, held, tree in rows]
+    found = [SecurityFinding._make((*facts, held == 1, tree)) for *facts, held, tree in rows]
+    return found if refs is None else [one for one in found if one.ref in refs]
 
 
 class StoredFindings(NamedTuple):
     """The findings of a usable version, with its fingerprint.
 
-    ``tags``: one per line. If there are tags, ``front_matter`` is JSON, else None.
+    ``tags`` holds one tag per line. ``front_matter`` is JSON if there are tags, else None.
     """
 
     position: str
@@ -137,10 +150,10 @@ _FINDINGS: Final = (
 
 
 def stored_findings(reader: Reader, source_id: int) -> Iterator[StoredFindings]:
-    """Yield the findings of the live versions of a source, in the order of `position`.
+    """Yield the findings of the current versions of a source, in the order of `position`.
 
-    They are read page by page: the caller reads files in between, and an open read could block
-    writers.
+    They are read page by page, because the caller reads files in between, and an open read could
+    block writers.
     """
     last, number = "", PAGE
     while number == PAGE:
@@ -155,7 +168,7 @@ def stored_findings(reader: Reader, source_id: int) -> Iterator[StoredFindings]:
 
 
 def links_outside(reader: Reader) -> list[tuple[int, int, str]]:
-    """Return (id, source id, folder) of versions that are links to places outside every source."""
+    """Return (id, source id, folder) of versions that are links to paths outside all sources."""
     return reader.rows(
         "SELECT s.id, s.source_id, s.folder FROM diagnostics d JOIN skills s ON s.id = d.skill_id "
         "WHERE d.code = 'link-outside' AND d.path IS NULL AND s.live = 1 AND s.file_count = 0 "
@@ -168,7 +181,8 @@ def links_known(
 ) -> list[tuple[str, str, str]]:
     """Return (root, folder, message) of the links in a host's sources with one of these messages.
 
-    A root is its source's path; that the source is on this machine is the host's claim.
+    ``root`` is the path of the source. Any user with write access can register a source under any
+    host name.
     """
     marks = ", ".join("?" * len(messages))
     return reader.rows(
@@ -181,7 +195,7 @@ def links_known(
 
 
 def notice_digest(reader: Reader, source_id: int) -> list[tuple[str, str]]:
-    """Return (folder, code) of the stored findings that belong to no skill."""
+    """Return (folder, code) of the stored findings that don't belong to a skill."""
     sql = (
         "SELECT folder, code FROM diagnostics WHERE source_id = ? AND skill_id IS NULL "
         "ORDER BY folder, code"

@@ -1,6 +1,6 @@
 """The history of skills: revisions, stored bytes, tombstones, changes.
 
-Any writer of the database can write here: a change that is not signed is a hint, never an order.
+Any user with write access can add rows. Don't trust a change that is not signed.
 """
 
 import json
@@ -20,12 +20,12 @@ from registry.text import is_utc_text, utc_now
 
 @dataclass(frozen=True, slots=True)
 class Revision(Value):
-    """One content that a skill had; ``number`` counts from 1, ``current``: the skill has it now.
+    """One content that a skill had or has; ``number`` counts from 1.
 
-    ``origin``: the remote source that the content came from, if any. ``role``, ``host``, ``tool``
-    and ``client`` made the change; only the role is recorded by the server itself.
-
-    ``document`` is the path of the skill file among ``files``; ``complete``: all bytes are stored.
+    ``current`` tells whether the skill has this content now. ``origin`` is the remote source that
+    the content came from, if any. ``role``, ``host``, ``tool`` and ``client`` made the change; only
+    the role is recorded by the server itself. ``document`` is the path of the skill file among
+    ``files``. ``complete`` tells whether all bytes are stored.
     """
 
     uid: str
@@ -51,13 +51,13 @@ def revisions(reader: Reader, uid: str) -> list[Revision]:
 
 
 def revisions_with_files(reader: Reader, tree_hash: str) -> list[Revision]:
-    """Return the revisions of any skill with these files, except those of quarantined skills."""
+    """Return the revisions of any skill with these files; quarantined skills are left out."""
     held = "SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 AND s.held = 1"
     return _select(reader, f"r.tree_hash = ? AND NOT EXISTS ({held}) ORDER BY r.id", tree_hash)
 
 
 def skills_that_had(reader: Reader, source: str, tree_hash: str) -> list[StoredSkill]:
-    """Return the live skills of a source that have or had these files."""
+    """Return the current skills of a source that have or had these files."""
     had = "SELECT 1 FROM revisions r WHERE r.uid = s.uid AND r.tree_hash = ?"
     condition = f"src.name = ? AND EXISTS ({had}) ORDER BY s.position"
     return select(reader, condition, source, tree_hash)
@@ -69,8 +69,8 @@ def _select(reader: Reader, condition: str, value: str) -> list[Revision]:
         "SELECT r.uid, r.number, r.name, r.document, r.content_hash, r.tree_hash, r.seen_at, "
         "r.origin, r.files, EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
         "AND s.tree_hash = r.tree_hash), "
-        # Look up each file by its hash: a list of all contents would be as long as the registry.
-        # The offset keeps a server from building that list for roles with row policies.
+        # Each file is looked up by its hash, because a list of all contents would be as long as the
+        # registry. The offset keeps a server from building that list for roles with row policies.
         f"NOT EXISTS (SELECT 1 FROM {reader.json_each.format('r.files')} e "
         f"WHERE NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = {file_hash} "
         "LIMIT 1 OFFSET 0) "
@@ -93,10 +93,10 @@ def _select(reader: Reader, condition: str, value: str) -> list[Revision]:
 
 
 def content(reader: Reader, uid: str, file: SkillFile, limit: int) -> bytes | None:
-    """Return the bytes of a file that a skill has or had; None: they are not stored.
+    """Return the bytes of a file that a skill has or had; None if they are not stored.
 
-    They match the file's hash. At most ``limit`` bytes are unpacked, because a database may come
-    from an untrusted source. Raises `ContentDamaged`, `FileTooLarge`.
+    The bytes match the file's hash. At most ``limit`` bytes are unpacked, because a database may
+    come from an untrusted source. Raises `ContentDamaged`, `FileTooLarge`.
     """
     rows = reader.rows(
         "SELECT size, packed, CASE WHEN length(data) <= ? THEN data END FROM contents "
@@ -111,7 +111,7 @@ def content(reader: Reader, uid: str, file: SkillFile, limit: int) -> bytes | No
         if not isinstance(data, bytes) or digest(data) != file.hash:
             raise ContentDamaged(path=file.path)
         return data
-    # The SKILL.md of a live version is stored only as text.
+    # The SKILL.md of a current version is stored only as text.
     for (text,) in reader.rows(
         "SELECT d.text FROM skills s JOIN documents d ON d.skill_id = s.id "
         "WHERE s.uid = ? AND s.live = 1 AND s.content_hash = ?",
@@ -124,7 +124,7 @@ def content(reader: Reader, uid: str, file: SkillFile, limit: int) -> bytes | No
 
 
 def unpacked(packed: object, most: int) -> bytes | None:
-    """Return the unpacked bytes; None: invalid data, or more than ``most`` bytes."""
+    """Return the unpacked bytes; None if the data is invalid or has more than ``most`` bytes."""
     if not isinstance(packed, bytes):
         return None
     try:
@@ -136,10 +136,10 @@ def unpacked(packed: object, most: int) -> bytes | None:
 def missing_contents(
     reader: Reader, host: str, mismatched: Collection[str]
 ) -> list[tuple[str, ...]]:
-    """Return (hash, source's root, folder, path) of a host's supporting files that are not stored.
+    """Return (hash, root, folder, path) of a host's supporting files that are not stored.
 
-    The files of one skill come one after the other. ``mismatched``: hashes with corrupt stored
-    bytes, which count as not stored.
+    ``root`` is the path of the source. The files of one skill follow each other. ``mismatched``
+    holds hashes with corrupt stored bytes, which count as not stored.
     """
     values: list[object] = [host]
     others = ""
@@ -158,7 +158,7 @@ def missing_contents(
 
 
 def stored_hashes(reader: Reader, source_id: int, folder: str) -> list[str]:
-    """Return the hashes of the live files in a skill's folder whose bytes are stored."""
+    """Return the hashes of the current files in a skill's folder whose bytes are stored."""
     rows = reader.rows(
         "SELECT c.hash FROM skills s JOIN skill_files f ON f.skill_id = s.id "
         "JOIN contents c ON c.hash = f.hash "
@@ -169,9 +169,9 @@ def stored_hashes(reader: Reader, source_id: int, folder: str) -> list[str]:
 
 
 class CurrentTurn(NamedTuple):
-    """A content that a skill had; each content that becomes current gets the next ``turn``.
+    """A content that a skill had; a content gets the next ``turn`` whenever it becomes current.
 
-    ``number`` is its revision's; ``current``: the skill has it now.
+    ``number`` is the number of its revision. ``current`` tells whether the skill has it now.
     """
 
     turn: int
@@ -181,7 +181,7 @@ class CurrentTurn(NamedTuple):
 
 
 def turns(reader: Reader, uid: str) -> list[CurrentTurn]:
-    """Return the contents of a skill, the last current one first."""
+    """Return the contents of a skill; the content that was current last comes first."""
     rows = reader.rows(
         "SELECT coalesce(r.turn, r.number), r.number, r.seen_at, EXISTS (SELECT 1 FROM skills s "
         "WHERE s.uid = r.uid AND s.live = 1 AND s.tree_hash = r.tree_hash) "
@@ -192,7 +192,7 @@ def turns(reader: Reader, uid: str) -> list[CurrentTurn]:
 
 
 def last_turns(reader: Reader, ids: Sequence[int]) -> dict[int, int]:
-    """Return the ``turn`` of each version's content; see `CurrentTurn`."""
+    """Return the ``turn`` of the content of each version; see `CurrentTurn`."""
     rows = reader.rows(
         "SELECT s.id, coalesce(r.turn, r.number) FROM skills s "
         "JOIN revisions r ON r.uid = s.uid AND r.tree_hash = s.tree_hash "
@@ -203,7 +203,7 @@ def last_turns(reader: Reader, ids: Sequence[int]) -> dict[int, int]:
 
 
 def first_seen(reader: Reader, ids: Sequence[int]) -> list[int]:
-    """Return versions in the order in which their skills were first seen."""
+    """Return the versions in the order in which their skills were first seen."""
     rows = reader.rows(
         "SELECT s.id FROM skills s LEFT JOIN revisions r ON r.uid = s.uid "
         f"WHERE s.id {reader.in_json_array} GROUP BY s.id ORDER BY min(r.id), s.id",
@@ -238,7 +238,7 @@ def recent(
 ) -> list[Change]:
     """Return the last changes of the skills that meet a condition, the latest first.
 
-    ``since``: leave out earlier changes. ``gone``: include removed skills of all sources.
+    ``since`` leaves out earlier changes. If ``gone``, removed skills of all sources are included.
     """
     values: list[object] = list(condition[1])
     bound = ""
@@ -248,8 +248,8 @@ def recent(
     seen = reader.rows(
         f"SELECT r.number, {reader.visibility.ref}, s.name, src.name, {DESCRIPTION}, "
         "r.seen_at, r.uid "
-        # SQLite keeps the order of a CROSS JOIN: it reads revisions backwards and stops at the
-        # limit.
+        # SQLite keeps the order of a CROSS JOIN, so it reads the revisions backwards and stops at
+        # the limit.
         "FROM revisions r CROSS JOIN skills s JOIN sources src ON src.id = s.source_id "
         f"WHERE s.uid = r.uid AND {condition[0]} {bound}ORDER BY r.id DESC LIMIT ?",
         [*values, limit],
@@ -259,7 +259,7 @@ def recent(
         for number, ref, name, source, about, at, uid in seen
     ]
     went = _removals(reader, limit, since) if gone else []
-    # After a restore or a change of the clock, times may not be in order.
+    # After a restore or a change of the clock, the times may not be in order.
     ordered = sorted(came, key=lambda one: one.at, reverse=True)
     return list(merge(ordered, went, key=lambda one: one.at, reverse=True))[:limit]
 
@@ -275,16 +275,16 @@ def _removals(reader: Reader, limit: int, since: str | None) -> list[Change]:
     return [
         Change("removed", f"{source}/{folder}" if source else name, name, source, "", None, at, uid)
         for uid, name, source, folder, at in rows
-        if is_utc_text(at)  # the row may be forged: show only real times
+        if is_utc_text(at)  # the row may be forged, so show only valid times
     ]
 
 
 class Tombstone(NamedTuple):
-    """A skill that is no longer live; the row is a hint, because any writer can add rows.
+    """A skill that was removed.
 
-    ``source`` and ``folder`` are its last place, empty if unknown. ``since`` is when its removal
-    was noticed. ``tree_hash`` is of its last content. ``trash`` is its number in the trash if the
-    registry deleted it.
+    Don't trust the row: any user with write access can add rows. ``source`` and ``folder`` are its
+    last place, empty if unknown. ``since`` is the time when its removal was noticed. ``tree_hash``
+    is the hash of its last files. ``trash`` is its number in the trash if the registry deleted it.
     """
 
     uid: str
@@ -298,7 +298,7 @@ class Tombstone(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Its last place, source/folder; empty if unknown."""
+        """The last place of the skill as source/folder; empty if unknown."""
         return f"{self.source}/{self.folder}" if self.source else ""
 
 
@@ -312,8 +312,8 @@ def latest_tombstone(
 ) -> Tombstone | None:
     """Return the last removed skill with this name, source/name, source/folder or uid.
 
-    ``sources``: only skills that were in one of these; None: in any. Skills in ``without`` (uids)
-    or ``trash`` (numbers in the trash) are skipped.
+    If ``sources`` is given, only skills that were in these sources count. Skills in ``without``
+    (uids) or ``trash`` (numbers in the trash) are skipped.
     """
     source, _, rest = handle.partition("/")
     rows = reader.rows(
@@ -330,7 +330,7 @@ def latest_tombstone(
         if one.uid in without or one.trash in trash:
             continue
         if sources is None or one.source in sources:
-            # The row may be forged: show only real times.
+            # The row may be forged, so show only valid times.
             created, since = (
                 time if is_utc_text(time) else now for time in (one.created_at, one.since)
             )
@@ -341,10 +341,10 @@ def latest_tombstone(
 class RecordedChange(NamedTuple):
     """A change that the registry made to one skill.
 
-    ``kind`` is create, update, delete or restore; ``before`` and ``after`` are tree hashes, None if
-    there was no skill; ``number`` is the number of the operation. A pull is also a change, without
-    a source: see `install.history`. ``command`` is shared by all changes of one run of the program,
-    None for a change that belongs to no run. ``tool`` is not signed: a hint for people.
+    ``kind`` is create, update, delete or restore. ``before`` and ``after`` are tree hashes, None if
+    there was no skill. ``number`` is the number of the operation. A pull is also a change, without
+    a source; see `install.history`. ``command`` is shared by all changes of one run of the program;
+    None if the change belongs to no run. ``tool`` is not signed and only informs people.
     """
 
     id: int
@@ -363,33 +363,36 @@ class RecordedChange(NamedTuple):
 
 
 SIGNED: Final = "kind uid name folder before after made_at".split()
-"""The signed columns. The signature itself covers the source and the database."""
+"""The signed columns. The signature also covers the source and the database."""
 
 GROUP_DIGITS: Final = 12
-"""Number of leading hex digits that the numbers of changes made together share."""
+"""Number of leading hex digits that changes made together share in their numbers."""
 
 REMEMBERED: Final = 101
-"""Number of commands that are kept for `undo` on a host: 100, and the `undo` of the oldest."""
+"""Number of commands that `undo` keeps for a host: 100, and the `undo` of the oldest."""
 
 MAX_CHANGES: Final = 20_000
 """Maximum number of changes that `undo` reads."""
 
 
 def facts_of(change: RecordedChange) -> dict[str, Any]:
-    """Return the signed facts of a change. Changes from before commands existed have no command."""
+    """Return the signed facts of a change.
+
+    Changes from before commands existed have no command.
+    """
     facts = {key: getattr(change, key) for key in SIGNED}
     return facts if change.command is None else {**facts, "command": change.command}
 
 
 def last_changes(reader: Reader, host: str) -> list[RecordedChange]:
-    """Return the recorded changes of a host, the latest first, at most `MAX_CHANGES`."""
+    """Return the last recorded changes of a host, the latest first, at most `MAX_CHANGES`."""
     columns = ", ".join(RecordedChange._fields)
     sql = f"SELECT {columns} FROM changes WHERE host = ? ORDER BY id DESC LIMIT ?"
     return list(map(RecordedChange._make, reader.rows(sql, (host, MAX_CHANGES))))
 
 
 def was_moved(reader: Reader, change: RecordedChange) -> bool:
-    """Tell whether a skill is live in another place than a change left it in."""
+    """Tell whether the skill is now in another place than the change left it in."""
     sql = (
         "SELECT 1 FROM skills s JOIN sources src ON src.id = s.source_id "
         "WHERE s.uid = ? AND s.live = 1 AND NOT (src.name = ? AND s.folder = ?) LIMIT 1"
@@ -398,7 +401,10 @@ def was_moved(reader: Reader, change: RecordedChange) -> bool:
 
 
 def content_before(reader: Reader, uid: str, tree_hash: str) -> str | None:
-    """Return the tree hash before a skill's last change, if that led to ``tree_hash``."""
+    """Return the tree hash before a skill's last change.
+
+    Returns None if the change didn't lead to ``tree_hash``.
+    """
     rows = reader.rows(
         "SELECT before, after FROM changes WHERE uid = ? ORDER BY id DESC LIMIT 1", (uid,)
     )

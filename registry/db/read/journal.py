@@ -1,6 +1,6 @@
 """Unfinished changes in the journal.
 
-Any writer of the database can write here: a row is a hint about a change, never an order.
+Any user with write access can add rows, so a row must be checked before it is acted on.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,10 @@ from registry.db.interface import Reader, Select
 Kind = Literal[
     "create", "update", "delete", "create together", "update together", "delete together"
 ]
-"""The last three are parts of one change, journalled at once (`changes.commit`)."""
+"""Kinds of changes.
+
+The last three are parts of one change, which are journalled together (`changes.commit`).
+"""
 
 _TEXTS: Final = tuple(
     "id host root kind folder target staged base new uid created_at started_at".split()
@@ -22,13 +25,13 @@ MAX_NOTED: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One unfinished change of ``target`` (a path below the root of the source).
+    """One unfinished change of ``target``, a path relative to the root of the source.
 
-    ``staged`` is where the new content waits, or the displaced content is, below the state folder:
-    ``trash/ID/tree`` for a deletion or restore of a skill, else ``ops/ID/tree``. ``base`` and
-    ``new`` are digests (`atomic.digest_of`) of the content before and after the change; None: no
-    content. ``folder`` is the skill's; ``uid`` and ``created_at`` are given back to a restored
-    skill.
+    ``staged`` is the path of the new or the displaced content in the state folder:
+    ``trash/ID/tree`` if a skill is deleted or restored, else ``ops/ID/tree``. ``base`` and ``new``
+    are digests (`atomic.digest_of`) of the content before and after the change; None if there is no
+    content. ``folder`` is the folder of the skill. A restored skill gets back its ``uid`` and
+    ``created_at``.
     """
 
     id: str
@@ -47,23 +50,23 @@ class JournalEntry:
 
     @property
     def creates(self) -> bool:
-        """Whether its target must not exist before the change."""
+        """Whether the target must not exist before the change."""
         return self.kind in {"create", "create together"}
 
     @property
     def deletes(self) -> bool:
-        """Whether it removes its target."""
+        """Whether the change removes its target."""
         return self.kind in {"delete", "delete together"}
 
     @property
     def is_rename(self) -> bool:
-        """Whether it is one half of renaming a skill: the new folder, or the old one."""
+        """Whether the change creates the new folder or deletes the old folder of a rename."""
         is_old = self.kind == "delete together" and self.staged.startswith("ops/")
         return is_old or self.kind == "create together"
 
     @property
     def is_together(self) -> bool:
-        """Whether it is part of a group of changes."""
+        """Whether the change is part of a group of changes."""
         return self.kind.endswith(" together")
 
 
@@ -71,14 +74,15 @@ UNFINISHED: Final[Select] = ("SELECT 1 FROM journal LIMIT 1", ())
 
 
 def has_entries(reader: Reader) -> bool:
-    """Tell whether any change, of any host, is unfinished."""
+    """Tell whether any host has an unfinished change."""
     return bool(reader.rows(*UNFINISHED))
 
 
 def is_journalled(reader: Reader, entry: JournalEntry) -> bool:
     """Tell whether the journal has a row that equals this entry in all columns.
 
-    The database compares, so that a row with values of other types or sizes is never read.
+    The database compares the values, so that a row with values of other types or sizes is never
+    read.
     """
     same = " AND ".join(f"coalesce({column}, '') = ?" for column in _TEXTS)
     values = [getattr(entry, column) or "" for column in _TEXTS]
@@ -87,6 +91,6 @@ def is_journalled(reader: Reader, entry: JournalEntry) -> bool:
 
 
 def unfinished_changes(reader: Reader, host: str) -> list[tuple[str, int]]:
-    """Return the number and the source of unfinished changes of a host, at most `MAX_NOTED`."""
+    """Return the id and the source id of a host's unfinished changes, at most `MAX_NOTED`."""
     sql = "SELECT substr(id, 1, 40), source_id FROM journal WHERE host = ? ORDER BY id LIMIT ?"
     return [(str(number), source) for number, source in reader.rows(sql, (host, MAX_NOTED))]

@@ -27,31 +27,32 @@ from registry.model import SCOPES, STATUSES, Page, Scope, Skill, Value
 from registry.text import tag_key
 
 Time: TypeAlias = str | date | timedelta
-"""A point in time: a timestamp, a day, or an age (`registry.document.dates.moment`)."""
+"""A point in time: a timestamp, a day, or an age (see `registry.document.dates.moment`)."""
 
 _TIMES: Final = ("created_since", "created_until", "updated_since", "updated_until", "unused_since")
 
 _CHOICES: Final = (("scope", SCOPES), ("status", STATUSES))
 
 MAX_TAGS: Final = 100
-"""Maximum number of tags in the filters of one listing."""
+"""Maximum number of tags in the filters of a listing."""
 
 NO_LIMIT: Final = MAX_INTEGER
-"""As a LIMIT: all rows."""
+"""A LIMIT that returns all rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
     """The filters of a listing.
 
-    Times may be given as text in the usual formats, as a `datetime` or a `date`, or as an age
-    (``"30d"``, a `timedelta`); they are stored as UTC, ISO 8601 with Z. Both ends are included; a
-    day as the end of a range means its last second.
+    Times may be text in the usual formats, a `datetime`, a `date`, or an age (``"30d"``, a
+    `timedelta`). They are stored as UTC, ISO 8601 with Z. Both ends of a range are included; if the
+    end is a day, its last second is meant.
 
-    A skill must have all ``tags``, and at least one of ``any_tags``. ``unused_since``: skills that
-    no tool has read since then. ``offered`` leaves out skills that hide themselves from models.
-    ``all`` adds shadowed and invalid skills, and those of other projects; a ``status`` shows only
-    skills with this status. ``ids``: only these versions; then shadowing is not checked.
+    A skill must have all ``tags``, and at least one of ``any_tags``. ``unused_since`` selects
+    skills that no tool has read since then. ``offered`` leaves out skills that hide themselves from
+    models. ``all`` adds shadowed and invalid skills, and skills of other projects. ``status``
+    selects skills with this status, also if it is a status that listings leave out. ``ids`` selects
+    only these versions, also shadowed ones.
 
     Raises `UsageProblem` for invalid values.
     """
@@ -94,7 +95,7 @@ class Filters:
 
 
 class FilterArguments(TypedDict, total=False):
-    """The values of `Filters` as keywords of a method."""
+    """The fields of `Filters` as keyword arguments of a method."""
 
     tags: Sequence[str]
     any_tags: Sequence[str]
@@ -114,9 +115,9 @@ class FilterArguments(TypedDict, total=False):
 
 
 def filters_of(filters: Filters | None, wanted: FilterArguments) -> Filters:
-    """Return the filters, given as one value or as keywords.
+    """Return the filters, which are given as one value or as keyword arguments.
 
-    Raises `UsageProblem` for both at once.
+    Raises `UsageProblem` if they are given in both ways.
     """
     if filters is not None:
         if wanted:
@@ -130,7 +131,7 @@ def filters_of(filters: Filters | None, wanted: FilterArguments) -> Filters:
 
 
 def check_page(sort: str, limit: int | None, offset: int) -> None:
-    """Raise `UsageProblem` for an invalid sort, limit or offset."""
+    """Raise `UsageProblem` if the sort, the limit or the offset is invalid."""
     if sort not in SORTS:
         known = ", ".join(SORTS)
         raise UsageProblem(message=f"sort can't be {sort!r:.60}; it is one of: {known}")
@@ -151,7 +152,7 @@ def _moment(key: str, value: Time) -> str:
 
 
 def _check_texts(key: str, value: object) -> None:
-    """Raise `UsageProblem` for anything but a list of texts, and for too many of them."""
+    """Raise `UsageProblem` if the value is not a list of texts, or if the list is too long."""
     if not isinstance(value, Collection) or isinstance(value, str | bytes):
         raise UsageProblem(message=f"{key} must be a list of texts, not {value!r:.60}")
     if len(value) > MAX_TAGS:
@@ -168,10 +169,10 @@ def where(
     elsewhere: bool = False,
     ids: bool = True,
 ) -> tuple[str, list[object]]:
-    """Return the condition on ``s`` (skills) and ``src`` (sources) and its parameters.
+    """Return the SQL condition on ``s`` (skills) and ``src`` (sources), and its parameters.
 
-    ``elsewhere``: only skills of projects that the ``visibility`` does not show. ``ids``: include
-    the ids of the filters; otherwise the caller must check them.
+    If ``elsewhere``, it selects only skills of projects that the ``visibility`` doesn't show. If
+    ``ids``, it includes the ids of the filters; otherwise the caller must check them.
     """
     clauses: list[str] = ["s.live = 1", "src.enabled = 1"]
     values: list[object] = []
@@ -217,12 +218,12 @@ def where(
 
 
 def keys(sort: Sort) -> list[str]:
-    """Return the columns that define the place of a skill in a sort."""
+    """Return the columns that define the position of a skill in a sort order."""
     return [term.split()[0] for term in ORDER[sort]]
 
 
 def behind(sort: Sort, place: Sequence[Any], *, reverse: bool) -> tuple[str, list[Any]]:
-    """Return the condition that a skill comes after a place (`keys`), and its parameters.
+    """Return the condition that a skill comes after a position (`keys`), and its parameters.
 
     Only the first column of an order may have another direction than the others.
     """
@@ -238,10 +239,10 @@ def behind(sort: Sort, place: Sequence[Any], *, reverse: bool) -> tuple[str, lis
 
 @dataclass(frozen=True, slots=True)
 class Listing(Iterable[Skill]):
-    """The skills that pass some filters, in order; each iteration runs the query.
+    """The skills that match some filters, in order; each iteration runs the query again.
 
-    Within a snapshot of the reader each iteration returns the same skills. `loaded` fills ``items``
-    and ``counted``.
+    Within a snapshot of the reader, each iteration returns the same skills. `loaded` fills
+    ``items`` and ``counted``.
     """
 
     reader: Reader
@@ -262,7 +263,7 @@ class Listing(Iterable[Skill]):
 
     @property
     def question(self) -> Select:
-        """The SELECT."""
+        """The SELECT of the listing."""
         sql = f"SELECT {self.columns} FROM {FROM} WHERE {self.condition} ORDER BY {self.order}"
         if self.is_whole:
             return sql, self.values
@@ -271,18 +272,18 @@ class Listing(Iterable[Skill]):
 
     @property
     def is_whole(self) -> bool:
-        """Whether it has no limit and no offset."""
+        """Whether the listing has no limit and no offset."""
         return self.limit is None and self.offset == 0
 
     @property
     def total(self) -> int:
-        """The number of skills that pass the filters; one statement."""
+        """The number of skills that match the filters, read with one statement."""
         if self.counted is not None:
             return self.counted
         return _count(self.reader, self.condition, self.values)
 
     def loaded(self) -> Self:
-        """Return a copy that is read completely."""
+        """Return a copy of the listing with all its skills in memory."""
         items = tuple(self)
         return replace(self, items=items, counted=len(items) if self.is_whole else self.total)
 
@@ -297,7 +298,7 @@ def listing_of(
     offset: int = 0,
     visibility: Visibility | None = None,
 ) -> Listing:
-    """Return the skills that pass the filters; reads nothing yet."""
+    """Return the skills that match the filters; nothing is read yet."""
     seen = reader.visibility if visibility is None else visibility
     what = columns(seen), *where(reader, filters, seen), order(sort, reverse=reverse)
     return Listing(reader, *what, limit, offset)
@@ -312,7 +313,7 @@ def list_skills(
     limit: int | None = None,
     offset: int = 0,
 ) -> Page[Skill]:
-    """Return one page of the skills that pass the filters, with the true total."""
+    """Return one page of the skills that match the filters, with the total number."""
     listing = partial(
         listing_of, reader, filters, sort=sort, reverse=reverse, limit=limit, offset=offset
     )
@@ -338,9 +339,10 @@ def next_skills(
     reverse: bool,
     limit: int,
 ) -> list[tuple[Sequence[Any], Skill]]:
-    """Return the skills after a place in a listing (None: from its start), each with its own place.
+    """Return the skills after a position in a listing, each with its own position.
 
-    Unlike an offset, a place isn't shifted by skills that are deleted or added meanwhile.
+    If ``place`` is None, the listing starts at its beginning. Unlike an offset, a position isn't
+    shifted if skills are deleted or added in the meantime.
     """
     visibility = reader.visibility
     condition, values = where(reader, filters, visibility)
@@ -357,7 +359,7 @@ def next_skills(
 
 
 def count_in_other_projects(reader: Reader, filters: Filters) -> int:
-    """Count skills that pass the filters but belong to other projects."""
+    """Count the skills that match the filters but belong to other projects."""
     visibility = reader.visibility
     if filters.all or filters.ids is not None or not visibility.knows_projects:
         return 0
@@ -365,7 +367,7 @@ def count_in_other_projects(reader: Reader, filters: Filters) -> int:
 
 
 def _count(reader: Reader, condition: str, values: Sequence[object]) -> int:
-    """Return how many skills meet a condition, cached until the database changes."""
+    """Return the number of skills that meet a condition, cached until the database changes."""
 
     def load(reader: Reader) -> int:
         rows = reader.rows(*_counting(condition, values))
@@ -380,14 +382,14 @@ def _counting(condition: str, values: Sequence[object]) -> Select:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """One value of a facet, and how many visible skills have it."""
+    """One value of a facet, and the number of visible skills that have the value."""
 
     value: str
     count: int
 
 
 def facet(reader: Reader, name: Literal["tag", "kind", "category"]) -> list[Facet]:
-    """Count the visible skills of each value of a facet, the most frequent first."""
+    """Count the visible skills for each value of a facet, the most frequent value first."""
     column, tables = f"s.{name}", FROM
     if name == "tag":
         column, tables = "t.tag", f"{FROM} JOIN skill_tags t ON t.skill_id = s.id"
@@ -400,9 +402,9 @@ def facet(reader: Reader, name: Literal["tag", "kind", "category"]) -> list[Face
 
 
 MOST: Final = 40
-"""Maximum number of values of one facet, the most frequent; months are always complete."""
+"""Maximum number of values of a facet; the most frequent are returned, months completely."""
 
-# The wide rows are read once; the counts read narrow ones.
+# The wide rows of skills are read once; the counts read narrow rows.
 _COUNTED: Final = (
     "WITH m AS MATERIALIZED (SELECT s.id, s.kind AS kinds, s.category AS categories, s.source_id, "
     "s.status, substr(s.created_at, 1, 7) AS created, substr(s.updated_at, 1, 7) AS updated "
@@ -429,7 +431,7 @@ class Facets(Value):
 
 
 def facets(reader: Reader, condition: Condition) -> Facets:
-    """Count the skills that meet a condition, by all facets at once.
+    """Count the skills that meet a condition, for all facets at once.
 
     The result is cached until the database changes.
     """
@@ -441,12 +443,12 @@ def facets(reader: Reader, condition: Condition) -> Facets:
 
 
 def among(reader: Reader, ids: Sequence[int]) -> Condition:
-    """Return the condition that a version is one of these."""
+    """Return the condition that selects the versions with these ids."""
     return f"s.id {reader.in_json_array}", [json.dumps(list(ids))]
 
 
 def few(reader: Reader, condition: Condition, most: int) -> Sequence[int] | None:
-    """Return the versions that meet a condition; None: they are more than ``most``.
+    """Return the versions that meet a condition; None if there are more than ``most``.
 
     The result is cached until the database changes.
     """
@@ -487,15 +489,15 @@ _NEEDS_MENTIONED: Final = (
     "OR lower(d.front_matter) LIKE '%env%required%' "
     "OR lower(d.front_matter) LIKE '%external%cli%alternatives%')"
 )
-"""A condition for every front matter that names requirements (`visibility.needs`)."""
+"""Condition that is true for every front matter that names requirements (`visibility.needs`)."""
 
 
 class Rank(NamedTuple):
-    """Decides which skill of a name shadows the others: the lowest is the strongest.
+    """Decides which of the skills with one name shadows the others: the lowest rank wins.
 
-    ``project`` numbers the visible projects, the strongest first; skills of no project share the
-    highest number. ``precedence`` is the negative of the number that an admin set. ``strength``
-    compares the sources of one ``owner``. ``team``: only its members see the source.
+    ``project`` numbers the visible projects, highest precedence first; skills of no project share
+    the highest number. ``precedence`` is the negative of the number that an admin set. ``strength``
+    compares the sources of one ``owner``. ``team`` is the team whose members see the source.
     """
 
     project: int
@@ -513,8 +515,8 @@ _RANK: Final = len(Rank._fields)
 class Candidate(NamedTuple):
     """A skill that a policy decides about; ``required_tools`` and ``front_matter`` are JSON.
 
-    ``front_matter`` is None if it can't matter. ``usable``: 0 for a skill that is invalid,
-    quarantined or of a disabled source.
+    ``front_matter`` is None if it can't matter. ``usable`` is 0 if the skill is invalid or
+    quarantined, or its source is disabled.
     """
 
     id: int
@@ -536,11 +538,11 @@ def candidates(
     scope: str | None = None,
     unusable: bool = False,
 ) -> Iterator[Candidate]:
-    """Yield the usable skills that are visible from here, by name.
+    """Yield the usable skills that are visible from the working folder, by name.
 
-    ``judged``: include shadowed skills, and front matter, for a policy to decide. ``name``,
-    ``source_id``, ``source`` and ``scope`` leave out all others. ``unusable``: include skills that
-    can't be used.
+    If ``judged``, shadowed skills and front matter are included, for a policy to decide. ``name``,
+    ``source_id``, ``source`` and ``scope`` limit the result. If ``unusable``, skills that can't be
+    used are included.
     """
     visibility = reader.visibility
     front_matter, tables = "NULL", FROM
@@ -576,7 +578,7 @@ def candidates(
 
 
 class Offer(NamedTuple):
-    """One line of a list for models, and the skill's place: (source, folder)."""
+    """One line of a list for models, and the place of the skill: (source, folder)."""
 
     ref: str
     scope: Scope
@@ -596,7 +598,7 @@ class CatalogEntry(NamedTuple):
 
 
 PARTS: Final = 128
-"""Number of parts of `TreeHashes`; a change affects only few of them."""
+"""Number of parts of `TreeHashes`; a change affects only a few parts."""
 
 _ORDER: Final = f"ORDER BY {BY_NAME}"
 
@@ -609,7 +611,7 @@ def offers(reader: Reader) -> list[Offer]:
 
 
 def entries(reader: Reader) -> list[CatalogEntry]:
-    """Return all skills that models see as entries of a catalogue, by name."""
+    """Return all skills that models see as catalogue entries, by name."""
     visibility = reader.visibility
     rows = reader.stream(
         f"SELECT {visibility.ref}, s.name, {DESCRIPTION}, src.scope, {_LOCATION} FROM {FROM} "
@@ -620,7 +622,7 @@ def entries(reader: Reader) -> list[CatalogEntry]:
 
 
 def some_offers(reader: Reader, first: Sequence[str], most: int) -> tuple[list[Offer], int]:
-    """Return at most ``most`` skills, those with a ref of ``first`` first, and the total.
+    """Return at most ``most`` skills and the total; skills with a ref in ``first`` come first.
 
     Reads no more rows than it returns.
     """
@@ -639,7 +641,7 @@ def some_offers(reader: Reader, first: Sequence[str], most: int) -> tuple[list[O
 
 
 class TreeHashes:
-    """The tree hash of each skill that models see, by its ref, as of the last read.
+    """The tree hash of each skill that models see, by ref, at the last read.
 
     On a server, it reads digests of parts, and then only the parts that have changed.
     """
@@ -649,7 +651,7 @@ class TreeHashes:
         self._parts: dict[int, dict[str, str]] = {}
 
     def read(self, reader: Reader) -> dict[str, str]:
-        """Update the hashes and return them."""
+        """Update the hashes, and return them."""
         with reader.snapshot():
             visibility = reader.visibility
             columns = f"{visibility.ref}, coalesce(s.tree_hash, '')"
@@ -700,12 +702,12 @@ _FILES: Final = (
     "JOIN skill_files f ON f.skill_id = c.id WHERE p.id {chosen} AND p.folder = '.' "
     "ORDER BY 1, 2"
 )
-"""The files of the chosen skills, and of skills in folders below theirs ('0' follows '/')."""
+"""The files of the chosen skills, and of skills in their subfolders ('0' follows '/')."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """One file: its path below the skill's folder, ``sha256:…`` of its bytes, its size."""
+    """One file: its path in the skill's folder, the hash of its bytes (``sha256:…``), its size."""
 
     path: str
     hash: str | None
@@ -714,9 +716,9 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A skill and all files below its folder, including those of skills inside it.
+    """A skill and all files in its folder, including the files of skills in subfolders.
 
-    ``document`` is the path of the skill file, ``text`` its content.
+    ``document`` is the path of the skill file, ``text`` is its content.
     """
 
     ref: str
@@ -732,7 +734,7 @@ class Manifest:
 def manifests(
     reader: Reader, filters: Filters, *, limit: int = NO_LIMIT, offset: int = 0
 ) -> tuple[Manifest, ...]:
-    """Return a page (all by default) of the skills that pass the filters, by name."""
+    """Return a page of the skills that match the filters, by name; by default all of them."""
     visibility = reader.visibility
     condition, values = where(reader, filters, visibility)
     with reader.snapshot():
@@ -752,9 +754,9 @@ def manifests(
 
 
 def skills_with_files(reader: Reader, filters: Filters, patterns: Sequence[str]) -> list[int]:
-    """Return the ids of skills that pass the filters and have a file that matches, by name.
+    """Return the ids of skills that match the filters and have a matching file, by name.
 
-    ``patterns`` are patterns of LIKE, in lower case.
+    ``patterns`` are patterns of LIKE, in lower case; a file's path must match one of them.
     """
     condition, values = where(reader, filters, reader.visibility)
     like = " OR ".join(["lower(f.path) LIKE ?"] * len(patterns))

@@ -22,14 +22,20 @@ from registry.text import slug
 
 
 def ids_named(reader: Reader, key: str, condition: Condition) -> Callable[[], list[int]]:
-    """Queue a SELECT for the ids of skills whose name has this key and that meet a condition."""
+    """Queue a SELECT for the skills that have a name with this key and meet a condition.
+
+    Returns a function that returns their ids.
+    """
     sql = f"SELECT s.id FROM {FROM} WHERE s.name_key = ? AND {condition[0]} ORDER BY s.id"
     rows = reader.pipeline((sql, [key, *condition[1]]))
     return lambda: [row[0] for row in rows()]
 
 
 def heads_of(reader: Reader, ids: Sequence[int]) -> Callable[[], dict[int, str]]:
-    """Queue a SELECT for the name, tags and description of each version as one text."""
+    """Queue a SELECT for the name, tags and description of each version as one text.
+
+    Returns a function that returns the texts.
+    """
     told = reader.index.metadata(ids)
     known = {one: it.head for one, it in told.items() if it.head is not None}
     left = [one for one in ids if one not in known]
@@ -44,7 +50,7 @@ def heads_of(reader: Reader, ids: Sequence[int]) -> Callable[[], dict[int, str]]
 
 
 def precedences_of(reader: Reader, ids: Sequence[int]) -> dict[int, Precedence]:
-    """Return the precedence of the sources of versions."""
+    """Return the precedence of the source of each version."""
     told = reader.index.metadata(ids)
     if len(told) == len(ids):
         return {one: known.precedence for one, known in told.items()}
@@ -54,7 +60,7 @@ def precedences_of(reader: Reader, ids: Sequence[int]) -> dict[int, Precedence]:
 
 
 def sketches(reader: Reader, ids: Sequence[int]) -> dict[int, bytes]:
-    """Return the sketches of versions, by which texts are compared; see `document.minhash`."""
+    """Return the MinHash sketches by which texts are compared; see `document.minhash`."""
     told = reader.index.metadata(ids)
     if len(told) == len(ids):
         return {one: known.sketch for one, known in told.items() if known.sketch is not None}
@@ -65,7 +71,10 @@ def sketches(reader: Reader, ids: Sequence[int]) -> dict[int, bytes]:
 def hit_details(
     reader: Reader, ids: Sequence[int], others: Sequence[int], visibility: Visibility
 ) -> tuple[dict[int, tuple[str, Skill]], dict[int, str]]:
-    """Return body and skill of each version, and the refs of others; ends the snapshot."""
+    """Return the body and the skill of each version, and the refs of ``others``.
+
+    This ends the snapshot.
+    """
     refs = reader.pipeline(select_refs(reader, others, visibility)) if others else list
     reader.finish()
     return bodies_and_skills(reader, ids, visibility), dict(refs())
@@ -77,7 +86,10 @@ _REPEATED: Final = (
 
 
 def skills_sharing_names(reader: Reader, name: str | None = None) -> tuple[Skill, ...]:
-    """Return the usable skills that share their name with others, or those of ``name``."""
+    """Return the usable skills that share their name with others.
+
+    If ``name`` is given, return the usable skills with this name.
+    """
     named = f"s.name IN ({_REPEATED})" if name is None else "s.name = ?"
     rows = reader.rows(
         f"SELECT {columns(reader.visibility)} FROM {FROM} WHERE {OFFERABLE} AND {named} "
@@ -88,7 +100,7 @@ def skills_sharing_names(reader: Reader, name: str | None = None) -> tuple[Skill
 
 
 def same_files_as(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
-    """Return the other usable skills of the same name with the same files, the strongest first."""
+    """Return the other usable skills of the same name with the same files, by precedence."""
     return select(
         reader,
         f"s.name = ? AND s.tree_hash = ? AND s.id <> ? AND {OFFERABLE} ORDER BY {STRONGEST_FIRST}",
@@ -99,7 +111,7 @@ def same_files_as(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
 def listed_sketches(reader: Reader, listed: Sequence[int] | None = None) -> dict[int, bytes]:
     """Return the sketches of all listed skills (`document.minhash`), by name.
 
-    ``listed``: the versions that count as listed.
+    ``listed`` holds the versions that count as listed.
     """
     condition, values = f"{OFFERABLE} AND {reader.visibility.visible}", []
     if listed is not None:
@@ -123,7 +135,7 @@ def sketch_at(reader: Reader, skill: Skill) -> bytes:
 
 
 def skills_of(reader: Reader, ids: Sequence[int]) -> dict[int, Skill]:
-    """Return the skills of versions, in the same order."""
+    """Return the skills of these versions, in the same order."""
     rows = reader.rows(
         f"SELECT s.id, {columns(reader.visibility)} FROM {FROM} WHERE s.id {reader.in_json_array}",
         [json.dumps(list(ids))],
@@ -133,7 +145,7 @@ def skills_of(reader: Reader, ids: Sequence[int]) -> dict[int, Skill]:
 
 
 def odd_names(reader: Reader, condition: Condition) -> dict[str, list[int]]:
-    """Return by slug the versions that meet a condition and whose name isn't a slug.
+    """Return the versions that meet a condition and whose name isn't a slug, by slug.
 
     The result is cached until the database changes.
     """
@@ -152,7 +164,7 @@ def odd_names(reader: Reader, condition: Condition) -> dict[str, list[int]]:
 def beginning(
     reader: Reader, condition: Condition, prefix: str, *, limit: int, offset: int
 ) -> list[int]:
-    """Return versions whose names begin with ``prefix``, by name."""
+    """Return the versions whose names begin with ``prefix``, by name."""
     rows = reader.rows(
         f"SELECT s.id FROM {FROM} WHERE s.name_key >= ? AND s.name_key < ? AND {condition[0]} "
         "ORDER BY s.name_key, s.name, s.source_id, s.position LIMIT ? OFFSET ?",

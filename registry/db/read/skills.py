@@ -1,4 +1,4 @@
-"""Stored skills: rows into values, one skill with all its facts, and the skills of a source."""
+"""Stored skills: values from rows, one skill with all its facts, and the skills of a source."""
 
 import json
 import os
@@ -23,21 +23,21 @@ _ORIGIN: Final = (
 )
 
 ORIGIN: Final = _ORIGIN.format("s.installed")
-"""The origin of a skill: its remote source, or a lock that lists its folder as installed.
+"""SQL for the origin of a skill: its remote source, or the origin in a lock that lists its folder.
 
-`origin_of` reads it.
+`origin_of` reads the value.
 """
 
 REMOTE_ORIGIN: Final = _ORIGIN.format("NULL")
-"""`ORIGIN` without installed copies, as stored with revisions."""
+"""SQL like `ORIGIN`, but without installed copies; revisions store this value."""
 
 MAX_DESCRIPTION: Final = 1 << 16
-"""Maximum number of characters of a description to read; the specification allows 1,024."""
+"""Maximum number of characters of a description that are read; the specification allows 1,024."""
 
 DESCRIPTION: Final = f"substr(s.description, 1, {MAX_DESCRIPTION})"
 
 PATH: Final = "CASE s.folder WHEN '.' THEN src.path ELSE src.path || '/' || s.folder END"
-"""The absolute path of a skill's folder."""
+"""SQL for the absolute path of a skill's folder."""
 
 _COLUMNS: Final = (
     f"{{ref}}, s.name, {DESCRIPTION}, s.kind, s.category, s.tags, "
@@ -48,12 +48,12 @@ _COLUMNS: Final = (
 
 
 def columns(visibility: Visibility) -> str:
-    """Return the columns of a listing, in the order of `Skill`'s fields."""
+    """Return the columns of a listing, in the order of the fields of `Skill`."""
     return _COLUMNS.format(ref=visibility.ref, shadowed=visibility.shadowed)
 
 
 def skill_of(row: Sequence[Any]) -> Skill:
-    """Turn a row of `columns` into a skill.
+    """Return the skill in a row of `columns`.
 
     Writing into ``__dict__`` skips the frozen ``__init__``, which takes four times as long.
     """
@@ -99,14 +99,17 @@ def origin_of(text: str) -> Origin | None:
 
 
 def _others(copies: str, facts: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the refs of copies without the skill's own; the refs are those without a project."""
+    """Return the refs of the copies of a skill, without its own ref.
+
+    The stored refs don't depend on the project.
+    """
     source = facts["source"]
     own = facts["ref"], f"{source}/{facts['name']}", f"{source}/{facts['folder']}"
     return tuple([ref for ref in copies.split("\n") if ref not in own])
 
 
 def hit_of(skill: Skill, **found: object) -> SearchHit:
-    """Turn a skill that was ``found`` into a hit, without the frozen ``__init__``."""
+    """Turn a skill that a search found into a hit, without the slow frozen ``__init__``."""
     value = object.__new__(SearchHit)
     value.__dict__.update(skill.__dict__, **found)
     return value
@@ -118,7 +121,7 @@ SORTS: Final[tuple[Sort, ...]] = get_args(Sort)
 
 FROM: Final = "skills s JOIN sources src ON src.id = s.source_id"
 
-# Dates are most useful newest first; names in alphabetical order.
+# Dates are most useful with the newest first, names in alphabetical order.
 ORDER: Final = {
     "name": ("s.name_key ASC", "s.name ASC", "s.source_id ASC", "s.position ASC"),
     "created": ("s.created_at DESC", "s.name_key ASC", "s.source_id ASC", "s.position ASC"),
@@ -127,7 +130,10 @@ ORDER: Final = {
 
 
 def order(sort: Sort, *, reverse: bool) -> str:
-    """Return the ORDER BY list of a sort; every order is total, so that pages don't overlap."""
+    """Return the ORDER BY list of a sort.
+
+    The order is total, so pages don't overlap.
+    """
     terms = ORDER[sort]
     if not reverse:
         return ", ".join(terms)
@@ -148,14 +154,14 @@ _FACT_COUNT: Final = _FACTS.count(",") + 2
 
 
 class StoredSkill(NamedTuple):
-    """The live version of a skill, as stored; an operation resolves a name to this once.
+    """The current version of a skill as stored; each operation resolves a name to this once.
 
-    ``root`` and ``host`` are its source's; ``document`` is the skill file's name; ``fingerprint``
-    and ``racy`` are for the check for staleness; ``required_tools`` and ``parameters`` are JSON.
-    ``project`` is the folder in which a project's skill is visible, and ``within``: it is visible
-    from here. ``team`` is the team that sees its source; None: all roles see it. ``remote``: its
-    source is an address; a skill with an origin but without ``remote`` is an installed copy.
-    ``skill`` is the skill as listings show it.
+    ``root`` and ``host`` belong to its source; ``document`` is the name of the skill file;
+    ``fingerprint`` and ``racy`` show whether the folder changed; ``required_tools`` and
+    ``parameters`` are JSON. ``project`` is the folder in which a project's skill is visible.
+    ``within`` tells whether it is visible from here. ``team`` is the team that sees its source;
+    None if all roles see it. ``remote`` is set if its source is an address; a skill with an origin
+    but without ``remote`` is an installed copy. ``skill`` is the skill as listings show it.
     """
 
     id: int
@@ -181,21 +187,21 @@ class StoredSkill(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """The folder below the source's root."""
+        """The path of the folder, relative to the root of the source."""
         return self.skill.folder
 
     @property
     def path(self) -> str:
-        """The folder's absolute path, on the host that has it."""
+        """The absolute path of the folder, on the host that has the folder."""
         return self.skill.path
 
     @property
     def place(self) -> str:
-        """A handle that finds exactly this skill, whatever its name: source/folder."""
+        """The handle source/folder, which always finds exactly this skill."""
         return f"{self.skill.source}/{self.skill.folder}"
 
     def is_copy_of(self, other: "StoredSkill") -> bool:
-        """Tell whether this is an installed copy of that skill of a remote source."""
+        """Tell whether the skill is an installed copy of ``other``, a skill of a remote source."""
         mine, its = self.skill.origin, other.skill.origin
         if mine is None or its is None or self.remote or not other.remote:
             return False
@@ -203,19 +209,19 @@ class StoredSkill(NamedTuple):
 
     @property
     def is_usable(self) -> bool:
-        """Whether listings may show it; quarantined skills wait to be trusted."""
+        """Whether listings may show the skill; quarantined skills must be trusted first."""
         return (
             self.skill.status in {"ok", "warning"} and self.enabled == 1 and self.quarantined == 0
         )
 
     @property
     def is_visible(self) -> bool:
-        """Whether listings show it here by default."""
+        """Whether listings show the skill here by default."""
         return self.is_usable and self.within == 1 and not self.skill.shadowed
 
 
 def select(reader: Reader, condition: str, *values: object) -> list[StoredSkill]:
-    """Return the live skills that meet a condition on ``s`` (skills) and ``src`` (sources)."""
+    """Return the current skills that meet a condition on ``s`` (skills) and ``src`` (sources)."""
     rows = reader.query_visible(
         lambda visibility: (f"{_selecting(visibility)} {condition}", values)
     )
@@ -232,9 +238,9 @@ def _selecting(visibility: Visibility) -> str:
 
 
 def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[StoredSkill]]:
-    """Return the skills at the place ``source/folder``, and those with the name.
+    """Return the skills at the place ``source/folder``, and the skills with this name.
 
-    If a handle contains a slash, both the whole handle and the part after the slash count as names.
+    If a handle contains a slash, the whole handle and the part after the slash both count as names.
     """
     source, slash, rest = handle.partition("/")
     if not slash:
@@ -247,17 +253,17 @@ def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[Stor
 
     found = list(map(_stored, reader.query_visible(either)))
     placed = [one for one in found if (one.skill.source, one.folder) == (source, rest)]
-    # A skill that matches both is returned twice.
+    # A skill that matches both names is returned twice.
     return placed[:1], list({one.id: one for one in found}.values())
 
 
 def by_id(reader: Reader, skill_id: int) -> StoredSkill | None:
-    """Return a version; None: it is no longer live."""
+    """Return a version; None if it is no longer current."""
     return next(iter(select(reader, "s.id = ?", skill_id)), None)
 
 
 def by_ids(reader: Reader, ids: Iterable[int]) -> dict[int, StoredSkill]:
-    """Return the versions that are still live, in the order of ``ids``."""
+    """Return the versions that are still current, in the order of ``ids``."""
     wanted = list(ids)
     if not wanted:
         return {}
@@ -267,7 +273,7 @@ def by_ids(reader: Reader, ids: Iterable[int]) -> dict[int, StoredSkill]:
 
 
 def by_place(reader: Reader, source_id: int, folder: str) -> StoredSkill | None:
-    """Return the skill in a folder of a source; None: there is none."""
+    """Return the skill in a folder of a source; None if there is none."""
     return stored(reader.query_visible(lambda visibility: at_place(visibility, source_id, folder)))
 
 
@@ -277,12 +283,12 @@ def at_place(visibility: Visibility, source_id: int, folder: str) -> Select:
 
 
 def stored(rows: Sequence[tuple[Any, ...]]) -> StoredSkill | None:
-    """Return the skill in the rows of `at_place`; None: there is none."""
+    """Return the skill in the rows of `at_place`; None if there is none."""
     return _stored(rows[0]) if rows else None
 
 
 def same_name(reader: Reader, subject: str) -> list[StoredSkill]:
-    """Return all skills that a name or ref may mean, shadowed or not, the strongest first."""
+    """Return all skills that a name or ref may mean, also shadowed ones, by precedence."""
     source, _, rest = subject.partition("/")
     condition = "(s.name = ? OR (src.name = ? AND (s.folder = ? OR s.name = ?)))"
     ordered = f"{IMPORTED} AND {condition} ORDER BY {STRONGEST_FIRST}"
@@ -291,17 +297,17 @@ def same_name(reader: Reader, subject: str) -> list[StoredSkill]:
 
 
 def same_files(reader: Reader, name: str, tree_hash: str) -> list[StoredSkill]:
-    """Return all skills of a name that have these files."""
+    """Return all skills with this name that have these files."""
     return select(reader, f"s.name = ? AND s.tree_hash = ? AND {IMPORTED}", name, tree_hash)
 
 
 def folder_of_name(reader: Reader, source_id: int, name: str) -> str | None:
-    """Return the folder of a source's skill of this name; None: there is none."""
+    """Return the folder of the skill with this name in a source; None if there is none."""
     return dict(reader.rows(*places_of_name(name))).get(source_id)
 
 
 def places_of_name(name: str) -> Select:
-    """Return the SELECT for source id and folder of each skill of this name."""
+    """Return the SELECT for the source id and folder of each skill with this name."""
     sql = (
         "SELECT source_id, folder FROM skills WHERE name = ? AND live = 1 "
         "AND status <> 'no_document'"
@@ -315,9 +321,9 @@ def is_known(reader: Reader, name: str) -> bool:
 
 
 def folders(reader: Reader, source_id: int) -> dict[str, int]:
-    """Return the folders of a source's skills and those without a document, without links.
+    """Return the folders of a source's skills, and of folders without a SKILL.md; no links.
 
-    The value is 1 for quarantined skills and those that hide themselves from models, else 0.
+    The value is 1 for quarantined skills and for skills that hide themselves from models, else 0.
     """
     sql = (
         "SELECT folder, CASE WHEN hidden = 1 OR held = 1 THEN 1 ELSE 0 END FROM skills s "
@@ -329,13 +335,13 @@ def folders(reader: Reader, source_id: int) -> dict[str, int]:
 
 
 def broken(reader: Reader) -> list[StoredSkill]:
-    """Return the skills that can't be used, and the folders without a document, by ref."""
+    """Return the skills that can't be used, and the folders without a SKILL.md, by ref."""
     condition = "src.enabled = 1 AND s.status IN ('invalid', 'no_document') ORDER BY s.ref"
     return select(reader, condition)
 
 
 def unusual_documents(reader: Reader) -> dict[tuple[str, str], str]:
-    """Return the skill file's name by (source, folder), if it is not SKILL.md."""
+    """Return the name of the skill file by (source, folder), if it is not SKILL.md."""
     rows = reader.rows(
         f"SELECT src.name, s.folder, s.document FROM {FROM} "
         "WHERE s.live = 1 AND s.document <> 'SKILL.md'"
@@ -354,13 +360,13 @@ _FINDING: Final = "code, severity, message, line, fix, path"
 _FINDINGS: Final = f"SELECT {_FINDING} FROM diagnostics WHERE skill_id = ?"
 
 Document: TypeAlias = tuple[str, int, Mapping[str, JsonValue]]
-"""The text of a SKILL.md, where its body starts, and its front matter."""
+"""The text of a SKILL.md, the offset of its body, and its front matter."""
 
 
 def load_content(
     reader: Reader, skill_id: int
 ) -> tuple[Document | None, tuple[SkillFile, ...], tuple[Diagnostic, ...]]:
-    """Return the document, the files and the findings of a version in one state of the database."""
+    """Return SKILL.md, files and findings of a version, all from one state of the database."""
     of_it = (skill_id,)
     texts, files, findings = reader.many([(sql, of_it) for sql in (_DOCUMENT, _FILES, _FINDINGS)])
     found = (texts[0][0], texts[0][1], json.loads(texts[0][2])) if texts else None
@@ -368,12 +374,12 @@ def load_content(
 
 
 def files(reader: Reader, skill_id: int) -> tuple[SkillFile, ...]:
-    """Return the skill's files, including SKILL.md, by path."""
+    """Return the files of a skill, including SKILL.md, by path."""
     return _files(reader.rows(_FILES, (skill_id,)))
 
 
 def findings(reader: Reader, skill_id: int) -> tuple[Diagnostic, ...]:
-    """Return the skill's diagnostics, the worst first."""
+    """Return the findings about a skill, errors first."""
     return _findings(reader.rows(_FINDINGS, (skill_id,)))
 
 
@@ -386,7 +392,7 @@ def _findings(rows: Sequence[tuple[Any, ...]]) -> tuple[Diagnostic, ...]:
 
 
 def visible_refs(reader: Reader, name: str) -> list[str]:
-    """Return the refs of the visible skills of this name, the strongest first."""
+    """Return the refs of the visible skills with this name, by precedence."""
     visibility = reader.visibility
     sql = (
         f"SELECT {visibility.ref} FROM {FROM} WHERE s.name = ? AND {visibility.visible} "
@@ -396,12 +402,12 @@ def visible_refs(reader: Reader, name: str) -> list[str]:
 
 
 def refs_of(reader: Reader, ids: Sequence[int]) -> dict[int, str]:
-    """Return the visible refs of versions, current or not."""
+    """Return the visible refs of versions, also if they are no longer current."""
     return dict(reader.rows(*select_refs(reader, ids, reader.visibility))) if ids else {}
 
 
 def select_refs(reader: Reader, ids: Sequence[int], visibility: Visibility) -> Select:
-    """Return the SELECT for id and visible ref of each version."""
+    """Return the SELECT for the id and the visible ref of each version."""
     sql = f"SELECT s.id, {visibility.ref} FROM {FROM} WHERE s.id {reader.in_json_array}"
     return sql, [json.dumps(list(ids))]
 
@@ -409,7 +415,7 @@ def select_refs(reader: Reader, ids: Sequence[int], visibility: Visibility) -> S
 def bodies_and_skills(
     reader: Reader, ids: Sequence[int], visibility: Visibility
 ) -> dict[int, tuple[str, Skill]]:
-    """Return the Markdown body (empty: there is none) and the skill of each version."""
+    """Return the Markdown body and the skill of each version; the body may be empty."""
     rows = reader.rows(
         f"SELECT s.id, substr(d.text, d.body_start + 1), {columns(visibility)} FROM {FROM} "
         f"LEFT JOIN documents d ON d.skill_id = s.id WHERE s.id {reader.in_json_array}",
@@ -425,14 +431,17 @@ def names_and_sources(reader: Reader) -> list[tuple[str, str]]:
 
 
 def visible_names(reader: Reader) -> list[tuple[str, str, str]]:
-    """Return (ref, key of the name, folder) of all visible skills."""
+    """Return (ref, name key, folder) of all visible skills."""
     visibility = reader.visibility
     sql = f"SELECT {visibility.ref}, s.name_key, s.folder FROM {FROM} WHERE {visibility.visible}"
     return reader.rows(sql)
 
 
 def innermost(reader: Reader, source_id: int, path: str) -> str | None:
-    """Return the folder of the innermost skill that contains ``path`` below the source, if any."""
+    """Return the folder of the innermost skill that contains ``path``, or None.
+
+    ``path`` is relative to the source.
+    """
     folders = ["."]
     while path := os.path.dirname(path):
         folders.append(path)
@@ -447,7 +456,7 @@ def innermost(reader: Reader, source_id: int, path: str) -> str | None:
 
 
 def has_below(reader: Reader, source_id: int, folder: str) -> bool:
-    """Tell whether a skill is stored in ``folder`` or below it."""
+    """Tell whether a skill is stored in ``folder`` or in one of its subfolders."""
     return bool(
         reader.rows(
             "SELECT 1 FROM skills WHERE source_id = ? AND live = 1 AND folder >= ? AND folder < ? "
@@ -458,7 +467,7 @@ def has_below(reader: Reader, source_id: int, folder: str) -> bool:
 
 
 class StoredFingerprint(NamedTuple):
-    """A stored version, with the fields that a comparison needs."""
+    """A stored version, with the values that a comparison with its folder needs."""
 
     position: str
     id: int
@@ -469,7 +478,7 @@ class StoredFingerprint(NamedTuple):
 
 
 def fingerprints(reader: Reader, source_id: int) -> Iterator[StoredFingerprint]:
-    """Yield the live versions of a source in the order of `disk.paths.position`."""
+    """Yield the current versions of a source in the order of `disk.paths.position`."""
     sql = (
         "SELECT position, id, folder, fingerprint, racy, status FROM skills "
         "WHERE source_id = ? AND live = 1 ORDER BY position"
@@ -478,7 +487,10 @@ def fingerprints(reader: Reader, source_id: int) -> Iterator[StoredFingerprint]:
 
 
 KnownFiles: TypeAlias = dict[str, tuple[tuple[int, ...], str | None]]
-"""For each path of a version's files, its stat (mode, size, mtime, ctime, inode) and its hash."""
+"""Maps each path of a version's files to its stat values and its hash.
+
+The stat values are mode, size, mtime, ctime and inode.
+"""
 
 
 def files_and_findings(
@@ -502,11 +514,11 @@ def files_and_findings(
 
 
 _FOLDERS: Final = 500
-"""Number of folders that one SELECT names."""
+"""Maximum number of folders that one SELECT names."""
 
 
 class StoredOrigin(NamedTuple):
-    """A live version of a skill, and the origin that is stored for it as an installed copy."""
+    """The current version of a skill, and its stored origin as an installed copy."""
 
     id: int
     source_id: int
@@ -516,7 +528,7 @@ class StoredOrigin(NamedTuple):
 
 
 def stored_origins(reader: Reader, folders: Mapping[int, Sequence[str]]) -> list[StoredOrigin]:
-    """Return the live skills in these folders of sources, by the source's id.
+    """Return the current skills in these folders, which are given by source id.
 
     The result includes all installed copies in these sources.
     """
@@ -533,7 +545,7 @@ def stored_origins(reader: Reader, folders: Mapping[int, Sequence[str]]) -> list
 
 
 class RemovedSkill(NamedTuple):
-    """A version whose folder is gone, with the fields needed to find its new place."""
+    """A version whose folder is gone, with the values by which its new folder is found."""
 
     id: int
     ref: str
@@ -546,7 +558,7 @@ class RemovedSkill(NamedTuple):
 
 
 def removed_skills(reader: Reader, ids: Sequence[int]) -> list[RemovedSkill]:
-    """Return the facts by which moved skills are recognised."""
+    """Return the values by which moved skills are recognised."""
     sql = (
         "SELECT s.id, s.ref, s.name, s.folder, s.tree_hash, s.file_count, s.bytes, src.name "
         "FROM skills s JOIN sources src ON src.id = s.source_id "
@@ -556,7 +568,7 @@ def removed_skills(reader: Reader, ids: Sequence[int]) -> list[RemovedSkill]:
 
 
 def has_retired(reader: Reader, host: str) -> bool:
-    """Tell whether a host's sources have retired or staged versions."""
+    """Tell whether a host's sources have versions that readers don't see (retired or staged)."""
     sql = (
         "SELECT 1 FROM skills s JOIN sources src ON src.id = s.source_id "
         "WHERE s.live = 0 AND src.host = ? LIMIT 1"
@@ -565,12 +577,12 @@ def has_retired(reader: Reader, host: str) -> bool:
 
 
 def skills_of_source(reader: Reader, source: str) -> list[StoredSkill]:
-    """Return all skills of a source, visible or not, by name."""
+    """Return all skills of a source, also those that are not visible, by name."""
     wanted = "src.name = ? AND src.enabled = 1 AND s.status <> 'no_document'"
     return select(reader, f"{wanted} ORDER BY {BY_NAME}", source)
 
 
 def quarantined(reader: Reader) -> set[tuple[str, str]]:
-    """Return the source and folder of each quarantined skill."""
+    """Return (source, folder) of each quarantined skill."""
     waiting = "src.kind IS NOT NULL AND s.live = 1 AND s.held = 1 AND s.status IN ('ok', 'warning')"
     return set(reader.rows(f"SELECT src.name, s.folder FROM {FROM} WHERE {waiting}"))

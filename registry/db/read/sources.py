@@ -23,13 +23,16 @@ WHERE s.source_id = src.id AND s.live = 1 AND s.held = 1) END"""
 
 
 def list_sources(reader: Reader, *, counted: bool = True) -> list[Source]:
-    """Return all sources, the strongest first; ``counted``: with how many skills they have."""
+    """Return all sources, by precedence; if ``counted``, with the number of their skills."""
     counts = {"skills": _COUNT, "held": _HELD} if counted else {"skills": 0, "held": 0}
     return list(map(_source, reader.rows(_SQL.format(**counts, own=reader.own))))
 
 
 def sources_and(reader: Reader, question: Select) -> tuple[list[Source], list[tuple[Any, ...]]]:
-    """Return all sources without counts, as `list_sources` does, and the rows of another SELECT."""
+    """Return all sources without counts, and the rows of another SELECT.
+
+    The sources are in the order of `list_sources`.
+    """
     sources = _SQL.format(skills=0, held=0, own=reader.own)
     rows, found = reader.many([(sources, ()), question])
     return list(map(_source, rows)), found
@@ -46,11 +49,11 @@ def _source(row: tuple[Any, ...]) -> Source:
 
 
 DECIDED_FROM: Final = "0016"
-"""The first schema in which only an admin decides the precedence between owners."""
+"""The first schema revision in which only an admin decides the precedence between owners."""
 
 
 class Undecided(NamedTuple):
-    """A source that preceded another owner's; ``precedence``: the number that restores it."""
+    """A source that preceded another owner's source; ``precedence`` restores its position."""
 
     name: str
     owner: str
@@ -60,7 +63,7 @@ class Undecided(NamedTuple):
 
 
 def undecided(reader: Reader) -> Iterator[Undecided]:
-    """Yield the sources that were stronger than a source of another owner, the strongest first."""
+    """Yield the sources that preceded a source of another owner, by precedence."""
     weaker = "o.strength > src.strength AND o.scope <> 'project'"
     rows = reader.rows(
         "SELECT src.name, src.owner, src.scope, src.priority, "
@@ -73,13 +76,16 @@ def undecided(reader: Reader) -> Iterator[Undecided]:
 
 
 def is_admin(reader: Reader) -> bool:
-    """Tell whether the current role is an admin of the registry on a server."""
+    """Tell whether the current role is an admin of the registry on the server."""
     rows = reader.rows("SELECT registry_is_admin()")
     return bool(rows and rows[0][0])
 
 
 def count_below(reader: Reader, source_id: int, folder: str) -> int:
-    """Return how many skills a source has in a folder and below it; ``.``: in the whole source."""
+    """Return the number of skills in a folder of a source and its subfolders.
+
+    The folder ``.`` means the whole source.
+    """
     sql = "SELECT count(*) FROM skills WHERE source_id = ? AND live = 1 AND status <> 'no_document'"
     values: tuple[int | str, ...] = (source_id,)
     if folder != ROOT:
@@ -90,6 +96,6 @@ def count_below(reader: Reader, source_id: int, folder: str) -> int:
 
 
 def roots(reader: Reader, host: str) -> list[str]:
-    """Return the folders of a host's sources; it counts no skills, so it is cheap."""
+    """Return the folders of a host's sources, without counting skills."""
     sql = "SELECT path FROM sources WHERE host = ? ORDER BY strength, name"
     return [row[0] for row in reader.rows(sql, (host,))]

@@ -1,4 +1,4 @@
-"""Totals of the registry."""
+"""Total numbers of the registry."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,8 +15,8 @@ from registry.model import Value
 class Stats(Value):
     """Counts over the whole registry; ``bytes`` adds up the files of all skills.
 
-    ``by_status``: quarantined skills count only as ``quarantined``. ``by_origin``: the number of
-    listed skills from each address, installed copies included.
+    In ``by_status``, quarantined skills count only as ``quarantined``. ``by_origin`` counts the
+    listed skills from each address, including installed copies.
     """
 
     skills: int
@@ -46,11 +46,14 @@ _COUNTS: Final = (
     "CAST(coalesce(sum(s.bytes), 0) AS BIGINT), count(DISTINCT s.name) "
     f"FROM {{tables}} WHERE s.live = 1 AND s.status <> 'no_document' AND {IMPORTED}"
 )
-"""Counts in the order of the fields of `Stats`, without those by status, scope and origin."""
+"""SQL for counts in the order of the fields of `Stats`.
+
+Counts by status, scope and origin are not included.
+"""
 
 
 def stats(reader: Reader) -> Stats:
-    """Count everything once."""
+    """Return the counts of the whole registry."""
     with reader.snapshot():
         visibility = reader.visibility
         sql = _COUNTS.format(visible=visibility.visible, shadowed=visibility.shadowed, tables=FROM)
@@ -72,18 +75,18 @@ def stats(reader: Reader) -> Stats:
     sources, oldest, newest = synced[0] if synced else (0, None, None)
     by_origin: Counter[str] = Counter()
     for text, number in origin:
-        by_origin[text.partition("\n")[0]] += number  # installed copies add lines
+        by_origin[text.partition("\n")[0]] += number  # origins of installed copies have more lines
     facets = dict(status), dict(scope), dict(sorted(by_origin.items()))
     facts: list[Any] = [*counts[0][:4], *facets, sources, *counts[0][4:], oldest, newest]
     return Stats(*facts)
 
 
 def state_of_skills(reader: Reader) -> str:
-    """Return a text that changes if skills or sources change; counts of use don't change it.
+    """Return a text that changes if skills or sources change, but not with counts of use.
 
-    A version never changes, except for values that follow from other versions and sources, its
+    A version never changes, except for values that depend on other versions and sources, its
     quarantine, and whether it counts as an installed copy. Readers don't see a staged version: it
-    counts once it is live.
+    counts once it is published.
     """
     held = (
         "SELECT count(*), sum(s.id) FROM sources src JOIN skills s ON s.source_id = src.id "
@@ -105,7 +108,10 @@ def state_of_skills(reader: Reader) -> str:
 
 
 def registered(reader: Reader) -> tuple[str | None, int, int]:
-    """Return the schema's revision (None: there is none), and how many sources and skills exist."""
+    """Return the schema's revision, and the numbers of sources and skills.
+
+    The revision is None if there is no schema.
+    """
     rows = reader.rows(
         "SELECT (SELECT max(version_num) FROM alembic_version), (SELECT count(*) FROM sources), "
         f"(SELECT count(*) FROM {FROM} WHERE s.live = 1 AND s.status <> 'no_document' "
@@ -115,7 +121,10 @@ def registered(reader: Reader) -> tuple[str | None, int, int]:
 
 
 def problems(select: Callable[[str], Iterable[Sequence[object]]], indexed: str) -> Iterator[str]:
-    """Yield problems that database constraints don't prevent; ``indexed``: SQL of indexed ids."""
+    """Yield problems that database constraints don't prevent.
+
+    ``indexed`` is SQL for the ids in the full-text index.
+    """
     for (ref,) in select(
         f"SELECT ref FROM skills WHERE live = 1 AND status IN ('ok', 'warning') AND id NOT IN "
         f"({indexed}) LIMIT 20"
@@ -129,19 +138,22 @@ def problems(select: Callable[[str], Iterable[Sequence[object]]], indexed: str) 
 
 
 STEPS: Final = (1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20)
-"""Upper bounds of the size steps of skills, in bytes; larger skills belong to the last step."""
+"""Upper limits of the size classes of skills, in bytes; larger skills are in the last class."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size(Value):
-    """How many skills have fewer than ``below`` bytes in all their files (None: the largest)."""
+    """The number of skills whose files have less than ``below`` bytes in total.
+
+    ``below`` is None for the largest size class.
+    """
 
     below: int | None
     skills: int
 
 
 def sizes(reader: Reader, condition: Condition) -> list[Size]:
-    """Count the skills for which a condition holds by their size."""
+    """Count the skills that meet a condition, by size class."""
     steps = " ".join(f"WHEN s.bytes < {step} THEN {step}" for step in STEPS)
     rows = reader.rows(
         f"SELECT CASE {steps} ELSE 0 END, count(*) FROM {FROM} WHERE {condition[0]} GROUP BY 1",

@@ -1,4 +1,4 @@
-"""Counts of how tools used each skill."""
+"""Counts of how often tools used each skill."""
 
 from dataclasses import dataclass, replace
 
@@ -10,7 +10,7 @@ from registry.model import Value
 
 @dataclass(frozen=True, slots=True)
 class UsageCount(Value):
-    """How often tools listed, found and read a skill, and when last (UTC, ISO 8601)."""
+    """How often tools listed, found and read a skill, and the last times (UTC, ISO 8601)."""
 
     ref: str
     name: str
@@ -34,20 +34,20 @@ def _select(reader: Reader, rest: str, *values: object) -> list[UsageCount]:
 
 
 def usage(reader: Reader) -> list[UsageCount]:
-    """Return the counts of all usable skills that tools have used, the most read first."""
+    """Return the counts of all usable skills that tools have used, the most read skill first."""
     order = "u.read DESC, u.found DESC, u.listed DESC, s.name_key, s.ref"
     return _select(reader, f"s.live = 1 AND {USABLE} ORDER BY {order}")
 
 
 def most_read(reader: Reader, condition: Condition, limit: int) -> list[UsageCount]:
-    """Return the counts of the skills that meet a condition and that tools read most."""
+    """Return the counts of the skills that meet a condition and that tools read most often."""
     order = "u.read DESC, u.found DESC, s.name_key, s.ref"
     rest = f"u.read > 0 AND {condition[0]} ORDER BY {order} LIMIT ?"
     return _select(reader, rest, *condition[1], limit)
 
 
 def usage_of(reader: Reader, ref: str, uid: str) -> UsageCount | None:
-    """Return the counts of one skill; None: no tool has used it."""
+    """Return the counts of one skill; None if no tool has used the skill."""
     found = _select(reader, "u.uid = ? AND s.live = 1", uid)
     return replace(found[0], ref=ref) if found else None
 

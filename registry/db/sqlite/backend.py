@@ -1,4 +1,4 @@
-"""A SQLite file as the database: locks beside it, facts, health, copies."""
+"""A SQLite file as the database: its lock files, facts, checks and copies."""
 
 import os
 import sqlite3
@@ -34,7 +34,7 @@ class SqliteBackend(Backend):
 
     def __init__(self, path: str) -> None:
         self.reader: SqliteReader = SqliteReader(path)
-        self.identity = os.path.realpath(path)  # the same, whatever link or name it was opened by
+        self.identity = os.path.realpath(path)  # equal for all links and names of the file
 
     @property
     def writable(self) -> bool:
@@ -76,12 +76,11 @@ class SqliteBackend(Backend):
         return self._write([(sql, [one]) for sql, one in statements(self.reader, rows)], wait)
 
     def _write(self, work: Iterable[tuple[str, Sequence[Sequence[object]]]], wait: float) -> bool:
-        """Write without SQLAlchemy, under the file lock; False: it was held for ``wait`` seconds.
+        """Write under the file lock, without SQLAlchemy; return False if others hold the lock.
 
-        ``work``: statements, each with the rows of values to run it with.
-
-        A tool call counts usage, and a sync without changes records its time: importing SQLAlchemy
-        would slow both down.
+        ``wait`` is the number of seconds to wait for the lock. ``work`` holds statements, each with
+        its rows of values. A tool call counts usage, and a sync without changes records its time:
+        importing SQLAlchemy would slow both down.
         """
         with WriterLock(self.path) as lock:
             if not lock.acquire(wait):
@@ -140,7 +139,10 @@ class SqliteBackend(Backend):
 
 
 def _problems(connection: sqlite3.Connection, path: str | None) -> Iterator[str]:
-    """Yield the problems; without a path only those that can be found without writing."""
+    """Yield the problems of the file.
+
+    Without a path, only problems that can be found without writing.
+    """
     for row in connection.execute("PRAGMA integrity_check(20)"):
         if row[0] != "ok":
             yield f"the file is damaged: {row[0]}"

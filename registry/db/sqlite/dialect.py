@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 def copy_target(target: str, *, overwrite: bool) -> str:
-    """Return the absolute path for a copy of the database.
+    """Return the absolute path to which to copy the database.
 
-    Raises `UsageProblem` if it is a folder, or an existing file without ``overwrite``;
+    Raises `UsageProblem` if the path is a folder, or an existing file without ``overwrite``. Raises
     `NotWritable` if its folder doesn't exist.
     """
     path = os.path.abspath(os.path.expanduser(target))
@@ -35,7 +35,7 @@ def copy_target(target: str, *, overwrite: bool) -> str:
         example = os.path.join(path, "registry-copy.db")
         raise UsageProblem(message=f"{path} is a folder: name a file in it, such as {example}")
     if os.path.lexists(path) and not overwrite:
-        raise UsageProblem(message=f"{path} exists already; remove it or choose another name")
+        raise UsageProblem(message=f"{path} exists already. Choose another name.")
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         raise NotWritable(path=path, reason=f"there is no folder {folder}")
@@ -43,7 +43,7 @@ def copy_target(target: str, *, overwrite: bool) -> str:
 
 
 def unwritable(path: str, error: OSError) -> NotWritable:
-    """Turn an error of the system while writing a file into ours."""
+    """Return our error for a system error while a file was written."""
     reason = "it is not a folder" if isinstance(error, FileExistsError) else error.strerror
     about = error.filename
     where = f" ({about})" if about and not str(about).startswith(path) else ""
@@ -53,24 +53,27 @@ def unwritable(path: str, error: OSError) -> NotWritable:
 BUSY_SECONDS: Final = 5.0
 
 MAX_SHOWN: Final = 60
-"""Maximum number of characters of a name from the file in an error."""
+"""Maximum number of characters of a name from the database file in an error message."""
 
 OLDEST_SQLITE: Final = (3, 37, 0)
 
 WAL_RESET_FIXED: Final = ((3, 44, 6), (3, 50, 7))
-"""Patch releases without the bug that can lose a commit when a checkpoint meets a write."""
+"""Patch releases that fixed the lost commit when a checkpoint meets a write."""
 
 TABLES: Final = frozenset(
     "alembic_version audit changes contents diagnostics documents gone journal revisions sketches "
     "skill_files skill_tags skills sources tokens usage usage_days".split()
 )
-"""The registry's tables without its full-text indexes; a test compares the schema."""
+"""The registry's tables without its full-text indexes; a test compares them with the schema."""
 
 INDEXES: Final = "search_"
-"""Prefix of the tables of the full-text indexes, and of FTS5's own tables."""
+"""Prefix of the full-text indexes, and of the tables that FTS5 creates for them."""
 
 ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
-"""Errors of the driver; the second if damage makes an error message undecodable."""
+"""Errors of the driver.
+
+The driver raises UnicodeDecodeError if damage makes an error message undecodable.
+"""
 
 
 def schema_state(connection: sqlite3.Connection, path: str) -> State:
@@ -86,7 +89,7 @@ def schema_state(connection: sqlite3.Connection, path: str) -> State:
         reason = "it is the database of another program (it has no alembic_version table)"
         raise DatabaseProblem(path=path, reason=reason)
     for kind, name, table in made:
-        # SQLite runs the code of a foreign view or trigger, even if it never ends.
+        # SQLite would run the code of a foreign view or trigger, which may never end.
         of = str(table).lower()
         if kind in {"view", "trigger"} and (of in TABLES or of.startswith(INDEXES)):
             reason = (
@@ -99,11 +102,11 @@ def schema_state(connection: sqlite3.Connection, path: str) -> State:
 
 
 MAX_VALUE: Final = 64 << 20
-"""Maximum size of a value, in bytes; SQLite refuses to read a longer one."""
+"""Maximum size of a value, in bytes; SQLite refuses to read larger values."""
 
 
 def connect(path: str) -> sqlite3.Connection:
-    """Connect to the file at ``path`` for writing, in autocommit."""
+    """Connect to the file at ``path`` for writing, in autocommit mode."""
     journal = "TRUNCATE" if is_remote(path) else "WAL"
     connection = sqlite3.connect(
         path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
@@ -126,13 +129,13 @@ def check_version(path: str) -> None:
 
 
 def has_wal_reset_bug(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> bool:
-    """Tell whether this SQLite has the bug (3.7.0 to 3.51.2) that our write lock avoids."""
+    """Tell whether this SQLite version has the bug (3.7.0 to 3.51.2) that our write lock avoids."""
     patched = any(version[:2] == fixed[:2] and version >= fixed for fixed in WAL_RESET_FIXED)
     return (3, 7, 0) <= version <= (3, 51, 2) and not patched
 
 
 def copy_file(connection: sqlite3.Connection, target: str) -> None:
-    """Copy a database to the file ``target``, replacing an existing file or link.
+    """Copy a database to the file ``target``, and replace an existing file or link.
 
     Raises `DatabaseProblem`.
     """
@@ -153,7 +156,7 @@ def copy_file(connection: sqlite3.Connection, target: str) -> None:
 
 
 def translate(error: Exception, path: str) -> RegistryError:
-    """Turn an error of the driver, or of SQLAlchemy around it, into ours."""
+    """Translate an error of the driver, or of SQLAlchemy around it, into our error."""
     origin = getattr(error, "orig", None) or error
     name = getattr(origin, "sqlite_errorname", "") or ""
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
@@ -172,7 +175,7 @@ _UNWRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 def is_shared(database: str) -> bool:
-    """Tell whether a database, and so perhaps its locks, belong to another user."""
+    """Tell whether the database file belongs to another user, who may also own its locks."""
     try:
         return os.stat(database).st_uid != os.geteuid()
     except OSError:
@@ -187,7 +190,7 @@ class WriterLock(FileLock):
         self._database = database
 
     def acquire(self, wait: float) -> bool:
-        """Take the lock, trying for ``wait`` seconds; False: another process holds it.
+        """Try for ``wait`` seconds to take the lock; return False if another process holds it.
 
         Raises `DatabaseProblem` if the lock file can't be opened.
         """
@@ -199,7 +202,7 @@ class WriterLock(FileLock):
 
 
 class SyncLockFile(FileLock):
-    """The lock of a sync of the file ``database``; the lock file names its holder."""
+    """The lock for a sync of the file ``database``; the lock file names its holder."""
 
     def __init__(self, database: str) -> None:
         super().__init__(f"{database}.sync.lock", shared=is_shared(database))
@@ -207,10 +210,10 @@ class SyncLockFile(FileLock):
         self._refused: OSError | None = None
 
     def acquire(self, wait: float) -> bool:
-        """Take the lock, trying for ``wait`` seconds; False: another process holds it.
+        """Try for ``wait`` seconds to take the lock; return False if another process holds it.
 
-        If the folder isn't writable, the lock counts as taken: a sync without changes needs no
-        lock.
+        If the folder isn't writable, the lock counts as taken, because a sync without changes needs
+        no lock.
         """
         try:
             taken = super().acquire(wait)
@@ -231,4 +234,4 @@ class SyncLockFile(FileLock):
         return super().now_ns()
 
     def assert_held(self, _writing: "Connection") -> None:
-        """Nothing to check: the system keeps the lock until this process ends."""
+        """Do nothing, because the system keeps the lock until this process ends."""

@@ -1,4 +1,4 @@
-"""SQL of writes that only SQLite understands: arrays, JSON, and the full-text indexes."""
+"""SQL for writes that differs on SQLite: arrays, JSON and the full-text indexes."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -9,76 +9,80 @@ from sqlalchemy import Connection, Table
 from registry.db.versions import SEGMENTED, UNINDEXED, Indexed
 
 IN_ARRAY: Final = "IN (SELECT value FROM json_each(?))"
-"""The condition that a value is in the array parameter, which `array` returns."""
+"""Condition that a value is in an array parameter, which `array` creates."""
 
 CONCAT: Final = "group_concat"
 
 _EXECUTABLE: Final = "CASE WHEN (f.mode & 64) <> 0 THEN 1 ELSE 0 END"
 REVISION_FILES: Final = f"json_group_array(json_array(f.path, {_EXECUTABLE}, f.size, f.hash))"
-"""The files ``f`` of a version in the format of `schema.revisions`."""
+"""SQL: the files ``f`` of a version as JSON, in the format of `schema.revisions`."""
 
 REVISION_HASHES: Final = (
     "SELECT json_extract(e.value, '$[3]') AS hash FROM revisions r, json_each(r.files) e"
 )
-"""The content hashes that revisions need."""
+"""SELECT for the hashes of the contents that revisions refer to."""
 
 _TEXTS: Final = {
     "search_heads": ("name, tags, description", ("s.name", "s.tags", "s.description")),
     "search_bodies": ("body", ("substr(d.text, d.body_start + 1)",)),
 }
-"""The columns of each index, and their texts."""
+"""The columns of each index, and the SQL for their texts."""
 
 
 def array(values: Sequence[int] | Sequence[str]) -> object:
-    """Return the parameter for these values in `IN_ARRAY`."""
+    """Return these values as one parameter for `IN_ARRAY`."""
     return json.dumps(list(values))
 
 
 def to_driver(sql: str) -> str:
-    """Return ``sql`` unchanged: ``?`` is the driver's own placeholder."""
+    """Return ``sql`` unchanged, because ``?`` is the driver's own placeholder."""
     return sql
 
 
 NEXT_IDS: Final = "(SELECT coalesce(max(id), 0) + 1 FROM skills)"
-"""The first free id for versions; run under the lock of writers."""
+"""SQL for the first free version id; run it under the lock of writers."""
 
 
 def insert_statement(table: Table, columns: Sequence[str], rows: int) -> str:
-    """Return the INSERT for this number of rows."""
+    """Return the INSERT statement for this number of rows."""
     group = f"({', '.join(['?'] * len(columns))})"
     values = ", ".join([group] * rows)
     return f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES {values}"
 
 
 def insert_values(rows: Sequence[Sequence[object]]) -> tuple[object, ...]:
-    """Return the values of `insert_statement`."""
+    """Return the values for `insert_statement`."""
     return tuple([value for row in rows for value in row])
 
 
 def ask_later(
     connection: Connection, sql: str, values: Sequence[object]
 ) -> Callable[[], list[Any]]:
-    """Run the SELECT now: SQLite gains nothing by waiting."""
+    """Run the SELECT at once, because on SQLite waiting saves nothing.
+
+    Returns a function that returns the rows.
+    """
     rows = [tuple(row) for row in connection.exec_driver_sql(sql, tuple(values))]
     return lambda: rows
 
 
 def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:
-    """Add new versions to the index, after their rows in skills and documents."""
+    """Add new versions to the index; their rows in skills and documents must already exist."""
     sketches = [(one.id, one.sketch) for one in versions]
     connection.exec_driver_sql("INSERT INTO sketches (skill_id, data) VALUES (?, ?)", sketches)
     _change_index(connection, [one.id for one in versions], delete=False)
 
 
 def remove_from_index(connection: Connection, ids: Sequence[int]) -> None:
-    """Remove versions from the index, before their rows are deleted."""
+    """Remove versions from the index; their rows must still exist."""
     _change_index(connection, ids, delete=True)
 
 
 def _change_index(connection: Connection, ids: Sequence[int], *, delete: bool) -> None:
-    """Pass the texts of versions to the indexes, to add them, or to ``delete`` the same texts.
+    """Add the texts of versions to the indexes; if ``delete``, remove the same texts.
 
-    One statement for many rows keeps the work inside SQLite, where other threads can run meanwhile.
+    One statement for many rows keeps the work inside SQLite, so that other threads can run in the
+    meantime.
     """
     for table, (columns, texts) in _TEXTS.items():
         command, value = (f"{table}, ", "'delete', ") if delete else ("", "")

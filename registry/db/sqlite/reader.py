@@ -1,4 +1,4 @@
-"""Reading from a SQLite file: one connection per thread, opened when first needed."""
+"""Reading from a SQLite file: one connection per thread, opened at first use."""
 
 import os
 import sqlite3
@@ -16,10 +16,10 @@ from registry.db.sqlite.search import Fts5Index
 from registry.errors import DatabaseProblem
 
 _AT_ONCE: Final = 200
-"""Number of rows of a stream to fetch in one call."""
+"""Number of rows that a stream fetches in one call."""
 
 _ABANDONED: Final[list[sqlite3.Connection]] = []
-"""Inherited connections that can't be closed: another thread used them during the fork."""
+"""Inherited connections that can't be closed, because another thread used them during the fork."""
 
 _UNFINISHED: Final = (
     "its last changes are in the %s file beside it, which can't be read in a folder that is not "
@@ -31,7 +31,7 @@ _UNFINISHED: Final = (
 class SqliteReader(Reader):
     """Reads the SQLite file at ``path``.
 
-    Readers never checkpoint: only the holder of the write lock writes and checkpoints.
+    Readers never run a checkpoint: only the holder of the write lock writes and runs checkpoints.
     """
 
     in_json_array = "IN (SELECT value FROM json_each(?))"
@@ -51,7 +51,7 @@ class SqliteReader(Reader):
         if idle:
             for connection in inherited:
                 connection.close()
-        else:  # another thread may have been using it
+        else:  # another thread may have been using the connection
             _ABANDONED.extend(inherited)
         self._open = []
         self._lock = threading.Lock()
@@ -98,7 +98,7 @@ class SqliteReader(Reader):
                     with activity:
                         rows = cursor.fetchmany(_AT_ONCE)
             finally:
-                # If the caller stops early, end the read; the connection may be closed already.
+                # If the caller stops early, end the read. The connection may already be closed.
                 with activity, suppress(*ERRORS):
                     cursor.close()
         except ERRORS as error:
@@ -117,7 +117,7 @@ class SqliteReader(Reader):
         with activity:
             if not self.empty and not self._connection().in_transaction:
                 begun = self._connection()
-                begun.execute("BEGIN")  # this reads nothing yet, so it can't fail
+                begun.execute("BEGIN")  # BEGIN reads nothing yet, so it can't fail
         try:
             yield
         finally:
@@ -131,7 +131,7 @@ class SqliteReader(Reader):
 
     @property
     def journal_mode(self) -> str | None:
-        """The journal mode; a file read without locks always reports ``delete``."""
+        """The journal mode; if the file is read without locks, always ``delete``."""
         if self.empty:
             return None
         mode = str(self.rows("PRAGMA journal_mode")[0][0])
@@ -160,8 +160,8 @@ class SqliteReader(Reader):
             opened.connection.close()
             return known
         with self._lock:
-            # A server starts and ends threads; the next thread closes the connections of ended
-            # ones.
+            # A server starts and ends threads. The next thread closes the connections of threads
+            # that have ended.
             left = [(thread, one) for thread, one in self._open if not thread.is_alive()]
             for entry in left:
                 entry[1].close()
@@ -174,15 +174,16 @@ class SqliteReader(Reader):
         return opened
 
     def _is_other(self, known: "_Opened") -> bool:
-        """Tell whether another file replaced the opened file, or if frozen, whether it was written.
+        """Tell whether another file has replaced the opened file.
 
-        A removed file doesn't count: another file may be about to replace it.
+        If the file is read without locks (frozen), also tell whether it was written. A removed file
+        doesn't count: another file may be about to replace it.
         """
         mark = _mark(self.path, whole=known.is_frozen)
         return bool(mark) and mark != known.mark
 
     def _is_usable(self, opened: "_Opened") -> bool:
-        """Tell whether a file that replaced another is complete."""
+        """Tell whether a file that replaced another file is complete."""
         try:
             return schema_state(opened.connection, self.path) is State.CURRENT
         except BaseException:
@@ -190,9 +191,9 @@ class SqliteReader(Reader):
             raise
 
     def _connect(self) -> "_Opened":
-        # Mode rw: a reader may have to create the shared-memory file beside the database, but never
+        # With mode rw, a reader can create the shared-memory file beside the database, but never
         # the database itself. Mode ro works if that file exists and is read-only.
-        mark = _mark(self.path)  # before connecting: a file that appears later has another mark
+        mark = _mark(self.path)  # before connecting, so that a later file has another mark
         for options in ("mode=rw", "mode=ro"):
             try:
                 return _Opened(self._try(options), mark)
@@ -200,7 +201,8 @@ class SqliteReader(Reader):
                 failed = error
         if may_write(self.path) or not _names(failed, "SQLITE_CANTOPEN", "SQLITE_READONLY"):
             raise translate(failed, self.path) from failed
-        # That file can't be created. If all data is in the database file, read it without locks.
+        # The shared-memory file can't be created. If all data is in the database file, read it
+        # without locks.
         mark = _mark(self.path, whole=True)
         for ending in ("-wal", "-journal"):
             if size_of(self.path, ending):
@@ -235,7 +237,10 @@ class SqliteReader(Reader):
 
 
 class _Opened(NamedTuple):
-    """A thread's connection; ``mark`` identifies its file. A frozen file is read without locks."""
+    """A thread's connection; ``mark`` identifies its file.
+
+    A frozen file is read without locks.
+    """
 
     connection: sqlite3.Connection
     mark: tuple[int, ...]
@@ -243,15 +248,15 @@ class _Opened(NamedTuple):
 
 
 def may_write(path: str) -> bool:
-    """Tell whether this process may write the file at ``path``, and create others beside it."""
+    """Tell whether this process may write the file at ``path``, and create files beside it."""
     real = os.path.realpath(path)
     return os.access(real, os.W_OK) and os.access(os.path.dirname(real), os.W_OK | os.X_OK)
 
 
 def _mark(path: str, *, whole: bool = False) -> tuple[int, ...]:
-    """Return a mark that changes if another file replaces this one; empty if there is none.
+    """Return a mark that changes if another file replaces this file; empty if there is no file.
 
-    ``whole``: the mark also changes if the database is written.
+    If ``whole``, the mark also changes with every write to the database.
     """
     try:
         stat = os.stat(path)
@@ -262,7 +267,10 @@ def _mark(path: str, *, whole: bool = False) -> tuple[int, ...]:
 
 
 def size_of(path: str, ending: str = "") -> int:
-    """Return the size of a database file, or of one beside it, in bytes; 0: it doesn't exist."""
+    """Return the size of a database file in bytes; 0 if it doesn't exist.
+
+    ``ending`` selects a file beside the database, for example ``-wal``.
+    """
     try:
         return os.stat(os.path.realpath(path) + ending).st_size
     except OSError:

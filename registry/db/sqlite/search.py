@@ -1,4 +1,4 @@
-"""Queries to SQLite's full-text indexes, which rank by BM25."""
+"""Queries to SQLite's full-text indexes, ranked by BM25."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -18,38 +18,43 @@ from registry.db.interface import (
 from registry.db.read.skills import FROM
 
 RANKS: Final = {"heads": "bm25(search_heads, 4.0, 2.0, 1.0)", "bodies": "bm25(search_bodies)"}
-"""The ranks, lowest best. The numbers are the weights of name, tags and description."""
+"""SQL for the rank in each index; the lowest is best.
+
+The numbers are the weights of name, tags and description.
+"""
 
 _NAME, _TAGS, _DESCRIPTION = 4.0, 2.0, 1.0
 
 _SATURATED, _LENGTH = 1.2, 0.75
-"""The constants k1 and b of BM25, with FTS5's values."""
+"""The constants k1 and b of BM25, with the values that FTS5 uses."""
 
 _USUAL: Final = {"heads": 250, "bodies": 4000}
-"""The length of a usual text, in characters."""
+"""The usual length of a text in each index, in characters."""
 
 _LOOKED_AT: Final = 120
-"""Number of matches of a narrowed search ranked by their texts; others only by their words."""
+"""Number of matches of a narrowed search that are ranked by their texts.
+
+The others are ranked only by their words.
+"""
 
 _LEAST: Final = 1e-6
 """The weight of a word that nearly all texts contain."""
 
 _SHORTEST, _ENDING = 4, 2
-"""Minimum number of characters of a word to count, and number of last characters to ignore."""
+"""Minimum length of a word to count, and number of last characters to ignore."""
 
 _MOST_TEXT: Final = 1 << 13
 """Maximum number of characters of a body in which words are counted."""
 
 
 class Fts5Index(TextIndex):
-    """Ranks by FTS5 itself, and checks the filters only for the best matches.
+    """Ranks with FTS5, and checks the filters only for the best matches.
 
-    Joining and sorting all matches of a common word takes twice as long.
-
-    A narrowed search can't use FTS5's ``bm25()``: its weights come from the number of all texts,
-    their average length, and how many of them contain a word. Scores would then reveal words of
-    texts outside the view. So FTS5 only finds the matching texts; `_narrowed` counts and weighs
-    those of the view. It compares a text with one of usual length.
+    Joining and sorting all matches of a common word takes twice as long. A narrowed search can't
+    use ``bm25()`` of FTS5, because its weights depend on all texts: their number, their average
+    length, and how many of them contain a word. Scores would then reveal words of texts outside the
+    view. So FTS5 only finds the matching texts, and `_narrowed` counts and weighs the texts of the
+    view. It compares each text with a text of usual length.
     """
 
     def counts(
@@ -80,7 +85,7 @@ class Fts5Index(TextIndex):
             return [_narrowed(reader, *one, condition, most, among) for one in asked]
         found: list[list[int]] = [[] for _ in asked]
         left = list(range(len(asked)))
-        # A few more, because some are nearly always shadowed or invalid.
+        # Read a few more, because some are nearly always shadowed or invalid.
         looked_at = most + most // 4
         while left:
             lists = {place: _ranked(reader, *asked[place], looked_at) for place in left}
@@ -143,10 +148,10 @@ def _narrowed(
     most: int,
     among: Collection[int],
 ) -> list[int]:
-    """Return the versions of a view that match and meet the condition, the best first.
+    """Return the versions of a view that match and meet the condition, best first.
 
-    The fewer texts of the view contain a word, the more it weighs. The first `_LOOKED_AT` matches
-    are sorted by how often their texts contain the words, and by the length of the texts.
+    A word that fewer texts of the view contain weighs more. The first `_LOOKED_AT` matches are
+    sorted by how often their texts contain the words, and by the length of the texts.
     """
     held: list[tuple[Pattern, float, set[int]]] = []
     first: dict[int, float] = {}
@@ -175,7 +180,10 @@ def _narrowed(
 
 
 def _passing(reader: Reader, ordered: Sequence[int], condition: Condition, most: int) -> list[int]:
-    """Return the first versions that meet a condition, at least ``most`` if there are so many."""
+    """Return the first versions that meet a condition.
+
+    Returns at least ``most`` versions if there are so many.
+    """
     found: list[int] = []
     start, size = 0, most + most // 4
     while start < len(ordered) and len(found) < most:
@@ -193,7 +201,7 @@ def _passing(reader: Reader, ordered: Sequence[int], condition: Condition, most:
 def _texts(
     reader: Reader, place: IndexPart, ids: Sequence[int]
 ) -> dict[int, tuple[tuple[float, str], ...]]:
-    """Return the parts of texts, in lower case, each with the weight of a word in it."""
+    """Return the parts of texts in lower case, each with the weight of a word in the part."""
     chosen = [json.dumps(list(ids))]
     if place == "heads":
         sql = f"SELECT id, name, tags, description FROM skills WHERE id {reader.in_json_array}"
@@ -210,7 +218,7 @@ def _texts(
 
 
 def _times(pattern: Pattern, parts: Sequence[tuple[float, str]]) -> float:
-    """Return about how often texts contain the words of a pattern; they are known to match.
+    """Estimate how often texts that match a pattern contain its words; the result is at least 1.
 
     FTS5 stores stems, which the texts don't contain. So this counts the beginning that most forms
     of a word share.
@@ -225,7 +233,10 @@ def _matching(place: IndexPart) -> str:
 
 
 def expression(patterns: Sequence[Pattern]) -> str:
-    """Return the FTS5 expression of the patterns; words are quoted, so none is an operator."""
+    """Return the FTS5 expression for the patterns.
+
+    Words are quoted, so none of them is an operator.
+    """
     return " OR ".join(
         f'"{" ".join(pattern.words)}"' + ("*" if pattern.prefix else "") for pattern in patterns
     )

@@ -1,4 +1,4 @@
-"""Writing to a SQLite file: one transaction at a time, under a lock beside it; its upgrade."""
+"""Writing to a SQLite file: one transaction at a time, under a lock file; and upgrading it."""
 
 import os
 import sqlite3
@@ -35,9 +35,9 @@ from registry.settings import data_folder
 def make_engine(path: str) -> Engine:
     """Return an engine that writes the SQLite file at ``path``.
 
-    Transactions begin with BEGIN IMMEDIATE, issued by an event, because the driver's own handling
-    leaves half-applied DDL behind. Connections are not pooled: a change opens one, and an idle
-    process holds none.
+    Transactions begin with BEGIN IMMEDIATE, which an event issues, because the driver's own
+    handling leaves half-applied DDL behind. Connections are not pooled: a change opens a
+    connection, and an idle process holds none.
     """
     engine = create_engine("sqlite://", creator=partial(connect, path), poolclass=NullPool)
 
@@ -64,8 +64,8 @@ class SqliteWriter(Writer):
             if not lock.acquire(wait):
                 raise DatabaseBusy(path=self.path, seconds=wait)
             with activity, self._engine.begin() as connection:
-                # Each transaction opens the file again. If the path doesn't exist now, the file was
-                # removed at this moment, and the writes would be lost.
+                # Each transaction opens the file again. If the path doesn't exist now, another
+                # process has just removed the file, and the writes would be lost.
                 if not os.path.exists(self.path):
                     raise DatabaseProblem(path=self.path, reason="the file was removed meanwhile")
                 yield connection
@@ -77,7 +77,7 @@ class SqliteWriter(Writer):
 SCRIPT: Final = Path(__file__).with_name("newest.sql")
 
 NOT_FOR_OTHERS: Final = 0o755
-"""Mode of new folders outside our data folder: other users may read."""
+"""Mode of new folders outside our data folder; other users may read them."""
 
 
 def ensure_current(path: str) -> None:
@@ -122,13 +122,14 @@ def _create(path: str) -> None:
 
 
 def migrate(path: str) -> None:
-    """Run the migrations that the file at ``path`` lacks, in one transaction."""
+    """Run the missing migrations on the file at ``path``, in one transaction."""
     from sqlalchemy import event
     from sqlalchemy.exc import DBAPIError
 
     engine = make_engine(path)
 
-    # A batch rebuild drops and re-creates tables, which would cascade deletes.
+    # A batch migration drops and creates tables, which would also delete the rows that refer to
+    # them.
     @event.listens_for(engine, "connect")
     def suspend_foreign_keys(connection: sqlite3.Connection, _record: object) -> None:
         connection.execute("PRAGMA foreign_keys = OFF")
@@ -147,5 +148,5 @@ def migrate(path: str) -> None:
 
 
 def read_schema() -> str:
-    """Return the SQL that creates all tables, in a transaction that the caller begins."""
+    """Return the SQL that creates all tables; the caller must begin the transaction."""
     return SCRIPT.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Add and remove tokens; record in the audit log."""
+"""Add and remove tokens, and add rows to the audit log."""
 
 import json
 from typing import Any
@@ -13,7 +13,10 @@ from registry.text import utc_now
 
 
 def record_audit(connection: Connection, what: str, subject: str | None, **detail: object) -> None:
-    """Add a row to the audit log of a file; a server does so by triggers (migration 0015)."""
+    """Add a row to the audit log of a SQLite file.
+
+    On a server, triggers do this (migration 0015).
+    """
     if connection.dialect.name == "postgresql":
         return
     who = current_context()

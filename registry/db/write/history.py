@@ -1,6 +1,6 @@
 """Record revisions, tombstones, and the last changes for `undo`.
 
-It uses plain SQL to make rows from rows, with an array of ids as one value.
+This module uses plain SQL to make rows from rows, with an array of ids as one value.
 """
 
 import hashlib
@@ -31,7 +31,8 @@ WHERE s.id {{in_array}} AND s.tree_hash IS NOT NULL AND s.status <> 'no_document
 ON CONFLICT DO NOTHING
 """
 
-# A content that becomes current again comes last again; so does new content after it.
+# Gives the next turn to a content that becomes current again; new content after it also gets the
+# next turn.
 _TURN = """
 UPDATE revisions SET turn = 1 + (SELECT max(coalesce(x.turn, x.number)) FROM revisions x
   WHERE x.uid = revisions.uid)
@@ -54,11 +55,11 @@ DELETE FROM content_uses u WHERE NOT EXISTS (SELECT 1 FROM revisions r WHERE r.u
 """
 
 BATCH = 500
-"""Number of documents that are held in memory at once."""
+"""Maximum number of SKILL.md files in memory at once."""
 
 
 def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
-    """Record revisions of versions that just became current, and who made them."""
+    """Record revisions of versions that have just become current, and who made the changes."""
     if not versions:
         return
     sql = _RECORD_REVISIONS.format(
@@ -72,20 +73,23 @@ def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
 def add_contents(
     connection: Connection, files: Sequence[Packed], mismatched: Collection[str] = ()
 ) -> None:
-    """Store the bytes of files; stored bytes stay, unless they are ``mismatched``."""
+    """Store the bytes of files; keep the bytes that are already stored, unless ``mismatched``.
+
+    ``mismatched`` holds the hashes of corrupt stored bytes, which are replaced.
+    """
     if wrong := [file.hash for file in files if file.hash in mismatched]:
         execute(connection, "DELETE FROM contents WHERE hash {in_array}", wrong)
     rows = {file.hash: file._asdict() | {"packed": int(file.packed)} for file in files}
-    # All writers use one order, so that two that store the same contents can't deadlock.
+    # All writers use the same order, so that two writers of the same contents can't deadlock.
     ordered = [rows[key] for key in sorted(rows)]
     insert_rows(connection, contents, ordered, ignore_known=True)
 
 
 def store_documents(connection: Connection, versions: Sequence[int]) -> None:
-    """Store the bytes of the documents of live versions that are about to be retired.
+    """Store in history the SKILL.md files of current versions that will soon be retired.
 
-    The text of a live version is stored anyway. If the bytes differ from the text (byte order mark,
-    NUL characters), they were stored when the document was read.
+    The text of a current version is stored anyway. If the bytes differ from the text (byte order
+    mark, NUL characters), they were stored when SKILL.md was read.
     """
     rows = execute(
         connection,
@@ -99,7 +103,7 @@ def store_documents(connection: Connection, versions: Sequence[int]) -> None:
 
 
 def store_texts(connection: Connection, texts: Sequence[tuple[str, str]]) -> None:
-    """Store the bytes of documents whose text encodes to their hash."""
+    """Store in history SKILL.md files whose encoded text has their hash."""
     found = [(content_hash, text.encode()) for content_hash, text in texts]
     add_contents(
         connection,
@@ -119,13 +123,13 @@ def prune(
     host: str | None = None,
     contents_too: bool = True,
 ) -> tuple[int, int]:
-    """Delete old revisions, and contents that nothing refers to; return the numbers of both.
+    """Delete old revisions and contents that nothing refers to; return both numbers.
 
-    For each skill this keeps the newest ``keep`` revisions, those seen at ``before`` or later
-    (None: only the number counts), and the live one. For a removed skill it keeps the last content,
-    unless the skill was removed before ``before``. Revisions of skills that were removed from the
-    trash are deleted at any age. ``host``, on a server: only sources of this host that this role
-    owns. ``contents_too``: contents may be deleted.
+    For each skill this keeps the newest ``keep`` revisions, the revisions seen at ``before`` or
+    later (if None, only the number counts), and the current revision. For a removed skill it keeps
+    the last content, unless the skill was removed before ``before``. Revisions of skills that were
+    removed from the trash are deleted at any age. On a server, ``host`` limits this to sources of
+    this host that this role owns. If ``contents_too``, contents are also deleted.
     """
     values = {"keep": min(keep, MAX_INTEGER), "before": before}
     deleted = connection.execute(
@@ -172,7 +176,7 @@ ON CONFLICT DO NOTHING
 
 
 def record_tombstones(connection: Connection, versions: Sequence[int]) -> None:
-    """Record where skills are that are about to be retired."""
+    """Record where the skills are that will soon be retired."""
     if not versions:
         return
     which = list(versions)
@@ -182,24 +186,24 @@ def record_tombstones(connection: Connection, versions: Sequence[int]) -> None:
 
 
 def note_trash(connection: Connection, uid: str, number: str) -> None:
-    """Record the number that a deleted skill has in the trash."""
+    """Record the number of a deleted skill in the trash."""
     connection.execute(update(gone).where(gone.c.uid == uid).values(trash=number))
 
 
 def drop_tombstones(connection: Connection, numbers: Sequence[str]) -> None:
-    """Forget skills that were removed from the trash for good."""
+    """Forget the skills that were permanently removed from the trash."""
     connection.execute(gone.delete().where(gone.c.trash.in_(numbers)))
 
 
 def add_change(connection: Connection, change: RecordedChange, host: str) -> None:
-    """Record a change, unless it is recorded already. The database gives it its ``id``."""
+    """Record a change, unless it is already recorded; the database assigns its ``id``."""
     facts = {key: value for key, value in change._asdict().items() if key != "id"}
     row = {**facts, "host": host, "client": current_context().client}
     insert_rows(connection, changes, [row], ignore_known=True)
 
 
 def drop_old_changes(connection: Connection, host: str) -> None:
-    """Forget the changes of a host that belong to older commands than the last `REMEMBERED`."""
+    """Delete the recorded changes of a host that are older than its last `REMEMBERED` commands."""
     command = func.coalesce(changes.c.command, func.substr(changes.c.number, 1, GROUP_DIGITS))
     latest = (
         select(func.max(changes.c.id))
@@ -212,10 +216,10 @@ def drop_old_changes(connection: Connection, host: str) -> None:
 
 
 def drop_change(connection: Connection, change: RecordedChange) -> None:
-    """Forget a single change."""
+    """Delete a single recorded change."""
     connection.execute(delete(changes).where(changes.c.id == change.id))
 
 
 def drop_changes(connection: Connection, first: RecordedChange) -> None:
-    """Forget a change and all later changes of the same skill."""
+    """Delete a recorded change and all later changes of the same skill."""
     connection.execute(delete(changes).where(changes.c.uid == first.uid, changes.c.id >= first.id))

@@ -1,4 +1,4 @@
-"""The journal: a planned change is recorded before it touches the disk."""
+"""The journal: a planned change is recorded before it changes files on disk."""
 
 from dataclasses import asdict
 
@@ -9,13 +9,13 @@ from registry.db.schema import journal
 
 
 def add_entry(connection: Connection, entry: JournalEntry) -> None:
-    """Add an entry."""
-    # The column isn't used: the files in an update's folder show how it swaps.
+    """Add an entry to the journal."""
+    # The column ``exchange`` isn't used: the files in an update's folder show how it swaps.
     connection.execute(insert(journal).values(**asdict(entry), exchange=1))
 
 
 def drop_entry(connection: Connection, entry: JournalEntry) -> None:
-    """Remove an entry: its change is finished, or undone."""
+    """Remove an entry whose change is finished or undone."""
     connection.execute(delete(journal).where(journal.c.id == entry.id))
 
 

@@ -1,22 +1,23 @@
 """Shadowing, copies and refs: which skills are visible under which name.
 
-They depend on all skills of a name at once, so they are updated when something changes and not for
+These values depend on all skills of a name, so they are updated when something changes and not for
 each listing. `catalog.resolve` reads handles in the order that makes these refs exact.
 
-A project's skills shadow others only for users who work in it, so each project is a zone of its
-own, and all sources without a project form one zone. Stored facts don't depend on the working
-folder (`db.visibility` adds those that do). A bare name is a ref only if it means one skill in all
-zones; ``bare``: in its own zone.
+A project's skills shadow others only for users who work in the project. So each project is a
+separate zone, and all sources without a project form one zone. Stored values don't depend on the
+working folder (`db.visibility` adds the values that do). A bare name is a ref only if it means one
+skill in all zones; the column ``bare`` is 1 if it means one skill in its own zone.
 
-The skills of a team are visible only to its members and must not affect others, not even by
-shadowing them or making their names ambiguous. So each team is resolved by itself, and so are the
-sources without a team. Refs of a team's skills always name the source.
+Only members see the skills of a team. These skills must not affect others, not even by shadowing
+them or making their names ambiguous. So names are resolved for each team separately, and for the
+sources without a team. Refs of a team's skills always contain the source.
 
-Scope and priority compare sources of one owner only. Between owners only ``precedence`` counts,
-which an admin sets. So no owner can shadow the skill of another owner by a setting. A file has no
-owners: all its sources belong together.
+Scope and priority only compare sources of one owner. Between owners only ``precedence`` counts,
+which an admin sets. So no owner can shadow the skill of another owner by a setting. A SQLite file
+has no owners: all its sources belong together.
 
-It is plain SQL, because a server runs the same statement as a procedure, created by migration 0015.
+The SQL is plain, because a server runs the same statement as a procedure, which migration 0015
+creates.
 """
 
 from collections.abc import Iterable
@@ -29,7 +30,7 @@ from registry.db.visibility import IMPORTING, RESOLVING
 from registry.db.write.statements import execute
 
 MAX_COPIES: Final = 50
-"""Maximum number of refs of copies stored with a skill."""
+"""Maximum number of refs of copies that are stored with a skill."""
 
 _RANKED = f"""
 WITH ranked AS (
@@ -155,22 +156,22 @@ WHERE skills.id = told.id AND (skills.shadowed <> told.shadowed OR skills.bare <
 """
 
 _AT_ONCE: Final = 2_500
-"""Number of names that one statement updates in a file; its sort needs memory."""
+"""Maximum number of names that one statement updates in a file; its sort needs memory."""
 
 _BELOW: Final = (
     "SELECT DISTINCT name FROM skills WHERE live = 1 AND name >= {0} || '/' AND name < {0} || '0'"
 )
-"""Names that begin with a source's name and a slash ('0' follows '/')."""
+"""SELECT for the names that begin with a source's name and a slash ('0' follows '/')."""
 
 _ALL_ON_A_SERVER: Final = 20_000
-"""If more names than this change, a server updates all skills, which takes as long."""
+"""Number of names above which a server updates all skills, which then takes no longer."""
 
 
 def procedure(schema: str) -> str:
     """Return the SQL that creates the server's procedure for `refresh_names`.
 
     A writer may change only its own sources, but all roles share names, so the procedure runs as
-    the owner of the tables. If you change it, add a migration. ``schema`` is quoted.
+    the owner of the tables. If you change the SQL, add a migration. ``schema`` must be quoted.
     """
     whole = _RANKED.format(touched="").format(concat=CONCAT)
     some = _RANKED.format(touched="AND s.name = ANY (wanted)").format(concat=CONCAT)
@@ -184,7 +185,8 @@ def procedure(schema: str) -> str:
 def procedure_below(schema: str) -> str:
     """Return the SQL that creates the server's procedure for `refresh_names_below`.
 
-    Like `procedure`, it runs as the owner: a writer can't see the names of other teams' skills.
+    Like `procedure`, it runs as the owner of the tables, because a writer can't see the names of
+    other teams' skills.
     """
     return (
         "CREATE OR REPLACE PROCEDURE registry_refresh_names_below(source text) LANGUAGE plpgsql "
@@ -195,7 +197,7 @@ def procedure_below(schema: str) -> str:
 
 
 def refresh_names(connection: Connection, names: Iterable[str] | None) -> None:
-    """Update shadowing, copies and refs of the skills with these ``names`` (None: all)."""
+    """Update shadowing, copies and refs of the skills with these ``names``; if None, of all."""
     touched = None if names is None else set(names)
     if connection.dialect.name == "postgresql":
         if touched is None or touched:
@@ -211,7 +213,7 @@ def refresh_names(connection: Connection, names: Iterable[str] | None) -> None:
 
 
 def refresh_names_below(connection: Connection, source: str) -> None:
-    """Update skills whose names begin with a new source's name and a slash: their refs change."""
+    """Update the refs of skills whose names begin with a new source's name and a slash."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("CALL registry_refresh_names_below(%s)", (source,))
         return

@@ -1,11 +1,11 @@
-"""Versions of skills: stage them unseen, make them live at once, delete the retired ones.
+"""Versions of skills: store them invisibly, publish them together, delete the retired versions.
 
-Readers see only rows with ``live`` 1. A sync stages its new versions in many short transactions and
-publishes them in one, so readers see it completely or not at all. If it is killed, it leaves only
-rows that readers don't see.
+Readers see only rows with ``live`` 1. A sync stores its new versions invisibly ("staged") in many
+short transactions and publishes them in one, so readers see all of its changes or none. A killed
+sync leaves only rows that readers don't see.
 
-Statements for many rows are plain SQL: they take an array of ids as one value, whereas Core would
-compile a new statement for each number of ids.
+Statements for many rows are plain SQL: they take an array of ids as one value, whereas SQLAlchemy
+Core would compile a new statement for each number of ids.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -39,8 +39,8 @@ RETIRED_AT_ONCE: Final = 500
 
 _USABLE: Final = "({0}.status IN ('ok', 'warning') AND {0}.held = 0)"
 
-# A server that has not counted its rows yet may choose a bad index. So the conditions include the
-# position, which follows from the folder, and the key, which follows from the name.
+# A server that has not counted its rows yet may choose a bad index. So the conditions also contain
+# the position, which follows from the folder, and the name key, which follows from the name.
 _STAGED: Final = (
     "SELECT n.id, n.replaces, n.name, n.folder, o.live, o.name AS old, o.folder AS old_folder, "
     "(SELECT h.id FROM skills h WHERE h.source_id = n.source_id AND h.folder = n.folder "
@@ -59,7 +59,10 @@ _INHERIT: Final = (
     "FROM skills n LEFT JOIN skills o ON o.id = n.replaces WHERE n.id {in_array}) known "
     "WHERE skills.id = known.id"
 )
-"""A version mostly keeps the names of the one it replaces; so fewer rows are written twice."""
+"""Publishes versions with the names and refs of the versions that they replace.
+
+Most versions keep them, so fewer rows are written twice.
+"""
 
 
 def stage(
@@ -70,8 +73,8 @@ def stage(
 ) -> list[int]:
     """Store new versions, invisible to readers, and return their ids.
 
-    ``first``: the lowest free id, if known. ``mismatched``: replaced versions whose stored text is
-    corrupt; their text is stored again, so that the index can remove their words.
+    ``first`` is the lowest free id, if known. ``mismatched`` holds replaced versions whose stored
+    text is corrupt; their text is stored again, so that the index can remove their words.
     """
     batch = list(versions)
     if not batch:
@@ -119,7 +122,8 @@ def stage(
     insert_rows(connection, diagnostics, findings)
     if found:
         dialect_of(connection).add_to_index(connection, found)
-    # Last: on a server, another writer of the same bytes waits until this transaction ends.
+    # This comes last, because on a server, another writer of the same bytes waits until this
+    # transaction ends.
     add_contents(connection, [packed for version in batch for packed in version.contents])
     return [version.columns["id"] for version in batch]
 
@@ -136,25 +140,26 @@ def publish(
     removed: Sequence[int],
     settled: Sequence[int] = (),
 ) -> list[int]:
-    """Make staged versions current instead of those they replace, and retire ``removed``.
+    """Make staged versions current instead of the versions they replace, and retire ``removed``.
 
     ``settled`` versions are retired without a tombstone, because they are stored in another source.
-    A staged version is left out if its predecessor is no longer current or its folder has a current
-    version: it lost to a concurrent change. Returns the ids that became current.
+    A staged version is left out if another client changed the skill in the meantime: its
+    predecessor is no longer current, or its folder has a current version. Returns the ids that
+    became current.
     """
     holders: list[tuple[int, int | None]] = []
     replaced: list[int] = []
     names: set[str] = set()
     for row in execute(
         connection, _STAGED, list(staged)
-    ):  # read row by row: there may be too many to keep
+    ):  # row by row, because there may be too many for memory
         if row.replaces is not None and row.live != 1:
             continue
         holders.append((row.id, row.holder))
         if row.replaces is not None:
             replaced.append(row.replaces)
-        # A skill with a unique name and unchanged ref parts keeps its ref. A folder may conflict
-        # with another skill's ref, so folders count as names here.
+        # A skill with a unique name keeps its ref if the parts of the ref are unchanged. A folder
+        # may conflict with another skill's ref, so folders count as names here.
         if row.namesakes != 1:
             known = (row.name, row.folder, row.old, row.old_folder)
             names.update(name for name in known if name is not None)
@@ -174,7 +179,7 @@ def publish(
 def switch(
     connection: Connection, incoming: Sequence[int], outgoing: Sequence[int], names: Iterable[str]
 ) -> None:
-    """Make versions current instead of others; ``names``: all names that this affects."""
+    """Make versions current instead of others; ``names`` holds all names that this affects."""
     if outgoing:
         execute(connection, "UPDATE skills SET live = 0 WHERE id {in_array}", list(outgoing))
     if incoming:
@@ -190,16 +195,16 @@ def delete_version(connection: Connection, version: int) -> None:
 
 
 def delete_retired(connection: Connection, *, host: str = "", source_id: int | None = None) -> int:
-    """Delete a batch of retired versions of a host's sources, or all versions of one source.
+    """Delete a batch of retired versions, and return how many were deleted.
 
-    Returns how many were deleted; call it until that is 0. Staged versions aren't live either: only
-    the sync lock of their host protects them.
+    Call it until it returns 0. It deletes versions of a host's sources, or all versions of one
+    source. Staged versions aren't current either: only the sync lock of their host protects them.
     """
     if source_id is not None:
         which = skills.c.source_id == source_id
     else:
         ours = select(sources.c.id).where(sources.c.host == host)
-        # A literal: SQLite doesn't use a partial index for a bound value.
+        # A literal is needed, because SQLite doesn't use a partial index for a bound value.
         which = and_(skills.c.live == literal_column("0"), skills.c.source_id.in_(ours))
     chosen = list(connection.scalars(select(skills.c.id).where(which).limit(RETIRED_AT_ONCE)))
     if chosen:
@@ -209,13 +214,13 @@ def delete_retired(connection: Connection, *, host: str = "", source_id: int | N
 
 
 def update_stats(connection: Connection, updates: StatUpdates) -> None:
-    """Store new stat facts of versions whose content is unchanged."""
+    """Store new file times and sizes of versions whose files are unchanged."""
     for sql, rows in updates.statements:
         execute_many(connection, sql, rows)
 
 
 def set_installed(connection: Connection, origins: Sequence[tuple[int, str | None]]) -> None:
-    """Store the origin of versions that are installed copies, by their ids; None: not a copy."""
+    """Store the origins of installed copies by version id; None if a version is not a copy."""
     sql = "UPDATE skills SET installed = ? WHERE id = ? AND live = 1"
     execute_many(connection, sql, [(origin, number) for number, origin in origins])
 
@@ -223,7 +228,7 @@ def set_installed(connection: Connection, origins: Sequence[tuple[int, str | Non
 def replace_notices(
     connection: Connection, source_id: int, notices: Iterable[tuple[str, Diagnostic]]
 ) -> None:
-    """Replace the findings about places of a source that are not skills."""
+    """Replace the findings about paths in a source that are not skills."""
     connection.execute(
         delete(diagnostics).where(
             diagnostics.c.source_id == source_id, diagnostics.c.skill_id.is_(None)
@@ -233,7 +238,7 @@ def replace_notices(
 
 
 def add_notices(connection: Connection, notices: Iterable[tuple[int, str, Diagnostic]]) -> None:
-    """Store findings about places (source id, folder) that are not skills."""
+    """Store findings about paths (source id, folder) that are not skills."""
     rows = [_finding(finding, source_id, None, folder) for source_id, folder, finding in notices]
     if rows:
         connection.execute(insert(diagnostics), rows)
@@ -245,9 +250,9 @@ def replace_findings(
     code: str,
     unread: Mapping[int, tuple[str, Sequence[Diagnostic]]],
 ) -> None:
-    """Replace the findings of a ``code`` about current versions.
+    """Replace the findings with this ``code`` about current versions.
 
-    ``unread``: folder and findings by the version's id. All other findings stay.
+    ``unread`` maps the version's id to its folder and findings. All other findings stay.
     """
     live = execute(
         connection, "SELECT id FROM skills WHERE live = 1 AND id {in_array}", list(unread)
@@ -263,7 +268,7 @@ def replace_findings(
 
 
 _FINDING: Final = ("code", "severity", "message", "path", "line", "fix")
-"""Stored columns of a finding; its category follows from the code."""
+"""The stored columns of a finding; its category follows from the code."""
 
 
 def _finding(
@@ -290,9 +295,9 @@ LEFT JOIN documents d ON d.skill_id = s.id
 
 
 class LiveVersion(NamedTuple):
-    """The current version in a folder, with the fields that a change needs.
+    """The current version in a folder, with the values that a change needs.
 
-    ``text``: the document's text, if its bytes are not stored yet.
+    ``text`` is the text of SKILL.md if its bytes are not stored yet.
     """
 
     id: int
@@ -306,10 +311,10 @@ class LiveVersion(NamedTuple):
 
 
 class CurrentState(NamedTuple):
-    """The current state of a folder that is about to change.
+    """The current state of a folder that will change.
 
-    ``free``: the lowest free id of a version. ``is_back``: the skill to restore already exists, in
-    any folder. ``live``: the current version in the folder.
+    ``free`` is the lowest free version id. ``is_back`` tells whether the skill to restore already
+    exists, in this or another folder. ``live`` is the current version in the folder.
     """
 
     free: int
@@ -320,7 +325,7 @@ class CurrentState(NamedTuple):
 def load_current(
     connection: Connection, source_id: int, folder: str, uid: str | None
 ) -> CurrentState:
-    """Return the current state of a folder; ``uid``: the skill that may be restored there."""
+    """Return the current state of a folder; ``uid`` is the skill that may be restored there."""
     sql = _CURRENT.format(next_ids=dialect_of(connection).NEXT_IDS.format(count=1))
     row = tuple(execute(connection, sql, uid, source_id, folder).one())
     return CurrentState(row[0], row[1] > 0, None if row[2] is None else LiveVersion(*row[2:]))
@@ -329,7 +334,7 @@ def load_current(
 def replace_version(
     connection: Connection, standing: CurrentState, version: NewVersion | None
 ) -> None:
-    """Replace the current version by another version; None: remove it."""
+    """Replace the current version of a folder by another version; if None, remove it."""
     live = standing.live
     if live is None and version is None:
         return

@@ -29,11 +29,11 @@ from registry.errors import SourceExists, TrustOutdated
 from registry.model import SCOPES, SECURITY_CODES, Remote, Scope
 
 _RANGE = 1_000_000
-"""Priorities are limited to plus or minus half of this."""
+"""Priorities may be at most half of this, positive or negative."""
 
 
 def strength(scope: Scope, priority: int) -> int:
-    """Return scope and priority as one number; the lowest is the strongest."""
+    """Return scope and priority as one number; the lowest number comes first."""
     bounded = max(-_RANGE // 2, min(_RANGE // 2, priority))
     return SCOPES.index(scope) * _RANGE * 2 - bounded
 
@@ -52,8 +52,8 @@ def add_source(
 ) -> int:
     """Register a source and return its id.
 
-    Raises `SourceExists`, even if the existing source isn't visible. ``project``: the folder in
-    which its skills are visible; None: its scope is not project.
+    Raises `SourceExists`, even if the existing source isn't visible. ``project`` is the folder in
+    which its skills are visible; None if its scope is not project.
     """
     clash = connection.execute(
         select(sources.c.name, sources.c.path).where(
@@ -89,9 +89,10 @@ def change_source(
     project: str | None,
     precedence: int | None = None,
 ) -> None:
-    """Give a source another scope and priority; ``project`` as in `add_source`.
+    """Change the scope and priority of a source; ``project`` is as in `add_source`.
 
-    ``precedence``: an admin's decision among the sources of all owners; None: unchanged.
+    ``precedence`` is an admin's decision among the sources of all owners; if None, it stays
+    unchanged.
     """
     columns = sources.c.name, sources.c.scope, sources.c.priority
     name, *old = connection.execute(select(*columns).where(sources.c.id == source_id)).one()
@@ -114,10 +115,10 @@ def change_source(
 def rename_source(connection: Connection, source_id: int, before: str, name: str) -> None:
     """Rename a source; `change_source` updates the refs of its skills.
 
-    Raises `SourceExists` if an invisible source has the name.
+    Raises `SourceExists` if a source that this user can't see has the name.
     """
     renamed = update(sources).where(sources.c.id == source_id).values(name=name)
-    with _unless_taken(name):  # a statement that returns rows raises the error at once
+    with _unless_taken(name):  # only a statement that returns rows raises the error at once
         connection.execute(renamed.returning(sources.c.id)).one()
     connection.execute(update(gone).where(gone.c.source == before).values(source=name))
     record_audit(connection, "source changed", before, name=[before, name])
@@ -129,15 +130,15 @@ def set_team(connection: Connection, source_id: int, team: str | None) -> None:
 
 
 def set_owner(connection: Connection, source_id: int, owner: str | None) -> None:
-    """Set the owner of a source on a server; None: the current role."""
+    """Set the owner of a source on a server; if None, the current role becomes the owner."""
     given = text("CAST(session_user AS text)") if owner is None else owner
     connection.execute(update(sources).where(sources.c.id == source_id).values(owner=given))
 
 
 def remove_source(connection: Connection, source_id: int, *, with_tombstones: bool = True) -> None:
-    """Forget a source and its skills, except for their history; the disk is not touched.
+    """Delete a source and its skills, but not their history and not the files on disk.
 
-    ``with_tombstones``: record that the skills are gone.
+    If ``with_tombstones``, the removal of the skills is recorded.
     """
     known = select(sources.c.name, sources.c.path).where(sources.c.id == source_id)
     for name, path in connection.execute(known):
@@ -155,7 +156,10 @@ def remove_source(connection: Connection, source_id: int, *, with_tombstones: bo
 
 @contextmanager
 def _unless_taken(name: str) -> Iterator[None]:
-    """Raise `SourceExists` if an invisible source of another team has this name."""
+    """Raise `SourceExists` if a source of another team has this name.
+
+    This user can't see that source.
+    """
     try:
         yield
     except IntegrityError as error:
@@ -173,17 +177,17 @@ def _facts(remote: Remote | None) -> dict[str, str | None]:
 
 
 def record_remote(connection: Connection, source_id: int, remote: Remote) -> None:
-    """Record the remote of a source, and what was fetched last."""
+    """Record the remote address of a source, and the version that was fetched last."""
     connection.execute(update(sources).where(sources.c.id == source_id).values(**_facts(remote)))
 
 
 def trust_source(
     connection: Connection, source_id: int, shown: Collection[str | None] | None = None
 ) -> int:
-    """Trust the quarantined skills of a source; return how many there were.
+    """Trust the quarantined skills of a source; return the number of these skills.
 
-    ``shown``: the tree hashes that the user was shown. Raises `TrustOutdated` if the quarantined
-    skills have other files now.
+    ``shown`` holds the tree hashes that the user was shown. Raises `TrustOutdated` if the
+    quarantined skills have other files now.
     """
     held = skills.c.source_id == source_id, skills.c.held == 1, skills.c.live == 1
     if shown is not None:
@@ -198,7 +202,7 @@ def trust_source(
 
 
 def distrust_source(connection: Connection, source_id: int) -> int:
-    """Quarantine the skills of a source with security errors; return how many there were."""
+    """Quarantine the skills of a source that have security errors; return their number."""
     grave = select(diagnostics.c.skill_id).where(
         diagnostics.c.severity == "error", diagnostics.c.code.in_(sorted(SECURITY_CODES))
     )
@@ -211,7 +215,7 @@ def distrust_source(connection: Connection, source_id: int) -> int:
 
 
 def begin_importing(connection: Connection, source_ids: Sequence[int]) -> set[int]:
-    """Hide sources that have no visible skills until their first import is complete; return them.
+    """Hide sources without visible skills until their first import is complete; return their ids.
 
     Their new skills become visible with `finish_importing`, after `begin_resolving`.
     """
@@ -227,10 +231,10 @@ def begin_importing(connection: Connection, source_ids: Sequence[int]) -> set[in
 
 
 def begin_resolving(connection: Connection, source_ids: Sequence[int]) -> list[int]:
-    """Begin to resolve the names of imported sources, not visible yet; return those sources.
+    """Begin to resolve the names of imported sources, which stay hidden; return their ids.
 
     The names that they share (`shared_names`) must be updated before `finish_importing`, in any
-    number of transactions: from now on changes by others take these sources into account.
+    number of transactions. From now on, changes by other clients take these sources into account.
     """
     ours = sources.c.id.in_(source_ids)
     connection.execute(
@@ -242,8 +246,9 @@ def begin_resolving(connection: Connection, source_ids: Sequence[int]) -> list[i
 
 
 def shared_names(connection: Connection, source_ids: Sequence[int]) -> list[str]:
-    """Return the names that skills of these sources share with those of other sources."""
-    # One pass over an index: for single lookups, a server without statistics takes the wrong index.
+    """Return the names that skills of these sources share with skills of other sources."""
+    # One pass over an index is used, because for single lookups, a server without statistics takes
+    # the wrong index.
     shared = (
         select(skills.c.name)
         .where(skills.c.live == 1)
@@ -266,11 +271,11 @@ def finish_importing(connection: Connection, source_ids: Sequence[int]) -> None:
         if was not in {IMPORTING, RESOLVING}:
             continue
         connection.execute(update(sources).where(one).values(enabled=1))
-        if was == IMPORTING:  # for example in a copy of a server's database
+        if was == IMPORTING:  # for example, in a copy of a server's database
             refresh_names(connection, shared_names(connection, [source_id]))
             continue
-        # Sources whose skills it may shadow (copies of other owners, or by an admin's decision),
-        # and sources that were expected to shadow it but aren't visible yet.
+        # These are sources whose skills it may shadow (copies of other owners, or by an admin's
+        # decision), and sources that were expected to shadow it but aren't visible yet.
         weaker = tuple_(sources.c.strength, sources.c.id) > tuple_(own, source_id)
         after = or_(
             sources.c.precedence < precedence,
@@ -292,7 +297,7 @@ def finish_importing(connection: Connection, source_ids: Sequence[int]) -> None:
 
 
 def _told(connection: Connection, what: str, which: Sequence[ColumnElement[bool]]) -> list[str]:
-    """Return the names of skills whose trust is about to change, and audit each of them."""
+    """Return the names of skills whose trust will change, and record each in the audit log."""
     told = select(skills.c.name, sources.c.name, skills.c.folder).join(sources).where(*which)
     rows = connection.execute(told).all()
     for _, source, folder in rows:
@@ -301,7 +306,7 @@ def _told(connection: Connection, what: str, which: Sequence[ColumnElement[bool]
 
 
 def record_sync(connection: Connection, source_id: int, now: str, result: str) -> None:
-    """Record when a source was synced, and with what result."""
+    """Record the time and the result of a source's sync."""
     connection.execute(
         update(sources)
         .where(sources.c.id == source_id)

@@ -9,16 +9,16 @@ from sqlalchemy import Connection, CursorResult, Table
 from registry.db.postgres import index as postgres
 from registry.db.sqlite import index as sqlite
 
-MAX_VARIABLES: Final = 30_000  # SQLite and PostgreSQL allow some more than 32,000
+MAX_VARIABLES: Final = 30_000  # both databases allow a few more than 32,000
 
 
 def dialect_of(connection: Connection) -> ModuleType:
-    """Return the module with this database's own SQL: ``db.*.index``."""
+    """Return the module with the SQL of this database: ``db.*.index``."""
     return sqlite if connection.dialect.name == "sqlite" else postgres
 
 
 def execute(connection: Connection, sql: str, *values: object) -> CursorResult[Any]:
-    """Run one statement; a list among its values replaces {in_array} in ``sql``.
+    """Run a statement; if a value is a list, it replaces {in_array} in ``sql``.
 
     ``{concat}`` is the aggregate that joins texts with a separator.
     """
@@ -32,14 +32,14 @@ def execute(connection: Connection, sql: str, *values: object) -> CursorResult[A
 def select_rows(
     connection: Connection, sql: str, parameters: Sequence[object] = ()
 ) -> list[tuple[Any, ...]]:
-    """Return the rows of a SELECT of the reading lane, in a transaction that writes."""
+    """Return the rows of a SELECT from ``db.read``, in a transaction that writes."""
     text = dialect_of(connection).to_driver(sql)
     found = connection.exec_driver_sql(text, tuple(parameters) or None)
     return [tuple(row) for row in found]
 
 
 def execute_many(connection: Connection, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Run one statement for each row of values."""
+    """Run a statement once for each row of values."""
     if rows:
         connection.exec_driver_sql(dialect_of(connection).to_driver(sql), list(rows))
 
@@ -51,10 +51,10 @@ def insert_rows(
     *,
     ignore_known: bool = False,
 ) -> None:
-    """Insert rows that all have the same keys, many with one statement.
+    """Insert rows that all have the same keys, many rows with each statement.
 
-    ``ignore_known``: skip rows whose key exists. An executemany would return to Python after each
-    row, which costs more than the row while another thread parses.
+    If ``ignore_known``, rows whose key exists are skipped. An executemany would return to Python
+    after each row, which costs more than the row itself while another thread parses.
     """
     if not rows:
         return

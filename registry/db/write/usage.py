@@ -1,6 +1,7 @@
-"""Count how tools use each skill: in memory, written now and then so that tools stay fast.
+"""Count how tools use each skill, in memory; the counts are written now and then.
 
-It is plain SQL: a tool call in its own process must not import SQLAlchemy to count something.
+Tools therefore stay fast. The SQL is plain, because a tool call in its own process must not import
+SQLAlchemy to count something.
 """
 
 import json
@@ -22,10 +23,13 @@ UsageEvent: TypeAlias = Literal["listed", "found", "read"]
 EVENTS: Final[tuple[UsageEvent, ...]] = get_args(UsageEvent)
 
 WRITE_AFTER: Final = 5.0
-"""Seconds from the first unwritten count to the next write."""
+"""Seconds between the first unwritten count and the next write."""
 
 WAIT: Final = 1.0
-"""Seconds to wait for other writers; then counts are kept for the next write, or lost at exit."""
+"""Seconds to wait for other writers.
+
+If the wait ends, the counts are kept for the next write, or lost at exit.
+"""
 
 _COUNTED: Final = """
 (SELECT CAST({0} AS BIGINT) AS listed, CAST({1} AS BIGINT) AS found, CAST({2} AS BIGINT) AS read,
@@ -35,9 +39,10 @@ _COUNTED: Final = """
   JOIN skills s ON s.source_id = src.id AND s.folder = c.folder
 WHERE s.live = 1 GROUP BY s.uid ORDER BY s.uid
 """
-"""The counted skills, in one order for all writers, which prevents deadlocks.
+"""SQL: the counted skills, in the same order for all writers, which prevents deadlocks.
 
-Values: a JSON array of arrays: listed, found, read; the last time of each; source's name, folder.
+Its value is a JSON array of arrays: listed, found, read; the last time of each; the name of the
+source, the folder.
 """
 
 _ADD: Final = """
@@ -66,19 +71,19 @@ ON CONFLICT (day, uid) DO UPDATE SET
 
 
 class Located(Protocol):
-    """An object that has a skill's source and folder."""
+    """An object with the source and folder of a skill."""
 
     @property
     def source(self) -> str:
-        """The source's name."""
+        """The name of the source."""
 
     @property
     def folder(self) -> str:
-        """The folder below it."""
+        """The folder in the source."""
 
 
 class SkillPlace(NamedTuple):
-    """The place of a skill."""
+    """The source and folder of a skill."""
 
     source: str
     folder: str
@@ -96,7 +101,7 @@ def statements(reader: Reader, rows: Sequence[UsageRow]) -> list[Select]:
 
 
 class Usage:
-    """Counts of one process for a database; safe for many threads."""
+    """The counts of one process for a database; threads can share it."""
 
     def __init__(self, backend: Backend, *, enabled: bool) -> None:
         self._backend = backend
@@ -104,7 +109,7 @@ class Usage:
         self.forked(idle=True)
         reopen_in_child(self)
 
-    def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # nothing is closed
+    def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # there is nothing to close
         """Forget the parent's counts; see `registry.db.forks`."""
         self._lock = threading.Lock()
         self._writing = threading.Lock()
@@ -120,7 +125,7 @@ class Usage:
         self._note("found", skills)
 
     def read(self, source: str, folder: str) -> None:
-        """Count that a tool read this skill, or a file of it."""
+        """Count that a tool read this skill or one of its files."""
         self._note("read", [SkillPlace(source, folder)])
 
     def write(self) -> None:
@@ -159,7 +164,7 @@ class Usage:
             return
         at, now = EVENTS.index(event), utc_now()
         with self._lock:
-            for one in skills:  # the counts of each event, then the last time of each
+            for one in skills:  # first the counts of each event, then the last time of each
                 place = one.source, one.folder
                 row = self._waiting.setdefault(place, [0, 0, 0, None, None, None])
                 row[at] += 1
@@ -171,11 +176,11 @@ class Usage:
 
 
 DAYS: Final = 400
-"""Days for which counts are kept: a year, and the month to compare it with."""
+"""Number of days for which daily counts are kept: a year, and a month to compare with."""
 
 
 def drop_old_days(connection: "Connection", now: str) -> None:
-    """Delete the counts of days long before ``now``; the totals stay.
+    """Delete the daily counts of days long before ``now``; the totals stay.
 
     On a server, rows that a reader has locked stay until the next time.
     """
