@@ -264,16 +264,36 @@ def _scan_piece(text: str, kind: Kind) -> Iterator[Place]:
 
 def _behaviours(text: str, beyond: str, kind: Kind) -> Iterator[Place]:
     lower = text.encode("ascii", "replace").lower()
+    searched = _unwrapped(lower) if kind.prose else lower
     prefilter = _prefilter(prose=kind.prose)
-    hits = prefilter.hits(lower)
+    hits = prefilter.hits(searched)
     quoted = _Quotes(text, lower, hits, kind)
     budget = CpuBudget(len(text))
-    for places in _searches(text, lower, prefilter, hits, budget, prose=kind.prose):
+    for places in _searches(text, searched, prefilter, hits, budget, prose=kind.prose):
         yield from islice(map(quoted, places), MAX_PLACES)
     if kind.prose and beyond:
         yield from islice(map(quoted, find_foreign(text, beyond, budget)), MAX_PLACES)
     if budget.is_over:
         yield Place("slow-text", 0, "scanning took too long; the rest of the file was not scanned")
+
+
+def _unwrapped(lower: bytes) -> bytes:
+    """Return prose in which a sentence that goes on in the next line is on one line.
+
+    Commands stay on their lines.
+    """
+    parts, done, counted, fences = [], 0, 0, 0
+    for match in _GOES_ON.finditer(lower):
+        place = match.start()
+        begin = max(done, lower.rfind(b"\n", done, place) + 1)
+        if place - begin < WRAPPED or _COMMAND.search(lower, begin, place):
+            continue
+        fences += lower.count(b"```", counted, place)
+        counted = place
+        if fences % 2 == 0:
+            parts.append(lower[done:place])
+            done = place + 1
+    return b" ".join([*parts, lower[done:]]) if parts else lower
 
 
 def _searches(
@@ -442,6 +462,12 @@ def _unseen(text: str, lower: bytes) -> Iterator[Place]:
                 f"hidden text contains instructions: `{shown}`",
             )
 
+
+WRAPPED: Final = 60
+"""Minimum length of a line of prose that goes on in the next one."""
+
+_GOES_ON: Final = re.compile(rb"\n(?=[a-z`~(])(?<=[a-z,`)]\n)")
+_COMMAND: Final = re.compile(rb"[|>$&={;\\]| --?[a-z]")
 
 _Check = Callable[[str, bytes], Iterator[Place]]
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from registry.document.behaviours.channels import SECRET_NAMED, not_honest
 from registry.document.behaviours.leaks import TOKEN_COMMAND
-from registry.document.behaviours.table import Behaviour, pattern
+from registry.document.behaviours.table import SECRET_FILE, Behaviour, pattern
 
 _VENDOR: Final = re.compile(rb"(?P<vendor>[a-z]{2,20})_[a-z_]{0,20}(?:key|token|secret)")
 
@@ -19,6 +19,11 @@ def _to_a_stranger(match: re.Match[bytes]) -> bool:
     return (
         host is not None and not any(vendor in host[1] for vendor in vendors) and not_honest(match)
     )
+
+
+_FOREIGN: Final = re.compile(
+    rb"\b(?:der|die|das|und|dem|el|los|las|del|y|le|les|des|et|puis|il|lo|gli|poi|e|o|os)\b"
+)
 
 
 BEHAVIOURS: Final = (
@@ -80,6 +85,32 @@ BEHAVIOURS: Final = (
         ),
         "reports each task to another machine",
         where="prose",
+    ),
+    # Another step may send what is remembered.
+    Behaviour(
+        "secret-asked",
+        pattern(
+            r"\b(?:keep in mind|remember|memori[sz]e|note(?: down)?|write down|hold on to)\b"
+            r"[^.\n]{0,40}?\b(?:values?|contents?)[ ]of\b[^.\n]{0,60}?(?:\w_(?:token|key|secret"
+            r"|password)\b|\.env\b|\.ssh\b|\.aws\b)",
+        ),
+        "tells the agent to remember secrets",
+        where="prose",
+        accept=not_honest,
+    ),
+    # The same in other languages.
+    Behaviour(
+        "secret-asked",
+        pattern(
+            r"\b(?:lies|lese|lesen|inhalt|sende|schick\w{0,3}|lee|lea|contenido|env\?a|env\?e|env\?alo"
+            r"|lis|lisez|lire|contenu|envoie|envoyez|envoyer|leggi|contenuto|invia|leia|conte\?do"
+            r"|envie)\b[^\n]{0,120}?",
+            SECRET_FILE,
+            r"[\s\S]{0,240}?https?://(?!localhost|127\.|github\.com)",
+        ),
+        "tells the agent to send secrets away",
+        where="prose",
+        accept=lambda match: not_honest(match) and _FOREIGN.search(match[0]) is not None,
     ),
     # Instructions in prose.
     Behaviour(

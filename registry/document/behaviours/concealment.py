@@ -66,7 +66,7 @@ _RISKY: Final = re.compile(
     rb"|\.claude\.json|claude\.md|agents\.md|memory\.md|\.cursorrules|\bcrontab\b|launchagents"
     rb"|authorized_keys|\bid_rsa\b|\bbase64\b|\bpostinstall\b|\.git/hooks|--no-verify"
     rb"|\b(?:api|private|ssh)[ _-]?keys?\b|\bcredentials?\b|\bpasswords?\b|\bseed phrase"
-    rb"|\brun(?:s|ning)?\b[^.\n]{0,40}[\w/-]\.(?:sh|ps1|bat)\b|\bthe upload\b|\brm -rf\b"
+    rb"|\brun(?:s|ning)?\b[^.\n]{0,40}[\w/-]\.(?:sh|ps1|bat|py|m?js)\b|\bthe upload\b|\brm -rf\b"
     rb"|--force\b|dangerously-skip|\b0x[0-9a-f]{20}|\bbc1[a-z0-9]{14}"
 )
 # Harmless texts also list what to leave out, for example secrets.
@@ -114,7 +114,8 @@ BEHAVIOURS: Final = (
             r"(?:white|transparent|#fff))[^<>]{0,100}>)(?:(?!-->)[^<]){0,300}?\b(?:assistants?|agents?|claude"
             r"|ai|models?|llms?|you)\b(?:(?!-->)[^<]){0,200}?\b(?:upload|send|post|exfiltrate|forward|fetch"
             r"|execute|append|install|read|copy)\b(?:(?!-->)[^<]){0,160}?(?:https?://|~/\.\w|\.env\b"
-            r"|\.ssh\b|\bcredentials\b|\bapi keys?\b|\bprivate keys?\b|mcp\.json|settings\.json)"
+            r"|\.ssh\b|\bcredentials\b|\benvironment variables\b|\bapi keys?\b"
+            r"|\bprivate keys?\b|mcp\.json|settings\.json)"
         ),
         "contains an instruction that readers don't see",
         where="prose",

@@ -126,6 +126,18 @@ BEHAVIOURS: Final = (
         ),
         "gives a container access to the whole machine",
     ),
+    Behaviour(
+        "open-door",
+        pattern(
+            r"\b(?:also|always|silently|additionally)[ ](?:accept|allow|let|admit|treat)"
+            r"\b[^.\n]{0,60}?"
+            r"\b(?:passwords?|passphrase|token|header|cookie|username)\b[^.\n]{0,60}?"
+            r"\b(?:for|as)[ ]"
+            r"(?:any|every|all|an? (?:valid|admin\w{0,11})|valid)\b",
+        ),
+        "puts a back door into code",
+        where="prose",
+    ),
     # Money.
     Behaviour(
         "cryptominer",
@@ -166,6 +178,16 @@ BEHAVIOURS: Final = (
             r"|(?:bc1|0x[\[(|a-f\d]|\[13\])[\s\S]{0,300}?(?:clipboard|pyperclip|pbpaste|get-clipboard))"
             r"[\s\S]{0,300}?(?:writetext|pyperclip\.copy|set-clipboard|pbcopy|clipboard\.write)\b"
             rf"[^\n]{{0,60}}?(?:{_WALLET}|wallet|addr|mine)"
+        ),
+        "replaces the address on the clipboard",
+    ),
+    Behaviour(
+        "payment-redirected",
+        pattern(
+            r"(?:\[13\]|\bbc1|0x\[[a-f\d-]{3,12}\]\{40\})[\s\S]{0,900}?"
+            r"(?:\.(?:sub|replace\w{0,3})\([\s\S]{0,200}?(?:writetext|pyperclip\.copy|set-clipboard"
+            r"|pbcopy|clipboard\.write)\b"
+            r"|(?:writetext|pyperclip\.copy|clipboard\.write)\([^\n]{0,60}?\.(?:sub|replace)\()"
         ),
         "replaces the address on the clipboard",
     ),

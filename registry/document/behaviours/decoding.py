@@ -22,6 +22,9 @@ _EXECUTORS: Final = (
 _SHELL_ON_IT: Final = re.compile(rb"\bsh -i|bash -i|zsh -i|0>&1|0<&|exec \d|<>")
 
 
+_INTO_SHELL: Final = re.compile(rb"\}?[\"']?[ ]?\|[ ]?(?:" + SHELL.encode() + rb")\b")
+
+
 def _is_a_shell(match: re.Match[bytes]) -> bool:
     """Return True if a connection does more than test whether a port is open."""
     start, end = match.span()
@@ -134,6 +137,21 @@ BEHAVIOURS: Final = (
             rf"|]{{0,20}} {SHELL})(?![\w./-])",
         ),
         "runs decoded code unchecked",
+    ),
+    Behaviour(
+        "encoded-execution",
+        pattern(
+            r"(?P<name>[a-z_]\w{0,30})=[\"']?\$\([^\n]{0,200}?(?:base64[ ](?:-d|--decode)"
+            r"|openssl[ ][^)\n]{0,60}?-d\b|xxd[ ]-\w{0,3}r|\|[ ]?rev\b)[\s\S]{0,300}?(?:\beval[ ]"
+            rf"|\b(?:{SHELL}|python[23]?|node|perl)[ ]-[ce][ ]|<<<[ ]?|\becho[ ]|\bprintf[ ][^$\n]"
+            rf"{{0,12}})[\"']?\$\{{?(?P=name)\b",
+        ),
+        "runs decoded code unchecked",
+        accept=lambda match: (
+            re.search(rb"(?:eval|-[ce]|(?:sh|python[23]?) <<<) ?[\"']?\$\{?\w{1,31}$", match[0])
+            is not None
+            or _INTO_SHELL.match(match.string, match.end()) is not None
+        ),
     ),
     Behaviour(
         "encoded-execution",

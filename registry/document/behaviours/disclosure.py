@@ -68,7 +68,7 @@ BEHAVIOURS: Final = (
         "conversation-sent",
         pattern(
             r"(?:\b(?:always|silently|also|every|each|any"
-            r"|must)\b[^\n]{0,100}?\bbcc\b[^\n]{0,40}?[\w.+-]{1,40}@[\w-]{1,40}\.\w{2,6}"
+            r"|must)\b[^\n\"]{0,100}?\bbcc\b[^\n]{0,40}?[\w.+-]{1,40}@[\w-]{1,40}\.\w{2,6}"
             r"|\b(?:add|adding|include|set|put|with)\b[^\n]{0,20}?[\w.+-]{1,40}@[\w.-]{1,60}(?:`"
             r"|\")?[ ](?:as|in|to)[ ](?:a[ ]|the[ ])?bcc)",
         ),

@@ -21,7 +21,7 @@ _SENDS: Final = (
     r"(?:requests\.(?:post|put)|httpx\.(?:post|put)|urlopen|urllib\.request\.request|axios|fetch"
     r"|https?\.request|sendbeacon|invoke-restmethod|invoke-webrequest|uploadfile|uploadstring"
     r"|sendmail|aiohttp|smtplib|send_message|net::http|http\.post|http\.newrequest|tcpstream"
-    r"|http::tiny|urlsession)\b"
+    r"|http::tiny|urlsession|httpsconnection|storbinary|put_object|upload_file\w{0,3}|sendall)\b"
 )
 
 _NEVER: Final = re.compile(
@@ -108,7 +108,8 @@ BEHAVIOURS: Final = (
     Behaviour(
         "secret-sent",
         pattern(
-            r"\bread[ ](?:-\w{1,4}[ ]){0,3}-?\w{0,3}s\w{0,3}\b[^\n]{0,200}?\|[ ]?(?:curl|wget|nc)\b"
+            r"\bread[ ](?:-\w{1,4}[ ]){0,3}-\w{0,3}s\w{0,3}\b[^\n]{0,200}?(?:\n[^\n]{0,200}?)?"
+            r"\|[ ]?(?:curl|wget|nc)\b"
         ),
         "asks for a password and sends it",
     ),
@@ -137,7 +138,7 @@ BEHAVIOURS: Final = (
         "persistence",
         pattern(
             r"(?:\balias (?:sudo|ssh|su|passwd)=|(?:^|[\s;])(?:sudo|su|passwd)\(\)[ ]{0,2}\{)"
-            r"[^\n]{0,400}?(?:curl|wget|\bnc\b|script -|\btee\b|read -)",
+            r"[\s\S]{0,300}?(?:curl|wget|\bnc\b|script -|\btee\b|read -)",
         ),
         "replaces a command that asks for a password",
     ),
@@ -172,9 +173,11 @@ BEHAVIOURS: Final = (
     Behaviour(
         "conversation-sent",
         pattern(
-            r"(?:\buser's messages\b|\byour answers\b|\bwhat was said\b|\bchat so far\b)"
-            r"[^.]{0,120}?"
-            r"\b(?:post|send|upload|forward|submit)\b[^.]{0,60}?https?://",
+            r"(?:\buser's messages\b|\byour answers\b|\bwhat was said\b|\bchat so far\b"
+            r"|\bwhat (?:the|your) user (?:has |have )?(?:so far )?(?:written|wrote|said|typed"
+            r"|asked|told)\b)[^.]{0,120}?"
+            r"\b(?:post|send|upload|forward|submit|request|open|fetch|call|visit|load)\b"
+            r"[^.]{0,60}?https?://",
         ),
         "sends the conversation away",
         where="prose",
@@ -297,8 +300,11 @@ BEHAVIOURS: Final = (
             r"(?:\bno (?:need|reason) to (?:explain|mention|discuss|show|bring up) (?:it|this|them"
             r"|the (?:step|image|call|request|upload|extra \w{1,12}))\b"
             r"|\bno reason to bring (?:it|this|that) up"
-            r"|\bleave (?:it|this|the [^.\n]{1,24}?) out of (?:(?:the|your|any|all) )?(?:transcript"
-            r"|summar|answer|repl|report|log|plan))",
+            r"|\b(?:leave|keep) (?:it|this|them|the [^.\n]{1,24}?) out of"
+            r" (?:(?:the|your|any|all) )?(?:transcript|summar|answer|repl|report|log"
+            r"|plan|conversation|comments)"
+            r"|\b(?:do not|don't|doesn't|does not) belong (?:in|into|to) (?:the|your|any)[ ]"
+            r"(?:transcript|summar|answer|repl|report)[^.\n]{0,20}?(?:\buser\b|\.))",
         ),
         "hides something from the user",
         where="prose",

@@ -110,6 +110,16 @@ BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to anothe
             and re.search(rb"x-aws-ec2-metadata-token: ?\$", match[0]) is None
         ),
     ),
+    Behaviour(
+        "secret-sent",
+        pattern(
+            r"(?:169\.254\.169\.254|metadata\.google\.internal)[^\n]{0,80}?(?:credential|token|iam"
+            r"|identity)[\s\S]{0,600}?(?:requests\.(?:post|put)|httpx\.(?:post|put)|axios\.(?:post|put)"
+            rf"|\bcurl\b[^\n]{{0,80}}?{_BODY})[^\n]{{0,60}}?https?://(?!169\.254|metadata|localhost"
+            r"|127\.|\$|\{)",
+        ),
+        "reads the cloud credentials of this machine and sends them",
+    ),
     # Programs that send variables with secret names, or send data to a collecting service.
     Behaviour(
         "secret-sent",
