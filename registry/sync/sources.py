@@ -58,7 +58,7 @@ def check_own(core: Core, name: str, host: str, path: str) -> None:
 
 
 def not_adopted(core: Core, name: str, path: str) -> SourceNotAdopted | SourceNotYours:
-    """Return the error for a source with this host's name that this user hasn't added or adopted."""
+    """Return the error for a source with this host's name that this user has not adopted."""
     for source in list_sources(core.reader, counted=False):
         if source.name == name and not source.own:
             return SourceNotYours(name=name, owner=source.owner, host=source.host)
@@ -275,7 +275,7 @@ def own_sources(core: Core, known: Sequence[Source] | None = None) -> list[Sourc
 
 
 def unadopted_sources(core: Core, known: Sequence[Source]) -> list[Source]:
-    """Return the ``known`` sources with this host's name that this user hasn't added or adopted."""
+    """Return the ``known`` sources with this host's name that this user has not adopted."""
     return [one for one in known if one.host == core.host and not is_here(core, one.host, one.path)]
 
 
