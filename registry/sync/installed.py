@@ -39,7 +39,7 @@ _VERSION: Final = re.compile(r"(?:sha256:)?[0-9a-f]{40,64}")
 _REF: Final = re.compile(r"(?!-)\S{1,250}")
 
 Named: TypeAlias = tuple[str, str]
-"""What a lock file records about a folder: its tree hash and its origin (`read.skills.ORIGIN`)."""
+"""A lock file's record of a folder: its tree hash and its origin (`read.skills.ORIGIN`)."""
 
 
 def record_installed(core: Core, sources: Sequence[Source]) -> None:
