@@ -105,7 +105,8 @@ class FileLock:
     def now_ns(self) -> int:
         """Return the lock file's mtime, which `sign` sets.
 
-        It comes from the same clock as the times of other files."""
+        It comes from the same clock as the times of other files.
+        """
         assert self._descriptor is not None  # noqa: S101  # only a programming error can cause this
         return os.fstat(self._descriptor).st_mtime_ns
 
