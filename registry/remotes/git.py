@@ -680,7 +680,7 @@ def _at_rest(state: str) -> str:
 
 
 class _Kept(Git):
-    """A bare repository that is read where it is.
+    """A bare repository that is read in its own folder.
 
     It is only moved to another path in order to fetch something into it.
     """

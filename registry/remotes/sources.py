@@ -579,7 +579,7 @@ def _chosen(
 def _offered(core: Core, source: str, part: str) -> tuple[list[Skill], list[Skill]]:
     """Return the usable skills of a source below a folder, and the quarantined skills there.
 
-    Of several identical usable skills, only one is returned.
+    If usable skills are copies of each other, only one of them is returned.
     """
     offered, held = [], []
     for stored in skills_of_source(core.reader, source):
