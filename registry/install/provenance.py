@@ -11,7 +11,7 @@ from typing import Final
 from registry.catalog.reading import CurrentSkill
 from registry.catalog.resolve import resolve
 from registry.core import Core
-from registry.db.read.history import skills_that_had
+from registry.db.read.history import has_revision_with, skills_that_had
 from registry.db.read.skills import StoredSkill, same_name
 from registry.db.read.sources import list_sources
 from registry.disk.files import digest
@@ -93,7 +93,7 @@ def owner(core: Core, entry: Locked) -> Skill | None:
         found = resolve(core.reader, f"{entry.source}/{entry.folder}")
     origin = entry.origin
     if origin is None:
-        if found is not None:
+        if found is not None and had(core, found.skill, entry.tree_hash):
             return original(core, found.skill)
         moved = _moved(core, [entry.source], entry.name, entry.tree_hash)
         return next((one.skill for one in moved if not one.remote), None)
@@ -132,6 +132,16 @@ def at_origin(
         one.name for one in known if one.remote is not None and normalize_url(one.remote.url) == url
     ]
     return next((one for one in _moved(core, names, name, tree) if one.remote), None)
+
+
+def had(core: Core, skill: Skill, tree: str) -> bool:
+    """Tell whether a skill has or had these files, by the revisions in this registry.
+
+    A lock names a local source only by its name. On another machine, an unrelated source may have
+    the same name.
+    """
+    those = skills_that_had(core.reader, skill.source, tree)
+    return any(one.skill.folder == skill.folder for one in those)
 
 
 def _moved(core: Core, sources: Sequence[str], name: str, tree: str) -> list[StoredSkill]:
@@ -182,24 +192,28 @@ def _place(origin: Mapping[str, str | None]) -> tuple[str, str]:
 
 def is_taken(core: Core, entry: Locked | None, skill: Skill) -> str | None:
     """Return the reason why a folder belongs to another skill, or None if it doesn't."""
-    if entry is None or (entry.source, entry.folder) == (skill.source, skill.folder):
+    if entry is None or _is_owner(core, entry, skill):
         return None
-    if entry.origin is not None and is_of(skill, entry.origin):
-        return None  # two sources with the same origin count as the same owner
     whose = owner(core, entry)
-    if whose is None:
-        is_same = entry.tree_hash == skill.tree_hash or entry.origin == origin_of(skill) is not None
-        if is_same:
-            return None
-        place = entry.source and f"{entry.source}/{entry.folder}"
-        return (
-            f"its folder was pulled from {place or 'another source'}, which is no longer known, "
-            f"and is not replaced {UNLESS_FORCED}"
-        )
-    if (whose.source, whose.folder) == (skill.source, skill.folder):
+    if whose is not None:
+        place = f"{whose.source}/{whose.folder}"
+        is_other = (whose.source, whose.folder) != (skill.source, skill.folder)
+        reason = f"its folder was pulled from {place}, and is not replaced {UNLESS_FORCED}"
+        return reason if is_other else None
+    if entry.tree_hash == skill.tree_hash or entry.origin == origin_of(skill) is not None:
         return None
-    place = f"{whose.source}/{whose.folder}"
-    return f"its folder was pulled from {place}, and is not replaced {UNLESS_FORCED}"
+    place = f"{entry.source}/{entry.folder}" if entry.source else "another source"
+    known = "which is no longer known"
+    if (entry.source, entry.folder) == (skill.source, skill.folder):
+        known = "but the skill of this name here never had its files"
+    return f"its folder was pulled from {place}, {known}, and is not replaced {UNLESS_FORCED}"
+
+
+def _is_owner(core: Core, entry: Locked, skill: Skill) -> bool:
+    """Tell whether a folder was installed from this skill, or from the same origin."""
+    if (entry.source, entry.folder) == (skill.source, skill.folder):
+        return entry.origin is not None or had(core, skill, entry.tree_hash)
+    return entry.origin is not None and is_of(skill, entry.origin)
 
 
 def installed_owners(core: Core, target: Target, skills: Sequence[Skill]) -> list[Skill]:
@@ -237,9 +251,14 @@ class Provenance:
         self._core = core
 
     def is_strange(self, entry: Locked) -> bool:
-        """Tell whether an entry has an address that, with its folder, is not a source here."""
-        is_from_address = entry.origin is not None and bool(entry.origin["url"])
-        return is_from_address and self._source(entry) is None
+        """Tell whether an entry comes from a source that is not here.
+
+        Its address, with its folder, is not a source here. If it has no address, no skill of this
+        registry ever had its files: it is from a folder of another machine.
+        """
+        if entry.origin is None or not entry.origin["url"]:
+            return not has_revision_with(self._core.reader, entry.tree_hash)
+        return self._source(entry) is None
 
     def reason(self, entry: Locked) -> str:
         """Return the reason why the registry has no skill for an entry."""
