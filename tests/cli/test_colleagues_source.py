@@ -67,3 +67,14 @@ def test_where_no_source_had_it_nothing_asks_to_remove_it(clone, tmp_path):
     checked = run(*database, "pull", "--check")
     assert "--remove" not in checked.stderr
     assert "unchanged" in checked.stdout
+
+
+def test_a_bare_name_does_not_delete_another_skill_than_the_installed_one(clone, bob, tmp_path):
+    refused = bob("delete", "typography")
+    assert refused.exit_code == 1
+    assert "skill-registry pull --remove typography" in refused.stderr
+    assert "skill-registry delete agents/typography" in refused.stderr
+    assert (tmp_path / "bob/skills/typography").exists()
+    assert bob("delete", "agents/typography").exit_code == 0
+    assert not (tmp_path / "bob/skills/typography").exists()
+    assert (clone / ".claude/skills/typography").exists()
