@@ -366,7 +366,7 @@ def _in_turn(lists: Sequence[Sequence[Match]]) -> list[Match]:
 def _gathered(reader: Reader, found: Sequence[Match], sketches: Mapping[int, bytes]) -> list[Match]:
     """Return the hits, each with its near-duplicates.
 
-    Of several near-duplicates, the one from the source of highest precedence is shown, so that
+    The near-duplicate from the source of highest precedence is shown, so that
     another person's copy can't replace it. Between sources of different owners, only a precedence
     that an admin has set counts. If there is none, the better match is shown.
     """

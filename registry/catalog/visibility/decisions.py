@@ -91,7 +91,7 @@ def unhidden(some: Iterable[Candidate]) -> set[int]:
     The rules are the same as in `db.write.names`. A project's skill shadows the skills of projects
     with lower precedence, and skills that belong to no project. Among all other skills, a source
     with higher precedence shadows another source in two cases: both have the same team and owner,
-    or an admin has set their precedence. Of several copies, only the first is returned.
+    or an admin has set their precedence. Only the first of several copies is returned.
     """
     skills = list(some)
     projects: dict[str, int] = {}
