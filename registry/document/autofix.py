@@ -1,8 +1,8 @@
 """Make the repairs of a SKILL.md that need no judgement.
 
-Afterwards every YAML reader reads the same values. A repair has the code of the finding that it
-removes. The repaired file is parsed again. If the repair changed anything but the spelling, it is
-dropped. A second run changes nothing.
+After the repairs, every YAML reader reads the same values from the file. A repair has the code of
+the finding that it removes. After each repair, the file is parsed again. If the repair changed more
+than the spelling of values, it is dropped. A second run changes nothing.
 """
 
 import re
@@ -28,7 +28,7 @@ TIDY_RULES: Final[Mapping[str, Rule]] = {
     "front-matter-spaces": Rule("info", "a `---` line ends with spaces"),
     "tags-spelling": Rule("info", "the tags in the file differ in spelling from the stored tags"),
 }
-"""Findings that only `check` reports, because other readers accept such files."""
+"""Findings that only `check` reports, because other readers accept files with these problems."""
 
 MENDABLE: Final = frozenset(
     "byte-order-mark name-characters name-differs-from-folder name-upper-case yaml-block-text "
@@ -44,7 +44,7 @@ _BLANKS: Final = tuple(character.encode() for character in _BLANK)
 _WORDS: Final = re.compile(r"[a-z0-9]+(?:[ _-]+[a-z0-9]+)*")
 _BETWEEN: Final = re.compile(r"[ _-]+")
 _MAX_APART: Final = 32
-"""Maximum number of repairs that are tried one by one if all together fail."""
+"""Maximum number of repairs that are tried one by one if all repairs together fail."""
 
 _LEFT_OUT: Final = frozenset({"text", "body", "body_line", "diagnostics"})
 _FIELDS: Final = tuple(
@@ -62,9 +62,10 @@ class Mended(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """A candidate for the new SKILL.md, and the fields that may differ in it.
+    """A new SKILL.md to try, and the names of the fields whose values may change.
 
-    ``repairs``: True if the candidate must have fewer parser findings than the file before.
+    ``repairs``: True if the parser must report fewer findings about the new file than about the old
+    one.
     """
 
     code: str
@@ -74,7 +75,10 @@ class _Step(NamedTuple):
 
 
 def untidy(data: bytes, document: Document) -> Iterator[Diagnostic]:
-    """Yield the findings of `TIDY_RULES` about a skill file and its parsed document."""
+    """Yield the findings of `TIDY_RULES` about a skill file.
+
+    ``document`` is the parsed file.
+    """
     if b"\r\n" in data and (fewer := _fewer_ends(document.text)):
         line = 1 + document.text[: fewer[0]].count("\n")
         message = f"{fewer[1]} of the lines have a different line end than the others"
@@ -92,7 +96,10 @@ def untidy(data: bytes, document: Document) -> Iterator[Diagnostic]:
 def untidy_tags(
     front_matter: Mapping[str, JsonValue], tags: Collection[str]
 ) -> Iterator[Diagnostic]:
-    """Yield the findings about tags in a front matter; ``tags`` are the parsed tags."""
+    """Yield the findings about the spelling of the tags in a front matter.
+
+    ``tags`` are the parsed tags.
+    """
     for value, words in _misspelt(front_matter, tags):
         shown = printable(", ".join(words), 60)
         message = f"`{'.'.join(value.path)}` is read as `{shown}`"
@@ -133,7 +140,10 @@ def mend(data: bytes, *, folder_name: str, wanted: Wanted) -> Mended | None:
 
 
 def _says_the_same(before: Document, after: Document, step: _Step) -> bool:
-    """Tell whether a repaired document has the same values, and fewer findings if required."""
+    """Tell whether a repaired document has the same values as before.
+
+    If ``step.repairs``, it must also have fewer findings.
+    """
     for name in _FIELDS:
         if name not in step.differs and getattr(before, name) != getattr(after, name):
             return False
@@ -152,7 +162,7 @@ def _line_ends(document: Document, _: str, wanted: Wanted) -> Iterator[_Step]:
 
 
 def _fewer_ends(text: str) -> tuple[int, int] | None:
-    """Return the first line end of the rarer kind, and the number of such line ends.
+    """Return the first line end of the rarer kind, and the number of line ends of this kind.
 
     Return None if all line ends are of one kind, or if there is a lone CR.
     """
@@ -186,13 +196,16 @@ def _delimiters(text: str, parts: Split) -> list[re.Match[str]]:
 
 
 def _is_own(parts: Split, document: Document) -> bool:
-    """Tell whether a document was parsed from these parts, with both `---` lines in place."""
+    """Tell whether a document was parsed from these parts, and the parts have both `---` lines."""
     same = (parts.body, parts.body_line) == (document.body, document.body_line)
     return parts.fenced and same
 
 
 def _valid_yaml(document: Document, _: str, wanted: Wanted) -> Iterator[_Step]:
-    """Yield the document with all broken values as valid YAML, then only the repairable ones."""
+    """Yield the document with all broken values repaired, then with those that can be repaired.
+
+    The second candidate is made by adding one repair after another, if it keeps the values.
+    """
     if not any(found.code.startswith("yaml-") for found in document.diagnostics):
         return
     parts = split(document.text)
@@ -246,10 +259,10 @@ def _tags(document: Document, _: str, wanted: Wanted) -> Iterator[_Step]:
 def _misspelt(
     front_matter: Mapping[str, JsonValue], tags: Collection[str]
 ) -> Iterator[tuple[Value, tuple[str, ...]]]:
-    """Yield the values whose tags are spelled unusually, with the usual spelling.
+    """Yield the values in which tags are spelled unusually, each with the usual spelling.
 
-    Letter case stays, because some readers print tags as written. Tags that were ignored or not
-    understood are left to a person.
+    Letter case stays, because some readers print tags as written. A person must correct tags that
+    the parser ignored or did not understand.
     """
     for value in Fields(Reading(dict(front_matter))).values(TAGS):
         try:

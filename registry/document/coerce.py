@@ -19,16 +19,19 @@ _TOOL: Final = re.compile(r"[()]|[^()\s,]+|[\s,]+")
 
 
 class UnknownShape(Exception):
-    """A value has a shape that can't be read for its field."""
+    """The shape of a value (such as a mapping in place of text) can't be read for its field."""
 
 
 def is_list(value: JsonValue) -> bool:
-    """Tell whether ``value`` is a list, and not text."""
+    """Tell whether ``value`` is a list. Text is not a list."""
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
 def from_json(text: str) -> JsonValue:
-    """Parse ``text`` as a JSON list or mapping with scalars as text; else return ``text``."""
+    """Parse ``text`` as JSON, with every scalar as text.
+
+    Returns ``text`` itself if it isn't a valid JSON list or mapping.
+    """
     text = text.strip()
     if text[:1] not in ("[", "{") or text[-1:] not in ("]", "}"):
         return text
@@ -40,12 +43,15 @@ def from_json(text: str) -> JsonValue:
 
 
 def clean_line(text: str) -> str:
-    """Return ``text`` on one line, without control characters, spaces collapsed."""
+    """Return ``text`` on one line, without control characters and repeated spaces."""
     return " ".join((CONTROL.sub("", text) if CONTROL.search(text) else text).split())
 
 
 def one_text(value: JsonValue) -> str | None:
-    """Return ``value``, text or a list of texts, on one line; None if it is empty."""
+    """Return ``value`` (text, or a list of texts) as one line; None if it is empty.
+
+    Raises `UnknownShape` if ``value`` is neither text nor a list.
+    """
     if value is None:
         return None
     if isinstance(value, str):
@@ -56,7 +62,11 @@ def one_text(value: JsonValue) -> str | None:
 
 
 def people(value: JsonValue) -> str | None:
-    """Return the author or authors in ``value``: text, mapping with a name, or list of those."""
+    """Return the authors named in ``value``, on one line; None if it is empty.
+
+    ``value`` is text, a mapping with a name, or a list of these. Raises `UnknownShape` if a mapping
+    has no name.
+    """
     if isinstance(value, Mapping):
         for key in ("name", "Name", "username", "github", "login", "email"):
             if isinstance(value.get(key), str):
@@ -68,7 +78,11 @@ def people(value: JsonValue) -> str | None:
 
 
 def texts(value: JsonValue) -> Iterator[str]:
-    """Yield the words in ``value``: a list, JSON text of a list, text with commas, a word."""
+    """Yield the words in ``value``.
+
+    ``value`` is a list, the JSON text of a list, text with commas, or a word. Raises `UnknownShape`
+    for a mapping.
+    """
     if value is None:
         return
     if isinstance(value, str):
@@ -92,7 +106,11 @@ def texts(value: JsonValue) -> Iterator[str]:
 
 
 def names(value: JsonValue) -> Iterator[str]:
-    """Yield the names in ``value``: words as in `texts`, or the keys or ``name`` of mappings."""
+    """Yield the names in ``value``.
+
+    Text and lists of text are read by `texts`. A mapping in a list gives its ``name`` or ``key``,
+    or else its keys. If ``value`` is a mapping, its keys are the names.
+    """
     if isinstance(value, Mapping):
         yield from map(clean_line, value)
     elif isinstance(value, Sequence) and not isinstance(value, str):
@@ -107,7 +125,10 @@ def names(value: JsonValue) -> Iterator[str]:
 
 
 def tags(value: JsonValue) -> Iterator[str]:
-    """Yield the tags in ``value``, casefolded, each on one line; ``#a #b`` is split."""
+    """Yield the tags in ``value``, casefolded, each on one line.
+
+    Text such as ``#a #b`` is split into two tags.
+    """
     return map(str.casefold, written_tags(value))
 
 
@@ -127,7 +148,7 @@ def unique(words: Iterable[str]) -> tuple[str, ...]:
 
 
 def truth(value: JsonValue) -> bool:
-    """Return the boolean that ``value`` means. Raises `UnknownShape` for anything else."""
+    """Return the boolean that ``value`` means. Raises `UnknownShape` if it isn't a boolean."""
     word = value.strip().casefold() if isinstance(value, str) else None
     if word not in _YES | _NO:
         raise UnknownShape
@@ -167,7 +188,7 @@ def _split_tools(text: str) -> Iterator[str]:
 
 
 def _as_text(value: JsonValue, depth: int) -> JsonValue:
-    """Convert JSON to the result of YAML for the same text: every scalar becomes text."""
+    """Convert parsed JSON to the value that YAML gives for the same text: every scalar is text."""
     if depth > 16:  # noqa: PLR2004 - the limit that holds for YAML
         raise UnknownShape
     if isinstance(value, Mapping):

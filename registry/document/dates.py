@@ -54,7 +54,8 @@ def parse_date(text: str) -> str | None:
     """Return ``text`` as a UTC timestamp; None if it is not a valid date.
 
     Reads ISO 8601, ``2026-01``, ``2026/01/15``, ``15 January 2026``, ``January 15, 2026`` and
-    seconds since 1970. Words after a date and a space are ignored. Without a zone, the time is UTC.
+    seconds since 1970. If words follow a date and a space, they are ignored. A time without a zone
+    is UTC.
     """
     found = _read(text)
     return None if found is None else _format(found[0])
@@ -64,8 +65,8 @@ def parse_when(text: str, now: datetime, *, end_of_day: bool = False) -> str:
     """Return the UTC timestamp that a filter means by ``text``.
 
     ``text`` is a date, a timestamp, ``today``, ``yesterday`` or an age such as ``7d`` (s, m, h, d,
-    w, mo, y) before ``now``. With ``end_of_day`` a day or month means its last second. Raises
-    ValueError, which lists the accepted forms, for anything else.
+    w, mo, y) before ``now``. If ``end_of_day``, a day or month means its last second. Raises
+    ValueError if ``text`` has another form; the message lists the accepted forms.
     """
     words = text.strip().lower()
     now = now.replace(tzinfo=UTC) if now.tzinfo is None else now.astimezone(UTC)
@@ -95,8 +96,9 @@ def parse_when(text: str, now: datetime, *, end_of_day: bool = False) -> str:
 def moment(value: str | date | timedelta, *, end: bool = False) -> str:
     """Return the UTC timestamp for a filter's value: text as in `parse_when`, or a Python value.
 
-    A `timedelta` is an age. If ``end``, a day means its last second. Times without a zone are UTC.
-    Raises ValueError, which lists the accepted forms, for all other values.
+    A `timedelta` is an age: the time since the timestamp. If ``end``, a day means its last second.
+    Times without a zone are UTC. Raises ValueError if the value is invalid; the message lists the
+    accepted forms.
     """
     if isinstance(value, str):
         return parse_when(value, datetime.now(UTC), end_of_day=end)
@@ -148,7 +150,10 @@ def _offset(zone: str | None) -> timedelta:
 
 
 def _before(now: datetime, count: int, unit: str) -> datetime:
-    """Return ``now`` minus ``count`` units; a missing day becomes the month's last."""
+    """Return ``now`` minus ``count`` units.
+
+    If the resulting month doesn't have the day, the month's last day is used.
+    """
     if unit in _SECONDS:
         return now - timedelta(seconds=count * _SECONDS[unit])
     months = count * (_MONTHS_A_YEAR if unit == "y" else 1)

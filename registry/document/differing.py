@@ -5,7 +5,11 @@ from collections.abc import Iterator
 
 
 def difference(path: str, was: bytes, now: bytes, before: str, after: str) -> Iterator[str]:
-    """Yield the lines of a unified diff of one file; ``before`` and ``after`` name its sides."""
+    """Yield the lines of a unified diff of one file.
+
+    ``was`` and ``now`` are the two versions; ``before`` and ``after`` are the names that the diff
+    shows for them.
+    """
     try:
         old, new = [data.decode().splitlines(keepends=True) for data in (was, now)]
     except UnicodeDecodeError:

@@ -1,8 +1,8 @@
 """Change fields of a SKILL.md and keep every other byte.
 
-A field keeps its place and its dialect. A new field is added at the registry's usual place.
-The result is parsed again: if other fields would change, nothing is written and `EditImpossible`
-gives the reason.
+A changed field stays at its position in the file, in the dialect of the file. A new field is added
+where the registry usually writes it. The result is parsed again. If fields would change that the
+caller didn't name, nothing is written and `EditImpossible` gives the reason.
 """
 
 import json
@@ -65,10 +65,13 @@ def edit_document(
 ) -> str:
     """Return the whole ``text`` of a SKILL.md with new values of the fields that are not None.
 
-    ``body`` replaces everything after the front matter except the blank line. Empty tags and an
-    empty ``kind`` remove the present ones. ``name`` is written only if the front matter has a name;
-    otherwise the folder names the skill. ``folder_name`` becomes the name if front matter must be
-    added. Fields with equal values are not touched. Raises `EditImpossible`.
+    ``body`` replaces everything after the front matter except the blank line. Empty tags remove the
+    present tags; an empty ``kind`` removes the present kind. ``name`` is written only if the front
+    matter has a name; otherwise the name of the folder is the skill's name. If front matter must be
+    added, ``folder_name`` becomes the name in it. Fields whose values are equal already are not
+    changed.
+
+    Raises `EditImpossible` if a change would damage the file.
     """
     mark, text = (_MARK, text[1:]) if text.startswith(_MARK) else ("", text)
     if "\0" in text:
@@ -133,7 +136,7 @@ def _with_description(text: str, document: Document, value: str, folder: str | N
     else:
         first = not _present(document, NAME)
         changed = front.add("description", text_value(value, newline=newline), first=first)
-    # The template's section must not repeat the old values.
+    # The sections of miniclaw's template must not repeat the old values.
     body = document.body
     if is_template(body) and changed.endswith(body):
         shown = safe_text(document.description).replace("\n", newline)
@@ -182,7 +185,10 @@ def _with_kind(text: str, document: Document, word: str, folder: str | None) -> 
 
 
 def _added(text: str, document: Document, key: str, value: str) -> str:
-    """Return the document with a new key in `metadata`, or at the top if that is broken."""
+    """Return the document with a new key in `metadata`.
+
+    If `metadata` is broken, the key is added at the top level.
+    """
     front = Front(text, document)
     try:
         return front.add(key, value, below="metadata")
@@ -255,7 +261,7 @@ def _with_front(
 
 
 def _present(document: Document, where: Places) -> list[Value]:
-    """Return the keys at ``where`` that exist in the front matter, with or without a value."""
+    """Return the values of the keys at ``where`` that exist in the front matter, even if empty."""
     return list(Fields(Reading(dict(document.front_matter))).present(where))
 
 
@@ -282,7 +288,7 @@ def _check(
     body: str | None,
     parameters: Sequence[Parameter] | None,
 ) -> None:
-    """Raise `EditImpossible` if the result differs in other fields, or lacks a requested change."""
+    """Raise `EditImpossible` unless the result has exactly the requested changes."""
     for field, value in wanted.items():
         if getattr(after, field) != value:
             raise EditImpossible(f"the new {field} would not be read back as given")
@@ -290,7 +296,7 @@ def _check(
         raise EditImpossible("the new parameters would not be read back as given")
     asked = [_PLACES[field] for field in wanted]
     if before.body == before.text and after.body != after.text:
-        asked += [DESCRIPTION, NAME]  # front matter was added
+        asked += [DESCRIPTION, NAME]  # The edit also added front matter.
     if parameters is not None:
         asked.append(PARAMETERS)
     if _without(before, asked) != _without(after, asked):
@@ -305,7 +311,7 @@ def _check(
 
 
 def _check_others(before: Document, after: Document, changed: set[str]) -> None:
-    """Raise `EditImpossible` for a field that differs and is not in ``changed``."""
+    """Raise `EditImpossible` if a field differs that is not in ``changed``."""
     for field in _FIELDS:
         if field not in changed and getattr(after, field) != getattr(before, field):
             raise EditImpossible(f"the {field} would change as well")

@@ -25,14 +25,17 @@ _SEPARATORS: Final = str.maketrans("", "", "-_.")
 
 
 def places(paths: str) -> Places:
-    """Return ``section.key`` words as pairs; at the top level the section is empty."""
+    """Parse words of the form ``section.key`` into pairs; a key at the top level has section ""."""
     return tuple(
         (section, key) for section, _, key in (path.partition(".") for path in paths.split())
     )
 
 
 class Value(NamedTuple):
-    """A value of the front matter, the keys that lead to it, and the line of the first key."""
+    """A value of the front matter, with its path (the keys that lead to it).
+
+    ``line`` is the line of the first of these keys.
+    """
 
     path: Path
     value: JsonValue
@@ -40,18 +43,18 @@ class Value(NamedTuple):
 
     @property
     def filled(self) -> bool:
-        """Whether there is a value."""
+        """Whether the value is neither null nor empty."""
         return self.value not in (None, "", [])
 
 
 class Fields:
-    """Looks up keys in a front matter, and records unreadable values in ``findings``."""
+    """Looks up keys in a front matter, and adds unreadable values to ``findings``."""
 
     def __init__(self, reading: Reading) -> None:
         self.findings: list[Diagnostic] = []
         self._lines = reading.lines
         top = folded(reading.values)
-        # Each section: the keys that lead to it, and its mapping by folded key.
+        # For each section: the keys that lead to it, and its mapping by folded key (see `_fold`).
         self._sections: dict[str, tuple[Path, dict[str, tuple[str, JsonValue]]]] = {"": ((), top)}
         if "ethos" in top:
             self._add("top-ethos", *top["ethos"])
@@ -67,7 +70,7 @@ class Fields:
                 self.unknown(self._value((name,), value))
 
     def present(self, where: Places) -> Iterator[Value]:
-        """Yield the keys at ``where`` that exist in the front matter, with or without a value."""
+        """Yield the values, even if empty, of the keys at ``where`` that the front matter has."""
         sections = self._sections
         for section, key in where:
             if section in sections and key in (found := sections[section])[1]:
@@ -75,11 +78,11 @@ class Fields:
                 yield self._value((*found[0], name), value)
 
     def values(self, where: Places) -> Iterator[Value]:
-        """Yield the values at ``where``, except null and empty values."""
+        """Yield the values of the keys at ``where``, except null and empty values."""
         return filter(lambda found: found.value not in (None, ""), self.present(where))
 
     def read(self, where: Places, shape: Callable[[JsonValue], _T | None]) -> _T | None:
-        """Return the first value at ``where`` that ``shape`` can read, or None."""
+        """Return the first value at ``where`` that the function ``shape`` can read, or None."""
         for value in self.values(where):
             try:
                 result = shape(value.value)
@@ -91,11 +94,11 @@ class Fields:
         return None
 
     def words(self, where: Places, shape: Callable[[JsonValue], Iterator[str]]) -> tuple[str, ...]:
-        """Return the words of the first value at ``where`` that contains any."""
+        """Return the words of the first value at ``where`` that contains any words."""
         return self.read(where, lambda value: coerce.unique(shape(value)) or None) or ()
 
     def unknown(self, value: Value) -> None:
-        """Report a value of an unsupported type."""
+        """Add a finding about a value of an unsupported type."""
         what = "mapping" if isinstance(value.value, Mapping) else "list"
         if isinstance(value.value, str):
             what = f"text `{printable(value.value, 40)}`"
@@ -109,7 +112,10 @@ class Fields:
         return Value(path, value, self._lines.get(path[0]))
 
     def _add(self, section: str, name: str, value: JsonValue, origin: Path = ()) -> bool:
-        """Add ``value`` as a section to search; it is a mapping, or JSON text of a mapping."""
+        """Add ``value`` as a section in which keys are looked up.
+
+        ``value`` must be a mapping, or the JSON text of a mapping; otherwise False is returned.
+        """
         if isinstance(value, str):
             value = coerce.from_json(value)
         if isinstance(value, Mapping):
@@ -118,7 +124,10 @@ class Fields:
 
 
 def folded(mapping: Mapping[str, JsonValue]) -> dict[str, tuple[str, JsonValue]]:
-    """Return ``mapping`` by folded key; of keys that fold alike, the first with a value."""
+    """Return ``mapping`` by folded key (see `_fold`).
+
+    If several keys fold alike, the first key with a value wins.
+    """
     found: dict[str, tuple[str, JsonValue]] = {}
     for key, value in mapping.items():
         folded = _fold(key)
@@ -129,7 +138,10 @@ def folded(mapping: Mapping[str, JsonValue]) -> dict[str, tuple[str, JsonValue]]
 
 @lru_cache(maxsize=4096)
 def _fold(key: str) -> str:
-    """Return ``key`` without case and separators: `createdAt` and `Created-At` fold alike."""
+    """Return ``key`` in lower case and without separators.
+
+    `createdAt` and `Created-At` give the same result.
+    """
     key = "".join(key.casefold().translate(_SEPARATORS).split()).lstrip("+")
     return FOREIGN_KEYS.get(key, key)
 
@@ -182,7 +194,7 @@ def normalise(reading: Reading) -> tuple[dict[str, Any], list[Diagnostic]]:
 
 
 def _tags(fields: Fields) -> tuple[str, ...]:
-    """Return the tags of all places, without duplicates."""
+    """Return the tags from all keys that may have tags, without duplicates."""
     words: dict[str, None] = {}
     last: Value | None = None
     long = 0
@@ -206,7 +218,10 @@ def _tags(fields: Fields) -> tuple[str, ...]:
 
 
 def _created(fields: Fields) -> str | None:
-    """Return the first readable date; if there is none, report the first unreadable one."""
+    """Return the first date that can be read.
+
+    If no date can be read, add a finding about the first one.
+    """
     unreadable: Value | None = None
     for value in fields.values(_CREATED):
         if isinstance(value.value, str):
@@ -241,7 +256,7 @@ def _prose(fields: Fields, key: str, value: Value) -> str:
 
 
 def _source(value: JsonValue) -> str:
-    """Return a list or mapping close to the way that the file writes it: `[TODO]`, `{{name}}`."""
+    """Return a list or mapping nearly as written in the file, such as `[TODO]` or `{{name}}`."""
     if isinstance(value, Mapping):
         pairs = (
             str(key) if item is None else f"{key}: {_source(item)}" for key, item in value.items()
@@ -259,7 +274,10 @@ def _free_text(value: JsonValue) -> str | None:
 
 
 def _parameters(value: JsonValue) -> tuple[Parameter, ...]:
-    """Read parameters: a list of mappings, a JSON Schema, or a mapping by name."""
+    """Return the parameters in ``value``.
+
+    ``value`` is a list of mappings, a JSON Schema, or a mapping by name.
+    """
     required: frozenset[str] = frozenset()
     if isinstance(value, str):
         value = coerce.from_json(value)

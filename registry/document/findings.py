@@ -1,4 +1,4 @@
-"""The findings of the parser, and the quoting of text in messages."""
+"""The codes of the parser's findings, and functions that quote text in messages."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -17,14 +17,17 @@ _KEY = re.compile(r"""["']?([^\s"'#\-][^:"']*?)["']?\s*:(?:\s|$)""")
 
 
 class Rule(NamedTuple):
-    """The severity and meaning of a code; the documentation is generated from them."""
+    """The severity and the meaning of a finding's code.
+
+    The documentation of the codes is generated from these rules.
+    """
 
     severity: Severity
     meaning: str
 
 
 class Place(NamedTuple):
-    """A finding without its message: its code, its place in the text, and the matched text.
+    """A suspicious passage: its code, its offset in the text, and the matched text.
 
     ``quoted``: the text is probably an example of an attack.
     """
@@ -48,7 +51,7 @@ def printable(text: str, limit: int = 80) -> str:
 
 
 def join_some(items: Iterable[str]) -> str:
-    """Return the first five of ``items``, each shortened, and the number of further items."""
+    """Return the first five of ``items``, each shortened, and how many more there are."""
     texts = list(items)
     shown = ", ".join(printable(item, 40) for item in texts[:5])
     return f"{shown} and {len(texts) - 5} more" if texts[5:] else shown

@@ -1,4 +1,4 @@
-"""Change single values of a front matter; everything else stays as written."""
+"""Change single values of a front matter; all other text stays as written."""
 
 import re
 from collections.abc import Sequence
@@ -29,16 +29,17 @@ from registry.model import Document
 
 
 class Unplaced(Exception):
-    """The text is not YAML, or its values have no known positions."""
+    """The text is not valid YAML, or the positions of its values in the text are unknown."""
 
 
 @dataclass(slots=True)
 class Node:
-    """One value: ``start`` and ``end`` are offsets in the text, ``end`` after its last character.
+    """One value of a front matter, with its offsets in the text.
 
-    ``style`` is ``'``, ``"``, ``|`` or ``>`` for text, ``flow`` or ``block`` for a list or mapping,
-    and empty for plain text. ``column`` is the column of the line's key or dash. A list has
-    ``items``, a mapping has ``pairs`` of key and value.
+    ``start`` is the offset of its first character, and ``end`` is the offset after its last
+    character. ``style`` is ``'``, ``"``, ``|`` or ``>`` for text, ``flow`` or ``block`` for a list
+    or mapping, and empty for plain text. ``column`` is the column of the line's key or dash. A list
+    has ``items``; a mapping has ``pairs`` of key and value.
     """
 
     start: int
@@ -54,7 +55,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The lines of one key of a broken front matter; ``head`` is the offset after its colon."""
+    """The lines of one key of a broken front matter.
+
+    ``head`` is the offset after the key's colon.
+    """
 
     key: str
     start: int
@@ -63,7 +67,7 @@ class Entry:
 
 
 def read_nodes(text: str) -> Node:
-    """Return the outermost mapping of ``text``. Raises `Unplaced` if it is not valid YAML."""
+    """Return the outermost mapping of ``text``. Raises `Unplaced` if ``text`` is not valid YAML."""
     import yaml
 
     try:
@@ -77,9 +81,10 @@ def read_nodes(text: str) -> Node:
 
 
 def entries(front: str) -> list[Entry]:
-    """Return the lines of the outermost keys of ``front``, split as for the repair of broken YAML.
+    """Return the lines of the outermost keys of ``front``.
 
-    An entry ends after its last line that is neither blank nor an unindented comment.
+    The lines are split as for the repair of broken YAML. An entry ends after its last line that is
+    neither blank nor an unindented comment.
     """
     lines = LINE.findall(front)
     starts = list(accumulate(map(len, lines), initial=0))
@@ -97,7 +102,10 @@ def entries(front: str) -> list[Entry]:
 
 
 def follow(root: Node, path: Sequence[str]) -> tuple[Node, Node] | None:
-    """Return the pair at ``path``; None if one of its keys is missing or inside text."""
+    """Return the key and the value at ``path``.
+
+    Returns None if a key on the path is missing, or if the path leads into text.
+    """
     pair: tuple[Node, Node] | None = None
     node = root
     for key in path:
@@ -149,9 +157,9 @@ class EditImpossible(ValueError):
 
 
 class Front:
-    """The front matter of a document, to be changed value by value.
+    """The front matter of a document, for changes of single values.
 
-    Raises `EditImpossible` if the front matter is not on lines of its own.
+    Raises `EditImpossible` if the front matter is not on separate lines.
     """
 
     def __init__(self, text: str, document: Document) -> None:
@@ -190,9 +198,9 @@ class Front:
         )
 
     def set_words(self, path: Path, words: Sequence[str], *, spelled: bool = False) -> str:
-        """Return the document with the list ``words`` at ``path``, in its present style.
+        """Return the document with the list ``words`` at ``path``, in the present list's style.
 
-        Items that stay keep their spelling unless ``spelled`` is True.
+        Items that are already in the list keep their spelling unless ``spelled`` is True.
         """
         base, node, key = self._find(path)
         if node is None:
@@ -215,7 +223,10 @@ class Front:
         return self._put(base, node, key, new)
 
     def set_source(self, path: Path, lines: Sequence[str], flow: str) -> str:
-        """Return the document with YAML at ``path``: ``lines`` below its key, or ``flow``."""
+        """Return the document with new YAML at ``path``.
+
+        The YAML is ``lines`` below the key, or ``flow`` on the line of the key.
+        """
         base, node, key = self._find(path)
         if node is None:
             raise _broken(path)
@@ -244,7 +255,7 @@ class Front:
         return self._into(base, node, key, value)
 
     def _into(self, base: int, node: Node, key: str, value: str) -> str:
-        """Put a pair at the end of a mapping."""
+        """Return the document with a new pair at the end of a mapping."""
         if node.style == "flow":
             if not node.pairs:
                 at = base + node.start + 1
@@ -274,7 +285,10 @@ class Front:
         return self._replace(at := line_end(self.front, at), at, self.newline + line)
 
     def _find(self, path: Path) -> tuple[int, Node | None, Node]:
-        """Return the base, the value and the key at ``path``; in broken YAML the value is None."""
+        """Return the base offset, the value and the key at ``path``.
+
+        In broken YAML the value is None.
+        """
         if self._root is not None:
             pair = follow(self._root, path)
             if pair is None:
@@ -316,7 +330,10 @@ class Front:
         return self._replace(start, end, new)
 
     def _put_lines(self, base: int, node: Node, words: Sequence[str], *, spelled: bool) -> str:
-        """Write a list with one item a line; lines of items that stay are not changed."""
+        """Return the document with a list of one item a line.
+
+        The lines of items that were in the list before are not changed.
+        """
         indent = " " * node.column
         begin = above = base + node.start
         kept: dict[str, str] = {}
@@ -330,7 +347,7 @@ class Front:
         return self._replace(begin, above, self.newline.join(rows).lstrip(" "))
 
     def _flow(self, base: int, node: Node, words: Sequence[str], *, spelled: bool = False) -> str:
-        """Return a list in brackets; items that stay are not changed."""
+        """Return a list in brackets. Items that were in the list before keep their spelling."""
         kept = {
             word: self.front[base + item.start : base + item.end]
             for item in node.items
@@ -346,7 +363,7 @@ class Front:
 
 
 def newline_of(text: str) -> str:
-    """Return the first line end of ``text``."""
+    """Return the first line end of ``text`` (LF, CR LF or CR)."""
     match = _NEWLINE.search(text)
     return match[0] if match else "\n"
 

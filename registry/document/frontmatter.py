@@ -19,7 +19,10 @@ FOREIGN_KEYS: Final = {
     "作者": "author",
     "工具": "tools",
 }
-"""Keys that machine translation wrote in Chinese, often with a full-width colon."""
+"""Keys in Chinese from machine translation, with the English keys.
+
+Often a full-width colon follows them.
+"""
 
 _FOREIGN: Final = "|".join(FOREIGN_KEYS)
 # Spaces include the no-break space of word processors.
@@ -32,7 +35,10 @@ KEY: Final = re.compile(
     r"""|[\w$.<+][\w$./<>()+-]{0,60}(?:[ ][\w$./()+-]{1,60}){0,2})[ \t]*"""
     r"""(?::(?=\s|\Z)|(?<=""" + _FOREIGN.replace("|", ")\uff1a|(?<=") + ")\uff1a)"
 )
-"""A line's key and its colon. A key has at most three short words, unlike a sentence."""
+"""Matches a line's key and its colon.
+
+A key has at most three short words, so that sentences don't match.
+"""
 
 _KNOWN_KEY: Final = re.compile(
     r"(?:name|title|slug|description|version|metadata|license|author|tags)[ \t]*:(?=\s|\Z)"
@@ -53,17 +59,18 @@ _RULER: Final = re.compile(r"\s*(?:-{3,}|\*{3,}|_{3,}|\u2014{1,3}|\.{3})\s*")
 _GLUED: Final = re.compile(r"---(?=[^-\s])")
 _HEADING: Final = re.compile(r"#{1,6}\s")
 _MAX_END: Final = 128 * 1024
-"""Number of characters from the top in which the end of loose front matter is searched."""
+"""Number of characters from the top in which the end of a front matter without `---` is searched.
+"""
 
 _MAX_START: Final = 60
-"""Number of lines from the top in which front matter after other text is searched."""
+"""Number of lines from the top in which a front matter below other text is searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The two parts of a document; ``front`` is None without front matter.
+    """The front matter and the body of a document; ``front`` is None without front matter.
 
-    Lines count from 1. ``fenced``: both `---` lines are in their places.
+    Line numbers count from 1. ``fenced``: both `---` lines are in the usual positions.
     """
 
     front: str | None
@@ -75,7 +82,10 @@ class Split:
 
 
 def split(text: str) -> Split:
-    """Split ``text`` at its `---` lines; without them, at lines that look like front matter."""
+    """Split ``text`` at its `---` lines.
+
+    If they are missing, split it at lines that look like front matter.
+    """
     opening = _OPENING.match(text)
     closing = opening and _CLOSING.search(text, opening.end())
     if not (opening and closing):
@@ -86,8 +96,8 @@ def split(text: str) -> Split:
 
 
 def split_loosely(text: str) -> Split:
-    """Split ``text`` by the form of its lines, with or without `---`."""
-    # The rest counts as one line: front matter of this length is refused anyway.
+    """Split ``text`` where its lines look like front matter, with or without `---` lines."""
+    # Text after the limit counts as one line: front matter of this length is refused anyway.
     lines = LINE.findall(text, 0, _MAX_END)
     if len(text) > _MAX_END:
         lines.append(text[_MAX_END:])
@@ -114,7 +124,10 @@ def split_loosely(text: str) -> Split:
 
 
 def outer_keys(lines: Sequence[str]) -> list[tuple[int, int, re.Match[str]]]:
-    """Return (index, indentation, match of `KEY`) of each key that is indented like the first."""
+    """Return the keys that have the same indentation as the first key.
+
+    Each result is the index of the line, the indentation, and the match of `KEY`.
+    """
     found: list[tuple[int, int, re.Match[str]]] = []
     for index, line in enumerate(lines):
         inner = line.lstrip(" ")
@@ -166,7 +179,10 @@ def _keys_follow(lines: Sequence[str], start: int) -> bool:
 
 
 def _until_no_key(lines: Sequence[str], start: int) -> Split:
-    """Collect lines that look like keys, values or comments; record the line that ends them."""
+    """Collect lines that look like keys, values or comments.
+
+    The first other line ends the front matter; its number is recorded.
+    """
     end = start
     open_value = False
     indent: int | None = None
@@ -191,7 +207,7 @@ def _until_no_key(lines: Sequence[str], start: int) -> Split:
 
 
 def _closed_by(lines: Sequence[str], start: int, index: int) -> Split | None:
-    """Return the parts if the line at ``index`` ends the front matter."""
+    """Return the front matter and the body if the line at ``index`` ends the front matter."""
     line = lines[index]
     if _RULER.fullmatch(line) or _FENCE.fullmatch(line):
         exact = _OPENING.fullmatch(line) is not None
@@ -279,8 +295,8 @@ _SCALARS: Final = (
 def front_matter_json(text: str) -> dict[str, JsonValue] | None:
     """Return the front matter of a valid SKILL.md; None if it is not valid YAML.
 
-    `parse_document` refuses aliases and deep nesting. This text can come from a server's row that
-    another user wrote, so aliases are also refused here.
+    `parse_document` refuses aliases and deep nesting. But this text may come from a database row
+    that another user of a server wrote. So aliases are also refused here.
     """
     return _load(text, _loader())
 
@@ -299,7 +315,7 @@ def _load(text: str, loader: Any) -> dict[str, JsonValue] | None:
     if front is None:
         return None
     try:
-        values = yaml.load(front, Loader=loader)  # noqa: S506  # safe loaders with fewer types
+        values = yaml.load(front, Loader=loader)  # noqa: S506  # both are safe
         return _json(values, set()) if isinstance(values, dict) else None
     except (yaml.YAMLError, ValueError, RecursionError):
         return None
@@ -308,7 +324,7 @@ def _load(text: str, loader: Any) -> dict[str, JsonValue] | None:
 def _json(value: Any, seen: set[int]) -> Any:
     """Return a value as JSON. Raises ValueError if an alias repeats it."""
     if isinstance(value, dict | list):
-        if id(value) in seen:  # a few lines of aliases can expand beyond any memory
+        if id(value) in seen:  # nested aliases on a few lines can expand beyond any memory
             raise ValueError("an alias")
         seen.add(id(value))
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The Markdown-only template of miniclaw's contract, its parameters, and a body's first words."""
+"""Read and write miniclaw's Markdown template and its parameters; find a body's first words."""
 
 import json
 import re
@@ -26,12 +26,18 @@ def cell(text: str) -> str:
 
 
 def with_breaks(text: str) -> str:
-    """Return a cell's ``text`` with each `<br>` as a line break; bars are already unescaped."""
+    """Return the ``text`` of a table cell with each `<br>` as a line break.
+
+    Escaped bars (``|``) must already be unescaped.
+    """
     return _BREAK.sub(_read_break, text)
 
 
 def default_cell(parameter: Parameter) -> str:
-    """Return the cell of a parameter's default. Raises ValueError for another type."""
+    """Return the table cell for a parameter's default.
+
+    Raises ValueError if the default doesn't have the parameter's type.
+    """
     value = parameter.default
     if value is None:
         return ""
@@ -49,7 +55,10 @@ def default_cell(parameter: Parameter) -> str:
 
 
 def read_default(text: str, parameter: Parameter) -> JsonValue:
-    """Return the default of ``parameter`` that ``text``, without Markdown, stands for."""
+    """Return the default of ``parameter`` that a table cell stands for.
+
+    ``text`` is the text of the cell without Markdown.
+    """
     if text.casefold() in _NO_DEFAULT:
         return None
     if parameter.type == "string" and text[0] != '"':
@@ -64,12 +73,15 @@ def read_default(text: str, parameter: Parameter) -> JsonValue:
 
 
 def clean(text: str) -> str:
-    """Return ``text`` as allowed in a parameter: LF line ends, no control characters."""
+    """Return ``text`` in the form that a parameter allows: LF line ends, no control characters."""
     return CONTROL.sub("", _LINE_END.sub("\n", text)).strip()
 
 
 def table(parameters: Iterable[Parameter], newline: str = "\n") -> str:
-    """Return the table of ``parameters`` without a final line end; a sentence if there are none."""
+    """Return the Markdown table of ``parameters`` without a final line end.
+
+    Returns a sentence if there are no parameters.
+    """
     rows = [
         (
             cell(parameter.name),
@@ -89,7 +101,7 @@ def table(parameters: Iterable[Parameter], newline: str = "\n") -> str:
 def same_parameters(found: Sequence[Parameter], wanted: Sequence[Parameter]) -> bool:
     """Tell whether the parameters ``found`` in a document equal the ``wanted`` ones.
 
-    Cells and defaults that were kept as text count as equal.
+    Values that could only be stored as text in a table cell count as equal.
     """
     return len(found) == len(wanted) and all(
         (one.name, one.type, one.required) == (other.name, other.type, other.required)
@@ -152,7 +164,7 @@ _COLUMNS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The values under the template's headings; None or empty if missing."""
+    """The values below the headings of miniclaw's template; None or empty if missing."""
 
     name: str | None = None
     description: str | None = None
@@ -163,7 +175,7 @@ class Template:
 
 
 class Line(NamedTuple):
-    """A line of a body: number from 1, offsets, text, and whether it is code or a comment."""
+    """A line of a body: number (from 1), offsets, text, and whether it is code or a comment."""
 
     number: int
     start: int
@@ -174,9 +186,9 @@ class Line(NamedTuple):
 
 @dataclass(slots=True)
 class Section:
-    """A `#` or `##` section: the offsets of its heading, of the text below it, and of its end.
+    """A `#` or `##` section, with the offsets of its heading, of the text below it, and of its end.
 
-    ``lines`` has None for each line of code or comment, and for deeper headings.
+    In ``lines``, None replaces each line of code or comment, and each deeper heading.
     """
 
     depth: int
@@ -188,9 +200,10 @@ class Section:
 
 
 def read_template(body: str) -> Template:
-    """Read the sections of miniclaw's template from ``body``; lines count from 1 in it.
+    """Read the sections of miniclaw's template from ``body``.
 
-    Headings inside code fences and comments don't count. Any section may be missing.
+    Line numbers count from 1 in ``body``. Headings inside code fences and comments are ignored. Any
+    section may be missing.
     """
     sections = read_sections(body)
     titles = (_TITLE.match(section.title) for section in sections if section.depth == 1)
@@ -198,7 +211,7 @@ def read_template(body: str) -> Template:
     for section in sections:
         if section.depth == 2 and any(section.lines):  # noqa: PLR2004 - `##`
             lines.setdefault(section.title.casefold(), [line for line in section.lines if line])
-    facts = {  # `- **Label**: value`; the first value of a label counts
+    facts = {  # `- **Label**: value`; if a label is repeated, its first value counts
         fact[1].casefold(): (line.number, fact[2].strip())
         for line in reversed(lines.get("metadata", ()))
         if (fact := _FACT.fullmatch(line.text.strip()))
@@ -225,7 +238,7 @@ def read_sections(body: str) -> list[Section]:
             if found:
                 found[-1].end = line.start
             title = heading[2].rstrip()
-            bare = title.rstrip("#")  # closing marks follow a space
+            bare = title.rstrip("#")  # a space comes before closing marks
             title = bare.rstrip() if bare[-1:].isspace() else title
             found.append(Section(len(heading[1]), title, line.start, line.end, len(body), []))
         elif found:
@@ -234,7 +247,7 @@ def read_sections(body: str) -> list[Section]:
 
 
 def has_template(body: str) -> bool:
-    """Tell quickly whether ``body`` may contain sections of the template."""
+    """Tell quickly whether ``body`` may contain sections of miniclaw's template."""
     if "## Parameters" in body or "## Metadata" in body or "## Description" in body:
         return True
     return body[:200].lstrip()[:8].casefold() == "# skill:"
@@ -266,7 +279,10 @@ def read_parameters(lines: Sequence[str]) -> tuple[Parameter, ...]:
 
 
 def find_table(lines: Sequence[str]) -> tuple[int, int] | None:
-    """Return the index of the header of the parameter table, and the index after its last row."""
+    """Return the positions of the parameter table, or None.
+
+    The positions are the index of the header, and the index after the last row.
+    """
     for start, (head, rule) in enumerate(pairwise(map(str.strip, lines))):
         if len(rule) > _MAX_ROW or "|" not in head or not _TABLE_RULE.fullmatch(rule):
             continue
@@ -321,11 +337,11 @@ def body_lines(body: str) -> Iterator[Line]:
 
 
 def code_spans(body: str, *, nested: bool = False) -> Iterator[tuple[int, int]]:
-    """Yield the beginnings and ends of fenced code blocks and of comments on lines of their own.
+    """Yield the offsets of fenced code blocks and of comments on separate lines.
 
-    As in CommonMark ("Fenced code blocks", "HTML blocks"), at most three spaces precede a fence.
-    With ``nested`` a fence may also be in lists and quotes, at any indentation. An open block ends
-    with the body.
+    As in CommonMark ("Fenced code blocks", "HTML blocks"), at most three spaces precede a fence. If
+    ``nested``, a fence may also be in lists and quotes, at any indentation. A block without a
+    closing fence ends with the body.
     """
     start = end = 0
     opened = ""
@@ -334,7 +350,7 @@ def code_spans(body: str, *, nested: bool = False) -> Iterator[tuple[int, int]]:
         at, mark = match.start(), match[0]
         before = body[max(0, at - MAX_INDENT) : at].replace("\r", "\n").rpartition("\n")[2]
         if at < end or before.strip(" \t>") or len(before) == MAX_INDENT:
-            continue  # inside a comment, or not at the beginning of a line
+            continue  # the match is inside a comment, or not at the beginning of a line
         comment = mark == "<!--"
         if not nested and (">" in before or not (comment or before in "   ")):
             continue
@@ -353,12 +369,15 @@ def code_spans(body: str, *, nested: bool = False) -> Iterator[tuple[int, int]]:
 
 
 def _columns(head: str) -> list[str]:
-    """Return the meaning of each column of a table; empty if unknown."""
+    """Return the meaning of each column of a table. An unknown column has the meaning ""."""
     return [_COLUMNS.get(_plain(cell).casefold(), "") for cell in _cells(head)]
 
 
 def _cells(row: str, count: int | None = None) -> list[str]:
-    """Return the cells of a table's row; if ``count`` is given, exactly that many."""
+    """Return the cells of a table's row.
+
+    If ``count`` is given, exactly this number of cells is returned.
+    """
     row = row.strip()
     row = row.removeprefix("|")
     if row.endswith("|") and not row.endswith("\\|"):

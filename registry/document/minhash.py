@@ -1,10 +1,11 @@
 """Estimate the similarity of texts by one-permutation hashing.
 
-A sketch stores the lowest hash in each bucket. The share of buckets with equal hashes estimates the
-share of common pieces (Li, Owen, Zhang 2012, One Permutation Hashing). Pieces are the words of a
-description and the sentences of a body: skills made from one template share sentences, but not
-their descriptions. Only texts that agree in a whole band of buckets are compared, which avoids
-comparing every pair.
+The pieces of a text are hashed and sorted into buckets. A sketch stores the lowest hash of each
+bucket. The share of buckets with equal hashes estimates the share of pieces that two texts have in
+common (Li, Owen, Zhang 2012, One Permutation Hashing). Pieces are the words of a description and
+the sentences of a body. Skills made from one template share sentences, but not their descriptions.
+Only texts that agree in a whole band of buckets are compared. This avoids comparing every pair of
+texts.
 """
 
 import struct
@@ -17,24 +18,32 @@ SENTENCES: Final = 12
 BAND: Final = 3
 """Number of buckets in a band.
 
-Texts that share 90 % of their sentences agree in at least one band in 99 % of cases; texts that
-share 50 % in 40 %.
+Texts that share 90 % of their sentences agree in at least one band in 99 % of cases. Texts that
+share 50 % of their sentences do so in 40 % of cases.
 """
 
 WORDS: Final = 8
 
 ALIKE, DESCRIBED_ALIKE = 0.5, 0.5
-"""Minimum shares of equal sentences and of equal words in the descriptions of near-duplicates."""
+"""Minimum shares of common sentences, and of common description words, in near-duplicates."""
 
 MIN_SENTENCES, MIN_WORDS = 4, 3
-"""Minimum number of filled buckets: shorter texts are not compared."""
+"""Minimum numbers of filled buckets, for sentences and for words.
+
+Shorter texts are not compared.
+"""
 
 MIN_DESCRIPTION: Final = 40
-"""Minimum number of characters of a description that two skills don't share by chance."""
+"""Minimum number of characters of a description to compare.
+
+Two skills may share a shorter description by chance.
+"""
 
 Sketch: TypeAlias = tuple[int, ...]
-"""The hash of the description (0 if it is too short), then the lowest hash of each bucket (0 if
-empty): first of sentences, then of words.
+"""The numbers of a sketch.
+
+First comes the hash of the description (0 if it is too short). Then comes the lowest hash of each
+bucket (0 if empty): first the buckets of sentences, then those of words.
 """
 
 _FORMAT: Final = struct.Struct(f"<{1 + SENTENCES + WORDS}I")
@@ -76,7 +85,7 @@ def unpacked(data: bytes) -> Sketch:
 def keys(data: bytes) -> tuple[bytes, ...]:
     """Return the keys of a sketch: its description and its bands.
 
-    Near copies share at least one key.
+    Skills that are nearly the same share at least one key.
     """
     return _KEYS.unpack_from(data)
 
@@ -93,7 +102,10 @@ def are_alike(one: Sketch, other: Sketch) -> bool:
 
 
 def _share(one: Sketch, other: Sketch, least: int) -> float:
-    """Return the share of equal buckets among the filled; 0 if both fill fewer than ``least``."""
+    """Return the share of equal buckets among the filled buckets.
+
+    Returns 0 if both sketches fill fewer than ``least`` buckets.
+    """
     equal, buckets = list(map(eq, one, other)).count(True), len(one)
     if 0 not in one and 0 not in other:
         return equal / buckets

@@ -12,16 +12,19 @@ BUILT_IN_TOOLS: Final = tuple(
     "filesystem exec web message spawn cron memory "
     "create_skill list_skills read_skill delete_skill".split()
 )
-"""Names that miniclaw reserves for its tools: such skills are neither created nor deleted."""
+"""Names of miniclaw's own tools.
+
+miniclaw reserves these names: skills with them are neither created nor deleted.
+"""
 
 SNAKE_CASE_REASON: Final = (
     "Name must be snake_case: lowercase letters, numbers, underscores only. "
     "Must start with letter. Max 50 chars."
 )
-"""The reason in miniclaw's contract, word for word."""
+"""The reason in miniclaw's contract for refusing a name, word for word."""
 
 UNLISTED_FOLDERS: Final = frozenset({"node_modules", "__pycache__"})
-"""Folders that the search for skills skips, besides those with a leading dot."""
+"""Folders that a search for skills skips, besides folders whose names begin with a dot."""
 
 _FOLDER_BYTES: Final = 255
 _SNAKE_CASE: Final = re.compile(r"[a-z][a-z0-9_]{0,49}", re.ASCII)
@@ -35,8 +38,8 @@ _DEVICE: Final = re.compile(
 def check_new_name(name: str) -> str | None:
     """Return the reason why a new skill can't have this ``name``; None if it can.
 
-    The rules are those of the Agent Skills specification, `name`, and of `check_folder_name`,
-    because the folder has the same name.
+    The rules are those of the Agent Skills specification (`name`), and those of
+    `check_folder_name`, because the folder gets the same name.
     """
     if not name:
         return "a name is needed"
@@ -62,7 +65,7 @@ def is_built_in(name: str) -> bool:
 
 
 def check_folder_name(name: str) -> str | None:
-    """Return why ``name`` can't be a skill's folder on every system; None if it can."""
+    """Return why a skill's folder can't have this ``name`` on every system; None if it can."""
     reason = None
     plain = folded(name)
     if not plain.strip(". "):
@@ -81,5 +84,5 @@ def check_folder_name(name: str) -> str | None:
 
 
 def is_device(name: str) -> bool:
-    """Tell whether Windows treats a file of this name, with any extension, as a device."""
+    """Tell whether Windows treats a file of this name as a device, whatever its extension is."""
     return _DEVICE.fullmatch(name.partition(".")[0].rstrip().casefold()) is not None

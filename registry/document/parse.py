@@ -16,11 +16,14 @@ from registry.model import Diagnostic, Document
 FRONT_MATTER_BYTES: Final = 64 * 1024
 
 MAX_FINDINGS: Final = 10
-"""Maximum number of findings with one code; the last one gives the number of further findings."""
+"""Maximum number of findings with one code.
+
+The last of them gives the number of further findings.
+"""
 
 _MARK: Final = "\ufeff"
 _BINARY_SHARE: Final = 10
-"""If one of so many characters is NUL, the file is binary and not mistyped."""
+"""A file is binary if more than one in this number of characters is NUL."""
 
 
 def parse_document(data: bytes, *, folder_name: str) -> Document:
@@ -88,7 +91,7 @@ def _parse(text: str, folder_name: str) -> Document:
 
 
 def _few(findings: list[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Return ``findings`` by severity, at most `MAX_FINDINGS` of each code."""
+    """Return ``findings`` sorted by severity, at most `MAX_FINDINGS` of each code."""
     findings.sort(key=lambda found: found.sort_key)
     counts = Counter(found.code for found in findings)
     if not counts or max(counts.values()) <= MAX_FINDINGS:
@@ -125,7 +128,10 @@ def _clean(text: str, findings: list[Diagnostic]) -> str:
 
 
 def _read_front(text: str, parts: Split, findings: list[Diagnostic]) -> tuple[Split, Reading]:
-    """Parse the front matter of ``parts``; the parts change if it ends before its `---` line."""
+    """Parse the front matter of ``parts``.
+
+    If the front matter ends before its `---` line, the returned parts are corrected.
+    """
     limit = FRONT_MATTER_BYTES
     front, line = parts.front or "", parts.front_line
     if parts.fenced and _size(front, limit) > limit and ends_early(front):
@@ -146,7 +152,8 @@ def _read_front(text: str, parts: Split, findings: list[Diagnostic]) -> tuple[Sp
                 return parts, _repaired(parts, findings)
             reading = repair(front, line)
         if not reading.values and parts.fenced and front.strip():
-            # Here a horizontal rule (`---`) was mistaken for the opening line of front matter.
+            # The first `---` is a horizontal rule, and was mistaken for the opening line of front
+            # matter.
             other = split_loosely(text)
             if other.front is None or other.front_line != line:
                 return other, _repaired(other, findings)
@@ -158,7 +165,7 @@ def _read_front(text: str, parts: Split, findings: list[Diagnostic]) -> tuple[Sp
 
 
 def _repaired(parts: Split, findings: list[Diagnostic]) -> Reading:
-    """Parse front matter that was found by its form. Raises `Refused`."""
+    """Parse front matter that was found without its `---` lines. Raises `Refused`."""
     findings += parts.findings
     if parts.front is None:
         return Reading()
@@ -178,7 +185,7 @@ def _size(front: str, limit: int) -> int:
 def _complete(
     parts: Split, fields: dict[str, Any], folder_name: str, findings: list[Diagnostic]
 ) -> None:
-    """Fill missing fields from the body; the front matter wins."""
+    """Fill fields that the front matter lacks with values from the body."""
     body = parts.body
     template = Template()
     if has_template(body):

@@ -1,11 +1,13 @@
 """Find the stretches of a text in which patterns can match, within a budget of processor time.
 
-A pattern has ways to match. Every match contains one needle of each set of its way
-(``needles.json``, which ``python -m tests.needles`` derives from the patterns). A text without
-these needles has no match, so the prefilter never loses a finding.
+A pattern can match in several ways. For each way there are sets of needles: strings of which every
+match contains at least one of each set. The needles are in ``needles.json``, which ``python -m
+tests.needles`` derives from the patterns. A text without these needles has no match, so the
+prefilter never loses a finding.
 
-A hostile text can make a pattern slow. Each repetition in a pattern is bounded, but several in a
-row still allow thousands of attempts at each place. Ordinary texts need a hundredth of the budget.
+A hostile text can make a pattern slow. Each repetition in a pattern is bounded. But several
+repetitions in a row still allow thousands of attempts at each position of the text. Ordinary texts
+need a hundredth of the budget.
 """
 
 import json
@@ -29,17 +31,17 @@ WINDOW: Final = 4096
 """Number of characters searched by one call, because a search can't be interrupted."""
 
 CLOCKED: Final = 8192
-"""Number of characters searched between two looks at the clock."""
+"""Number of characters that are searched before the clock is read again."""
 
 LONGEST: Final = 3072
-"""Maximum number of characters by which a match may exceed the searched stretch."""
+"""Maximum number of characters that a match may extend beyond the searched stretch."""
 
 
 class CpuBudget:
     """The processor time for one text; ``is_over`` becomes True when it is spent.
 
-    The wall clock is read first, because a thread's processor time needs a system call. Only if a
-    text exceeds the budget by the wall clock, its processor time is measured from then on.
+    The wall clock is read first, because reading a thread's processor time needs a system call. The
+    processor time is measured only after the wall clock exceeds the budget.
     """
 
     def __init__(self, size: int) -> None:
@@ -48,7 +50,7 @@ class CpuBudget:
         self._cpu_until = 0.0
         self._unclocked = 0
         self.is_over = False
-        """Whether the budget of this text is spent."""
+        """Whether the budget for this text is spent."""
 
     def find(
         self, pattern: Pattern[AnyStr], text: AnyStr, begin: int, end: int
@@ -79,16 +81,19 @@ class CpuBudget:
 _FILE: Final = Path(__file__).with_name("behaviours") / "needles.json"
 
 STEP: Final = 16
-"""In a long text, a needle is not recorded again within so many bytes."""
+"""In a long text, a needle is recorded only once in this number of bytes."""
 
 SLACK: Final = 64
-"""Bytes added on both sides of a stretch, as only one needle in `STEP` bytes is recorded."""
+"""Bytes added on both sides of a stretch, because only one needle in `STEP` bytes is recorded."""
 
 FEW: Final = 8
-"""Maximum size of a further set whose needles are searched one by one, near the rarest needle."""
+"""Maximum size of a set whose needles are searched one by one.
+
+They are searched near the needle of the rarest set.
+"""
 
 PIECE: Final = 1 << 16
-"""Number of bytes searched at once; bounds the memory for hostile repetition."""
+"""Number of bytes searched at once; it bounds the memory for texts that repeat a needle."""
 
 _Look: TypeAlias = Callable[[bytes | str], Sequence[tuple[int, int, int]]]
 
@@ -97,12 +102,11 @@ Hits: TypeAlias = Mapping[AnyStr, Sequence[int]]
 
 
 class _Way(NamedTuple, Generic[AnyStr]):
-    """One way in which a pattern can match: its number, and the range of a match.
+    """One way in which a pattern can match: the pattern's number, and the range of a match.
 
     A match begins at most ``before`` bytes before a needle of the rarest set and ends at most
-    ``behind`` bytes after it. It contains one needle of each further set. ``few``: the small sets.
-    ``many``: the large sets.
-    ``in_line``: a match has no line end.
+    ``behind`` bytes after it. It also contains one needle of each other set: ``few`` are the small
+    sets, ``many`` the large sets. ``in_line``: a match has no line end.
     """
 
     number: int
@@ -117,9 +121,10 @@ class Prefilter(Generic[AnyStr]):
     """Finds the stretches of a text in which some patterns can match."""
 
     def __init__(self, numbers: Iterable[int], words: Iterable[AnyStr], kind: type[AnyStr]) -> None:
-        """Search for the patterns of these ``numbers``, and record the offsets of ``words``.
+        """Prepare the search for the patterns with these ``numbers``.
 
-        ``kind``: bytes for `BEHAVIOURS`, str for `FOREIGN`.
+        The offsets of ``words`` are also recorded. ``kind``: bytes for `BEHAVIOURS`, str for
+        `FOREIGN`.
         """
         derived = _derived()
         is_bytes = issubclass(kind, bytes)
@@ -222,11 +227,11 @@ def _stretches(places: Sequence[int], before: int, behind: int) -> Iterator[tupl
 def _lines(
     places: Sequence[int], before: int, behind: int, lower: AnyStr, line_end: AnyStr
 ) -> Iterator[tuple[int, int]]:
-    """Yield the stretches around places as `_stretches` does, without other lines."""
+    """Yield the stretches around offsets, as `_stretches` does, cut to the lines of the offsets."""
     begin = end = whole = 0
     for place in places:
         if place + STEP < whole:
-            continue  # its line is in the stretch already
+            continue  # the stretch already contains this line
         first = max(0, place - before)
         first = lower.rfind(line_end, first, place) + 1 or first
         if first > end:

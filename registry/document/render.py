@@ -25,7 +25,10 @@ _PLACEHOLDER: Final = re.compile(r"(?i)[_*(]*(?:none|no parameters|n/a|-)[_*).]*
 
 
 def find_section(body: str, title: str) -> Section | None:
-    """Return the first section of ``body`` below `## title`; readers use the first."""
+    """Return the first section of ``body`` with the heading `## title`.
+
+    Readers also use the first section of this name.
+    """
     sections = (section for section in read_sections(body) if section.depth == 2)  # noqa: PLR2004
     return next((section for section in sections if section.title.casefold() == title), None)
 
@@ -50,8 +53,8 @@ def safe_text(text: str) -> str:
 def with_parameters(body: str, parameters: Sequence[Parameter], newline: str) -> str:
     """Return ``body`` with ``parameters`` in the table below `## Parameters`.
 
-    A missing section is added before `## Implementation`, else at the first place where readers
-    find it. The other sections stay.
+    If the section is missing, it is added before `## Implementation`, or else at the first position
+    where readers find it. All other sections stay unchanged.
     """
     section = find_section(body, "parameters")
     if section is None:
@@ -72,7 +75,7 @@ def is_template(body: str) -> bool:
 
 
 def _table(section: Section) -> tuple[int, int] | None:
-    """Return the beginning and end of the table that readers use."""
+    """Return the beginning and end of the parameter table that readers use, or None."""
     lines = [line for line in section.lines if line]
     if (found := find_table([line.text for line in lines])) is None:
         return None
@@ -81,7 +84,7 @@ def _table(section: Section) -> tuple[int, int] | None:
 
 
 def _placeholder(section: Section) -> tuple[int, int] | None:
-    """Return the place of the sentence "no parameters", if the section has no other text."""
+    """Return the offsets of the sentence "no parameters", if the section has no other text."""
     lines = [line for line in section.lines if line is None or line.text.strip()]
     if len(lines) != 1 or (line := lines[0]) is None:
         return None
@@ -101,7 +104,7 @@ def _with_section(body: str, text: str, newline: str) -> str:
     headings = (section.start for section in read_sections(body) if section.depth == 2)  # noqa: PLR2004
     if read_template(result).parameters or (at := next(headings, None)) is None:
         return result
-    # A fence is never closed, so readers don't see the section below it.
+    # An unclosed code fence hides a section below it from readers.
     return body[:at] + added + newline + body[at:]
 
 
@@ -121,8 +124,8 @@ def render_document(
 ) -> str:
     """Return a new SKILL.md. ``parameters`` become a Markdown table below `## Parameters`.
 
-    Control characters and outer spaces are removed. Raises ValueError, with the reason, if a value
-    could not be read back unchanged.
+    Control characters and outer spaces are removed. Raises ValueError if a value could not be read
+    back unchanged; the message gives the reason.
     """
     text = body.strip("\r\n")
     text = with_parameters(text, parameters, "\n") if parameters else text
@@ -145,7 +148,7 @@ def render_miniclaw(
 ) -> str:
     """Return a new SKILL.md by miniclaw's contract, with front matter above it.
 
-    Text that the Markdown can't hold exactly, such as a heading in the description, is escaped
+    Some text, such as a heading in the description, can't be exact in the Markdown. It is escaped
     there; the front matter has the exact value. Raises ValueError as `render_document` does.
     """
     facts = {"version": FIRST_VERSION, "created": _moment(created_at)}
@@ -189,7 +192,10 @@ def _moment(text: str | None) -> str | None:
 
 
 def _check(text: str, wanted: Mapping[str, object], parameters: Sequence[Parameter]) -> None:
-    """Parse ``text`` and raise ValueError for the first field that differs from ``wanted``."""
+    """Parse ``text`` and compare its fields with ``wanted``.
+
+    Raises ValueError for the first field that differs.
+    """
     if not is_encodable(text):
         raise ValueError("the text has half characters (surrogates)")
     if "\0" in text:

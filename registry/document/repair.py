@@ -1,4 +1,4 @@
-"""Repair broken front matter entry by entry, so that one bad line spoils only its own entry."""
+"""Repair broken front matter key by key, so that one bad line spoils only the value of its key."""
 
 import re
 from collections import deque
@@ -37,7 +37,7 @@ _PLAIN_ESCAPES: Final = {"n": "\n", "t": "\t"}
 
 
 class Text(NamedTuple):
-    """A value as text, and its problem."""
+    """A repaired value as text, and a description of the problem."""
 
     value: str
     code: str
@@ -55,14 +55,14 @@ def in_quotes(text: str, what: str = "the value") -> str:
 
 
 def closed(text: str, head: str, rest: Sequence[str]) -> Iterator[Text]:
-    """Yield a broken entry with the missing closing bracket of its list added."""
+    """Yield a broken value with the missing closing bracket of its list added."""
     if _OPEN_LIST.fullmatch("\n".join((head, *rest))):
         message = "the list is not closed"
         yield Text(text.rstrip() + "]\n", "yaml-brackets", message, "add a `]` after the last item")
 
 
 def untangle(original: str) -> Iterator[Text]:
-    """Yield attempts to correct a broken entry: one kind of escape after another, then tabs."""
+    """Yield attempts to correct a broken value: first each kind of escape, then tabs."""
     text = _PAIR.sub(_join, original)
     message = "a character is written as two JSON escapes, which is not YAML"
     yield Text(text, "yaml-surrogates", message, "write the character itself")
@@ -77,7 +77,10 @@ def untangle(original: str) -> Iterator[Text]:
 
 
 def plain_text(head: str, rest: Sequence[str]) -> Text:
-    """Return the text of ``head`` (after the colon) and the lines below, as a person reads it."""
+    """Return the text that a person reads in ``head`` and in the lines below.
+
+    ``head`` is the text after the key's colon.
+    """
     if block := _BLOCK.match(head):
         return _block_text(head[block.end() :], block[1], rest)
     value = fold([head, *rest])
@@ -104,7 +107,10 @@ def plain_text(head: str, rest: Sequence[str]) -> Text:
 
 
 def _block_text(first: str, mark: str, rest: Sequence[str]) -> Text:
-    """Return block text introduced by ``mark``; ``first`` is on the same line."""
+    """Return the block text that ``mark`` introduces.
+
+    ``first`` is the text on the same line as ``mark``.
+    """
     rows = [first, *rest] if first else list(rest)
     value = "\n".join(row.strip() for row in rows).strip() if mark == "|" else fold(rows)
     if not first:
@@ -115,7 +121,10 @@ def _block_text(first: str, mark: str, rest: Sequence[str]) -> Text:
 
 
 def fold(lines: Sequence[str]) -> str:
-    """Join ``lines`` as YAML folds text, but keep the breaks of Markdown lists and hard breaks."""
+    """Join ``lines`` as YAML folds text.
+
+    Line breaks of Markdown lists, and hard breaks, are kept.
+    """
     text = ""
     hard = True
     for line in lines:
@@ -134,7 +143,7 @@ def _unquote(head: str, rest: Sequence[str]) -> str:
     mark = head[0]
     first = head[1:]
     if rest and first.endswith(mark) and not first.endswith("\\" + mark):
-        # Text continues below a quoted text: a person reads both.
+        # Text follows below the closing quote: a person reads both texts as one.
         text = fold([first[:-1], *rest])
     else:
         text = fold([head, *rest])
@@ -148,7 +157,10 @@ def _unquote(head: str, rest: Sequence[str]) -> str:
 
 
 def _closes_early(text: str) -> bool:
-    """Tell whether the second quote closes the first: in `"a" or "b"`, not in `"say "hi" to"`."""
+    """Tell whether the second quote closes the first.
+
+    This is the case in `"a" or "b"`, but not in `"say "hi" to"`.
+    """
     mark = text[0]
     second = text.find(mark, 1)
     return second < len(text) - 1 and text[second - 1] != " " and not text[second + 1].isalnum()
@@ -160,7 +172,10 @@ def _join(match: re.Match[str]) -> str:
 
 
 MAX_ENTRIES: Final = 1000
-"""Maximum number of entries repaired one by one; ordinary front matter has some dozens of keys."""
+"""Maximum number of keys that are repaired one by one.
+
+Ordinary front matter has some dozens of keys.
+"""
 
 _CONTROL: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff\ud800-\udfff]"
@@ -173,10 +188,12 @@ _PROSE: Final = frozenset({"name", "description", "license", "compatibility"})
 """Keys that are never lists: brackets are part of their text."""
 
 _MAX_JOINED: Final = 16
-"""Maximum number of following entries that are joined to an open quote or bracket."""
+"""Maximum number of following keys that are tried as a part of an open quote or bracket."""
 
 _MAX_JOINED_TEXT: Final = 1 << 18
-"""Maximum number of characters parsed again by all such attempts; bounds the time for hostile text.
+"""Maximum number of characters that are parsed again in all these attempts.
+
+This bounds the time for hostile text.
 """
 
 _FOREIGN: Final = re.compile(
@@ -187,9 +204,9 @@ _FOREIGN: Final = re.compile(
 class Patch(NamedTuple):
     """Valid YAML for a repaired value.
 
-    It replaces ``rows`` lines from ``line``, after ``keep`` characters. ``text`` is the
-    replacement, on one or more lines, and parses to the repaired value. ``code`` is the finding's
-    code.
+    The patch replaces ``rows`` lines from ``line``, and keeps the first ``keep`` characters.
+    ``text`` is the replacement, on one or more lines; it parses to the repaired value. ``code`` is
+    the code of the finding.
     """
 
     code: str
@@ -220,10 +237,10 @@ class _Entry:
 
 
 def repair(front: str, line: int) -> Reading:
-    """Parse ``front``, which begins on ``line`` and is not valid YAML, as a person would read it.
+    """Parse ``front``, which is not valid YAML, as a person would read it.
 
-    Values that are valid YAML are parsed as in `read_mapping`. Raises `Refused` under the same
-    conditions.
+    ``line`` is the line of the file on which ``front`` begins. Values that are valid YAML are
+    parsed as in `read_mapping`. Raises `Refused` under the same conditions as `read_mapping`.
     """
     reading = Reading()
     cleaned = _CONTROL.sub("", front)
@@ -283,7 +300,10 @@ def _lines(front: str) -> list[str]:
 
 
 def _with_colons(lines: list[str]) -> list[str]:
-    """Return ``lines`` with missing colons after name and description, if neither is a key."""
+    """Return ``lines`` with missing colons after name and description.
+
+    Lines are only changed if neither of the two is a key already.
+    """
     if any(_NAMING_KEY.match(row) for row in lines):
         return lines
     return [_KEY_WITHOUT_COLON.sub(r"\1: ", row) for row in lines]
@@ -303,7 +323,10 @@ class _Repair:
         self.reading.findings.append(finding(code, message, line, fix))
 
     def mapping(self, lines: Sequence[str], line: int, depth: int) -> dict[str, JsonValue]:
-        """Read ``lines`` as the entries of one mapping; the outermost one fills the reading."""
+        """Read ``lines`` as the keys and values of one mapping.
+
+        The values of the outermost mapping are stored in the reading.
+        """
         values: dict[str, JsonValue] = self.reading.values if depth == 1 else {}
         entries = deque(_entries(lines, line))
         first = entries[0].line - line if entries else len(lines)
@@ -332,7 +355,10 @@ class _Repair:
         return values
 
     def entry(self, entry: _Entry, below: deque[_Entry], depth: int) -> tuple[str, JsonValue]:
-        """Read one entry as YAML, or repair it; remove its further lines from ``below``."""
+        """Read one key and its value as YAML, or repair the value.
+
+        Further lines that belong to the value are removed from ``below``.
+        """
         with suppress(Broken):
             return self._only(read_mapping(entry.text, entry.line, self.anchors))
         if joined := self._joined(entry, below):
@@ -357,7 +383,7 @@ class _Repair:
         return entry.key, self._value(entry, depth)
 
     def _joined(self, entry: _Entry, below: deque[_Entry]) -> tuple[str, JsonValue] | None:
-        """Parse ``entry`` together with the following entries that close its quotes or brackets."""
+        """Parse ``entry`` with the following keys, until its quotes or brackets are closed."""
         if entry.head[:1] not in ('"', "'", "[", "{"):
             return None
         text = entry.text
@@ -376,7 +402,7 @@ class _Repair:
         return None
 
     def _unnested(self, entry: _Entry, below: deque[_Entry]) -> bool:
-        """Move keys that are indented below the name, which already has a value, to its level."""
+        """If the name already has a value, move keys that are indented below it to its level."""
         is_name = entry.key.casefold() == "name" and entry.head
         if not (is_name and entry.rest and _DESCRIPTION.match(entry.rest[0])):
             return False
@@ -388,14 +414,17 @@ class _Repair:
         return True
 
     def _only(self, reading: Reading) -> tuple[str, JsonValue]:
-        """Return the only pair of ``reading``. Any other number means that it is not YAML."""
+        """Return the only key and value of ``reading``.
+
+        Any other number of keys means that the text is not YAML.
+        """
         if len(reading.values) != 1:
             raise Broken("not a single key")
         self.reading.findings += reading.findings
         return next(iter(reading.values.items()))
 
     def _value(self, entry: _Entry, depth: int) -> JsonValue:
-        """Return the value of an entry that is not YAML."""
+        """Return the value of a key whose text is not valid YAML."""
         rows = [row for row in entry.rest if row.strip() and not row.lstrip().startswith("#")]
         if not entry.head and rows and depth < MAX_NESTING:
             at = entry.line + 1
@@ -413,7 +442,7 @@ class _Repair:
         return value
 
     def _replace_text(self, entry: _Entry, code: str, value: str) -> None:
-        """Record the replacement of a value, unless another reading is equally likely."""
+        """Record the replacement of a value, unless the text can equally mean another value."""
         rows = "\n".join((entry.first, *entry.rest)).rstrip(" \t\n").split("\n")
         inside = " " * (entry.indent + 1)
         runs_on = any(row.strip() and not row.startswith((inside, "\t")) for row in rows[1:])
@@ -431,7 +460,7 @@ class _Repair:
         self.patches.append(Patch(code, entry.line, len(rows), keep, gap + text))
 
     def _list(self, entry: _Entry, depth: int) -> list[JsonValue]:
-        """Read the lines below a key as the items of a list, each item by itself."""
+        """Read the lines below a key as the items of a list, each item separately."""
         items: list[JsonValue] = []
         for at, rows in _items(entry.rest, entry.line + 1):
             with suppress(Broken):
@@ -471,7 +500,10 @@ def _items(lines: Sequence[str], line: int) -> Iterator[tuple[int, list[str]]]:
 
 
 def _entries(lines: Sequence[str], line: int) -> Iterator[_Entry]:
-    """Yield the entries of the mapping whose keys are indented like the first key."""
+    """Yield the keys with their lines.
+
+    All keys that are indented like the first key belong to the mapping.
+    """
     keys = outer_keys(lines)
     ends = [*(index for index, _, _ in keys[1:]), len(lines)]
     for (index, place, key), end in zip(keys, ends, strict=False):

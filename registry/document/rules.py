@@ -13,14 +13,17 @@ from registry.document.markdown import code_spans
 from registry.model import DOCUMENT_NAMES, Diagnostic, Document, JsonValue, SkillFile
 
 NAME_LENGTH: Final = 64
-"""Maximum number of characters of a name (https://agentskills.io/specification)."""
+"""Maximum number of characters of a name (https://agentskills.io/specification, `name`)."""
 
 _STRICT_NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _NOT_IN_A_SLUG: Final = re.compile(r"[^a-z0-9]+")
 
 
 def same_name(name: str, folder: str) -> str:
-    """Describe how to make name and folder equal, with a name that the specification allows."""
+    """Describe how to make the name and the folder's name equal.
+
+    The described name is one that the specification allows.
+    """
     rename, write = f"rename the folder to `{name}`", f"write `name: {folder}`"
     match is_strict(name), is_strict(folder):
         case True, True:
@@ -34,12 +37,12 @@ def same_name(name: str, folder: str) -> str:
 
 
 def is_strict(name: str) -> bool:
-    """Tell whether the reference validator and all clients accept a name."""
+    """Tell whether the reference validator, and all clients, accept a name."""
     return _STRICT_NAME.fullmatch(name) is not None and len(name) <= NAME_LENGTH
 
 
 def spelling(name: str, folder: str) -> Iterator[tuple[str, str, str]]:
-    """Yield code, message and fix of each way in which a name breaks the specification."""
+    """Yield each violation of the specification by a name: its code, message and fix."""
     if is_strict(name):
         return
     shown, slug = printable(name), slug_of(name, folder)
@@ -69,7 +72,7 @@ def spelling(name: str, folder: str) -> Iterator[tuple[str, str, str]]:
 def slug_of(name: str, otherwise: str = "") -> str:
     """Return the nearest name that the specification allows (NFKC first, accents dropped).
 
-    If no letter is left, return the nearest name to ``otherwise``.
+    If no letter is left, return the nearest allowed name to ``otherwise``.
     """
     for text in (name, otherwise):
         plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
@@ -89,7 +92,10 @@ FOLDERS: Final = ("scripts", "references", "assets")
 """The folders that the specification names for supporting files."""
 
 MAX_FINDINGS: Final = 10
-"""Maximum number of findings with one code about a body; the last one counts the others."""
+"""Maximum number of findings with one code about a body.
+
+The last of them gives the number of further findings.
+"""
 
 REFERENCE_CODES: Final[Mapping[str, Rule]] = {
     "reference-missing": Rule(
@@ -105,7 +111,7 @@ REFERENCE_CODES: Final[Mapping[str, Rule]] = {
 # bounded, so that a long run of brackets takes linear time.
 _LINK = re.compile(r"\]\([ \t]{0,3}(?:<([^<>\n]{1,300})>|([^\s()<>]{1,300}))(?=\)|[ \t]+[\"'(])")
 _TAIL = re.compile(r"[\w./-]{1,200}", re.ASCII)
-# Characters before a path that leads out of the skill: `src/scripts/`, `~/scripts/`,
+# Characters before a path that show that it is outside the skill: `src/scripts/`, `~/scripts/`,
 # `$HOME/scripts/`.
 _ELSEWHERE: Final = frozenset("_/.~}])>$%*#-")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[#/~\\]")
@@ -114,10 +120,10 @@ _SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}")
 
 
 def check_references(document: Document, files: Sequence[SkillFile]) -> Iterator[Diagnostic]:
-    """Yield findings about relative links and paths in the body, each target once.
+    """Yield findings about relative links and paths in the body, one for each target.
 
-    Fenced blocks are usually examples, so only text outside of them counts. Absolute paths, URLs
-    and placeholders point outside on purpose.
+    Only text outside of fenced blocks is checked, because fenced blocks are usually examples.
+    Absolute paths, URLs and placeholders are accepted: they point outside the skill on purpose.
     """
     body = document.body
     found = [*_links(body), *_named_paths(body)]
@@ -136,7 +142,8 @@ def _links(body: str) -> Iterator[tuple[int, str]]:
     """Yield (offset, target) of the Markdown links that name a file by a relative path."""
     if "](" not in body:
         return
-    # Number of backticks of the line before ``counted``; if it is odd, the link is in code.
+    # Number of backticks of the line before the offset ``counted``. If it is odd, the link is in
+    # code.
     ticks = counted = 0
     for match in _LINK.finditer(body):
         offset = match.start()
@@ -154,7 +161,7 @@ def _links(body: str) -> Iterator[tuple[int, str]]:
 
 
 def _named_paths(body: str) -> Iterator[tuple[int, str]]:
-    """Yield (offset, path) of the files below `FOLDERS` that the text names."""
+    """Yield the offset and the path of each file below `FOLDERS` that the text mentions."""
     for folder in FOLDERS:
         offset = body.find(f"{folder}/")
         while offset >= 0:
@@ -223,16 +230,22 @@ BODY_TOKENS: Final = 5000  # "Instructions (< 5000 tokens recommended)"
 BYTES_PER_TOKEN: Final = 4  # the usual rule of thumb for English; close enough for CJK in UTF-8
 
 MAX_KEYS: Final = 10
-"""Maximum number of unknown keys with a finding each; one more finding names the others."""
+"""Maximum number of unknown keys that get a finding each.
+
+One more finding names all others.
+"""
 
 FIELDS: Final = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
-"""The top-level keys of the specification, in its order."""
+"""The top-level keys of the specification, in the specification's order."""
 
 CLIENT_FIELDS: Final = frozenset(
     "agent argument-hint arguments context disable-model-invocation disallowed-tools effort hooks "
     "model paths shell user-invocable when_to_use".split()
 )
-"""Keys that Claude Code reads at the top level: moving them would switch them off."""
+"""Keys that Claude Code reads at the top level.
+
+In another position they would have no effect.
+"""
 
 KNOWN_TO_VALIDATORS: Final = frozenset({"SKILL.md", "skill.md"})
 """Names of the skill file that the reference validator finds."""
@@ -283,13 +296,16 @@ SAID_BY: Final[Mapping[str, frozenset[str]]] = {
     "name-missing": frozenset({"empty", "name-missing"}),
     "description-missing": frozenset({"empty", "description-missing", "description-from-body"}),
 }
-"""Findings that are left out if the parser reports one of these codes, which means the same."""
+"""Findings that repeat a finding of the parser, with the parser's codes.
+
+A finding is left out if the parser reports one of its codes.
+"""
 
 _PARENTHESES = re.compile(r"\([^()]*\)")
 
 
 class _Field(NamedTuple):
-    """A value of the front matter and its key."""
+    """A value of the front matter, and the key that has the value."""
 
     key: str | None
     value: JsonValue
@@ -334,7 +350,7 @@ def check_specification(
 
 
 class _Finding(NamedTuple):
-    """A problem with ``key``, before its line is looked up."""
+    """A problem with ``key``, before the line of the key is known."""
 
     code: str
     key: str | None
@@ -426,7 +442,7 @@ def _too_long(name: str, field: _Field, limit: int, fix: str) -> Iterator[_Findi
 def _metadata(field: _Field) -> Iterator[_Finding]:
     key, metadata = field
     if metadata is None:
-        return  # an empty mapping
+        return  # the mapping is empty
     if not isinstance(metadata, Mapping):
         message = "`metadata` must be a mapping of keys to texts"
         fix = 'write one `key: "value"` per line below `metadata:`'
@@ -473,7 +489,7 @@ def _body(document: Document) -> Iterator[Diagnostic]:
         message = f"the body has {lines} lines; under {BODY_LINES} are advised"
         yield _advice("body-too-many-lines", message, document.body_line + BODY_LINES)
     if len(body) <= BODY_TOKENS:
-        return  # a character has four bytes at most
+        return  # the text is short enough even with four bytes for each character
     size = len(body) if body.isascii() else len(body.encode("utf-8", "surrogatepass"))
     tokens = size // BYTES_PER_TOKEN
     if tokens > BODY_TOKENS:

@@ -25,13 +25,14 @@ _SUSPECT: Final = re.compile(
     "[\u180e\u200b-\u200d\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]+"
     "|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}"
 )
-# The same as one set, for a quick test: all of them except the two common selectors.
+# The characters of `_SUSPECT` as one set, for a quick test, without the two variation selectors of
+# emoji and CJK text.
 _CANDIDATE: Final = re.compile(
     "[\u180e\u200b-\u200d\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0d\ufeff"
     "\U000e0000-\U000e01ef]"
 )
 _LONG: Final = 16
-"""Minimum length of a run of zero-width characters that can encode hidden text."""
+"""Minimum number of zero-width characters in a row that can encode hidden text."""
 
 _PAIRS: Final = ("\ufe0f\ufe0f", "\ufe0f\ufe0e", "\ufe0e\ufe0f", "\ufe0e\ufe0e")
 _BIDI: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
@@ -52,10 +53,10 @@ _UNSPACED = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\ua
 
 
 def find_hidden(text: str, beyond: str | None = None) -> Iterator[Place]:
-    """Yield the invisible characters of ``text`` that have no legitimate use there.
+    """Yield the invisible characters of ``text`` that have no legitimate use where they are.
 
-    ``beyond``: the characters outside ASCII (`text.beyond_ascii`), if the caller has them. Codes:
-    ``hidden-text`` (tag characters and selectors, which can spell out instructions),
+    ``beyond``: the characters outside ASCII (`text.beyond_ascii`), if the caller has computed them.
+    Codes: ``hidden-text`` (tag characters and selectors, which can encode instructions),
     ``bidi-control`` and ``zero-width-character``.
     """
     if beyond is None:
@@ -88,7 +89,7 @@ def _judge(text: str, match: re.Match[str]) -> Iterator[Place]:
 
 
 def _belongs(char: str, before: str, after: str) -> bool:
-    """Tell whether a single zero-width ``char`` has its ordinary use between its neighbours."""
+    """Tell whether a single zero-width ``char`` has a legitimate use between its neighbours."""
     if char == "\u200b":
         return bool(_UNSPACED.match(before) or _UNSPACED.match(after))
     joining = _JOINING.match(before) or _JOINING.match(after)
@@ -101,10 +102,15 @@ def _named(char: str) -> str:
 
 
 MIN_ENTROPY: Final = 3.0
-"""Minimum entropy of a key in bits per character; random base62 of length 20 has about 4."""
+"""Minimum entropy of a secret key, in bits per character.
+
+Random base62 of length 20 has about 4.
+"""
 
 MIN_LETTERS: Final = 20
-"""Minimum number of different characters in 64 characters of base64; a pattern or a path has fewer.
+"""Minimum number of different characters in 64 characters of base64.
+
+A repeated pattern, or a path, has fewer.
 """
 
 # One pass over the bytes finds control characters and long runs of letters and digits. A text
@@ -125,20 +131,26 @@ _MEDIA = re.compile(r"data:(?:image|font|audio|video)/[\w.+-]+;base64,$")
 
 
 def look(data: bytes) -> tuple[bool, bool]:
-    """Return whether ``data``, one byte a character, has controls, and runs of letters."""
+    """Return whether ``data`` has control characters, and whether it has long runs of letters.
+
+    ``data`` has one byte for each character. Digits count as letters.
+    """
     classes = data.translate(_CLASSES)
     return b"\x01" in classes, _RUN in classes or b"AIza" in data
 
 
 def find_secrets(text: str, data: bytes) -> Iterator[Place]:
-    """Yield strings in the format of working keys, without placeholders, never a whole key."""
+    """Yield strings in the format of working keys, but not placeholders.
+
+    A result never contains the whole key.
+    """
     for needle, kind, pattern in threats.SECRETS:
         if needle not in data:
             continue
         for match in pattern.finditer(text):
             start, found = match.start(), match[0]
             if start and (text[start - 1].isalnum() or text[start - 1] == "_"):
-                continue  # the end of a longer word, such as `task-...`
+                continue  # the match ends a longer word, such as `task-...`
             if threats.PLACEHOLDER.search(found) or _entropy(found[4:]) < MIN_ENTROPY:
                 continue
             if _RANDOM.search(found) and any(map(str.isdigit, found)):  # else a name of words
@@ -153,7 +165,7 @@ def find_encoded(text: str, data: bytes) -> Iterator[Place]:
         if len(match[0]) < threats.BASE64_LENGTH:
             continue
         before = text[max(0, match.start() - 60) : match.start()]
-        if _MEDIA.search(before) or "PRIVATE KEY-----" in before:  # a key has its own finding
+        if _MEDIA.search(before) or "PRIVATE KEY-----" in before:  # found separately
             continue
         run = "".join(match[0].split())
         kinds = (str.isupper, str.islower, str.isdigit)
@@ -182,13 +194,13 @@ _SCRIPTS: Final = re.compile("[\u0400-\u04ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud
 def find_foreign(text: str, beyond: str, budget: CpuBudget) -> Iterator[Place]:
     """Yield the findings of the behaviours in scripts other than Latin.
 
-    ``beyond``: the characters outside ASCII (`text.beyond_ascii`). ``budget``: the time for this
-    text.
+    ``beyond``: the characters outside ASCII (`text.beyond_ascii`). ``budget``: the processor time
+    for this text.
     """
     if not _SCRIPTS.search(beyond):
         return
     lower = text.lower()
-    if len(lower) != len(text):  # offsets are those of the text
+    if len(lower) != len(text):  # offsets in both texts must be equal
         lower = "".join(small if len(small := one.lower()) == 1 else one for one in text)
     prefilter = _foreign_prefilter()
     for number, stretches in prefilter.find(prefilter.hits(lower), lower):
@@ -205,26 +217,29 @@ def _foreign_prefilter() -> Prefilter[str]:
 
 
 MAX_PLACES: Final = 100
-"""Maximum number of places that one check reports for a file."""
+"""Maximum number of suspicious passages that one check reports for a file."""
 
 COMMENT_LENGTH: Final = 4000
-"""Maximum number of characters of an HTML comment that are read."""
+"""Maximum number of characters of an HTML comment that are checked."""
 
 _LETTER: Final = re.compile(rb"\w")
 _DEFENDING: Final = tuple(word.encode() for word in threats.DEFENDING)
 _CONTROL: Final = re.compile(f"[{re.escape(threats.CONTROLS)}\x80-\x9f]")
 
 PIECE: Final = 1 << 18
-"""Number of characters that are checked at once; a match must be in one piece."""
+"""Number of characters that are checked at once.
+
+A match that crosses the end of a piece is not found.
+"""
 
 LEAD: Final = 2048
 """Number of characters before a piece that are read as its context."""
 
 
 class Kind(NamedTuple):
-    """The kind of a text.
+    """The kind of a text, which decides what is searched for in it.
 
-    ``prose``: it is not a program. ``document``: it is a SKILL.md. ``defending``: it is about
+    ``prose``: the text is not a program. ``document``: it is a SKILL.md. ``defending``: it is about
     attacks and defence.
     """
 
@@ -251,7 +266,8 @@ def _scan_piece(text: str, kind: Kind) -> Iterator[Place]:
     plain = unmask(text, beyond, prose=kind.prose)
     for place in chain(plain.found, _behaviours(plain.text, beyond, kind)):
         yield place._replace(offset=plain.original(place.offset))
-    # One byte a character keeps the offsets, and searching bytes is quick.
+    # With one byte for each character, offsets stay the same. Searching bytes is quicker than
+    # searching text.
     data = text.encode("ascii", "replace")
     control, run = look(data)
     if kind.document and (control or "\x9b" in text):
@@ -278,7 +294,7 @@ def _behaviours(text: str, beyond: str, kind: Kind) -> Iterator[Place]:
 
 
 def _unwrapped(lower: bytes) -> bytes:
-    """Return prose in which a sentence that goes on in the next line is on one line.
+    """Return prose with each sentence on one line, even if it was wrapped.
 
     Commands stay on their lines.
     """
@@ -318,16 +334,16 @@ def _searches(
 
 
 class _Quotes:
-    """Tells which matches in a text are examples of an attack."""
+    """Decides which matches in a text are only examples of an attack."""
 
     def __init__(self, text: str, lower: bytes, hits: Hits[bytes], kind: Kind) -> None:
         self._lower = lower
         self._text = text
-        # The front matter doesn't introduce examples.
+        # Text in the front matter doesn't introduce examples.
         self._body = max(0, lower.find(b"\n---", 3)) if lower.startswith(b"---") else 0
         self._kind = kind
-        # The topic of a skill excuses its quotations, but not its requests: programs to install,
-        # secrets to send.
+        # If a skill is about defence, its quotations are harmless, but its requests are not: for
+        # example, to install programs or to send secrets.
         self._excused: frozenset[str] = frozenset()
         if kind.prose and kind.defending:
             self._excused = threats.TALK | threats.EXHIBITS
@@ -340,7 +356,7 @@ class _Quotes:
     def _is_quoted(self, place: Place) -> bool:
         if place.code in self._excused:
             return True
-        # In a program words prove nothing: `payload` is an ordinary name.
+        # In a program, words prove nothing: `payload` is an ordinary variable name.
         if not self._kind.prose:
             if not is_entry(self._lower, place.offset):
                 return False
@@ -371,7 +387,7 @@ def _matches(
         for match in budget.find(behaviour.pattern.compiled, lower, begin, end):
             start = match.start()
             if start and _LETTER.match(lower, start) and _LETTER.match(lower, start - 1):
-                continue  # the end of a longer word
+                continue  # the match ends a longer word
             if accept is None or accept(match):
                 shown = printable(text[start : min(match.end(), start + SHOWN)].strip())
                 yield Place(behaviour.code, start, f"{behaviour.effect}: `{shown}`")
@@ -395,7 +411,10 @@ def _piped(text: str, _: bytes) -> Iterator[Place]:
 
 
 def _statement(text: str, end: int) -> str:
-    """Return the shell statement before ``end``: its line, and those that a backslash continues."""
+    """Return the shell statement before ``end``.
+
+    It may have several lines, if backslashes continue the lines.
+    """
     window = text[max(0, end - NEAR) : end]
     begin = window.rfind("\n")
     while begin > 0 and window[begin - 1] == "\\":
@@ -413,7 +432,7 @@ def _executed(statement: str, offset: int, into: str) -> Iterator[Place]:
             f"runs decoded code unchecked: `{shown}`",
         )
         return
-    # Without an address the text describes the pattern and is not a command.
+    # Without an address, the text only describes an attack and is not a command.
     fetch = threats.FETCH.search(statement)
     if fetch and threats.ADDRESS.search(statement, fetch.end()):
         shown = printable(statement[fetch.start() :] + into)
@@ -464,7 +483,7 @@ def _unseen(text: str, lower: bytes) -> Iterator[Place]:
 
 
 WRAPPED: Final = 60
-"""Minimum length of a line of prose that goes on in the next one."""
+"""Minimum length of a line of prose whose sentence goes on in the next line."""
 
 _GOES_ON: Final = re.compile(rb"\n(?=[a-z`~(])(?<=[a-z,`)]\n)")
 _COMMAND: Final = re.compile(rb"[|>$&={;\\]| --?[a-z]")
@@ -476,7 +495,10 @@ _CHECKS: Final[Sequence[tuple[_Check, Sequence[bytes], str]]] = (
     (_powershell, (b"iex", b"invoke-expression"), "anywhere"),
     (_unseen, b"display visibility font opacity color hidden comment".split(), "prose"),
 )
-"""Each check, the words of which one must occur before it can find anything, and where."""
+"""Each check, with the words of which a text must contain at least one, and where to search.
+
+A check can find nothing in a text without these words.
+"""
 
 
 @cache

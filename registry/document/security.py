@@ -1,8 +1,8 @@
 """Findings that a person should look at before trusting a skill.
 
-They don't make a skill invalid, because users switch off a registry with too many false alarms.
-Each code gives one finding a file: the first place, and the lines of the others. Quoted examples of
-attacks are only notes.
+They don't make a skill invalid: users would switch off a registry with too many false alarms. Each
+code gives one finding for a file: it shows the first suspicious passage, and the lines of all
+others. Quoted examples of attacks only get the severity ``info``.
 """
 
 import re
@@ -32,7 +32,9 @@ MAX_LINES: Final = 5
 """Maximum number of further lines that a message names."""
 
 MAX_SKILL_BYTES: Final = 16 * 1024 * 1024
-"""Maximum number of bytes of a skill's supporting files that are scanned; equals the usual limit.
+"""Maximum number of bytes of a skill's supporting files that are scanned.
+
+This equals the default of the setting that limits the size of a skill.
 """
 
 CONTENT_CODES: Final = BEHAVIOUR_RULES.keys() | {
@@ -78,7 +80,7 @@ def kind_of(path: str, *, defending: bool) -> Kind:
 
 
 def check_file(path: str, data: bytes, *, defending: bool) -> Iterator[Diagnostic]:
-    """Yield suspicious places in a supporting file, if it is text.
+    """Yield findings about suspicious passages in a supporting file, if it is text.
 
     ``defending``: the skill is about attacks and defence (`is_about_defence`). Apart from their
     path, the findings depend only on ``data`` and `kind_of`.
@@ -92,7 +94,7 @@ def check_file(path: str, data: bytes, *, defending: bool) -> Iterator[Diagnosti
 
 def is_text(path: str, data: bytes) -> bool:
     """Tell whether a file is text that a model or an interpreter would read."""
-    # A shell ignores NUL characters.
+    # A shell ignores NUL characters, so a script may contain them.
     is_program = path.lower().endswith((*_SCRIPTS, *_PROSE)) or data.startswith((b"#!", *_UTF16))
     return is_program or b"\0" not in data[:_SNIFFED]
 
@@ -100,8 +102,8 @@ def is_text(path: str, data: bytes) -> bool:
 class Texts:
     """The supporting files of a skill that `check_file` must check.
 
-    ``seen``: the paths of all offered files. ``left_out``: the text files beyond the limit. At most
-    `MAX_SKILL_BYTES` of a skill are kept, programs first.
+    ``seen``: the paths of all files passed to `offer`. ``left_out``: the text files beyond the
+    limit. At most `MAX_SKILL_BYTES` of a skill are kept, programs first.
     """
 
     def __init__(self) -> None:
@@ -126,7 +128,7 @@ class Texts:
             self.left_out.append(last)
 
     def unchecked(self) -> Iterator[Diagnostic]:
-        """Yield a finding if a text file was left out."""
+        """Yield a finding if a text file was left out because of the limit."""
         if self.left_out:
             more = len(self.left_out) - 1
             others = f", nor {more} more file{'s' if more > 1 else ''}" if more else ""
@@ -164,7 +166,11 @@ def _findings(text: str, kind: Kind, path: str | None) -> Iterator[Diagnostic]:
 
 
 def _hidden(places: Mapping[str, Sequence[Place]]) -> Place | None:
-    """Return a place that manipulates the model, if the same text also does something risky."""
+    """Return a finding `hidden-action` if a text manipulates the model and does more harm.
+
+    The text must try to manipulate the model, and also contain another such attempt or a risky
+    action.
+    """
     real = {code: [one for one in found if not one.quoted] for code, found in places.items()}
     codes = {code for code, found in real.items() if found}
     for code in sorted(codes & threats.MANIPULATES):
@@ -176,13 +182,13 @@ def _hidden(places: Mapping[str, Sequence[Place]]) -> Place | None:
 
 
 def _is_said(text: str, found: Sequence[Place], stronger: Sequence[Place]) -> bool:
-    """Tell whether every place is on the line of a worse finding."""
+    """Tell whether every passage is on the same line as a passage of a worse finding."""
     lines = {text.count("\n", 0, place.offset) for place in stronger}
     return bool(lines) and all(text.count("\n", 0, place.offset) in lines for place in found)
 
 
 def _check_declared(document: Document) -> Iterator[Diagnostic]:
-    """Check the permissions in the front matter, and the fields that listings show."""
+    """Check the permissions in the front matter, and the fields that listings of skills show."""
     for tool in document.allowed_tools:
         code = _broad(tool)
         if code:
@@ -199,16 +205,16 @@ def _check_declared(document: Document) -> Iterator[Diagnostic]:
         if match := _CONTROL.search(shown):
             message = f"the {field} has the control character U+{ord(match[0]):04X}"
             yield _diagnostic("terminal-control", message, line)
-        if shown not in document.text:  # otherwise it is found in the text
+        if shown not in document.text:  # otherwise the check of the text finds it
             for hidden in find_hidden(shown):
                 yield _diagnostic(hidden.code, f"the {field} has {printable(hidden.what)}", line)
 
 
 def _broad(tool: str) -> str | None:
-    """Return the code for a tool that allows any command, None for others.
+    """Return the code for a permission that allows any command, or None.
 
-    A bare `Bash` is only noted: most authors mean "this skill needs a shell", and most clients read
-    it that way. `Bash(*)` asks for every command without confirmation.
+    A bare `Bash` only gets the severity ``info``: most authors mean "this skill needs a shell", and
+    most clients read it that way. `Bash(*)` allows every command without confirmation.
     """
     if tool == "*":
         return "allowed-tools-broad"

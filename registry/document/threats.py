@@ -1,7 +1,7 @@
 """The attacks that `registry.document.security` searches for, as data.
 
-A pattern is tried only if one of its needles occurs in the text's bytes. Every repetition is
-bounded, so the time for a hostile text grows only with its length.
+A pattern is tried only if the text's bytes contain one of its needles. Every repetition in a
+pattern is bounded. So even for a hostile text, the time grows only with the length of the text.
 """
 
 import re
@@ -16,8 +16,9 @@ SECURITY_RULES: Final[Mapping[str, SecurityRule]] = {**rules("text"), **BEHAVIOU
 """Every code of `registry.document.security`, with its severity, meaning and advice."""
 
 MIN_RUN: Final = 20
-"""Minimum length of the run of letters and digits in all keys of `SECRETS` (except Google's) and in
-base64.
+"""Minimum length of a run of letters and digits that may be a key or base64.
+
+All keys of `SECRETS` have such a run, except Google's.
 """
 
 _PRIVATE_KEY: Final = (
@@ -35,7 +36,10 @@ SECRETS: Final = tuple(
         (b"PRIVATE KEY-----", "a private key", _PRIVATE_KEY),
     )
 )
-"""Credentials: the bytes that must occur before the pattern is tried, the kind, and the pattern."""
+"""Credentials: a needle, the kind of the credential, and its pattern.
+
+The pattern is tried only if the text contains the needle.
+"""
 
 # Placeholders for a key: a word, or characters typed in keyboard order.
 PLACEHOLDER = re.compile(
@@ -108,13 +112,13 @@ ANY_COMMAND: Final = re.compile(r"[*:\s]*|(?:sudo|env|eval|(?:ba|z|da)?sh)(?::|\
 DEFENDING: Final = frozenset(
     "injection injections jailbreak jailbreaks untrusted adversarial malicious".split()
 )
-"""Words of texts that quote attacks to teach about them or to stop them."""
+"""Words in texts that quote attacks, either to teach about attacks or to prevent them."""
 
 TALK: Final = frozenset({"instruction-override", "restrictions-lifted", "fake-turn"})
-"""Codes of passages that such texts often quote."""
+"""Codes of passages that texts with the words of `DEFENDING` often quote."""
 
 EXHIBITS: Final = frozenset({"destructive-command", "encoded-execution", "reverse-shell"})
-"""Codes of further quotations in skills about attacks and defence."""
+"""Further codes of passages that skills about attacks and defence quote."""
 
 MANIPULATES: Final = frozenset(
     "concealment claimed-approval instruction-override tool-shadowing restrictions-lifted"
@@ -127,14 +131,17 @@ RISKY: Final = frozenset(
     " protection-off persistence remote-execution download-then-run required-program"
     " package-from-address package-look-alike redirected-endpoint".split()
 )
-"""Codes that are only warnings, and become `hidden-action` in a text that also manipulates."""
+"""Codes of findings that are usually only warnings.
+
+If the text also manipulates the model, there is an additional finding `hidden-action`.
+"""
 
 WEAKER: Final = {
     "remote-execution": "untraceable-execution",
     "download-then-run": "untraceable-execution",
     "required-program": "archive-with-password",
 }
-"""Codes that add nothing to another code on the same line."""
+"""Codes that add no information if the same line has a finding with the other code."""
 
 EXAMPLE: Final = re.compile(
     rb"\battack(?:s|er|ers)?\b|\bmalicious|\bmalware|\binjections?\b|\bjailbreak|\buntrusted"

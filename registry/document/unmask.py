@@ -1,7 +1,7 @@
-"""Remove disguises from a text, so that a search sees the same text as a shell or a reader.
+"""Remove disguises from a text, so that a search sees what a shell or a reader sees.
 
-Continued lines are joined. Quotes and escapes inside the names of commands are removed, and so are
-invisible characters. Look-alike letters become Latin letters, and escaped letters are decoded.
+Continued lines are joined. Invisible characters are removed, and also quotes and escapes inside the
+names of commands. Look-alike letters become Latin letters, and escaped letters are decoded.
 """
 
 import re
@@ -16,7 +16,7 @@ from registry.document.findings import Place, printable
 from registry.text import LIKE_LATIN
 
 _Edit: TypeAlias = tuple[int, int, str]
-"""Beginning and end of a part of a text, and its replacement."""
+"""The beginning and the end of a passage of a text, and its replacement."""
 
 _NAMES: Final = (
     "curl wget bash zsh dash fish eval exec base64 openssl python python3 perl ruby node netcat"
@@ -24,7 +24,10 @@ _NAMES: Final = (
     " downloadstring certutil mshta rundll32 regsvr32 bitsadmin osascript sudo chmod crontab xxd"
     " mkfifo nohup launchctl scp rsync rclone whoami id_rsa passwd"
 ).split()
-"""Names of commands and files that are often disguised; none is part of an ordinary word."""
+"""Names of commands and files that attackers often disguise.
+
+No ordinary word contains them.
+"""
 
 _NAMED: Final = re.compile(r"(?<![a-z0-9])(" + "|".join(map(re.escape, _NAMES)) + r")(?![a-z0-9])")
 _NOISE: Final = b"'\"`^\\"
@@ -36,7 +39,7 @@ _CLASSES: Final = bytes(
 )
 _INSIDE: Final = re.compile(b"##{0,3}a")
 _WORD: Final = 64
-"""Maximum number of characters on each side of a quote that belong to its word."""
+"""Maximum number of characters on each side of a quote that count as the same word."""
 
 _CONTINUED: Final = re.compile(r"\\\r?\n([ \t]*)")
 _BACKTICK: Final = re.compile(r"(?<!`)`\r?\n[ \t]*")
@@ -56,8 +59,8 @@ _FORMULA: Final = re.compile("[\U0001d400-\U0001d7ff]")
 class Plain(NamedTuple):
     """A text without disguise.
 
-    ``shifts`` are pairs: an offset in this text, and the number to add from there on for the offset
-    in the original. ``found`` are the names of commands that were disguised.
+    ``shifts`` are pairs of an offset in this text and a number. From this offset on, add the number
+    to get the offset in the original text. ``found`` are the names of commands that were disguised.
     """
 
     text: str
@@ -65,7 +68,7 @@ class Plain(NamedTuple):
     found: Sequence[Place] = ()
 
     def original(self, offset: int) -> int:
-        """Return the offset in the original text."""
+        """Return the offset in the original text for an offset in this text."""
         number = bisect_right(self.shifts, (offset, len(self.text) * 4 + 1 << 32))
         return offset + (self.shifts[number - 1][1] if number else 0)
 
@@ -90,7 +93,7 @@ def unmask(text: str, beyond: str, *, prose: bool) -> Plain:
     parts, shifts, done, length = [], [], 0, 0
     for begin, end, plain in edits:
         if begin < done:
-            continue  # part of an earlier replacement
+            continue  # an earlier replacement includes this passage
         parts += [text[done:begin], plain]
         length += begin - done + len(plain)
         done = end
@@ -114,7 +117,7 @@ def _edits(text: str, lower: bytes, beyond: str, *, prose: bool) -> Iterator[_Ed
 
 
 def _wrapped(text: str, *, prose: bool) -> Iterator[_Edit]:
-    """Yield words that continue after a hyphen, and PowerShell lines after a tick."""
+    """Yield edits that join words after a hyphen, and PowerShell lines after a backtick."""
     if not prose:
         yield from ((match.start(), match.end(), " ") for match in _BACKTICK.finditer(text))
         return
@@ -126,7 +129,7 @@ def _wrapped(text: str, *, prose: bool) -> Iterator[_Edit]:
 
 
 def _disguised(lower: bytes) -> Iterator[tuple[int, int, str, str]]:
-    """Yield names of commands with quotes, escapes or line ends inside, and the plain name."""
+    """Yield names of commands that contain quotes, escapes or line ends, and the plain names."""
     if b"\\" in lower or b"$@" in lower:
         for taken_out in (b"\\\r\n", b"\\\n", b"$@"):
             lower = lower.replace(taken_out, b"\\" * len(taken_out))
@@ -146,10 +149,10 @@ def _disguised(lower: bytes) -> Iterator[tuple[int, int, str, str]]:
 
 
 def _as_latin(text: str, beyond: str) -> str:
-    """Return the text with Latin letters for look-alike letters; its length stays.
+    """Return the text with Latin letters in place of look-alike letters; its length stays.
 
-    Full-width and mathematical letters are always replaced, other letters only if their word has a
-    Latin letter.
+    Full-width and mathematical letters are always replaced. Other letters are replaced only in a
+    word that also has a Latin letter.
     """
     alike, letter = _alike()
     there = "".join({*letter.findall(beyond), *_FORMULA.findall(beyond)})
@@ -167,7 +170,7 @@ def _as_latin(text: str, beyond: str) -> str:
 
 @cache
 def _alike() -> tuple[dict[int, str], re.Pattern[str]]:
-    """Return a map from look-alike letters to Latin ones, and the expression that finds them."""
+    """Return a map from look-alike letters to Latin letters, and an expression that finds them."""
     found = dict(LIKE_LATIN)
     for one, latin in LIKE_LATIN.items():
         capital = chr(one).upper()

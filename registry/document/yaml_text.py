@@ -1,4 +1,4 @@
-"""YAML as text: read every scalar as written, and write text so that it reads back unchanged."""
+"""Read every YAML scalar as written, and write text so that YAML reads it back unchanged."""
 
 import json
 import re
@@ -11,8 +11,8 @@ from registry.document import coerce
 from registry.document.findings import finding, printable
 from registry.model import Diagnostic, JsonValue
 
-# Words that YAML 1.1 and 1.2 read as another type than text. Other numbers, dates and special
-# characters don't begin with a letter, and are always quoted.
+# Words that YAML 1.1 and 1.2 don't read as text. Texts that begin with a digit or a special
+# character are always quoted, so the list has no other numbers and dates.
 _WORDS: Final = frozenset("y n yes no on off true false null none nan inf".split())
 
 _VISIBLE_FORMAT: Final = "\u200c\u200d\u3000"
@@ -26,8 +26,8 @@ _FLOW: Final = re.compile(r"[,\[\]{}?:]")
 def scalar(text: str, *, like: str = "", flow: bool = False) -> str:
     """Return ``text`` as a YAML scalar on one line, quoted if necessary.
 
-    ``like`` is the quotation mark of the replaced value, which is kept if possible. Inside brackets
-    (``flow``) fewer texts can be unquoted.
+    ``like`` is the quotation mark of the replaced value, which is used again if possible. Inside
+    brackets (``flow``), more texts need quotes.
     """
     if not all(map(_is_visible, text)):
         return quoted(text)
@@ -43,7 +43,7 @@ def quoted(text: str) -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Tell whether ``text`` needs no quotes behind `key: `, for loaders of any version of YAML."""
+    """Tell whether ``text`` needs no quotes after `key: `, in any version of YAML."""
     if not text or not text[0].isalpha() or text.lower() in _WORDS:
         return False
     if text != text.strip() or text[-1] == ":" or ": " in text or " #" in text:
@@ -54,7 +54,8 @@ def is_plain(text: str) -> bool:
 def block(text: str, indent: str, newline: str) -> str | None:
     """Return ``text`` of several lines as a literal block; None if quotes are safer.
 
-    The header comes first, for the line of the key; the lines below it begin with ``indent``.
+    The first line of the result is the block's header, which belongs on the line of the key. The
+    further lines begin with ``indent``.
     """
     lines = text.split("\n")
     if len(lines) == 1 or not lines[0].strip() or lines[0][0] in " \u3000" or not lines[-1]:
@@ -65,12 +66,12 @@ def block(text: str, indent: str, newline: str) -> str | None:
 
 
 def text_value(text: str, indent: str = "  ", newline: str = "\n", like: str = "") -> str:
-    """Return ``text`` as the value after `key: `; several lines become a literal block."""
+    """Return ``text`` as the value after `key: `. Text of several lines becomes a literal block."""
     return block(text, indent, newline) or scalar(text, like=like)
 
 
 def tag_words(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return ``tags`` as stored: casefolded, unique, split at commas."""
+    """Return ``tags`` in their stored form: casefolded, without duplicates, split at commas."""
     words: tuple[str, ...] = tuple(tags)
     while (read := coerce.unique(word for tag in words for word in coerce.tags(tag))) != words:
         words = read  # `#"a` is read as `"a`, and that as `a`
@@ -78,7 +79,10 @@ def tag_words(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def tag_text(words: Sequence[str]) -> str:
-    """Return stored tags as one text, separated by commas if that parses back to the same tags."""
+    """Return stored tags as one text.
+
+    The tags are separated by commas, if the text parses back to the same tags.
+    """
     text = ", ".join(words)
     same = tuple(coerce.tags(text)) == tuple(words)
     return text if same else json.dumps(words, ensure_ascii=False)
@@ -107,11 +111,11 @@ _CORE_TAGS: Final = frozenset(
 
 
 class Broken(Exception):
-    """The text is not the YAML that its author meant."""
+    """The text is not valid YAML, or not the YAML that its author meant."""
 
 
 class Refused(Exception):
-    """YAML that no ordinary skill needs; ``diagnostic`` gives the reason."""
+    """The YAML uses a feature that no ordinary skill needs; ``diagnostic`` gives the reason."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic)
@@ -130,9 +134,11 @@ class Reading:
 def read_mapping(text: str, line: int = 1, anchors: set[str] | None = None) -> Reading:
     """Parse ``text``, which begins on ``line`` of its file, as one YAML mapping.
 
-    ``anchors`` collects the anchors, so that entries parsed one by one share them. Raises `Broken`
-    for anything else and `Refused` for an alias that resolves, a custom tag or nesting deeper than
-    `MAX_NESTING`. Empty text, or only comments, is an empty mapping.
+    ``anchors`` collects the anchors, so that values parsed one by one share them. Empty text, or
+    only comments, is an empty mapping.
+
+    Raises `Broken` if ``text`` is not such a mapping. Raises `Refused` for an alias that resolves,
+    a custom tag or nesting deeper than `MAX_NESTING`.
     """
     reader = _Reader(text, line, set() if anchors is None else anchors)
     root = reader.read()
@@ -165,7 +171,7 @@ class _Reader:
         try:
             return self._build(make(self.text).get_event, pure)
         except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-            # ValueError: the pure parser on \UFFFFFFFF.
+            # The pure parser raises ValueError for \UFFFFFFFF.
             raise Broken(str(error)) from None
 
     def _build(  # noqa: C901, PLR0912 - one state machine; a call an event would cost a third more
@@ -186,7 +192,7 @@ class _Reader:
                     self._check(event)
                 value = event.value
                 if pure and event.style == '"' and SURROGATES.search(value):
-                    # libyaml refuses such escapes by itself
+                    # libyaml refuses half of a surrogate pair by itself
                     raise Broken("half a character as an escape")
                 if type(container) is dict and key is None:
                     key = self._key(container, value, event, len(stack))
@@ -225,7 +231,7 @@ class _Reader:
             else:
                 container.setdefault(key, value)
                 key = None
-        return root  # type: ignore[no-any-return]  # built from the events of an untyped library
+        return root  # type: ignore[no-any-return]  # from an untyped library
 
     def _key(self, container: dict[str, Any], key: str, event: Any, depth: int) -> str:
         if key in container:
@@ -238,7 +244,7 @@ class _Reader:
         return key
 
     def _skip(self, event: Any, get: Callable[[], Any], depth: int) -> str:
-        """Skip a list or mapping that is a key, and return its source text."""
+        """Skip a list or mapping that is used as a key, and return its source text."""
         start = event.start_mark.index
         first = event
         inside = 1
@@ -258,7 +264,10 @@ class _Reader:
         return self.text[start : event.end_mark.index].strip()
 
     def _check(self, event: Any) -> None:
-        """Refuse custom tags; an anchor before a plain word is Markdown, not YAML."""
+        """Raise `Refused` for custom tags, and `Broken` for an anchor before a plain word.
+
+        Such an anchor is Markdown, not YAML.
+        """
         tag = event.tag
         if tag and tag not in _CORE_TAGS:
             if tag.startswith(("![", "!(")):

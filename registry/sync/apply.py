@@ -60,16 +60,20 @@ from registry.sync.report import Progress
 from registry.text import utc_now
 
 PART: Final = 100
-"""Maximum number of versions that one transaction publishes while other clients wait."""
+"""Maximum number of versions that one transaction publishes, because other clients wait meanwhile.
+"""
 
 FEW: Final = 20
-"""Maximum number of SKILL.md files that are stored in history while other clients wait."""
+"""Maximum number of SKILL.md files that a publishing transaction stores in history.
+
+If there are more, they are stored in earlier transactions, for which other clients don't wait.
+"""
 
 AT_ONCE: Final = 2
-"""Number of batches that are stored at once in a database on a server."""
+"""Number of batches that a sync stores at the same time, if the database is on a server."""
 
 STATISTICS_AFTER: Final = 500
-"""Number of new versions after which the planner's statistics are updated."""
+"""Minimum number of new versions after which a sync updates the query planner's statistics."""
 
 
 class PublishedVersion(NamedTuple):
@@ -85,9 +89,10 @@ class Store:
     """Stores new versions in worker threads; readers don't see them before they are published.
 
     On a server, the first import of a large source is published in parts. The source stays hidden
-    until the last part. ``live`` holds the ids of published versions that readers see.
-    ``published`` also holds the ids of versions that were dropped because another client changed
-    the skill.
+    until the last part is published.
+
+    ``live`` holds the ids of versions that were published and became current. ``published`` also
+    holds the ids of versions that were dropped because another client changed the skill.
     """
 
     def __init__(self, core: Core, lock: SyncLock, plan: Plan) -> None:
@@ -105,10 +110,10 @@ class Store:
                 self._hidden = begin_importing(connection, large)
 
     def add_all(self, batches: Iterable[Sequence[NewVersion]]) -> Generator[list[PublishedVersion]]:
-        """Store batches, and yield the published form of each batch in order.
+        """Store the batches, and yield for each batch its stored versions, in order.
 
-        While the caller handles one batch, further batches are stored. At most as many batches wait
-        as are stored at once, so memory use stays constant.
+        While the caller handles one batch, further batches are stored. At most `AT_ONCE` batches
+        are in progress, so memory use stays constant.
         """
         at_once = AT_ONCE if self._shared else 1
         storing: deque[Future[list[PublishedVersion]]] = deque()
@@ -121,14 +126,15 @@ class Store:
                 yield one.result()
 
     def add(self, batch: Sequence[NewVersion]) -> list[PublishedVersion]:
-        """Store a batch, and return its versions with their new ids."""
-        # Readers don't see staged rows. So on a server, other clients may write at the same time.
+        """Store a batch of versions, and return the stored versions with their new ids."""
+        # Readers don't see staged versions. So on a server, other clients may write at the same
+        # time.
         first = self._writer.reserve(len(batch))
         if first is not None:
             self.keep([one for v in batch if (one := v.columns["replaces"]) is not None])
         with self._writer.transaction(quiet=first is not None) as connection:
             ids = stage(connection, batch, first=first, mismatched=self._mismatched)
-            if first is not None:  # the transaction below makes all others wait
+            if first is not None:  # while the transaction below runs, all other writers wait
                 brand_new = [v.columns["replaces"] is None for v in batch]
                 record_revisions(connection, list(compress(ids, brand_new)))
         hidden = [one.columns["id"] for one in batch if one.columns["source_id"] in self._hidden]
@@ -137,7 +143,7 @@ class Store:
                 self._lock.assert_held(connection)
                 self.live += publish(connection, hidden[start : start + PART], [])
         if hidden and not self.published:
-            # Without statistics, the server chooses an index that covers the whole source.
+            # Without statistics, the server would choose an index that covers the whole source.
             self._writer.update_statistics()
         self.published.update(hidden)
         return [
@@ -149,7 +155,8 @@ class Store:
         """Store in history the SKILL.md files of versions that will soon be retired.
 
         On a server, this happens in separate transactions before the write lock is taken, so that
-        other clients wait less. A few files are stored faster under the lock.
+        other clients wait less. If there are only a few files (`FEW`), this does nothing: they are
+        stored faster when the versions are retired.
         """
         if not self._shared or len(leaving) <= FEW:
             return
@@ -158,9 +165,9 @@ class Store:
                 store_documents(connection, leaving[start : start + PART])
 
     def join(self) -> None:
-        """Resolve the names of skills that were published in parts, also in parts.
+        """Resolve the names of skills that were published in parts, some names per transaction.
 
-        The parts come from this sync or from a sync that was killed.
+        The parts were published by this sync, or by an earlier sync that was killed.
         """
         if not (self.first and self._shared):
             return
@@ -193,14 +200,18 @@ BATCH, BATCH_CHARACTERS = 400, 8_000_000
 """Maximum number of skills in a stored batch, and maximum size of the batch in characters."""
 
 HELPED_FROM: Final = 2000
-"""Number of new skills from which a second process helps to read them."""
+"""Minimum number of new skills for which a second process helps to read them."""
 
 PIECE, PIECE_BYTES = 50, 1_000_000
-"""Maximum number of skills that a process reads at once, and their maximum size in bytes."""
+"""Maximum number of skills that a process reads at once, and maximum size of their files in bytes.
+"""
 
 
 class Unread(NamedTuple):
-    """The findings about unreadable parts of a folder, and whether its SKILL.md can be read."""
+    """The result of reading a folder of which a part is unreadable.
+
+    It holds the findings about the unreadable parts, and whether SKILL.md can be read.
+    """
 
     findings: Sequence[Diagnostic]
     has_document: bool
@@ -215,7 +226,7 @@ def apply_plan(
     wins. Raises `DatabaseProblem`, before anything is published, if this sync lost its lock.
     """
     writer, scan_ns, now = core.writer, lock.now_ns(), utc_now()
-    if has_retired(core.reader, core.host):  # versions that a killed sync left behind
+    if has_retired(core.reader, core.host):  # versions that a killed sync stored or retired
         clear(core, lock)
     total = sum(len(p.new) + len(p.updates) + len(p.placeholders) for p in plan.sources)
     staged: dict[int, PublishedVersion] = {}
@@ -239,7 +250,7 @@ def apply_plan(
     with writer.transaction() as connection:
         lock.assert_held(connection)
         for part in plan.sources:
-            if part.source.remote is not None:  # history entries refer to the remote source
+            if part.source.remote is not None:  # history entries name the remote source
                 record_remote(connection, part.source.id, part.source.remote)
         waiting = [one for one in staged if one not in store.published]
         live = publish(connection, waiting, removed, plan.settled)
@@ -263,7 +274,10 @@ def apply_plan(
 
 
 class _Job(NamedTuple):
-    """A folder to read, and the stored version that the new version replaces."""
+    """A folder to read, and the stored version that its new version will replace.
+
+    The stored version is None if the skill is new.
+    """
 
     part: SourcePlan
     found: ScannedFolder
@@ -290,12 +304,12 @@ def _jobs(core: Core, plan: Plan) -> Iterator[_Job]:
             if replaces is not None and before is None:
                 continue  # another client changed the skill since the plan was made
             found = part.look_last(folder)
-            if found is not None:  # the next sync removes missing folders
+            if found is not None:  # if the folder is gone, the next sync removes the skill
                 yield _Job(part, found, before)
 
 
 def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Generator[NewVersion]:
-    """Yield the new versions of all folders, in the order of the plan."""
+    """Yield the new versions of all folders in the plan, in the order of the plan."""
     recent = Recent()
     pieces = (
         Piece(
@@ -311,7 +325,11 @@ def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Generator[NewVe
 
 
 def _pieces(jobs: Iterable[_Job]) -> Iterator[list[_Job]]:
-    """Group folders to read together: new folders of one source, with few and small files."""
+    """Group folders that one process reads at once.
+
+    A group with several folders has only new folders of one source. Their number and total size are
+    limited.
+    """
     piece: list[_Job] = []
     size = 0
     for job in jobs:
@@ -350,7 +368,7 @@ def _read(
     versions = []
     for part, found, before in jobs:
         if before is None:
-            return read_new(_task(core, scan_ns, now, jobs), recent)  # a group has only new folders
+            return read_new(_task(core, scan_ns, now, jobs), recent)  # all these folders are new
         what = (part.walk, found, before, part.source.id, scan_ns, now)
         is_remote = part.source.remote is not None
         new = read_version(core, *what, from_remote=is_remote, recent=recent)
@@ -374,14 +392,16 @@ def read_version(
 ) -> NewVersion | Unread:
     """Read a folder into a new version; return `Unread` if a part of the folder can't be read.
 
-    After `Unread`, the version ``before`` stays. If ``from_remote``, the new version is quarantined
-    if it has security errors, unless ``before`` has the same files and is trusted.
+    If it returns `Unread`, the stored version ``before`` stays current. If ``from_remote``, the new
+    version is quarantined if it has security errors, unless ``before`` has the same files and is
+    trusted.
     """
     what, keep = (walk.root, found, walk.limits), core.settings.store_files
     read = partial(read_folder, *what, with_contents=keep, recent=recent)
     trusted: KnownHashes = {}
     earlier: Sequence[Diagnostic] = ()
-    # The files of an unusable skill were only hashed, not checked.
+    # The files of an unusable skill were only hashed, not checked, so there are no findings to
+    # reuse.
     is_usable = before.skill.status in {"ok", "warning"}
     if is_usable and not before.racy and is_current(before.fingerprint):
         trusted, earlier = files_and_findings(core.reader, [before.id])[before.id]
@@ -401,10 +421,10 @@ def read_version(
 def _is_held(core: Core, version: NewVersion, before: StoredSkill) -> bool:
     """Tell whether to quarantine a new version of a remote skill.
 
-    Trust covers only the files that the user was shown. One changed line can turn an accepted
-    finding into another, for example with a different host or secret. So different files with
-    security errors are quarantined again. A skill is also quarantined if only newer rules find the
-    errors.
+    The user's trust covers only the files that the user was shown. One changed line can turn an
+    accepted finding into a different one, for example with another host or secret. So changed files
+    with security errors are quarantined again. A skill is also quarantined if only newer rules find
+    the security errors.
     """
     grave = security_errors(version.findings)
     tree, source = version.columns["tree_hash"], version.columns["source_id"]

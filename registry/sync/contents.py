@@ -1,7 +1,7 @@
 """Store the files of skills in the database, so that older revisions can be restored.
 
-The files are read again after a version was stored. They are stored only if they still have its
-hash.
+After a version was stored, its files are read a second time. The bytes of a file are stored only if
+they still have the hash that the version recorded.
 """
 
 from collections.abc import Collection, Iterator
@@ -24,10 +24,10 @@ BATCH: Final = 400
 
 
 def store_contents(core: Core) -> None:
-    """Store the files of all current versions that are not stored yet.
+    """Store the files of all current versions, except files that are already stored.
 
-    Stored bytes that don't match their hash are stored again; on a server, this needs permission to
-    delete rows. Does nothing if the settings turn file storage off.
+    Stored bytes that don't match their hash are replaced. On a server, this needs the permission to
+    delete rows of contents. If the settings turn file storage off, nothing is stored.
     """
     if not core.settings.store_files:
         return
@@ -38,7 +38,7 @@ def store_contents(core: Core) -> None:
         mismatched = frozenset(mismatched_contents(core.reader, core.settings.limits))
     found = _readable(core, mismatched)
     while batch := list(islice(found, BATCH)):
-        # Reading and compressing happened before, so only the insert delays other writers.
+        # The files were read and compressed before, so other writers wait only for the insert.
         with core.writer.transaction() as connection:
             add_contents(connection, batch, mismatched)
 

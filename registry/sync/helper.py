@@ -1,8 +1,9 @@
 """A second process that reads skills during a large first import.
 
-Python runs one thread at a time, so a second thread would not read or parse faster. The helper gets
-the scanned folders and returns versions that are not stored yet. It opens no database and ends with
-the import. If the helper can't start or ends early, the first process reads its folders.
+Python runs only one thread at a time, so a second thread would not make reading or parsing faster.
+The helper process gets the scanned folders and returns new versions, which the first process
+stores. The helper doesn't open the database and ends with the import. If the helper can't start or
+ends early, the first process reads the helper's folders itself.
 """
 
 import gc
@@ -21,17 +22,17 @@ from registry.db.versions import NewVersion
 from registry.sync.reading import Recent, Task, read_new
 
 _AHEAD: Final = 8
-"""Maximum number of pieces that wait at the helper, so that it can work while we store a batch."""
+"""Maximum number of pieces waiting for the helper, so that it has work while we store a batch."""
 
 _WAITING: Final = 12
 _WAITING_BYTES: Final = 8_000_000
-"""Maximum number of pieces in memory, and their maximum size in bytes.
+"""Maximum number of pieces in memory, and maximum size of their files in bytes.
 
-The pieces wait until all earlier pieces of the plan are done.
+A piece stays in memory until all earlier pieces of the plan are stored.
 """
 
-# The helper imports only from this process's folders. It ignores the working directory and folders
-# that environment variables name.
+# The helper imports modules only from the folders in this process's `sys.path`. It ignores the
+# working directory and environment variables such as PYTHONPATH.
 _MAIN: Final = (
     "import json, sys; sys.dont_write_bytecode, sys.path[:] = json.loads(sys.argv[1]);"
     "from registry.sync.helper import serve; serve()"
@@ -42,10 +43,10 @@ Versions: TypeAlias = list[NewVersion]
 
 
 class Piece(NamedTuple):
-    """Folders that one process reads at once.
+    """A group of skill folders that one process reads at once.
 
-    ``task`` is the input of the helper; None if the helper can't read the folders. ``read`` reads
-    the folders in this process. ``bytes`` is their size.
+    ``task`` describes the folders for the helper process; None if the helper can't read them.
+    ``read`` reads the folders in this process. ``bytes`` is the total size of their files.
     """
 
     task: Task | None
@@ -54,7 +55,7 @@ class Piece(NamedTuple):
 
 
 class Helper:
-    """The helper process; it gets no more work after its first failure."""
+    """The helper process; it gets no more tasks after its first failure."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", pool: ThreadPoolExecutor) -> None:
         self._process, self._pool = process, pool
@@ -63,16 +64,19 @@ class Helper:
 
     @property
     def is_free(self) -> bool:
-        """Whether the helper can get another task."""
+        """Whether the helper can get another task.
+
+        It can, unless it has failed or `_AHEAD` tasks wait.
+        """
         return self._answers and self._given < _AHEAD
 
     def ask(self, task: Task) -> "Future[Versions]":
-        """Send a task to the helper."""
+        """Send a task to the helper, and return a future for the versions that it reads."""
         self._given += 1
         return self._pool.submit(self._ask, task)
 
     def answer(self, asked: "Future[Versions]") -> Versions | None:
-        """Return the versions that the helper has read; None if it failed.
+        """Wait for the versions that the helper reads, and return them; None if the helper failed.
 
         After a failure the helper gets no more tasks.
         """
@@ -86,11 +90,11 @@ class Helper:
 
     def _ask(self, task: Task) -> Versions:
         asked, answers = self._process.stdin, self._process.stdout
-        assert asked is not None  # noqa: S101  # both are pipes, see `_start`
+        assert asked is not None  # noqa: S101  # both streams are pipes, see `_start`
         assert answers is not None  # noqa: S101
         pickle.dump(task, asked, pickle.HIGHEST_PROTOCOL)
         asked.flush()
-        versions: Versions = pickle.load(answers)  # noqa: S301  # sent by our own process
+        versions: Versions = pickle.load(answers)  # noqa: S301  # from a process that we started
         wanted = [found.folder for found in task.folders]
         if [version.columns["folder"] for version in versions] != wanted:
             raise ValueError(wanted)
@@ -99,7 +103,11 @@ class Helper:
 
 @contextmanager
 def helping() -> Iterator[Helper | None]:
-    """Run the helper process; yield None if it can't be started or would save no time."""
+    """Run the helper process during a ``with`` block.
+
+    Yields None if the process can't be started, or if it would save no time because only one
+    processor core is available.
+    """
     process = _start() if _has_cores() and _is_python() else None
     if process is None:
         yield None
@@ -121,13 +129,13 @@ def _start() -> "subprocess.Popen[bytes] | None":
     folders = [path for path in sys.path if os.path.isabs(path)]
     told = json.dumps([sys.dont_write_bytecode, folders])
     with suppress(OSError):
-        return subprocess.Popen(  # noqa: S603  # starts this same program
+        return subprocess.Popen(  # noqa: S603  # starts this Python interpreter
             [sys.executable, "-I", "-c", _MAIN, told],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd="/",
-            start_new_session=True,  # Ctrl+C then reaches only this process
+            start_new_session=True,  # so that Ctrl+C reaches only this process
         )
     return None
 
@@ -136,7 +144,7 @@ def _has_cores() -> bool:
     """Tell whether this process may use more than one processor core."""
     try:
         return len(os.sched_getaffinity(0)) > 1
-    except AttributeError:  # macOS
+    except AttributeError:  # macOS has no `sched_getaffinity`
         return (os.cpu_count() or 1) > 1
 
 
@@ -147,7 +155,7 @@ def _is_python() -> bool:
 
 
 def share(pieces: Iterable[Piece], helper: Helper | None) -> Iterator[NewVersion]:
-    """Yield the versions of all pieces, in order; this process and the helper share the reading."""
+    """Read all pieces in this process and the helper, and yield their versions in order."""
     if helper is None:
         for one in pieces:
             yield from one.read()
@@ -173,12 +181,12 @@ def share(pieces: Iterable[Piece], helper: Helper | None) -> Iterator[NewVersion
 
 
 def serve() -> None:
-    """Run as the helper process until the parent closes the pipe."""
-    gc.set_threshold(50_000, 20, 100)  # the same values as in the main process
+    """Read folders for the parent process until it closes the pipe; runs in the helper process."""
+    gc.set_threshold(50_000, 20, 100)  # the values that the main process uses
     asked, answers = sys.stdin.buffer, sys.stdout.buffer
     recent = Recent()
     with suppress(EOFError, BrokenPipeError):
         while True:
-            versions = read_new(pickle.load(asked), recent)  # noqa: S301  # from the parent process
+            versions = read_new(pickle.load(asked), recent)  # noqa: S301  # sent by the parent
             pickle.dump(versions, answers, pickle.HIGHEST_PROTOCOL)
             answers.flush()

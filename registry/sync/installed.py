@@ -1,7 +1,7 @@
-"""Record where installed copies came from, according to the lock of the pull that made them.
+"""Record the origin of installed copies, as the lock file of their pull states it.
 
-Another person may have written a lock file in a project. So a lock counts only for folders of its
-own project, and only while the folders hold files with the recorded hash.
+Another person may have written a lock file in a project. So a lock file counts only for folders of
+its own project, and only while the folders hold files with the recorded hash.
 """
 
 import json
@@ -27,7 +27,7 @@ from registry.text import is_encodable, without_secrets
 
 LOCK: Final = "skills.lock.json"
 VERSION: Final = 2
-"""The lock format version that records origins."""
+"""The version of the lock file format in which a lock file records origins."""
 
 MAX_BYTES: Final = 32 << 20
 """Maximum size of a lock file that a sync reads, in bytes."""
@@ -39,11 +39,14 @@ _VERSION: Final = re.compile(r"(?:sha256:)?[0-9a-f]{40,64}")
 _REF: Final = re.compile(r"(?!-)\S{1,250}")
 
 Named: TypeAlias = tuple[str, str]
-"""A lock's record of a folder: its tree hash, and its origin as in `read.skills.ORIGIN`."""
+"""A lock file's record of a folder: its tree hash and its origin (`read.skills.ORIGIN`)."""
 
 
 def record_installed(core: Core, sources: Sequence[Source]) -> None:
-    """Store the origins that locks record for the current skills of these sources."""
+    """Store the origins of all current skills in these sources, as lock files record them.
+
+    Sources that are themselves remote are skipped.
+    """
     roots = {one.id: one.path for one in sources if one.remote is None}
     if not roots or not core.backend.writable:
         return
@@ -65,14 +68,20 @@ def record_installed(core: Core, sources: Sequence[Source]) -> None:
 
 
 def mark_installed(version: NewVersion, root: str) -> None:
-    """Set the recorded origin of a new version; ``root`` is the folder of its local source."""
+    """Set the origin of a new version to the origin that a lock file records, or to None.
+
+    ``root`` is the folder of its local source.
+    """
     facts = version.columns
     path = join(root, facts["folder"])
     facts["installed"] = _origin_of(_installed([root]), path, facts["tree_hash"])
 
 
 def forget_removed(core: Core, paths: Iterable[str]) -> None:
-    """Delete the skills in folders that the registry itself removed; the paths contain no links."""
+    """Delete the skills in these folders from the database, after the registry removed the folders.
+
+    The paths must contain no links.
+    """
     paths = list(paths)
     if not paths or core.reader.empty or not core.backend.writable:
         return
@@ -92,9 +101,9 @@ def forget_removed(core: Core, paths: Iterable[str]) -> None:
 
 
 def lock_of(path: str) -> str | None:
-    """Return the folder of the lock that lists the folder ``path``; None if no lock lists it.
+    """Return the folder of the lock file that lists the skill folder ``path``.
 
-    ``path`` must contain no links.
+    Returns None if no lock file lists it. ``path`` must contain no links.
     """
     everywhere = real_path(str(data_folder()))
     homes = [everywhere, *map(str, PurePath(path).parents)]
@@ -105,16 +114,19 @@ def lock_of(path: str) -> str | None:
 
 
 def _origin_of(named: Mapping[str, Named], path: str, tree: str | None) -> str | None:
-    """Return the origin recorded for a folder whose files have this hash; None if there is none."""
+    """Return the recorded origin of a folder if its files have the recorded hash, else None.
+
+    ``named`` holds the records by path, ``tree`` is the hash of the files in the folder.
+    """
     recorded, origin = named.get(path, (None, None))
     return origin if tree is not None and tree == recorded else None
 
 
 def _installed(roots: Iterable[str]) -> dict[str, Named]:
-    """Return the lock records of folders, by path.
+    """Return the lock file records about folders in these roots, by path of the folder.
 
-    The records come from the locks in and above these roots, and from the global lock. Each lock is
-    read once.
+    The records come from the lock files in the roots and in the folders above them, and from the
+    global lock file. Each lock file is read once.
     """
     everywhere = real_path(str(data_folder()))
     homes = {str(above) for root in roots for above in (root, *PurePath(root).parents)}
@@ -125,17 +137,17 @@ def _installed(roots: Iterable[str]) -> dict[str, Named]:
 
 
 def _named(home: str, *, is_global: bool) -> dict[str, Named]:
-    """Return the records of the lock in a folder, by the path of the recorded folder."""
+    """Return the records of the lock file in ``home``, by the path of the skill folder."""
     found: dict[str, Named] = {}
     for path, entry in _listed(home, is_global=is_global):
-        # Entries in a form that a pull doesn't write are skipped.
+        # Skip records in a form that `pull` never writes.
         with suppress(LookupError, TypeError, ValueError, AttributeError):
             found[path] = entry["tree_hash"], _origin(entry["origin"])
     return found
 
 
 def _listed(home: str, *, is_global: bool) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield each folder that the lock in ``home`` lists, and its entry."""
+    """Yield each skill folder that the lock file in ``home`` lists, and its record."""
     known: dict[tuple[str, ...], list[str]] = {}
     for name, entry in _entries(home).items():
         with suppress(LookupError, TypeError, ValueError, AttributeError, RegistryError):
@@ -147,9 +159,9 @@ def _listed(home: str, *, is_global: bool) -> Iterator[tuple[str, Mapping[str, A
 
 
 def _entries(home: str) -> Mapping[str, Any]:
-    """Return the entries of the lock in a folder.
+    """Return what the lock file in the folder ``home`` records, by skill name.
 
-    The result is empty if this user can't read the lock or doesn't own it.
+    The result is empty if this user can't read the lock file or doesn't own it.
     """
     path = os.path.join(home, LOCK)
     with suppress(OSError, RegistryError, LookupError, TypeError, ValueError, RecursionError):
@@ -161,9 +173,10 @@ def _entries(home: str) -> Mapping[str, Any]:
 
 
 def _places(home: str, ids: Sequence[str], *, is_global: bool) -> Iterator[str]:
-    """Yield the folders into which a pull puts skills for these agents, with links resolved.
+    """Yield the skills folders of these agents into which a pull puts skills, with links resolved.
 
-    Folders outside a project are left out. Raises `AgentNotFound`.
+    If the lock file belongs to a project, folders outside the project are left out. Raises
+    `AgentNotFound` if an agent is unknown.
     """
     if not ids:
         yield home
@@ -180,9 +193,9 @@ def _places(home: str, ids: Sequence[str], *, is_global: bool) -> Iterator[str]:
 
 
 def _origin(record: Mapping[str, Any]) -> str:
-    """Return an origin in its stored form.
+    """Return the origin in a lock file's record as the database stores it.
 
-    Raises ValueError if a pull can't have written the record.
+    Raises ValueError if `pull` can't have written the record.
     """
     ref, version = record.get("ref"), record.get("commit")
     url, path = without_secrets(record["url"]), record.get("path") or ROOT

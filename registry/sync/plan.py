@@ -35,14 +35,14 @@ PROGRESS_EVERY = 200
 MAX_REMEMBERED = 20_000
 
 BATCH: Final = 400
-"""Number of skills whose stored files and findings are read at once."""
+"""Number of skills whose stored files and findings are read with one query."""
 
 
 class Difference(NamedTuple):
     """The difference between a folder on disk (``found``) and its stored version (``known``).
 
     If ``known`` is None, the folder is new. If ``found`` is None, the folder is gone. ``same`` is
-    True if nothing changed.
+    True if the files are unchanged.
     """
 
     found: ScannedFolder | None
@@ -54,11 +54,13 @@ class Difference(NamedTuple):
 class SourcePlan:
     """The planned changes in one source, as folders and version ids; the files are read later.
 
-    ``updates`` and ``touches`` map folders to versions. A touch is a folder whose files are
-    unchanged but whose times differ. ``rechecked`` holds updates with unchanged files that older
-    rules checked. ``mismatched`` holds versions whose stored SKILL.md doesn't match its hash; it is
-    empty if hashes weren't checked. ``unread`` maps versions to folder and findings of skills that
-    keep their rows because a part of them can't be read.
+    ``updates`` and ``touches`` map folders to the ids of their stored versions. A touch is a folder
+    whose files are unchanged but whose file times differ. ``rechecked`` holds the folders of
+    updates with unchanged files that were checked with older rules.
+
+    ``mismatched`` holds versions whose stored SKILL.md doesn't match its hash; it is empty if
+    hashes weren't checked. ``unread`` holds versions that stay stored because a part of their
+    folder can't be read; it maps their ids to the folder and the findings.
     """
 
     source: Source
@@ -86,34 +88,37 @@ class SourcePlan:
 
     @property
     def links(self) -> set[str]:
-        """Return the folders that are links to skills which are counted in their own folders."""
+        """Return the folders that are links to known skills.
+
+        Such a skill is counted in its own folder, not at the link.
+        """
         return {one.folder for one in self.walk.notices if one.diagnostic.code == LINK_KNOWN}
 
     def remember(self, found: ScannedFolder) -> None:
-        """Keep the scan of a folder, up to a maximum number, so that memory stays bounded."""
+        """Cache the scan of a folder, unless `MAX_REMEMBERED` scans are cached already."""
         if len(self.seen_folders) < MAX_REMEMBERED:
             self.seen_folders[found.folder] = found
 
     def look(self, folder: str) -> ScannedFolder | None:
-        """Return the stored scan of a folder, or scan it again; None if the folder is gone.
+        """Return the cached scan of a folder, or scan it again; None if the folder is gone.
 
-        It does no harm if a file changed since the scan: its new bytes are stored with the old
-        fingerprint, so the next sync reads them again.
+        It does no harm if a file changed since the scan. Its new bytes are then stored with the old
+        fingerprint, so the next sync reads the file again.
         """
         return self.seen_folders.get(folder) or self.walk.one(folder)
 
     def look_last(self, folder: str) -> ScannedFolder | None:
-        """Return the result of `look`, and forget the scan."""
+        """Return the result of `look`, and drop the cached scan."""
         return self.seen_folders.pop(folder, None) or self.walk.one(folder)
 
     def count_unchanged(self, row: StoredFingerprint) -> None:
-        """Count an unchanged skill."""
+        """Add an unchanged skill to the counts, unless its folder has no SKILL.md."""
         if row.status != "no_document":
             self.unchanged += 1
             self.invalid_unchanged += row.status == "invalid"
 
     def report(self) -> SourceReport:
-        """Return the report of the source as planned."""
+        """Return the report of the source as it would be if the plan succeeds."""
         return SourceReport(
             self.source.name,
             self.source.path,
@@ -127,7 +132,10 @@ class SourcePlan:
         )
 
     def take(self, fetched: Fetched) -> None:
-        """Record the result of fetching the remote source before the scan, and its new state."""
+        """Record the result of fetching the remote source, which happens before the scan.
+
+        The result also contains the new state of the remote source.
+        """
         self.moved_on = fetched.remote != self.source.remote
         self.fetched, self.source = fetched, replace(self.source, remote=fetched.remote)
         if self.outcome == "ok":
@@ -135,7 +143,7 @@ class SourcePlan:
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing to write except times and removals."""
+        """Whether nothing changes in this source, apart from file times and removed skills."""
         work = self.new, self.placeholders, self.updates, self.unread, self.gone_placeholders
         return not any((*work, self.notices_changed, self.moved_on))
 
@@ -210,8 +218,9 @@ def compare(
 ) -> Iterator[Difference]:
     """Yield the differences between the scanned and the stored folders, both sorted by `position`.
 
-    A folder is the ``same`` if its fingerprint is equal, and its times are so old that every later
-    change changes the fingerprint. With ``verify``, equal fingerprints are not trusted.
+    A folder is the ``same`` if its fingerprint is equal and its file times are old enough: then
+    every later change of a file also changes the fingerprint. With ``verify``, an equal fingerprint
+    proves nothing.
     """
     rows = iter(known)
     row = next(rows, None)
@@ -234,7 +243,7 @@ def compare(
 def _with_stored(
     reader: Reader, suspects: Sequence[tuple[ScannedFolder, StoredFingerprint]]
 ) -> Iterator[tuple[ScannedFolder, StoredFingerprint, KnownFiles, Sequence[Diagnostic]]]:
-    """Yield changed folders and their versions, each with the version's files and findings."""
+    """Yield each changed folder and its stored version, with the version's files and findings."""
     for start in range(0, len(suspects), BATCH):
         some = suspects[start : start + BATCH]
         stored = files_and_findings(reader, [row.id for _, row in some])
@@ -260,12 +269,12 @@ def _examine(
         plan.updates[found.folder] = row.id
         plan.rechecked.add(found.folder)
         return
-    # Equal times and sizes prove equal files only if the times were old at the last sync.
+    # If times and sizes are equal, the files are equal only if the times were old at the last sync.
     trusted = {} if verify or row.racy else before
     hashed = hash_files(plan.source.path, found, trusted, plan.walk.limits)
     unread = [*found.unread, *hashed.unread]
     if unread:
-        # An unreadable folder doesn't mean that the skill is gone, so its rows stay.
+        # If the folder can't be read now, the skill may still exist, so its stored version stays.
         plan.count_unchanged(row)
         now = {finding for finding in unread if finding.code == UNREADABLE}
         plan.notices += ((found.folder, one) for one in now.difference(found.unread))
@@ -285,13 +294,14 @@ def _examine(
 
 
 BRAKE: Final = 10
-"""Maximum number of skills that a source may lose if they are more than half of its skills.
+"""Number of missing skills up to which a source loses them without confirmation.
 
-After a larger loss, the rows stay until the user confirms.
+If more skills are missing, and they are more than half of the source's skills, they stay stored
+until the user confirms the removal.
 """
 
 Moves: TypeAlias = dict[tuple[int, str], RemovedSkill]
-"""Maps (source id, folder) to the removed version that was moved to this folder."""
+"""Maps (source id, folder) of a new folder to the removed version whose files moved there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,19 +315,19 @@ class SyncOptions:
 
 @dataclass(slots=True)
 class Plan:
-    """All changes of a sync."""
+    """All changes that a sync will make."""
 
     sources: list[SourcePlan]
     moves: Moves
     removed: list[RemovedSkill]
     settled: list[int]
-    """Stored versions of links that pointed outside all sources, and now point into a source."""
+    """Ids of stored versions of links that led outside all sources and now lead into a source."""
     notices: list[tuple[int, str, Diagnostic]] = field(default_factory=list)
-    """New notices of sources that this sync doesn't cover (source id, folder, notice)."""
+    """New findings in sources that this sync doesn't cover: source id, folder, finding."""
 
     @property
     def touched(self) -> Iterator[tuple[int, ScannedFolder]]:
-        """Yield the versions with unchanged files but new times, with their folders."""
+        """The versions whose files are unchanged but have new file times, with their folders."""
         for part in self.sources:
             for folder, version in part.touches.items():
                 found = part.look(folder)
@@ -326,7 +336,7 @@ class Plan:
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing to write except times."""
+        """Whether there is nothing to store except file times."""
         work = self.moves, self.removed, self.settled
         return not any(work) and all(part.is_idle for part in self.sources)
 
@@ -356,7 +366,7 @@ def make_plan(
         settled += [one.id for one in lost if one.folder in linked and not one.file_count]
         removed += [one for one in lost if one.folder in linked and one.file_count]
         lost = [one for one in lost if one.folder not in linked]
-        # A skill that now belongs to a nested source isn't lost if its folder exists.
+        # If a nested source now contains a skill's folder, the skill isn't missing.
         theirs = {one.id for one in lost if part.outcome == "ok" and part.walk.leaves(one.folder)}
         removed += [one for one in lost if one.id in theirs]
         lost = [one for one in lost if one.id not in theirs]
@@ -369,10 +379,14 @@ def make_plan(
 
 
 def _is_held(part: SourcePlan, lost: Sequence[RemovedSkill], leaving: int, *, prune: bool) -> bool:
-    """Decide whether a source keeps the rows of its lost skills, and record the reason.
+    """Decide whether stored skills that the sync no longer finds stay in the catalogue.
 
-    If the source can't be read, the rows always stay. Any other loss that looks like an unmounted
-    drive or an accident must be confirmed (``prune``).
+    Records the reason in ``part.outcome`` and ``part.message``. If the source can't be read, the
+    skills always stay. If the loss looks like an unmounted drive or an accident, they stay unless
+    the user confirmed the removal (``prune``). Otherwise they are removed.
+
+    ``lost`` holds the missing skills. ``leaving`` is the number of stored skills whose old folder
+    is gone, including moved skills.
     """
     if part.outcome == "ok" and lost and not prune:
         had = part.unchanged + len(part.updates) + leaving
@@ -385,7 +399,7 @@ def _is_held(part: SourcePlan, lost: Sequence[RemovedSkill], leaving: int, *, pr
 
 
 def _find_moves(parts: Sequence[SourcePlan], leaving: Sequence[RemovedSkill]) -> Moves:
-    # Only folders with the same number of files and bytes as a removed skill are hashed.
+    # Hash a new folder only if a removed skill had as many files and bytes.
     shapes = {(one.file_count, one.bytes) for one in leaving if one.tree_hash}
     added: list[tuple[int, str, str]] = []
     for part in parts if shapes else ():
@@ -402,8 +416,9 @@ def _find_moves(parts: Sequence[SourcePlan], leaving: Sequence[RemovedSkill]) ->
 def pair_moves(added: Iterable[tuple[int, str, str]], leaving: Iterable[RemovedSkill]) -> Moves:
     """Pair new folders with removed versions that have the same files.
 
-    ``added`` holds the source id, folder and tree hash of each new folder. If several versions have
-    the same files, a version with the same folder name wins, otherwise the first version.
+    ``added`` holds the source id, folder and tree hash of each new folder. If several removed
+    versions have the files of a new folder, it is paired with the first version whose folder had
+    the same name as the new folder. If there is none, it is paired with the first version.
     """
     by_hash: dict[str | None, list[RemovedSkill]] = {}
     for one in leaving:

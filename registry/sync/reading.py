@@ -29,14 +29,15 @@ from registry.settings import Limits
 from registry.text import name_key, utc_text
 
 RULES: Final = "11"
-"""Version of the rules that check a folder; increase it whenever a rule changes.
+"""Version of the rules that check a skill folder; increase it whenever a rule changes.
 
-The next sync then reads all skills again. Until then, `check` ignores stored findings.
+The next sync then reads all skills again. Until that sync, `check` ignores the stored findings.
 """
 
 
 RACY_NS = 2_000_000_000
-"""Minimum age of file times at a scan, in nanoseconds, so that equal times prove equal files."""
+"""Minimum age of a file time at a scan, in nanoseconds, before an equal time proves an equal file.
+"""
 
 
 def stamp(found: ScannedFolder) -> str:
@@ -45,25 +46,29 @@ def stamp(found: ScannedFolder) -> str:
 
 
 def is_current(stored: str) -> bool:
-    """Tell whether a stored fingerprint was made with the current rules."""
+    """Tell whether a stored fingerprint was made with the current version of the rules."""
     return stored.startswith(f"{RULES}:")
 
 
 def is_same(stored: str, found: ScannedFolder) -> bool:
-    """Tell whether the files are unchanged since the fingerprint was stored, with any rules."""
+    """Tell whether the files are unchanged since the fingerprint was stored.
+
+    The fingerprint may have been made with older rules.
+    """
     return stored.rpartition(":")[2] == found.fingerprint
 
 
 def is_racy(found: ScannedFolder, scan_ns: int) -> bool:
     """Tell whether a file time is so close to the scan that equal times don't prove equal files.
 
-    ``scan_ns`` is the time at which the scan started.
+    A change just after the scan could leave the file time unchanged. ``scan_ns`` is the time at
+    which the scan started.
     """
     return found.newest_ns >= scan_ns - RACY_NS
 
 
 def stamps_of(seen: Iterable[tuple[int, ScannedFolder]], scan_ns: int) -> StatUpdates:
-    """Return the file times and sizes to store for versions, as the scan found them."""
+    """Return the file times and sizes that the scan found, to store them for these versions."""
     updates = StatUpdates([], [])
     for version, found in seen:
         updates.versions.append((stamp(found), int(is_racy(found, scan_ns)), version))
@@ -78,7 +83,7 @@ def signed(inode: int) -> int:
 
 
 MOST: Final = 10_000
-"""Maximum number of files whose results are cached; the oldest results are dropped first."""
+"""Maximum number of files whose results `Recent` caches; the oldest results are dropped first."""
 
 _Key: TypeAlias = tuple[object, ...]
 _K = TypeVar("_K")
@@ -86,14 +91,14 @@ _V = TypeVar("_V")
 
 
 class Recent:
-    """Caches which files were checked and stored since a sync or a check began."""
+    """Caches which files were checked and stored since the current sync or check began."""
 
     def __init__(self) -> None:
         self._found: dict[_Key, Sequence[Diagnostic]] = {}
         self._stored: dict[str, None] = {}
 
     def found(self, key: _Key) -> Sequence[Diagnostic] | None:
-        """Return the findings in a file, without its path; None if they are not cached."""
+        """Return the cached findings in a file, without its path; None if they are not cached."""
         return self._found.get(key)
 
     def note_found(self, key: _Key, findings: Sequence[Diagnostic]) -> None:
@@ -105,7 +110,7 @@ class Recent:
         return content_hash in self._stored
 
     def note_stored(self, hashes: Iterable[str]) -> None:
-        """Remember the hashes of files that are passed on to be stored."""
+        """Remember the hashes of files whose bytes were passed on to be stored."""
         for content_hash in hashes:
             _put(self._stored, content_hash, None)
 
@@ -117,7 +122,10 @@ def _put(known: dict[_K, _V], key: _K, value: _V) -> None:
 
 
 KnownHashes: TypeAlias = Mapping[str, tuple[tuple[int, ...], str | None]]
-"""Maps paths to the stat values (mode, size, mtime, ctime, inode) and the hash of that time."""
+"""Maps each path to the stat values at the last read and the hash of the file at that time.
+
+The stat values are mode, size, mtime, ctime and inode.
+"""
 
 
 class Hashed(NamedTuple):
@@ -195,12 +203,15 @@ def _note(
 
 
 def content_now(root: str, found: ScannedFolder, limits: Limits) -> str | None:
-    """Read all files of a folder now and return their common hash; None if a file can't be read."""
+    """Read all files of a folder now and return the hash over all of them.
+
+    Returns None if a file can't be read.
+    """
     return tree_hash(found, hash_files(root, found, {}, limits).hashes)
 
 
 def whole_hash(root: str, found: ScannedFolder, limits: Limits) -> str | None:
-    """Return the same hash as `content_now`.
+    """Return the hash over all files of a folder, as `content_now` does.
 
     Raises `SkillInaccessible` if a part of the folder can't be read.
     """
@@ -240,12 +251,12 @@ def tree_hash(found: ScannedFolder, hashes: Mapping[str, str | None]) -> str | N
 
 
 _SAID: Final = "name description kind version license author compatibility".split()
-"""Database columns that are fields of a `Document`."""
+"""Database columns that have the same name as fields of a `Document`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Previous:
-    """The values that a new version takes from the version that it replaces."""
+    """The values that a new version takes over from the version that it replaces."""
 
     id: int
     uid: str
@@ -257,8 +268,8 @@ class Reading:
     """The result of reading a folder: its parsed SKILL.md, the hashes of its files, all findings.
 
     ``data`` is None if SKILL.md could not be read. ``unread`` holds the findings about files that
-    can't be read now (no permission, input/output error). They don't mean that the skill changed,
-    so the stored values stay.
+    can't be read now (no permission, input/output error). Such a finding doesn't mean that the
+    skill changed, so the stored version stays.
     """
 
     found: ScannedFolder
@@ -282,9 +293,9 @@ def read_folder(
 ) -> Reading:
     """Read a skill folder: hash its files, parse and check SKILL.md, check the other files.
 
-    If ``with_contents``, keep the bytes of the files, except files that were stored recently.
-    ``earlier`` holds the findings of the last sync. They stay valid for ``known`` files, which are
-    not read again.
+    If ``with_contents``, the result holds the bytes of the files, except files that were stored
+    recently. ``earlier`` holds the findings of the last sync. They stay valid for files that are
+    unchanged since then (``known``), so these files are not read again.
     """
     recent = recent or Recent()
     what = root, found, limits, known
@@ -306,8 +317,8 @@ def _steps(
 ) -> Iterator[Any]:
     """Read a folder as `read_folder` does, in steps; the last step yields the `Reading`.
 
-    If ``is_new``, the folder will certainly be stored, so the next folder need not keep the same
-    bytes.
+    If ``is_new``, the folder will certainly be stored. So the result for a later folder need not
+    hold the same bytes again.
     """
     packed: list[Packed] = []
     texts = Texts()
@@ -316,7 +327,8 @@ def _steps(
     def take(path: str, content_hash: str, content: bytes) -> None:
         if path != found.document:
             texts.offer(path, content_hash, content, may_run=path in may_run)
-        # SKILL.md itself is stored as text, and its older versions are stored in history.
+        # The text of SKILL.md is stored with its version, and texts of older versions in history.
+        # So its bytes aren't packed here.
         if with_contents and path != found.document and not recent.is_stored(content_hash):
             packed.append(pack(content_hash, content))
 
@@ -364,7 +376,7 @@ def _listed(found: ScannedFolder, hashes: Mapping[str, str | None]) -> list[Skil
 def _unsaid(
     findings: Iterable[Diagnostic], document: Document, found: ScannedFolder
 ) -> Iterator[Diagnostic]:
-    """Yield findings about SKILL.md, except problems that the parser has already reported."""
+    """Yield the findings about SKILL.md, except problems that the parser has already reported."""
     said = {finding.code for finding in document.diagnostics}
     if "description-from-body" in said:
         said.add("description-missing")
@@ -383,7 +395,7 @@ def _check_texts(texts: Texts, document: Document, recent: Recent) -> Iterator[D
 def _check_once(
     recent: Recent, path: str, content_hash: str, text: bytes, defending: bool
 ) -> Sequence[Diagnostic]:
-    """Check a supporting file, or reuse the findings in a file with the same bytes."""
+    """Check a supporting file, or reuse the findings in another file with the same bytes."""
     key = content_hash, kind_of(path, defending=defending)
     found = recent.found(key)
     if found is None:
@@ -404,9 +416,9 @@ def _placed(finding: Diagnostic, document: str | None) -> Diagnostic:
 def make_version(
     reading: Reading, source_id: int, scan_ns: int, now: str, previous: Previous | None
 ) -> NewVersion:
-    """Build the database rows of a version.
+    """Build the database rows of a new version from the result of reading its folder.
 
-    ``scan_ns`` is the start of the scan, by the disk's clock.
+    ``scan_ns`` is the time at which the scan started, by the clock that sets file times.
     """
     found, document = reading.found, reading.document
     said = document or _nothing(found)
@@ -420,7 +432,8 @@ def make_version(
         "folder": found.folder,
         "position": position(found.folder),
         "name_key": name_key(said.name),
-        # Catalogues use the folders between source and skill as categories.
+        # Catalogues often group skills in folders by category, so the folder is the default
+        # category.
         "category": said.category or os.path.dirname(found.folder) or None,
         "tags": "\n".join(said.tags),
         "created_at": previous.created_at if previous else created,
@@ -431,7 +444,7 @@ def make_version(
         "document": found.document,
         "bytes": sum(file.size for file in found.files),
         "file_count": len(found.files),
-        # The next sync must treat an unreadable file as changed.
+        # An empty fingerprint makes the next sync read the folder again.
         "fingerprint": "" if reading.unread else stamp(found),
         "racy": int(is_racy(found, scan_ns)),
         "status": _status(reading),
@@ -492,10 +505,11 @@ class Task(NamedTuple):
 
 
 def read_new(task: Task, recent: Recent) -> list[NewVersion]:
-    """Read new skill folders, step by step.
+    """Read new skill folders and return their new versions.
 
-    Each step is done for all folders before the next step starts. Its code and data then stay in
-    the processor caches, which saves more than a tenth of the time.
+    Each step (such as hashing or parsing) is done for all folders before the next step starts. The
+    code and data of a step then stay in the processor caches, which saves more than a tenth of the
+    time.
     """
     kept = task.with_contents
     folders = [

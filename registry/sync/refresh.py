@@ -14,26 +14,28 @@ from registry.text import utc_text
 
 
 def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, ScannedFolder, bool] | None:
-    """Compare a stored skill with its folder, and store it again if they differ.
+    """Compare a stored skill with its folder, and store the skill again if the folder changed.
 
-    Returns the skill, the folder, and whether the stored skill is still out of date. It stays out
-    of date if the database can't be written, or if a part of the folder can't be read (see
-    ``unread`` of the folder). Returns None if another process replaced the skill in this moment.
-    Raises `SkillMissing`, `SkillInaccessible`.
+    Returns the skill, the scanned folder, and whether the stored skill is still out of date. It
+    stays out of date if the database can't be written, or if a part of the folder can't be read
+    (see ``unread`` of the folder).
+
+    Returns None if another process replaced the skill in the meantime. Raises `SkillMissing` if the
+    folder is gone, and `SkillInaccessible` if the folder or its SKILL.md can't be read.
     """
-    walk = walk_of(core, stored.root, core.reader.last_roots())  # read with the skill
+    walk = walk_of(core, stored.root, core.reader.last_roots())  # roots read with the skill
     found = walk.one(stored.folder)
     if found is None:
         for notice in walk.notices:
             if notice.lost:
                 raise inaccessible(stored.path, notice.diagnostic)
         raise SkillMissing(name=stored.skill.ref, path=stored.path)
-    # If the times were too close to the scan, they prove nothing, and the files are compared.
+    # If the file times were too close to the scan, equal times prove nothing: compare the files.
     if is_same(stored.fingerprint, found) and (
         not stored.racy or content_now(stored.root, found, walk.limits) == stored.skill.tree_hash
     ):
         return stored, found, False
-    if not core.backend.writable:  # the user gets the SKILL.md on disk, but stored metadata
+    if not core.backend.writable:  # the user gets the current SKILL.md, but stored metadata
         return stored, found, True
     unread = _reimport(core, walk, stored, found)
     if unread:
@@ -45,10 +47,10 @@ def refresh(core: Core, stored: StoredSkill) -> tuple[StoredSkill, ScannedFolder
 def _reimport(
     core: Core, walk: Walk, stored: StoredSkill, found: ScannedFolder
 ) -> Sequence[Diagnostic]:
-    """Read and store a folder again, unless another change is stored in the meantime.
+    """Read a folder and store it as a new version, unless another client changes the skill first.
 
-    Returns the findings about unreadable parts; for these, the stored values stay. Raises
-    `SkillInaccessible` if SKILL.md is unreadable.
+    Returns the findings about unreadable parts; if there are any, the stored version stays. Raises
+    `SkillInaccessible` if SKILL.md can't be read.
     """
     from registry.db.write.skills import delete_version, publish, stage
     from registry.sync.apply import Unread, read_version

@@ -1,4 +1,4 @@
-"""The reports of a sync or of a dry run."""
+"""The report of a sync, or of a dry run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from registry.model import Diagnostic, Remote, Value, record
 Outcome = Literal["ok", "missing", "unreadable", "empty", "shrunk", "offline", "refused"]
 
 Progress = Callable[[str, int, int | None], None]
-"""Called with the name of the current step, the number done, and the total (None if unknown)."""
+"""A function called with the current step, the number of items done, and the total or None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moved(Value):
     """A skill that was moved from the folder ``before`` to the folder ``after``.
 
-    If the skill also changed its source, both are ``source/folder``.
+    If the skill was also moved to another source, both values have the form ``source/folder``.
     """
 
     ref: str
@@ -26,10 +26,11 @@ class Moved(Value):
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The result of fetching a remote source before its sync; ``remote`` is its new state.
+    """The result of fetching a remote source before its sync.
 
-    If ``outcome`` isn't ``ok``, nothing was fetched, and ``message`` has the reason. ``notices``
-    holds findings about the fetched files.
+    ``remote`` is the remote source afterwards, with the version fetched last. If ``outcome`` isn't
+    ``ok``, nothing was fetched, and ``message`` has the reason. ``notices`` holds findings about
+    the fetched files.
     """
 
     remote: Remote
@@ -42,10 +43,13 @@ class Fetched:
 class SourceReport(Value):
     """The result of syncing one source.
 
-    If ``outcome`` isn't ``ok``, ``kept`` counts rows that stayed although their folders are
-    missing. For a remote source, ``offline`` and ``refused`` mean that nothing new was fetched.
+    If ``outcome`` isn't ``ok``, ``kept`` is the number of skills that stay in the catalogue
+    although their folders are missing. For a remote source, the outcomes ``offline`` and
+    ``refused`` mean that nothing new was fetched.
+
     ``notices`` holds findings about paths that are not skills, with their folders. ``remote`` is
-    its new state, ``fetched`` holds findings about the fetched files.
+    the remote source afterwards, with the version fetched last. ``fetched`` holds findings about
+    the fetched files.
     """
 
     name: str
@@ -67,10 +71,10 @@ class SourceReport(Value):
 
 @dataclass(frozen=True, slots=True)
 class SyncReport(Value):
-    """The changes of a sync; skills are named by ref.
+    """The changes that a sync made; each skill is named by its ref.
 
-    ``unchanged`` counts skills without a change. ``invalid`` counts all skills that are invalid
-    now, changed or not. If ``dry_run``, nothing was written.
+    ``unchanged`` is the number of skills that didn't change. ``invalid`` is the number of all
+    skills that are invalid now, whether they changed or not. If ``dry_run``, nothing was written.
     """
 
     added: tuple[str, ...] = ()
@@ -96,7 +100,7 @@ class SyncReport(Value):
 
 
 def joined(first: SyncReport, later: SyncReport) -> SyncReport:
-    """Combine the reports of two syncs of different sources."""
+    """Combine the reports of two syncs that covered different sources."""
     return SyncReport(
         added=tuple(sorted({*first.added, *later.added})),
         updated=tuple(sorted({*first.updated, *later.updated})),

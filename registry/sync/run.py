@@ -25,9 +25,9 @@ from registry.text import utc_now
 WAIT_SECONDS = 3600.0
 
 PATIENCE_SECONDS = 1.0
-"""Seconds to wait for another sync.
+"""Seconds to wait until another sync ends.
 
-A watcher's sync takes less time, so it doesn't make other syncs fail.
+The sync of a watching process takes less time, so it doesn't make this sync fail.
 """
 
 MAX_TOUCHED = 400
@@ -37,7 +37,7 @@ MAX_TOUCHED = 400
 def sync(
     core: Core,
     targets: Sequence[str] = (),
-    options: SyncOptions = SyncOptions(),  # noqa: B008  # an immutable value
+    options: SyncOptions = SyncOptions(),  # noqa: B008  # a value that never changes
     *,
     scope: Scope | None = None,
     name: str | None = None,
@@ -47,7 +47,7 @@ def sync(
 ) -> SyncReport:
     """Sync the targets; see `SkillRegistry.sync`.
 
-    ``fetched`` holds the results of fetching the remote sources before, by path.
+    ``fetched`` maps the paths of remote sources to the results of fetching them before this call.
     """
     started = time.monotonic()
     progress = progress or (lambda _doing, _done, _total: None)
@@ -67,7 +67,7 @@ def sync(
             report = _carry_out(core, plan, lock, progress)
             record_installed(core, chosen)
             if options.verify:
-                store_contents(core)  # also files that were synced while file storage was off
+                store_contents(core)  # includes files synced while file storage was off
     return replace(
         report,
         added=tuple(sorted(report.added)),
@@ -98,9 +98,10 @@ def _plan(
 
 
 def _settle_links(core: Core, plan: Plan, own: Sequence[Source], roots: Sequence[str]) -> None:
-    """Plan the removal of links in other sources that now point into a source.
+    """Plan to drop stored versions of links that now lead into a source, in sources not synced now.
 
-    Before, these links pointed outside all sources, so they were counted as skills.
+    These links led outside all sources before, so they were stored as skills. Now the folder that a
+    link leads to is counted instead.
     """
     synced = {part.source.id for part in plan.sources}
     homes = {one.id: one.path for one in own if one.id not in synced}
@@ -130,7 +131,10 @@ def _moved(ref: str, before: RemovedSkill, source: str, folder: str) -> Moved:
 
 
 def _foretell(core: Core, plan: Plan) -> SyncReport:
-    """Return the report of a dry run; skills that are not stored yet are named source/folder."""
+    """Return the report of a dry run.
+
+    A skill that isn't stored yet has no ref, so it is named ``source/folder``.
+    """
     added: list[str] = []
     updated: list[str] = []
     moved: list[Moved] = []
@@ -158,9 +162,9 @@ def _carry_out(core: Core, plan: Plan, lock: SyncLock, progress: Progress) -> Sy
     report = _report(plan)
     if not core.backend.writable:
         for part in plan.sources:
-            part.touches.clear()  # the database is read-only, so new times can't be stored
+            part.touches.clear()  # the database is read-only, so new file times can't be stored
     touched = sum(len(part.touches) for part in plan.sources)
-    # An interrupted first import may have stored everything without publishing it.
+    # If a first import was interrupted, all its versions may be stored, but not published.
     is_ok = all(part.outcome == "ok" and part.source.last_sync_at for part in plan.sources)
     if plan.is_idle and is_ok and touched <= MAX_TOUCHED:
         stats = stamps_of(plan.touched, lock.now_ns()) if touched else NO_UPDATES

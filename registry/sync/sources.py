@@ -37,8 +37,8 @@ def is_here(core: Core, host: str, path: str) -> bool:
     """Tell whether a source's folder is on this machine and this user may use it.
 
     In a SQLite file, sources have no host and need no adoption, but their paths must be absolute.
-    On a server, any user can write any host name. So only sources that this user added or adopted
-    count.
+    On a server, any user can write any host name into a source. So a source counts only if this
+    user added or adopted it.
     """
     if not core.host:
         return not host and os.path.isabs(path)
@@ -46,9 +46,10 @@ def is_here(core: Core, host: str, path: str) -> bool:
 
 
 def check_own(core: Core, name: str, host: str, path: str) -> None:
-    """Raise an error if a source isn't on this machine or isn't adopted.
+    """Raise an error if a source isn't on this machine, or isn't adopted by this user.
 
-    Raises `SourceElsewhere`, `SourceNotAdopted` or `SourceNotYours`.
+    Raises `SourceElsewhere` if the source is on another machine. Otherwise raises
+    `SourceNotAdopted`, or `SourceNotYours` if it belongs to another role.
     """
     if host != core.host:
         raise SourceElsewhere(name=name, host=host)
@@ -57,7 +58,7 @@ def check_own(core: Core, name: str, host: str, path: str) -> None:
 
 
 def not_adopted(core: Core, name: str, path: str) -> SourceNotAdopted | SourceNotYours:
-    """Return the error for a source with this host's name that this user did not add here."""
+    """Return the error for a source with this host's name that this user has not adopted."""
     for source in list_sources(core.reader, counted=False):
         if source.name == name and not source.own:
             return SourceNotYours(name=name, owner=source.owner, host=source.host)
@@ -67,12 +68,16 @@ def not_adopted(core: Core, name: str, path: str) -> SourceNotAdopted | SourceNo
 
 
 def is_ours(core: Core, source: Source) -> bool:
-    """Tell whether a source is on this machine, and belongs to this user's role."""
+    """Tell whether a source is on this machine and this user's role owns it."""
     return is_here(core, source.host, source.path) and (source.own or not core.host)
 
 
 def check_ours(core: Core, source: Source, *, as_admin: bool = False) -> None:
-    """Check a source with `check_own` and `check_owner`, or if ``as_admin``, with `check_admin`."""
+    """Raise an error if this user may not change a source.
+
+    If ``as_admin``, only the right of an admin is checked (`check_admin`). Otherwise the source
+    must be on this machine (`check_own`) and belong to this user's role (`check_owner`).
+    """
     if as_admin:
         check_admin(core)
         return
@@ -108,7 +113,10 @@ _GENERIC: Final = frozenset({"skills", "skill", "workspace", "agent-skills"})
 
 @dataclass(frozen=True, slots=True)
 class Discovered(Value):
-    """A well-known folder that exists; ``source`` is its name if it is registered."""
+    """A well-known skill folder that exists.
+
+    ``source`` is the name of the source if the folder is registered.
+    """
 
     path: str
     scope: Scope
@@ -137,10 +145,11 @@ def discover(core: Core, home: str, project: str | None = None) -> Iterable[Disc
 
 
 def suggest_name(path: str, taken: Iterable[str]) -> str:
-    """Return a short name for the folder ``path`` that is not in ``taken``.
+    """Return a short name for a source with the folder ``path`` that is not in ``taken``.
 
-    Folders called just "skills" are named after the folder that contains them: ``~/.claude/skills``
-    is "claude", and a second folder is "project-claude".
+    A folder called just "skills" is named after the folder that contains it. For example,
+    ``~/.claude/skills`` is "claude". If that name is taken, the names of outer folders are added in
+    front, as in "project-claude", or else a number at the end.
     """
     parts = [part.lstrip(".") for part in PurePath(path).parts[1:]]
     telling = [part for part in parts if part and part.lower() not in _GENERIC] or ["skills"]
@@ -158,9 +167,9 @@ def suggest_name(path: str, taken: Iterable[str]) -> str:
 def project_of(scope: Scope, path: str) -> str | None:
     """Return the project folder for skills at ``path``; None if the scope is not project.
 
-    If ``path`` is in an agent's skills folder, the project is the parent of that folder. Otherwise
-    it is the nearest git checkout at or above the path, or else the parent folder. A home folder
-    under version control doesn't count.
+    If ``path`` is in an agent's skills folder, the project is the folder that contains the agent's
+    folder. Otherwise it is the nearest git checkout at or above the path. If there is none, it is
+    the parent folder. A home folder under version control doesn't count as a checkout.
     """
     if scope != "project":
         return None
@@ -169,7 +178,7 @@ def project_of(scope: Scope, path: str) -> str | None:
             return path.removesuffix(f"/{below}") or os.sep
     above, name = os.path.split(path)
     if name in {"skill", "skills"} and os.path.basename(above).startswith("."):
-        return os.path.dirname(above)  # the skills folder of an unknown agent
+        return os.path.dirname(above)  # ``path`` is a skills folder of an unknown agent
     folder, home = path, resolved("~")
     while not is_below(home, folder):
         if os.path.lexists(os.path.join(folder, ".git")):
@@ -179,15 +188,15 @@ def project_of(scope: Scope, path: str) -> str | None:
 
 
 def resolved(path: str) -> str:
-    """Return a path that the user typed as an absolute path without links."""
+    """Turn a path that the user typed into an absolute path without links."""
     return real_path(os.path.expanduser(path.replace("\0", "\ufffd")))
 
 
 class Nesting(NamedTuple):
-    """A registered source that contains a new folder or is contained in it.
+    """A registered source that contains a new folder, or is contained in the new folder.
 
-    If ``inside``, the new folder is inside the source. ``skills`` counts the source's skills that
-    are also in the new folder.
+    If ``inside``, the new folder is inside the source. ``skills`` is the number of the source's
+    skills that are also in the new folder.
     """
 
     source: Source
@@ -204,10 +213,11 @@ def choose(
     name: str | None,
     register: bool,
 ) -> list[Source]:
-    """Return the ``known`` sources that the targets name; register new folders.
+    """Return the ``known`` sources that the targets name; register targets that are new folders.
 
     Without ``register``, a new folder is returned as a source that is not stored. Raises
-    `SourceNotFound`, `SourceInvalid`, `SourceExists` (if it has another name), `UsageProblem`.
+    `SourceNotFound`, `SourceInvalid`, `UsageProblem`, and `SourceExists` if a folder is already
+    registered with another name.
     """
     host = core.host
     if not targets:
@@ -216,7 +226,7 @@ def choose(
         return [one for one in own_sources(core, known) if one.enabled]
     if name and len(targets) > 1:
         raise UsageProblem(message="--name goes with a single folder")
-    if register and targets[1:]:  # check all first, so that an error registers nothing
+    if register and targets[1:]:  # check all targets first, so that an error registers nothing
         choose(core, known, targets, scope=scope, name=name, register=False)
     chosen: dict[str, Source] = {}
     for target in targets:
@@ -237,7 +247,10 @@ def choose(
 
 
 def nesting(core: Core, target: str) -> list[Nesting]:
-    """Return the sources of this machine that contain an unregistered folder or are inside it."""
+    """Return this machine's sources that contain the folder ``target`` or are inside it.
+
+    If the folder is itself registered, or doesn't exist, the result is empty.
+    """
     known = own_sources(core)
     path = resolved(target)
     if not os.path.isdir(path) or _existing(known, target, core.host) is not None:
@@ -262,29 +275,32 @@ def own_sources(core: Core, known: Sequence[Source] | None = None) -> list[Sourc
 
 
 def unadopted_sources(core: Core, known: Sequence[Source]) -> list[Source]:
-    """Return the ``known`` sources with this host's name that this user did not add."""
+    """Return the ``known`` sources with this host's name that this user has not adopted."""
     return [one for one in known if one.host == core.host and not is_here(core, one.host, one.path)]
 
 
 def walk_of(core: Core, root: str, known: Sequence[str] | None = None) -> Walk:
-    """Return a walk of the source at ``root``.
+    """Return a `Walk` that scans the source at ``root``.
 
-    ``known`` holds the folders of this host's sources; if None, they are read.
+    ``known`` holds the folders of this host's sources; if None, they are read from the database.
     """
     known = roots(core.reader, core.host) if known is None else known
     return Walk(root, core.settings.limits, [one for one in known if is_here(core, core.host, one)])
 
 
 def find(core: Core, name: str) -> Source:
-    """Return the source with this name or path, without its number of skills.
+    """Return the source that has this name or path, without counting its skills.
 
-    Raises `SourceNotFound`.
+    Raises `SourceNotFound` if there is none.
     """
     return found_in(core, list_sources(core.reader, counted=False), name)
 
 
 def found_in(core: Core, known: Sequence[Source], name: str) -> Source:
-    """Return the source among ``known`` with this name or path. Raises `SourceNotFound`."""
+    """Return the source among ``known`` that has this name or path.
+
+    Raises `SourceNotFound` if there is none.
+    """
     found = _existing(known, name, core.host)
     if found is None:
         raise SourceNotFound(name=name, known=[source.name for source in known])
@@ -301,10 +317,10 @@ def add(
     remote: Remote | None = None,
     telling: str | None = None,
 ) -> Source:
-    """Register a folder; see `SkillRegistry.add_source`.
+    """Register a folder as a source; see `SkillRegistry.add_source`.
 
-    If the folder is a checkout, ``remote`` is its remote source. ``telling`` is the path from which
-    the name is derived.
+    If the folder is the checkout of a remote source, ``remote`` is that remote source. The name of
+    the source is derived from the path ``telling``, unless ``name`` is given.
     """
     known = list_sources(core.reader)
     for source in known:
@@ -330,7 +346,8 @@ def _existing(known: Sequence[Source], target: str, host: str) -> Source | None:
     path = resolved(target)
     if target.endswith("/") and not os.path.lexists(path):  # shells complete names with a slash
         return _existing(known, target.rstrip("/"), host)
-    known = [source for source in known if source.host == host]  # other hosts have other folders
+    # The same path on another host is a different folder, so only this host's sources count.
+    known = [source for source in known if source.host == host]
     for source in known:
         if source.path == path:
             return source
@@ -382,17 +399,20 @@ def _new(
             except SourceExists as error:
                 if name or error.path:
                     raise
-                taken.append(chosen)  # a source that this user can't see has the name
+                taken.append(chosen)  # a source of a team that this user can't see has the name
                 chosen = suggest_name(telling or path, taken)
         number = stored
         if core.host:
             remember(core.backend, path)
-            return find(core, chosen)  # the server has set its owner
+            return find(core, chosen)  # read it again, because the server has set its owner
     return Source(number, chosen, path, scope, priority, True, None, None, 0, core.host, remote)
 
 
 def check_name(name: str, known: Sequence[Source]) -> None:
-    """Raise `UsageProblem` if a source name is invalid, `SourceExists` if the name is taken."""
+    """Check the name of a new source.
+
+    Raises `UsageProblem` if the name is invalid, `SourceExists` if another source has the name.
+    """
     if not name or len(name) > MAX_NAME or not name.isprintable() or "/" in name:
         message = f"a source's name has 1 to {MAX_NAME} printable characters and no slash"
         raise UsageProblem(message=message)
@@ -437,7 +457,7 @@ def _check_folder(target: str, path: str, known: Sequence[Source]) -> None:
 def target_source(core: Core, name: str | None, *, to_read: bool = False) -> Source:
     """Return the source to write to: the named source, the only source, or the one in the settings.
 
-    With ``to_read``, accept a source of another machine if there is none on this machine. Raises
+    With ``to_read``, a source of another machine is accepted if this machine has none. Raises
     `SourceNotFound`, `SourceUnclear`, `SourceNotAdopted`.
     """
     return _target(core, list_sources(core.reader, counted=False), name, to_read=to_read)
@@ -482,9 +502,11 @@ class Change(TypedDict, total=False):
     """The properties of a source to change.
 
     ``team`` is the team that sees the source; if empty, all users see it. ``owner`` is the new
-    owner, which only an admin can set. With ``as_admin``, an admin can change a source of another
-    role or machine. On a server, ``priority`` then applies among the sources of all owners,
-    otherwise only among the owner's sources.
+    owner, which only an admin can set.
+
+    With ``as_admin``, an admin can change a source of another role or machine. On a server,
+    ``priority`` then ranks the source among the sources of all owners. Without ``as_admin``, it
+    ranks the source only among the sources of the same owner.
     """
 
     new_name: str | None
@@ -515,7 +537,7 @@ def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
         check_name(new_name, [one for one in known if one.id != source.id])
     scope, priority = change.get("scope") or source.scope, change.get("priority")
     priority = source.priority if priority is None else priority
-    # On a server, an admin's priority applies across owners. A SQLite file has no owners.
+    # On a server, an admin's priority applies across all owners. A SQLite file has no owners.
     decided = change.get("as_admin", False) and source.owner is not None
     precedence = change.get("priority") if decided else None
     with core.writer.transaction() as connection:
@@ -550,9 +572,9 @@ def remove(
 
 
 def adopt(core: Core, name: str, *, as_admin: bool = False) -> Source:
-    """Adopt a source under this host's name; see `SkillRegistry.adopt_source`.
+    """Adopt a source, so that this machine syncs it; see `SkillRegistry.adopt_source`.
 
-    If ``as_admin``, this user's role also becomes its owner.
+    If ``as_admin``, this user's role also becomes the owner of the source.
     """
     source = find(core, name)
     if source.host != core.host:

@@ -1,4 +1,4 @@
-"""Watch the sources and sync changes."""
+"""Watch the folders of the sources, and sync when files change."""
 
 import logging
 import os
@@ -25,13 +25,16 @@ from registry.sync.run import sync
 from registry.sync.sources import own_sources
 
 MAX_SKILLS: Final = 20
-"""Maximum number of changed skills that are refreshed singly; if more change, sync their source."""
+"""Maximum number of changed skills that are refreshed one by one.
+
+If more skills change, their source is synced.
+"""
 
 
 def by_source(paths: Iterable[str], sources: Sequence[Source]) -> dict[str, list[str]]:
-    """Group paths by the name of their innermost source.
+    """Group paths by the name of the source that contains them.
 
-    Paths in excluded folders are left out.
+    If sources are nested, the innermost source counts. Paths in excluded folders are left out.
     """
     found: dict[str, list[str]] = {}
     for path in paths:
@@ -45,10 +48,10 @@ def by_source(paths: Iterable[str], sources: Sequence[Source]) -> dict[str, list
 
 
 def touched_skills(reader: Reader, source: Source, paths: Sequence[str]) -> list[str] | None:
-    """Return the folders of the skills whose own files changed.
+    """Return the folders of the skills to which these changed paths belong.
 
-    Returns None if the whole source must be scanned, because a skill may have been added, removed
-    or moved.
+    Returns None if the whole source must be scanned: if a skill may have been added, removed or
+    moved, or if more than `MAX_SKILLS` skills changed.
     """
     folders: dict[str, None] = {}
     for path in paths:
@@ -63,25 +66,28 @@ def touched_skills(reader: Reader, source: Source, paths: Sequence[str]) -> list
 
 
 def _may_be_more(reader: Reader, source: Source, folder: str, path: str, below: str) -> bool:
-    """Tell whether the event may concern a skill other than the skill in ``folder``."""
+    """Tell whether a changed path may also concern skills other than the skill in ``folder``."""
     name = os.path.basename(path)
     inside = os.path.dirname(below) or ROOT
     if os.path.isdir(path) or os.path.islink(path) or (name in DOCUMENT_NAMES and inside != folder):
         return True
     if name in DOCUMENT_NAMES and not os.path.lexists(path):
         return True
-    # The removed path may have been a folder with skills.
+    # The removed path may have been a folder that contained other skills.
     return not os.path.lexists(path) and has_below(reader, source.id, below)
 
 
 SETTLE_MS: Final = 200
-"""Milliseconds in which events count as one; an editor causes several events when it saves."""
+"""Milliseconds in which file events count as one event.
+
+An editor causes several events when it saves a file.
+"""
 
 LOOK_SECONDS: Final = 0.5
 """Seconds between checks for changes that other processes made to the database."""
 
 FULL_SECONDS: Final = 300.0
-"""Seconds between syncs of all sources, in case that events were missed."""
+"""Seconds between syncs of all sources, in case file events were missed."""
 
 POLL_SECONDS: Final = 2.0
 POLL_SHARE: Final = 20
@@ -92,16 +98,16 @@ A sync that takes t seconds is repeated after `POLL_SHARE` * t seconds, if that 
 
 COMPARE_SHARE: Final = 100
 COMPARE_SECONDS: Final = 5.0
-"""`COMPARE_SECONDS` is the maximum number of seconds between two comparisons.
+"""`COMPARE_SECONDS` is the maximum number of seconds between comparisons of the list of skills.
 
-A comparison that takes t seconds is repeated after `COMPARE_SHARE` * t seconds, if that is shorter.
-On a server, each watching process compares after every write of any client.
+After a comparison that took t seconds, the next one waits `COMPARE_SHARE` * t seconds, if that is
+shorter. On a server, each watching process compares after every write of any client.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The refs of skills whose listing changed."""
+    """The refs of skills that were added to, updated in or removed from the list of skills."""
 
     added: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
@@ -114,9 +120,9 @@ class Changes:
 class Watcher:
     """Keeps the database in line with all enabled sources until it is stopped.
 
-    ``on_change`` is called with the changes in the list of skills, ``on_sync`` with each sync that
-    found a change, and ``on_note`` with messages for users about problems. All are called in the
-    watching thread.
+    ``on_change`` is called with the changes in the list of skills. ``on_sync`` is called with the
+    report of each sync that found a change. ``on_note`` is called with a message for users about a
+    problem. All three are called in the watching thread.
     """
 
     def __init__(
@@ -143,16 +149,20 @@ class Watcher:
         self._next_compare = 0.0
 
     def start(self) -> None:
-        """Start watching in a new thread; the skills listed now are the baseline."""
+        """Start watching in a new thread.
+
+        Changes are reported relative to the list of skills at this moment.
+        """
         self._compare()
         self._next_compare = 0.0
         self._thread = threading.Thread(target=self.run, name="watch", daemon=True)
         self._thread.start()
 
     def look_from(self, core: Core) -> None:
-        """Report changes as ``core`` sees them.
+        """Use the catalogue as ``core`` sees it from now on.
 
-        The first report contains the differences to the previous view.
+        The next report contains the differences between the list of skills in the old and the new
+        view.
         """
         self._core, self._version, self._known_at = core, None, None
         self._next_compare = 0.0
@@ -168,12 +178,12 @@ class Watcher:
         return self._thread is threading.current_thread()
 
     def abandon(self) -> None:
-        """Mark the watching as ended, because a forked child doesn't have the thread."""
+        """Record that the watching has ended, because a forked child doesn't have the thread."""
         self._stop, self._thread = threading.Event(), None
         self._stop.set()
 
     def stop(self) -> None:
-        """Stop watching, and wait for a sync in progress."""
+        """Stop watching, and wait until a sync in progress ends."""
         self._stop.set()
         self.join()
 
@@ -189,7 +199,11 @@ class Watcher:
                 self._stop.wait(LOOK_SECONDS)
 
     def _watch(self, sources: Sequence[Source]) -> None:
-        """Watch these sources until a source is added or removed, or its folder comes or goes."""
+        """Watch these sources until `_sources` returns a different list.
+
+        The list changes if a source is added, changed or removed, or if its folder appears or
+        disappears.
+        """
         far = [source for source in sources if is_remote(f"{source.path}/.")]
         for source in far:
             self._note(
@@ -213,9 +227,9 @@ class Watcher:
                 return
 
     def _sources(self) -> list[Source]:
-        """Return the enabled sources whose folders exist, without the values that a sync changes.
+        """Return the enabled sources whose folders exist; values that a sync changes are left out.
 
-        While the version of the database stays the same, nothing else is read from it.
+        While the version of the database stays the same, the list of sources isn't read again.
         """
         version = self._core.reader.version()
         if version is None or version != self._known_at:
@@ -228,7 +242,10 @@ class Watcher:
         return [one for one in self._known if os.path.isdir(one.path)]
 
     def _events(self, sources: Sequence[Source]) -> Iterator[dict[str, list[str]]]:
-        """Yield changed paths by source, and an empty dict every `LOOK_SECONDS` without events."""
+        """Yield the changed paths by source name.
+
+        After every `LOOK_SECONDS` without events, an empty dict is yielded.
+        """
         from watchfiles import watch
 
         try:
@@ -248,7 +265,7 @@ class Watcher:
                 return
         except FileNotFoundError:
             self._stop.wait(LOOK_SECONDS)
-            return  # a source folder was removed; the next round leaves it out
+            return  # a source's folder was removed; the next call leaves it out
         except (OSError, RuntimeError) as error:
             self._note(
                 f"No file events ({error}): the sources are only searched every few seconds."
@@ -259,7 +276,10 @@ class Watcher:
             yield {}
 
     def _look_at(self, sources: Sequence[Source], touched: dict[str, list[str]]) -> None:
-        """Read the changed skills again; if that isn't enough, mark their source for a sync."""
+        """Refresh the skills that contain the changed paths.
+
+        If that isn't enough, the source is marked for a sync.
+        """
         for source in sources:
             if source.name not in touched or source.name in self._owed:
                 continue
@@ -278,7 +298,10 @@ class Watcher:
                 self._owed.add(source.name)
 
     def _refresh(self, source: Source, folder: str) -> str | None:
-        """Store a skill again if its folder changed; return its ref if something changed."""
+        """Compare a skill with its folder, and store it again if it changed.
+
+        Returns the ref of the skill if something changed, else None.
+        """
         before = by_place(self._core.reader, source.id, folder)
         if before is None:
             raise SkillNotFound(folder)
@@ -288,8 +311,8 @@ class Watcher:
     def _sync(self) -> None:
         """Sync the sources that are marked for a sync.
 
-        A failure is reported and tried again at the next event. If the database is unreachable, the
-        sync is tried again without an event.
+        If the sync fails, the failure is reported, and the sync is repeated at the next file event.
+        If the database is unreachable, the sync is repeated without an event.
         """
         if not self._owed or self._stop.is_set():
             return
@@ -317,7 +340,7 @@ class Watcher:
     def _compare(self) -> Changes:
         """Return the changes in the list of skills since the last call.
 
-        The list is compared only if `_sources` saw a new version of the database.
+        The lists are compared only if `_sources` saw a new version of the database.
         """
         version, started = self._known_at, time.monotonic()
         is_other = version is None or version != self._version
@@ -336,7 +359,7 @@ class Watcher:
         )
 
     def _note(self, text: str) -> None:
-        """Report a message, but only the first time."""
+        """Pass a message to ``on_note``, but only the first time that it occurs."""
         if text not in self._noted:
             self._noted.add(text)
             self._on_note(text)
@@ -398,7 +421,7 @@ class Watching(Watcher):
                 raise failure
 
     def end(self) -> None:
-        """Stop watching as `stop` does, but keep the error for the caller of `stop`."""
+        """Stop watching as `stop` does, but raise no error; a later call of `stop` raises it."""
         super().stop()
         if not self.is_own_thread:
             self._followers.discard(self)

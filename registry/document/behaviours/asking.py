@@ -13,7 +13,7 @@ _HOST: Final = re.compile(rb"https?://([\w.-]{3,100})")
 
 
 def _to_a_stranger(match: re.Match[bytes]) -> bool:
-    """Return True if the named key doesn't belong to the host of the address."""
+    """Return True if a key is sent to a host that doesn't belong to the vendor of the key."""
     vendors = _VENDOR.findall(match[0])
     host = _HOST.search(match.string, match.start(), match.end() + 100)
     return (
@@ -86,7 +86,7 @@ BEHAVIOURS: Final = (
         "reports each task to another machine",
         where="prose",
     ),
-    # Another step may send what is remembered.
+    # The skill can send the remembered values in another step.
     Behaviour(
         "secret-asked",
         pattern(
@@ -98,7 +98,7 @@ BEHAVIOURS: Final = (
         where="prose",
         accept=not_honest,
     ),
-    # The same in other languages.
+    # Requests for secrets in languages other than English.
     Behaviour(
         "secret-asked",
         pattern(

@@ -100,7 +100,7 @@ BEHAVIOURS: Final = (
         ),
         "hides a function name in numbers",
     ),
-    # The same in PowerShell.
+    # Function names assembled from strings in PowerShell.
     Behaviour(
         "assembled-command",
         pattern(

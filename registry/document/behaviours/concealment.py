@@ -69,7 +69,7 @@ _RISKY: Final = re.compile(
     rb"|\brun(?:s|ning)?\b[^.\n]{0,40}[\w/-]\.(?:sh|ps1|bat|py|m?js)\b|\bthe upload\b|\brm -rf\b"
     rb"|--force\b|dangerously-skip|\b0x[0-9a-f]{20}|\bbc1[a-z0-9]{14}"
 )
-# Harmless texts also list what to leave out, for example secrets.
+# Harmless texts also tell the agent to leave out data, for example secrets.
 _RIGHTLY: Final = re.compile(
     rb"(?:mention|reveal|disclos\w{1,3}|show|log|logging|include|including|list|report|describe|document)"
     rb"[ ](?:\w{1,12}[ ])?(?:it|this|that|these|them|the \w{2,12})[ ](?:in (?:the "
@@ -82,7 +82,7 @@ REACH: Final = 260
 
 
 def _is_risky(match: re.Match[bytes]) -> bool:
-    """Return True if there is something risky near a sentence that hides it from the user."""
+    """Return True if there is a risky action near a sentence that hides an action from the user."""
     begin = max(0, match.start() - REACH)
     begin = max(begin, match.string.rfind(b"\n#", begin, match.start()))
     near = match.string[begin : match.end() + REACH]

@@ -62,7 +62,7 @@ BEHAVIOURS: Final = (
         ),
         "runs a command from a request",
     ),
-    # Reverse shells in further languages.
+    # Reverse shells in other programming languages.
     Behaviour(
         "reverse-shell",
         pattern(
@@ -215,7 +215,7 @@ BEHAVIOURS: Final = (
             r"|&&[ ])git[ ]gc[^\n]{0,30}--prune=now[^\n]{0,120}(?:push|rm[ ]))",
         ),
         "destroys the history of a repository",
-        # You push a repository this way after you removed secrets from its history.
+        # This is legitimate after secrets were removed from the history of the repository.
         accept=lambda match: (
             re.search(
                 rb"filter-repo|filter-branch|\bbfg\b",

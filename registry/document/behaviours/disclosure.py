@@ -27,7 +27,7 @@ def _not_honest(match: re.Match[bytes]) -> bool:
 
 
 BEHAVIOURS: Final = (
-    # In prose.
+    # Instructions in prose.
     Behaviour(
         "secret-asked",
         pattern(

@@ -12,7 +12,7 @@ from registry.document.behaviours.table import (
     pattern,
 )
 
-# A file name, or a variable that holds one.
+# A file name, or a variable that contains a file name.
 _FILE: Final = r"[\w./~$%{}\\-]{2,80}"
 _RUN_FILE: Final = (
     rf"(?:chmod[ \t]{{1,3}}(?:[augo]{{0,3}}\+\w{{0,2}}x|0?[157]\d\d)[ \t]{{1,3}}"
@@ -44,7 +44,7 @@ _FETCHED_FROM: Final = (
     ("untraceable-execution", _UNTRACEABLE),
     ("download-then-run", "https://"),
 )
-"""Codes, each with the beginning of the addresses that it covers."""
+"""Codes of findings; for each code, how the downloaded addresses begin."""
 
 BEHAVIOURS: Final = (
     # curl -o F URL; chmod +x F / bash F / ./F

@@ -15,7 +15,7 @@ _KEPT: Final = (
 """Files in which programs keep credentials."""
 
 _SEVERAL: Final = rf"[\"'][^\"'\n]{{0,60}}{_KEPT}[\s\S]{{1,120}}?[\"'][^\"'\n]{{0,60}}{_KEPT}"
-"""Two of these files as strings, near each other."""
+"""Two of the files in `_KEPT`, written as strings near each other."""
 
 _SENDS: Final = (
     r"(?:requests\.(?:post|put)|httpx\.(?:post|put)|urlopen|urllib\.request\.request|axios|fetch"
@@ -31,7 +31,7 @@ _NEVER: Final = re.compile(
 
 
 def _asked(match: re.Match[bytes]) -> bool:
-    """Return True if the sentence before a match doesn't forbid the action."""
+    """Return True unless the sentence before a match forbids the action."""
     before = match.string[max(0, match.start() - 80) : match.start()]
     return _NEVER.search(before) is None and not re.search(rb"\b(?:never|don't|not)\b", match[0])
 
@@ -194,7 +194,7 @@ BEHAVIOURS: Final = (
         "makes itself a rule of the agent",
         where="prose",
     ),
-    # The same in other languages.
+    # Instructions to ignore earlier instructions, in languages other than English.
     Behaviour(
         "instruction-override",
         pattern(

@@ -79,4 +79,7 @@ FOREIGN: Final = (
         "tells the model to ignore its instructions",
     ),
 )
-"""Behaviours in other scripts. The modules of each theme have those in Latin letters."""
+"""Behaviours in scripts other than Latin.
+
+For Latin letters, see the other modules of this package: each has the behaviours of one theme.
+"""

@@ -46,7 +46,7 @@ def _not_local(match: re.Match[bytes]) -> bool:
     return _LOCAL_END.search(match[0]) is None
 
 
-BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to another machine.
+BEHAVIOURS: Final = (  # Two steps: write secrets into a file or variable, then send it.
     Behaviour(
         "secret-sent",
         pattern(
@@ -165,7 +165,7 @@ BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to anothe
             is None
         ),
     ),
-    # The whole project, or a whole folder.
+    # Programs that send the whole project, or a whole folder.
     Behaviour(
         "files-sent",
         pattern(
@@ -178,7 +178,7 @@ BEHAVIOURS: Final = (  # In two steps: into a file or a variable, then to anothe
         "sends files of this machine",
         accept=_not_local,
     ),
-    # Keystrokes and the clipboard.
+    # Programs that send keystrokes or the clipboard.
     Behaviour(
         "secret-sent",
         pattern(

@@ -24,7 +24,7 @@ TARGETS: Final = frozenset(
 """Names that attackers imitate (the most downloaded packages, and victims of known cases)."""
 
 REAL: Final = frozenset({"preact", "request", "boto", "https"})
-"""Real packages, and words in commands, whose names are close to other names."""
+"""Real packages, and words in commands, whose names are close to names in `TARGETS`."""
 
 _NAME: Final = re.compile(r"(?:@[\w.-]{1,60}/)?([\w][\w.-]{3,60})")
 SHORTEST: Final = 5
@@ -34,7 +34,7 @@ _WITH_VALUE: Final = frozenset(
 
 
 def look_alike(names: str) -> str | None:
-    """Return the first of the ``names`` that imitates a well-known name; None if there is none."""
+    """Return the first of the ``names`` that imitates a well-known name, or None."""
     parts = iter(names.split()[:20])
     for part in parts:
         if part in _WITH_VALUE:
@@ -60,7 +60,10 @@ _SHORTENED: Final = {short: target for target in TARGETS for short in _shortened
 
 
 def _is_near(name: str) -> bool:
-    """Return True if one insertion, deletion, replacement or swap turns the name into a target."""
+    """Return True if one insertion, deletion, replacement or swap turns the name into a target.
+
+    The targets are the names in `TARGETS`.
+    """
     if name in _SHORTENED:
         return True
     for place, short in enumerate(_shortened(name)):

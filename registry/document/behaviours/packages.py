@@ -1,4 +1,4 @@
-"""Packages from strangers, and proxies between the user and a service."""
+"""Packages from unknown authors, and proxies between the user and a service."""
 
 import re
 from typing import Final

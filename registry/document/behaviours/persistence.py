@@ -114,7 +114,7 @@ BEHAVIOURS: Final = (
         ),
         "adds a library that every program loads",
     ),
-    # The agent's own rules.
+    # Changes of the files with the agent's own rules.
     Behaviour(
         "agent-configuration",
         pattern(

@@ -1,14 +1,14 @@
-"""Tell examples of attacks in texts about defence from commands that a text asks for."""
+"""Distinguish examples of attacks, in texts about defence, from commands that a text asks for."""
 
 import re
 from typing import Final
 
 _HEAD: Final = 400
-"""Number of characters at the start of a file without front matter that name its topic."""
+"""Number of characters that show the topic of a file without front matter, from its start."""
 
 _BEFORE: Final = 500
 _AFTER: Final = 200
-"""Number of characters around a match that may describe it as an example."""
+"""Number of characters around a match in which words may mark the match as an example."""
 
 _TOPIC: Final = re.compile(
     rb"detect|\bhunt|indicator|incident|forensic|\bsigma\b|\byara\b|\bsiem\b|\bsoc\b|\bedr\b|\bvet(?:s|ting)?\b"
@@ -35,7 +35,7 @@ _WARNS: Final = re.compile(
     rb"|\b(?:somebody|someone|anyone|attackers?|a package|an? \w{3,20} package) (?:ran|runs|sent"
     rb"|did)"
 )
-# A command that the text forbids is an example, whatever the topic is.
+# If the text forbids a command, the command is an example, whatever the topic of the text is.
 _FORBIDDEN: Final = re.compile(
     rb"(?:\b(?:never|do not|don't|must not|should not|avoid) (?:\w{1,12} )?(?:run|use|pipe|piping"
     rb"|paste|pasting|execute|type|running|using|executing)\b[^.\n]{0,80}$"
@@ -56,10 +56,10 @@ _ASKS: Final = re.compile(
     rb":[ *_]{0,3})$"
 )
 
-# An item of a checklist; it asks a question about the checked system.
+# An item of a checklist: it asks a question about the checked system.
 _BOX: Final = re.compile(rb"[-*+][ ]\[[ x]\][ ]")
 
-# A string, a comment, or a pair of a name and a string; never a call.
+# A string, a comment, or a pair of a name and a string. Calls of functions don't match.
 _ENTRY: Final = re.compile(
     rb"[ \t]*(?:-[ ]{1,3})?(?:[\w.|]{1,60}:[ ]{1,3})?(?:#|//|\*|--[ ]|[\[({]?[ ]?"
     rb"(?:[\"'`][\w .-]{1,40}[\"'`][ ]?[:,][ ]?)?[\[({]?[ ]?"
@@ -91,7 +91,10 @@ def is_indicator(lower: bytes, offset: int, body: int, *, defending: bool) -> bo
 
 
 def is_asked_for(lower: bytes, offset: int, body: int) -> bool:
-    """Return True if the words before ``offset`` ask the reader to run the command."""
+    """Return True if the words before ``offset`` ask the reader to run the command at ``offset``.
+
+    ``body`` is the offset of the end of the front matter, or 0 without front matter.
+    """
     fence = _fence(lower, offset, body)
     before = _before(lower, offset, body, fence)
     if _ASKS.search(before):
@@ -105,7 +108,7 @@ def is_asked_for(lower: bytes, offset: int, body: int) -> bool:
 
 
 def is_entry(lower: bytes, offset: int) -> bool:
-    """Return True if the text at ``offset`` of a program is an entry of a list or a comment."""
+    """Return True if the program's line at ``offset`` is only a string in a list, or a comment."""
     begin = lower.rfind(b"\n", 0, offset) + 1
     above = lower[max(0, begin - 80) : begin].rstrip()
     line = lower[begin : offset + 1]
@@ -113,13 +116,17 @@ def is_entry(lower: bytes, offset: int) -> bool:
 
 
 def is_comment(lower: bytes, offset: int) -> bool:
-    """Return True if the line of the text at ``offset`` is a comment."""
+    """Return True if the line that contains ``offset`` is a comment."""
     begin = lower.rfind(b"\n", 0, offset) + 1
     return lower[begin : offset + 1].lstrip().startswith((b"#", b"//", b"*", b"--"))
 
 
 def _before(lower: bytes, offset: int, body: int, fence: int) -> bytes:
-    """Return the text that introduces an offset: its line, or the line above its code block."""
+    """Return the text that introduces the text at ``offset``.
+
+    This is the beginning of its line. If ``offset`` is in a code block, it is the line above the
+    block.
+    """
     if fence >= 0:
         return _lead(lower, body, fence)[-240:]
     begin = lower.rfind(b"\n", 0, offset) + 1
@@ -134,7 +141,7 @@ def _fence(lower: bytes, offset: int, body: int) -> int:
 
 
 def _is_in_quotes(lower: bytes, offset: int) -> bool:
-    """Return True if the place is in inline code, in quotation marks, a quotation or a table."""
+    """Return True if ``offset`` is in inline code, quotation marks, a quotation or a table."""
     begin = lower.rfind(b"\n", 0, offset) + 1
     line = lower[max(begin, offset - 2000) : offset + 1]
     return (

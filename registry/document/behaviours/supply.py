@@ -65,7 +65,7 @@ _WELL_KNOWN = _has(
     r"|libreoffice\.org"
     r"|imagemagick\.org|steampowered\.com|blender\.org|unity\.com|unity3d\.com|r-project\.org)"
 )
-# Hosts with source code and a history, and well-known registries.
+# Hosts of source code that also show its history, and well-known package registries.
 _SOURCES = _has(
     r"https?://(?:www\.)?(?:github\.com|gitlab\.com|npmjs\.com|pypi\.org|crates\.io|docs\."
     r"|formulae\.brew)",
@@ -81,7 +81,7 @@ def _around(match: re.Match[bytes], before: int = NEAR, after: int = NEAR) -> by
 
 
 def _locked(match: re.Match[bytes]) -> bool:
-    """Return True if the password opens an archive or program to download and run."""
+    """Return True if the password opens an archive or program that the skill tells you to run."""
     near = _around(match)
     return bool(
         _HAS_ARCHIVE.search(near)
@@ -140,7 +140,7 @@ BEHAVIOURS: Final = (
             _WELL_KNOWN.search(match[0]) is None and _SOURCES.search(match[0]) is None
         ),
     ),
-    # A URL in place of a package name: its host decides what is installed.
+    # A URL in place of a package name: the owner of the host decides what is installed.
     Behaviour(
         "required-program",
         pattern(

@@ -1,10 +1,12 @@
 """The types of the tables of behaviours, and the fragments that their patterns share.
 
-A pattern over bytes is matched against the lower-case text, one byte a character (`?` for a
-character outside ASCII). A pattern over text is matched against the text. Every repetition is
-bounded, so the time for a hostile text grows only with its length. After you change a pattern, run
-``make needles``: it derives the strings that a text must contain before the pattern is tried
-(`registry.document.prefilter`).
+A pattern over bytes (`Pattern`) is matched against the lower-case text, with one byte for each
+character (`?` for a character outside ASCII). A pattern over text (`Foreign`) is matched against
+the original text, with its case and all its characters. Every repetition in a pattern is bounded.
+So even for a hostile text, the time grows only with the length of the text.
+
+After you change a pattern, run ``make needles``. It derives the strings that a text must contain
+before the pattern is tried (`registry.document.prefilter`).
 """
 
 import re
@@ -37,7 +39,7 @@ def _entries() -> list[list[str]]:
 
 
 def rules(kind: str) -> dict[str, SecurityRule]:
-    """Return the codes of a kind with their rules from ``rules.tsv``."""
+    """Return the codes of a kind of findings, with their rules from ``rules.tsv``."""
     return {
         code: SecurityRule(cast("Severity", severity), meaning, fix)
         for its, code, severity, meaning, fix in _entries()
@@ -46,7 +48,10 @@ def rules(kind: str) -> dict[str, SecurityRule]:
 
 
 class Pattern:
-    """A regular expression over bytes; compiled at its first use, because most texts use few."""
+    """A regular expression over bytes.
+
+    It is compiled when it is first used, because most texts use few of the patterns.
+    """
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -60,8 +65,9 @@ class Pattern:
 class Behaviour(NamedTuple):
     """One harmful behaviour, and the pattern that finds it.
 
-    ``effect`` begins the message; a quotation of the match follows it. If ``where`` is
-    ``prose``, only Markdown and plain text are searched. ``accept`` decides about each match.
+    The message of a finding begins with ``effect``, and then quotes the match. If ``where`` is
+    ``prose``, only Markdown and plain text are searched. ``accept`` decides for each match whether
+    it is reported.
     """
 
     code: str
@@ -80,7 +86,7 @@ class Foreign(NamedTuple):
 
 
 def pattern(*parts: str) -> Pattern:
-    """Return the pattern of the joined parts, for lower-case bytes."""
+    """Return the pattern of the joined ``parts``. It matches lower-case bytes."""
     return Pattern("".join(parts))
 
 

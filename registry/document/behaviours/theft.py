@@ -42,7 +42,7 @@ _HOST = re.compile(rb"https?://(?:[^\s/@\"']{1,60}@)?([\w.-]{3,100})")
 
 
 def _of_a_stranger(match: re.Match[bytes]) -> bool:
-    """Return True if a vendor's key goes to a host that is not the vendor's."""
+    """Return True if a key is sent to a host that doesn't belong to the vendor of the key."""
     begin = match.string.rfind(b"\n", 0, match.start()) + 1
     line = match.string[max(begin, match.start() - 300) : match.end() + 200]
     vendor = match["vendor"]
@@ -115,7 +115,7 @@ BEHAVIOURS: Final = (
         "sends a key to an unknown host",
         accept=_of_a_stranger,
     ),
-    # Programs that do the same.
+    # Programs that send a secret file as the body of a request.
     Behaviour(
         "secret-sent",
         pattern(
