@@ -191,7 +191,7 @@ class SkillChangedOnDisk(Conflict):
     """The folder has changed since the change was prepared: ``name``, ``path``."""
 
     sentence = (
-        "The skill {name:q} ({path}) was edited on disk after it was read, so nothing was changed."
+        "The skill {name:q} ({path}) has changed on disk since it was read, so nothing was done."
         " Look at it again, then repeat the change."
     )
 
