@@ -1,7 +1,8 @@
 """Fair use of threads: decide which client's request runs next, and limit unsent bytes.
 
-Requests are counted by their token, or by their address if they have none. Clients get threads in
-turn. So a burst from one client delays another client's next request by at most one job.
+A client is identified by the token of its requests, or by its address if it has no token. Clients
+get threads in turn. So a burst of requests from one client delays another client's next request by
+at most one job.
 """
 
 import asyncio
@@ -21,11 +22,14 @@ T = TypeVar("T")
 PART: Final = 64 << 10
 """Number of bytes of an answer that are sent at once.
 
-The next part waits until the client has taken most of them.
+The next bytes are sent after the client has taken most of these.
 """
 
 UNSENT_TO_ONE: Final = 32 << 20
-"""Maximum number of unsent bytes for one client. At the limit, the client's requests wait."""
+"""Maximum number of unsent bytes for one client.
+
+At the limit, the client's next requests wait.
+"""
 
 UNSENT: Final = 128 << 20
 """Maximum number of unsent bytes for all clients together."""
@@ -39,7 +43,7 @@ App = Callable[[Scope, Any, Any], Any]
 class Caller:
     """The client of a request.
 
-    ``who`` names its token or address; it is empty outside of requests.
+    ``who`` identifies the client by its token or address. It is empty outside of requests.
     """
 
     who: str = ""
@@ -55,18 +59,21 @@ _asking: ContextVar[Caller] = ContextVar("asking")
 
 
 def caller() -> Caller:
-    """Return the client that the current task or thread works for."""
+    """Return the client for which the current task or thread works."""
     return _asking.get(None) or Caller()
 
 
 def check_client() -> None:
-    """Raise `ClientGone` if the client of this work has left; long work calls this regularly."""
+    """Raise `ClientGone` if the client of the current work has left.
+
+    Long work calls this regularly.
+    """
     if caller().is_gone:
         raise ClientGone
 
 
 class Unsent:
-    """Counts unsent bytes, for each client and in total."""
+    """Counts the bytes that were not sent yet, for each client and in total."""
 
     def __init__(self) -> None:
         self._of: Counter[str] = Counter()
@@ -86,14 +93,14 @@ class Unsent:
         return mine >= UNSENT_TO_ONE or (mine > 0 and self.total >= UNSENT)
 
     async def room(self, who: str) -> None:
-        """Wait until a client has read enough of its answers."""
+        """Wait until a client has read enough of its earlier answers."""
         while self.is_much(who):
             self._less.clear()
             await self._less.wait()
 
     @contextmanager
     def of(self, who: str, size: int) -> Iterator[None]:
-        """Count bytes as unsent while the block runs."""
+        """Count ``size`` bytes as unsent for a client while the block runs."""
         self._of[who] += size
         try:
             yield
@@ -105,10 +112,10 @@ class Unsent:
 
 
 class FairThreads:
-    """A thread pool in which one client can use ``of_one`` threads; one more is for the others.
+    """A thread pool in which one client can use at most ``of_one`` threads.
 
-    A client's further requests wait for its running ones before they queue for a thread, so waiting
-    clients alternate.
+    One further thread is reserved for other clients. A client's further requests wait until its
+    running requests have ended, before they queue for a thread. So waiting clients alternate.
     """
 
     def __init__(self, of_one: int, name: str, unsent: Unsent | None = None) -> None:
@@ -136,10 +143,11 @@ class FairThreads:
 
         try:
             job = self._pool.submit(copy_context().run, partial(work, *arguments))
-        except RuntimeError:  # the server ends
+        except RuntimeError:  # the server is being stopped
             end()
             raise ClientGone from None
-        # If the client leaves, its thread works until it notices; until then its turn lasts.
+        # If the client leaves, the thread works until it notices this. The client's turn lasts
+        # until then.
         job.add_done_callback(lambda _: loop.call_soon_threadsafe(end))
         return await asyncio.wrap_future(job)
 
@@ -151,9 +159,9 @@ class FairThreads:
 class FairRequests:
     """ASGI middleware that tells `FairThreads` which client sends each request.
 
-    For requests from one of the ``proxies``, the client is the forwarded address. Answers are sent
-    part by part, as the client takes them. If the client of a page leaves, the work for it ends;
-    the SDK does this for ``/mcp``.
+    For requests from one of the ``proxies``, the client is the forwarded address. An answer is sent
+    in parts, as the client takes them. If the client of a page leaves, the work for its request
+    ends. For ``/mcp``, the SDK does this.
     """
 
     def __init__(self, app: Any, unsent: Unsent, proxies: Sequence[Network] = ()) -> None:
@@ -162,7 +170,7 @@ class FairRequests:
         self._proxies = proxies
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
-        """Pass a request on."""
+        """Pass a request on, and record its client."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -215,7 +223,8 @@ class FairRequests:
         if not is_from(address, self._proxies):
             return address
         given = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
-        # A proxy appends the address that it sees; the part before it comes from the client.
+        # A proxy appends the address from which it got the request. The client may have written
+        # everything before it.
         last = given.rpartition(b",")[2].decode("latin-1").strip()
         try:
             return str(ipaddress.ip_address(last.strip("[]")))

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 
 SPARE_FILES: Final = 200
-"""Number of open files besides connections: databases, watched folders, and connections that are
-accepted but not yet counted.
+"""Number of open files that are reserved for other purposes than counted connections.
+
+They are databases, watched folders, and connections that are accepted but not yet counted.
 """
 
 H = TypeVar("H")
@@ -49,8 +50,8 @@ def _connections() -> int:
 class Bounds:
     """Limits for clients: numbers in total and for one address, and times in seconds.
 
-    ``request_seconds``: from the start of a connection, or from the previous answer, to the end of
-    the request. ``part_seconds``: for the client to take `PART` bytes of an answer.
+    ``request_seconds``: until a request is complete, from the start of the connection or from the
+    previous answer. ``part_seconds``: until the client has taken `PART` bytes of an answer.
     ``session_seconds``: until an unused session ends.
     """
 
@@ -63,7 +64,11 @@ class Bounds:
 
 
 class Admission(Generic[H]):
-    """LRU admission with limits per address; active clients are evicted last."""
+    """Admits connections or sessions within limits in total and for each address.
+
+    To admit a new one at the limit, the least recently used one is evicted. Active ones are evicted
+    last.
+    """
 
     def __init__(self, most: int, of_one: int) -> None:
         self._most, self._of_one = most, of_one
@@ -71,7 +76,10 @@ class Admission(Generic[H]):
         self._busy: Counter[H] = Counter()
 
     def enter(self, holder: H, address: str) -> H | None:
-        """Admit a holder. Return the holder that is evicted in exchange, if any."""
+        """Admit a connection or session (the holder).
+
+        Return the holder that is evicted in exchange, if any.
+        """
         if holder in self._held:
             return None
         numbers, gone = Counter(self._held.values()), None
@@ -85,7 +93,7 @@ class Admission(Generic[H]):
         return gone
 
     def use(self, holder: H, times: int = 1) -> None:
-        """Record that a holder becomes active, or idle if ``times`` is -1."""
+        """Record that a holder becomes active. If ``times`` is -1, record that it becomes idle."""
         if holder in self._held:
             self._busy[holder] += times
             self._held[holder] = self._held.pop(holder)
@@ -95,7 +103,7 @@ class Admission(Generic[H]):
         self.use(holder, -1)
 
     def leave(self, holder: H) -> None:
-        """Free the place of a holder."""
+        """Remove a holder, so that another one can be admitted."""
         self._held.pop(holder, None)
         self._busy.pop(holder, None)
 
@@ -108,7 +116,7 @@ class Admission(Generic[H]):
 
 
 class BoundedProtocol(H11Protocol):
-    """A connection that ends if its client is too slow, or if others need its place."""
+    """A connection that ends if its client is too slow, or if a new connection needs its place."""
 
     bounds: ClassVar[Bounds]
     places: "ClassVar[Admission[BoundedProtocol]]"
@@ -117,9 +125,10 @@ class BoundedProtocol(H11Protocol):
     _is_asking = False
 
     def connection_made(self, transport: Any) -> None:
-        """Admit a connection; too many evict an idle one."""
+        """Admit a connection. If there are too many, an idle connection is closed."""
         super().connection_made(transport)
-        # Makes uvicorn call `pause_writing` and `resume_writing` as the client takes the bytes.
+        # With this limit, uvicorn calls `pause_writing` and `resume_writing` as the client takes
+        # the bytes.
         transport.set_write_buffer_limits(PART)
         if hasattr(socket, "TCP_NOTSENT_LOWAT"):
             with suppress(OSError):
@@ -132,18 +141,21 @@ class BoundedProtocol(H11Protocol):
         self._end_after(self.bounds.request_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Free the connection's place."""
+        """Remove the connection, so that another one can be admitted."""
         self._end_after(None)
         self.places.leave(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take in a part of a request."""
+        """Receive a part of a request."""
         super().data_received(data)
         self._look()
 
     def on_response_complete(self) -> None:
-        """Start the timeout for the next request; it includes the time to read this answer."""
+        """Start the timeout for the next request.
+
+        The timeout includes the time in which the client reads this answer.
+        """
         if self._is_asking:
             self._is_asking = False
             self.places.rest(self)
@@ -188,18 +200,24 @@ def bounded(bounds: Bounds) -> type[H11Protocol]:
 
 
 MAX_BYTES: Final = 4 << 20
-"""Maximum size of a request body, in bytes: enough for a skill that is created with its files."""
+"""Maximum size of a request body, in bytes.
+
+It is enough to create a skill together with its files.
+"""
 
 RATE: Final = 500.0
 BURST: Final = 2000.0
-"""Maximum number of requests per second from one address, and of its burst."""
+"""Maximum number of requests per second from one address.
+
+It is also the maximum number of requests in a burst.
+"""
 
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 MAX_PEERS: Final = 4096
 
 DRAIN_SECONDS: Final = 5.0
-"""How many seconds to wait for the rest of a refused request."""
+"""Number of seconds to wait for the rest of a refused request."""
 
 Refusing = Callable[[Headers, int, str, Mapping[str, str]], Response]
 
@@ -207,8 +225,8 @@ Refusing = Callable[[Headers, int, str, Mapping[str, str]], Response]
 def allowed_hosts(host: str, port: int) -> list[str] | None:
     """Return the allowed values of the Host header for this address; None if any is allowed.
 
-    A wildcard address has no name. It requires a token, which a web page can't know, so DNS
-    rebinding gains nothing.
+    Any value is allowed for a wildcard address, because it has no name. Such a server requires a
+    token, which a web page can't know. So DNS rebinding gives a web page no access.
     """
     with suppress(ValueError):
         if ipaddress.ip_address(host.strip("[]")).is_unspecified:
@@ -225,12 +243,12 @@ def _error(_asked: Headers, status: int, text: str, headers: Mapping[str, str]) 
 
 
 class RequestFilter:
-    """ASGI middleware that refuses unknown hosts and origins, wrong tokens and floods.
+    """ASGI middleware that refuses unknown hosts and origins, wrong tokens and too many requests.
 
-    ``hosts``: the result of `allowed_hosts`. A web page may call only its own host, unless its
-    origin is in ``origins``, the public addresses of proxies. ``token``: the bearer token that
-    clients must send, compared in constant time. ``refuse`` makes the response to a refused request
-    from the headers, a status, a message and further headers.
+    ``hosts``: the result of `allowed_hosts`. A web page may only call the host from which it was
+    loaded, unless its origin is in ``origins``, the public addresses of proxies. ``token``: the
+    bearer token that clients must send; it is compared in constant time. ``refuse`` makes the
+    response to a refused request from the headers, a status, a message and further headers.
     """
 
     def __init__(
@@ -253,7 +271,7 @@ class RequestFilter:
         self._peers: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
-        """Answer a request, or pass it on."""
+        """Refuse a request, or pass it on."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
@@ -283,7 +301,7 @@ class RequestFilter:
                 text, how = "The token is not valid", 'Bearer error="invalid_token"'
             return self._refused(headers, 401, text, {"www-authenticate": how})
         length = headers.get("content-length", "0")
-        # The SDK bounds bodies that are sent in chunks.
+        # The SDK limits the size of bodies that are sent in chunks.
         if not length.isdecimal() or int(length) > MAX_BYTES:
             return self._refused(headers, 413, "The request is too large")
         return None
@@ -313,7 +331,10 @@ class RequestFilter:
 
 
 async def _drain(receive: Any) -> None:
-    """Read the body of a refused request; a response before its end would reset the connection."""
+    """Read the body of a refused request to its end.
+
+    A response before the end of the body would reset the connection.
+    """
     left = MAX_BYTES
     with anyio.move_on_after(DRAIN_SECONDS):
         while left > 0:
@@ -331,9 +352,9 @@ SESSION: Final = b"mcp-session-id"
 
 
 class Sessions:
-    """ASGI middleware that ends the oldest idle session if a new one needs its place.
+    """ASGI middleware that ends the oldest idle session if a new session needs its place.
 
-    Without it, the SDK would refuse new sessions until an old one times out.
+    Without it, the SDK would refuse new sessions until an old session times out.
     """
 
     def __init__(self, app: App, bounds: Bounds) -> None:
@@ -371,7 +392,7 @@ class Sessions:
                 await self._end(scope, session)
 
     async def _end(self, scope: Scope, session: bytes) -> None:
-        """End a session, as its client would."""
+        """End a session by sending the request with which its client would end it."""
         version = [pair for pair in scope["headers"] if pair[0] in {b"host", b"authorization"}]
         headers = [*version, (SESSION, session), (b"content-length", b"0")]
         asked = {**scope, "method": "DELETE", "headers": headers}
@@ -382,18 +403,18 @@ class Sessions:
         async def ignore(_message: Scope) -> None:
             pass
 
-        with suppress(Exception):  # the session has ended meanwhile
+        with suppress(Exception):  # the session may have ended in the meantime
             await self._app(asked, receive, ignore)
 
 
 BACKLOG: Final = 100
-"""Maximum number of connections that are accepted at once, before any is counted."""
+"""Maximum number of connections that wait to be accepted and counted."""
 
 MAX_HEADERS: Final = 32 << 10
-"""Maximum number of bytes of a request before its body."""
+"""Maximum number of bytes before the body of a request (its headers)."""
 
 GRACE: Final = 3
-"""Number of seconds for running requests to end after the server is stopped."""
+"""Number of seconds in which running requests must end after the server is stopped."""
 
 
 def run_app(
@@ -406,14 +427,14 @@ def run_app(
     on_stop: Callable[[], object] = lambda: None,
     **settings: Any,
 ) -> None:
-    """Serve an application; ``settings`` are further settings of uvicorn.
+    """Serve an application until a signal ends the server.
 
-    ``on_stop`` is called before the server waits for running requests. Raises `UsageProblem` if the
-    address can't be used.
+    ``settings`` are further settings of uvicorn. ``on_stop`` is called before the server waits for
+    running requests. Raises `UsageProblem` if the address can't be used.
     """
 
     class Uvicorn(uvicorn.Server):
-        """A server that ends the streams of listening clients before it waits for requests."""
+        """A server that first ends the streams of listening clients, then waits for requests."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
@@ -426,7 +447,10 @@ def run_app(
 
         @contextmanager
         def capture_signals(self) -> Iterator[None]:
-            """Catch signals; uvicorn's own method would raise them again at the end."""
+            """Catch signals.
+
+            Uvicorn's own method would raise the signals again at the end.
+            """
             before = {
                 each: signal.signal(each, self.handle_exit)
                 for each in (signal.SIGINT, signal.SIGTERM)
@@ -454,7 +478,7 @@ def run_app(
         **settings,
     )
     running = Uvicorn(config)
-    with suppress(SystemExit):  # uvicorn exits like this if it can't start
+    with suppress(SystemExit):  # uvicorn exits in this way if it can't start
         running.run()
     if not running.started:
         message = (
@@ -504,9 +528,11 @@ def http_app(server: "SkillServer", bounds: Bounds) -> Any:
     return server.build().streamable_http_app(
         json_response=True,
         max_request_body_size=MAX_BYTES,
-        # A new session replaces the one that was idle longest; sessions being opened are extra.
+        # A new session replaces the session that was idle longest. Sessions that are being opened
+        # come in addition.
         max_sessions=bounds.sessions + bounds.connections,
         session_idle_timeout=bounds.session_seconds,
-        # `RequestFilter` has checked the host, also for addresses whose names the SDK can't know.
+        # `RequestFilter` has already checked the host, also for addresses with names that the SDK
+        # can't know.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )

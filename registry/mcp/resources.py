@@ -1,6 +1,6 @@
-"""Skills as resources: plain ones for every client, and the extension of SEP-2640.
+"""Skills as MCP resources: plain resources for every client, and the extension of SEP-2640.
 
-Digests and manifests come from the registry; the files are read from disk at each request.
+Digests and manifests come from the registry. Files are read from disk at each request.
 """
 
 import json
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 PAGE: Final = 100
 MAX_FILES: Final = 512
 MAX_BYTES: Final = 16 << 20
-"""The limits of the extension: larger skills are left out."""
+"""Maximum size of a skill in the extension, in bytes. Larger skills are left out."""
 
 MAX_COMPLETIONS: Final = 100
 
@@ -36,13 +36,16 @@ TEMPLATE: Final = "skill://{source}/{+path}"
 FOLDER: Final = "inode/directory"
 
 _CHILD: Final = "-"
-"""Stands for any file or folder in a folder of which only the URI is known."""
+"""Stands for any file or folder in a folder, if only the URI of the folder is known."""
 
 Json = dict[str, Any]
 
 
 class SkillResources:
-    """The skills of one view; its methods block and may be called by many threads."""
+    """The skills of one view, as resources.
+
+    The methods block, and many threads may call them.
+    """
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -50,12 +53,12 @@ class SkillResources:
         self._left_out: set[str] = set()
 
     def page(self, cursor: str | None) -> tuple[list[Json], str | None]:
-        """Return plain resources, one for each SKILL.md, and the cursor of the next page."""
+        """Return a page of plain resources (one for each SKILL.md), and the next page's cursor."""
         found, following = self._page(cursor)
         return list(map(_listed, found)), following
 
     def skills(self, cursor: str | None) -> tuple[list[Json], str | None]:
-        """Return entries of the extension's `skills/list` and the cursor of the next page."""
+        """Return a page of the extension's `skills/list`, and the cursor of the next page."""
         found, following = self._page(cursor)
         known = len(self._left_out)
         entries = [entry for entry in map(self._entry, found) if entry is not None]
@@ -67,7 +70,10 @@ class SkillResources:
         return entries, following
 
     def skill(self, uri: str) -> Json | None:
-        """Return the extension's entry of the skill with this SKILL.md; None if there is none."""
+        """Return the extension's data about the skill with this SKILL.md.
+
+        Return None if there is no such skill.
+        """
         found = self._find(uri)
         if found is None or found[1] not in DOCUMENT_NAMES:
             return None
@@ -92,9 +98,10 @@ class SkillResources:
         return _kind(path), data
 
     def directory(self, uri: str) -> list[Json] | None:
-        """Return the files and folders directly in a folder of a skill; None if there are none.
+        """Return the files and folders that are directly in a folder of a skill.
 
-        The URI must not end in a slash. Unreadable files are left out.
+        Return None if there is no such folder. The URI must not end in a slash. Files that can't be
+        read are left out.
         """
         found = self._find(f"{uri}/{_CHILD}")
         if found is None:
@@ -122,7 +129,7 @@ class SkillResources:
         return None if manifest is None else _uri(manifest)
 
     def listed(self) -> frozenset[tuple[str, str]] | None:
-        """Return (source, folder) of the skills in a limited view; None if it has no limits."""
+        """Return (source, folder) of each skill in a limited view; None if it has no limits."""
         return self._view.listed()
 
     def complete(self, argument: str, value: str, given: Json) -> list[str]:
@@ -140,7 +147,10 @@ class SkillResources:
         return [name for name in names if name.startswith(value)]
 
     def _page(self, cursor: str | None) -> tuple[tuple[Manifest, ...], str | None]:
-        """Return a page. Raises ValueError for an invalid cursor."""
+        """Return a page of manifests, and the cursor of the next page.
+
+        Raises ValueError if the cursor is invalid.
+        """
         start = _start(cursor)
         wanted = self._view.filters(Filters())
         found = manifests(self._core.reader, wanted, limit=PAGE + 1, offset=start)
@@ -164,7 +174,7 @@ class SkillResources:
         return next(iter(self._view.renamed(found)), None)
 
     def _entry(self, skill: Manifest) -> Json | None:
-        """Return the extension's entry; None if the extension can't represent the skill."""
+        """Return the extension's data about a skill; None if it can't represent the skill."""
         front_matter = front_matter_json(skill.text)
         reason = _obstacle(skill, front_matter)
         uri = _uri(skill)
@@ -207,7 +217,7 @@ def _uri(skill: Manifest) -> str:
 
 
 def _listed(skill: Manifest) -> Json:
-    """Return the plain resource of a SKILL.md."""
+    """Return the plain resource for a skill's SKILL.md."""
     return {
         "uri": _uri(skill),
         "name": skill.ref,
@@ -218,7 +228,10 @@ def _listed(skill: Manifest) -> Json:
 
 
 def _children(skill: Manifest, below: str) -> dict[str, Json]:
-    """Return the direct children of a folder (empty, or with a slash) as resources, by name."""
+    """Return the direct children of a folder as resources, by name.
+
+    ``below`` is the folder: empty for the skill's own folder, otherwise with a slash at the end.
+    """
     home = base(skill.source, skill.folder, skill.name) + quote(below)
     found: dict[str, Json] = {}
     for file in skill.files:
@@ -232,20 +245,23 @@ def _children(skill: Manifest, below: str) -> dict[str, Json]:
 
 
 def _kind(path: str) -> str:
-    """Return the MIME type of a file, by its name."""
+    """Return the MIME type of a file. It is determined from the file's name."""
     kind = "text/markdown" if path.lower().endswith(".md") else mimetypes.guess_type(path)[0]
     return kind or "application/octet-stream"
 
 
 def page_of(children: list[Json], cursor: str | None) -> tuple[list[Json], str | None]:
-    """Return a page of a list, and the cursor of the next page. Raises ValueError."""
+    """Return a page of a list of children, and the cursor of the next page.
+
+    Raises ValueError if the cursor is invalid.
+    """
     start = _start(cursor)
     left = len(children) > start + PAGE
     return children[start : start + PAGE], str(start + PAGE) if left else None
 
 
 def _start(cursor: str | None) -> int:
-    """Return the start of a page. Raises ValueError for an invalid cursor."""
+    """Return the index at which a page starts. Raises ValueError if the cursor is invalid."""
     start = 0 if cursor is None else int(cursor)
     if start < 0:
         raise ValueError(cursor)
@@ -258,7 +274,7 @@ MAX_SEGMENTS: Final = 64
 
 
 class Target(NamedTuple):
-    """The file ``path`` of the skill ``name`` in ``folder`` of ``source``; a URI may name it."""
+    """The file ``path`` of the skill ``name``, which is in ``folder`` of ``source``."""
 
     source: str
     folder: str
@@ -267,7 +283,7 @@ class Target(NamedTuple):
 
 
 def base(source: str, folder: str, name: str) -> str:
-    """Return the URI of a skill's folder, with a final slash."""
+    """Return the URI of a skill's folder, with a slash at the end."""
     segments = [] if folder == ROOT else folder.split("/")
     if not segments or segments[-1] != name:
         segments += [ASIDE, name]
@@ -275,7 +291,10 @@ def base(source: str, folder: str, name: str) -> str:
 
 
 def targets(uri: str) -> list[Target]:
-    """Return the files that ``uri`` may mean, the deepest folder first; empty for other URIs."""
+    """Return the files that ``uri`` may name, the deepest folder first.
+
+    Return an empty list if it isn't the URI of a skill's file.
+    """
     if not uri.startswith(SCHEME) or "?" in uri or "#" in uri:
         return []
     source, *segments = [unquote(part) for part in uri.removeprefix(SCHEME).split("/")]
@@ -285,7 +304,7 @@ def targets(uri: str) -> list[Target]:
     for end in range(len(segments) - 1, -1, -1):
         folder = "/".join(segments[:end]) or ROOT
         rest = segments[end:]
-        if len(rest) > 2 and rest[0] == ASIDE:  # noqa: PLR2004  # the mark, the name, a path
+        if len(rest) > 2 and rest[0] == ASIDE:  # noqa: PLR2004  # the mark, a name and a path
             found.append(Target(source, folder, rest[1], "/".join(rest[2:])))
         if end:
             found.append(Target(source, folder, segments[end - 1], "/".join(rest)))
@@ -297,11 +316,12 @@ MAX_COMPATIBILITY: Final = 500
 
 
 def strict_front_matter(front_matter: Json, text: str, description: str) -> Json:
-    """Return front matter whose six fields follow the specification; other fields are unchanged.
+    """Return front matter whose six standard fields follow the specification.
 
-    Values that are not text become their text in the document, or their JSON. Null values are left
-    out. A long description or ``compatibility`` is cut after a word. ``text`` is the document.
-    ``description`` is the registry's, used if the front matter has none. The name is not checked.
+    Other fields are unchanged. A value that is not text becomes its text in the document, or its
+    JSON. Null values are left out. A long description or ``compatibility`` is cut after a word.
+    ``text`` is the document. ``description`` is the description in the registry; it is used if the
+    front matter has none. The name is not checked.
     """
     done = {key: value for key, value in front_matter.items() if key not in _FIELDS}
     given = front_matter.get("description")
@@ -318,12 +338,15 @@ def strict_front_matter(front_matter: Json, text: str, description: str) -> Json
     metadata = front_matter.get("metadata")
     if isinstance(metadata, dict):
         done["metadata"] = _texts(metadata, text)
-    # Keep the order of the document for its own keys.
+    # Keep the document's keys in the order of the document.
     return {key: done[key] for key in [*front_matter, *done] if key in done}
 
 
 def cut(text: str, limit: int) -> str:
-    """Return ``text`` in at most ``limit`` UTF-16 units, as JavaScript counts, cut at a word."""
+    """Return at most ``limit`` UTF-16 units of ``text``, cut at a word.
+
+    JavaScript counts the length of text in UTF-16 units.
+    """
     units = text.encode("utf-16-le", "surrogatepass")
     if len(units) <= 2 * limit:
         return text
@@ -334,7 +357,10 @@ _FIELDS: Final = frozenset(("description", "license", "compatibility", "allowed-
 
 
 def _texts(metadata: Json, text: str) -> dict[str, str]:
-    """Return ``metadata`` as texts: a number as written in the document, a list or map as JSON."""
+    """Return ``metadata`` with texts as values.
+
+    A number becomes its text in the document. A list or map becomes JSON.
+    """
     if all(isinstance(value, str) for value in metadata.values()):
         return metadata
     written = scalar_texts(text).get("metadata")

@@ -1,7 +1,7 @@
 """Our toolsets and skills as an MCP server, on the official SDK.
 
-One server speaks both generations of the protocol: 2026-07-28, and the earlier one with a
-handshake.
+One server speaks two generations of the protocol: the version 2026-07-28, and earlier versions with
+a handshake.
 """
 
 import asyncio
@@ -45,17 +45,17 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_SUBSCRIPTIONS: Final = 1000
-"""Maximum number of resources that one session, or one stream, can subscribe to."""
+"""Maximum number of resources to which one session, or one stream, can subscribe."""
 
 NOTICE_SECONDS: Final = 5.0
-"""Number of seconds after which a client that does not read no longer delays the others."""
+"""Seconds after which other clients no longer wait for a client that doesn't read notices."""
 
 
 class Notices:
     """Collects events from any thread and sends notices of them from the event loop.
 
-    Clients of 2026-07-28 listen on a subscription stream, which the SDK's bus feeds; each session
-    of an older client gets its own notice.
+    Clients of version 2026-07-28 listen on a subscription stream, which the SDK's bus feeds. Each
+    session of an older client gets a separate notice.
     """
 
     def __init__(self) -> None:
@@ -68,16 +68,19 @@ class Notices:
         self._wake: asyncio.Event | None = None
 
     def publish(self, *events: Any) -> None:
-        """Send events soon; equal events are merged. Any thread may call this."""
+        """Send notices of events soon. Equal events are merged.
+
+        Any thread may call this.
+        """
         with self._lock:
             self._waiting.update(dict.fromkeys(events))
             loop, wake = self._loop, self._wake
         if loop is not None and wake is not None:
-            with suppress(RuntimeError):  # the loop was closed meanwhile
+            with suppress(RuntimeError):  # the loop may be closed already
                 loop.call_soon_threadsafe(wake.set)
 
     async def run(self, *, task_status: Any = anyio.TASK_STATUS_IGNORED) -> None:
-        """Send until cancelled."""
+        """Send notices until this task is cancelled."""
         with self._lock:
             self._loop, self._wake = asyncio.get_running_loop(), asyncio.Event()
         wake = self._wake
@@ -98,7 +101,10 @@ class Notices:
                 self._loop = self._wake = None
 
     def subscriptions(self, context: Any) -> set[str]:
-        """Return the URIs to which this session has subscribed; the caller may change the set."""
+        """Return the URIs to which this session has subscribed.
+
+        The caller may change the returned set.
+        """
         connection = context.session._connection  # noqa: SLF001  # the SDK has no public name
         key = id(connection)
         if key not in self._sessions:
@@ -107,7 +113,7 @@ class Notices:
         return self._sessions[key][1]
 
     async def on_initialized(self, context: Any, _params: types.NotificationParams | None) -> None:
-        """Remember the session of an older client."""
+        """Record the session of an older client, so that it gets notices."""
         self.subscriptions(context)
 
 
@@ -121,7 +127,7 @@ async def _send(session: Any, uris: frozenset[str], events: list[Any]) -> None:
                     await session.send_resource_list_changed()
                 elif isinstance(event, ResourceUpdated) and event.uri in uris:
                     await session.send_resource_updated(event.uri)
-            except Exception:  # a client that left must not stop the notices for others
+            except Exception:  # if a client has left, the others still get notices
                 log.debug("a notice was not delivered", exc_info=True)
 
 
@@ -131,11 +137,11 @@ SKILLS: Final = "io.modelcontextprotocol/skills"
 """The extension for skills (SEP-2640)."""
 
 SETTINGS: Final = {"directoryRead": True}
-"""The value with which the server declares the extension."""
+"""The value with which the server declares the extension for skills."""
 
 
 class BothGenerations(Server[Any]):
-    """A server that also announces changing lists to older clients, which use the handshake."""
+    """A server that also notifies older clients, which use the handshake, of changed lists."""
 
     def create_initialization_options(
         self,
@@ -143,7 +149,7 @@ class BothGenerations(Server[Any]):
         *rest: Any,
         **named: Any,
     ) -> Any:
-        """Return the options of a session."""
+        """Return the options of a session with an older client."""
         options = notification_options or NotificationOptions(
             tools_changed=True, resources_changed=True
         )
@@ -154,7 +160,10 @@ Handler = Callable[[Any, Any], Awaitable[T]]
 
 
 def guarded(handler: Handler[T]) -> Handler[T]:
-    """Log an unexpected error and hide its text, which may contain paths, from the client."""
+    """Wrap a handler so that it logs an unexpected error and hides its text from the client.
+
+    The text may contain paths of this machine.
+    """
 
     async def safe(context: Any, params: Any) -> T:
         try:
@@ -170,7 +179,10 @@ def guarded(handler: Handler[T]) -> Handler[T]:
 
 
 async def advertise(context: Any, following: Callable[[Any], Awaitable[Any]]) -> Any:
-    """Declare the extension to older clients; the SDK leaves it out of their schemas."""
+    """Declare the extension for skills to older clients.
+
+    The SDK leaves it out of their schemas.
+    """
     result = await following(context)
     if context.method == "initialize" and isinstance(result, dict):
         result["capabilities"].setdefault("extensions", {})[SKILLS] = SETTINGS
@@ -178,17 +190,20 @@ async def advertise(context: Any, following: Callable[[Any], Awaitable[Any]]) ->
 
 
 def no_resource(uri: str, kind: str = "resource") -> MCPError:
-    """Return the protocol's error for an unknown URI."""
+    """Return the protocol's error for a URI that no resource has."""
     return MCPError(types.INVALID_PARAMS, f"No {kind} {shown(uri)}", {"uri": uri})
 
 
 def failure(text: str) -> types.CallToolResult:
-    """Return the error of a call that no toolset has answered."""
+    """Return an error as the result of a tool call.
+
+    It is used if no toolset has answered the call.
+    """
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
 
 
 ROOTS_SECONDS: Final = 5.0
-"""Number of seconds in which a client has to name its roots."""
+"""Number of seconds in which a client must answer with its roots."""
 
 MAX_ROOTS: Final = 100
 
@@ -207,14 +222,14 @@ async def roots_of(session: Any) -> list[str]:
             types.ListRootsResult,
             request_read_timeout_seconds=ROOTS_SECONDS,
         )
-    except Exception:  # a client without an answer is served all the same
+    except Exception:  # if the client doesn't answer, it is served all the same
         log.info("the client did not name its roots", exc_info=True)
         return []
     return folders([str(root.uri) for root in answer.roots])
 
 
 def folders(uris: Sequence[str]) -> list[str]:
-    """Return the folders of this machine among a client's roots."""
+    """Return those of a client's roots that are folders of this machine."""
     found = []
     for uri in uris[:MAX_ROOTS]:
         try:
@@ -228,7 +243,10 @@ def folders(uris: Sequence[str]) -> list[str]:
 
 
 FRESH: Final = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-"""Fields that the extension requires in each result; ttl 0, as the disk may change at any time."""
+"""Fields that the extension requires in each result.
+
+The ttl is 0, because the files on disk may change at any time.
+"""
 
 
 class SkillParams(types.RequestParams):
@@ -248,7 +266,7 @@ def _page(key: str, found: list[Json], cursor: str | None) -> Json:
 
 
 WORKERS: Final = 3
-"""Number of threads that answer; each keeps a connection to the database."""
+"""Number of threads that answer requests. Each keeps a connection to the database."""
 
 INSTRUCTIONS: Final = (
     "This server offers skills: instructions for particular tasks. Before a task, look for a "
@@ -259,10 +277,11 @@ INSTRUCTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """The served toolsets by name, limited by the fields of `Context`.
+    """The toolsets to serve, by name. The fields of `Context` limit them.
 
-    ``workdir`` is the folder that decides which projects are visible, by default the registry's.
-    ``roots``: ask the client for its roots, because it is the only client and on this machine.
+    ``workdir`` is the folder that decides which projects are visible, by default that of the
+    registry. ``roots``: ask the client for its roots, because it is the only client and on this
+    machine.
     """
 
     toolsets: Sequence[str] = ("native",)
@@ -275,9 +294,9 @@ class Serving:
 class SkillServer:
     """One registry for all clients of one server.
 
-    ``on_change`` is called with each change of the watched folders; by default it notifies the
-    server's own clients. Raises `UsageProblem` if two toolsets have a tool of the same name, and
-    the errors of toolsets.
+    ``on_change`` is called with each change of the watched folders. By default, the clients of this
+    server are notified. Raises `UsageProblem` if two toolsets have a tool of the same name, and the
+    errors of toolsets.
     """
 
     def __init__(
@@ -299,7 +318,10 @@ class SkillServer:
         return self._turns.unsent
 
     def _look_from(self, roots: Sequence[str]) -> None:
-        """Serve the skills visible from the client's roots, by default from ``workdir``."""
+        """Serve the skills that are visible from the client's roots.
+
+        Without roots, serve the skills that are visible from ``workdir``.
+        """
         serving, registry = self._serving, self._registry
         if roots or serving.workdir is not None:
             registry = registry.seen_from(*(roots or [str(serving.workdir)]))
@@ -348,7 +370,7 @@ class SkillServer:
         return server
 
     def _after_roots(self, handler: Handler[T]) -> Handler[T]:
-        """Wrap a handler so that it first asks for the client's roots, if they are not known."""
+        """Wrap a handler so that it first asks the client for its roots, if they are unknown."""
 
         async def answer(context: Any, params: Any) -> T:
             async with self._asking:
@@ -360,7 +382,7 @@ class SkillServer:
         return guarded(answer)
 
     def close(self) -> None:
-        """Store usage counts and close the database, for a quick exit."""
+        """Store usage counts and close the database, so that the process can exit quickly."""
         self._registry.close()
 
     def _assign(self) -> dict[str, Toolset]:
@@ -398,11 +420,15 @@ class SkillServer:
                 tasks.cancel_scope.cancel()
 
     def tell(self, changes: Changes) -> None:
-        """Send notices of changes. Only the descriptions of the toolset wave list skills."""
+        """Send notices of changes to clients.
+
+        Only the toolset wave has a tool whose description lists skills.
+        """
         events: list[Any] = []
         if "wave" in self._serving.toolsets:
             events.append(ToolsListChanged())
-        # A limited client gets notices only of skills that it sees, so it can't learn of others.
+        # A client of a limited view gets notices only about skills in this view, so that it can't
+        # learn of other skills.
         listed, before = self._resources.listed(), self._listed
         self._listed = listed
         if changes.added or changes.removed if listed is None else listed != before:
@@ -470,7 +496,10 @@ class SkillServer:
         work: Callable[[str | None], tuple[list[Json], str | None]],
         params: types.PaginatedRequestParams | None,
     ) -> tuple[list[Json], str | None]:
-        """Return the requested page, and the cursor of the next. Raises `MCPError`."""
+        """Return the requested page, and the cursor of the next page.
+
+        Raises `MCPError` if the cursor is invalid.
+        """
         cursor = None if params is None else params.cursor
         try:
             return await self._run(work, cursor)
@@ -542,7 +571,7 @@ class SkillServer:
         return await self.notices.listen(context, params)
 
     async def _check_subscriptions(self, uris: Sequence[str], before: int) -> None:
-        """Raise `MCPError` for too many subscriptions, and for URIs that are not served."""
+        """Raise `MCPError` if there are too many subscriptions, or if a URI is not served."""
         if before + len(uris) > MAX_SUBSCRIPTIONS:
             message = f"At most {MAX_SUBSCRIPTIONS} resources can be subscribed to"
             raise MCPError(types.INVALID_PARAMS, message)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 def serve_stdio(server: "SkillServer") -> None:
     """Serve the client at the other end of stdin and stdout.
 
-    The server ends on a signal, when the client hangs up, or when it no longer reads the answers.
+    The server ends on a signal, when the client closes the connection, or when the client no longer
+    reads the answers.
     """
     anyio.run(_stdio, server)
 
@@ -28,7 +29,8 @@ async def _stdio(server: "SkillServer") -> None:
 
     def leave() -> None:
         server.close()
-        # The SDK reads stdin in a thread that only the client can wake.
+        # The SDK reads stdin in a thread, which ends only if the client sends something. So exit at
+        # once.
         os._exit(0)
 
     async with anyio.create_task_group() as tasks:
@@ -53,7 +55,7 @@ async def _stdio(server: "SkillServer") -> None:
 
 
 def _until_unread(descriptor: int) -> None:
-    """Return when the reader of a pipe, a socket or a terminal has closed it."""
+    """Wait until the reader of a pipe, a socket or a terminal has closed it."""
     gone = select.poll()
-    gone.register(descriptor, 0)  # poll() always reports the end
+    gone.register(descriptor, 0)  # poll() always reports that the reader has closed it
     gone.poll()

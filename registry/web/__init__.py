@@ -1,1 +1,1 @@
-"""The web catalogue: pages, the same facts as JSON, and what other clients ask (extra ``web``)."""
+"""The web catalogue: pages, the same facts as JSON, and APIs for clients (extra ``web``)."""

@@ -11,10 +11,10 @@ _DOTS: Final = {".", ".."}
 
 
 def of_ref(ref: str) -> str:
-    """Return a ref as the end of a URL's path that can't be mistaken for its JSON.
+    """Return a ref as the end of a URL's path that can't be mistaken for the address of JSON.
 
-    Browsers drop a dot at the end and read two dots between slashes as a parent folder, also if
-    they are quoted. Quoted slashes prevent this.
+    Browsers remove a dot at the end of a path. They read two dots between slashes as the parent
+    folder, even if the dots are quoted. Quoted slashes prevent this.
     """
     if ref.endswith(f"/{ROOT}"):
         ref = ref[: -len(ROOT)]
@@ -23,7 +23,10 @@ def of_ref(ref: str) -> str:
 
 
 def ref_of(path: str) -> str:
-    """Return the ref for the end of a URL's path, which is already unquoted."""
+    """Return the ref for the end of a URL's path.
+
+    ``path`` is already unquoted.
+    """
     return f"{path}{ROOT}" if path.endswith("/") else path
 
 
@@ -38,7 +41,7 @@ def file(ref: str, path: str) -> str:
 
 
 def raw(ref: str, path: str) -> str:
-    """Return the address of a file's bytes."""
+    """Return the address of the bytes of a skill's file."""
     return f"/raw/{of_ref(ref)}?{_query(path=path)}"
 
 
@@ -48,17 +51,17 @@ def history(ref: str, **query: str | int) -> str:
 
 
 def download(ref: str) -> str:
-    """Return the address of a skill as an archive."""
+    """Return the address from which a skill can be downloaded as an archive."""
     return f"/download/{of_ref(ref)}.skill"
 
 
 def facet(name: str, value: str) -> str:
-    """Return the address of the skills with a facet value."""
+    """Return the address of the page that lists the skills with a facet value."""
     return f"/?{_query(**{name: value})}"
 
 
 def as_json(path: str, query: str = "") -> str:
-    """Return the address of a page's JSON."""
+    """Return the address of the JSON form of a page."""
     kind, slash, ref = path[1:].partition("/")
     base = f"/{kind or 'index'}{slash}{_quoted(ref)}"
     return f"{base}{JSON}" + (f"?{query}" if query else "")

@@ -28,14 +28,17 @@ from registry.web.rendering import is_place, render
 from registry.web.state import AppState, Edition, Visitor
 
 PLACES: Final = frozenset({"path", "location", "url"})
-"""JSON keys that may hold a path of this machine. Paths below a skill's folder are relative."""
+"""JSON keys that may hold an absolute path on this machine.
+
+They may also hold a relative path inside a skill's folder, which may be shown.
+"""
 
 STRANGE: Final = frozenset({"front_matter"})
-"""Keys whose values come from the author of a skill; they stay unchanged."""
+"""Keys whose values come from the author of a skill. These values stay unchanged."""
 
 
 def without_places(value: Any) -> Any:
-    """Return a value as JSON with null for paths of this machine."""
+    """Return a value as JSON, with null in place of absolute paths on this machine."""
     value = record(value)
     if isinstance(value, list | tuple):
         return [without_places(one) for one in value]
@@ -52,7 +55,7 @@ def without_places(value: Any) -> Any:
 
 
 def public_explanation(found: Explanation, sources: Sequence[Source]) -> Explanation:
-    """Return an explanation with names of sources instead of their folders."""
+    """Return an explanation with the names of sources in place of their folders."""
 
     def named(text: str) -> str:
         for source in sorted(sources, key=lambda one: -len(one.path)):
@@ -62,13 +65,13 @@ def public_explanation(found: Explanation, sources: Sequence[Source]) -> Explana
     reasons = [
         replace(one, message=named(one.message), fix=one.fix and named(one.fix))
         for one in found.reasons
-        if one.code != "project"  # its text names the folder of the project
+        if one.code != "project"  # the text of this code names the folder of the project
     ]
     return replace(found, reasons=tuple(reasons))
 
 
 def public_sentence(error: RegistryError) -> str:
-    """Return the first line of an error, with names of files instead of absolute paths."""
+    """Return the first line of an error. Absolute paths become names of files."""
     text = str(error).partition("\n")[0]
     for fact in error.facts.values():
         if isinstance(fact, str) and os.path.isabs(fact):
@@ -82,7 +85,7 @@ OK: Final = 200
 NOT_FOUND: Final = 404
 
 COMPRESSED: Final = 1000
-"""Minimum size of a response to compress, in bytes."""
+"""Minimum size of a response that is compressed, in bytes."""
 
 MAX_ANSWER: Final = 16 << 20
 """Maximum size of a page or of its JSON, in bytes."""
@@ -103,18 +106,21 @@ STATUS: Final[Mapping[type[RegistryError], int]] = {
     errors.Conflict: 409,
     errors.RegistryError: 422,
 }
-"""HTTP status by class of error; the first match counts."""
+"""HTTP status of each class of errors. The first class that matches an error is used."""
 
 
 OF_SKILL: Final = frozenset("skills files history copies raw download artifacts".split())
-"""First segments of paths that name a skill."""
+"""First segments of URL paths; the rest of the path names a skill."""
 
 TITLES: Final = {300: "Which skill?", 404: "Not found", 503: "Temporarily unavailable"}
 
 
 @dataclass(frozen=True, slots=True)
 class PageContent:
-    """The content of a page: a template with its ``facts``, or a ``record`` for JSON."""
+    """The content of a page: facts for a template, or JSON.
+
+    A page has a template with its ``facts``; for JSON, ``record`` has the value.
+    """
 
     template: str
     facts: Callable[[], Mapping[str, Any]]
@@ -125,9 +131,10 @@ class PageContent:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request by one visitor; ``path`` has no ``.json``.
+    """One request by one visitor; ``path`` is the requested path without ``.json``.
 
-    `cached` values are valid for one ``edition``; it is None if the database couldn't be read.
+    `cached` values are valid for one ``edition`` of the database. ``edition`` is None if the
+    database couldn't be read.
     """
 
     state: AppState
@@ -144,13 +151,14 @@ class Visit:
 
     @property
     def base(self) -> str:
-        """The visitor's address of this server, without a final slash."""
+        """The address of this server that the visitor used, without a final slash."""
         return self.state.base or str(self.request.base_url).rstrip("/")
 
     def cached(self, what: object, load: Callable[[], Any], *, of_use: bool = False) -> Any:
-        """Return a cached value for visitors with the same view, until skills or sources change.
+        """Return a cached value, which is shared by visitors with the same view.
 
-        If ``of_use``, until any write to the database.
+        It is valid until skills or sources change. If ``of_use``, it is valid until any write to
+        the database. ``load`` makes the value if it isn't cached.
         """
         edition = self.edition and (self.edition.instant if of_use else self.edition.skills)
         limits = self.visitor.personality, self.visitor.source
@@ -163,7 +171,7 @@ Handler = Callable[[Visit], PageContent | Response]
 def visit_of(request: Request, edition: Edition | None = None) -> Visit:
     """Return the visit of a request."""
     path = request.scope["path"]
-    # A ref with this ending has its dot written in another way (`addresses.of_ref`).
+    # A ref that ends in `.json` has its dot written in another way (see `addresses.of_ref`).
     as_json = request.scope["raw_path"].endswith(JSON.encode())
     path = path.removesuffix(JSON) if as_json else path
     visitor: Visitor = request.scope["visitor"]
@@ -176,10 +184,10 @@ def page(
     """Return an endpoint of Starlette that runs a handler in a thread.
 
     ``of_disk``: the response depends on files, so it must be made before its ETag is known.
-    ``of_use``: it depends on more than skills and sources.
+    ``of_use``: it depends on data other than skills and sources.
 
-    These responses, and all responses for limited visitors, have an ETag of their own bytes: an
-    ETag of the database would reveal changes that the visitor can't see.
+    In both cases, and for all limited visitors, the ETag is computed from the bytes of the
+    response: an ETag of the database would reveal changes that the visitor can't see.
     """
 
     async def endpoint(request: Request) -> Response:
@@ -247,7 +255,10 @@ def refusal(error: Exception, visit: Visit) -> PageContent:
 
 
 def _damage(found: errors.DatabaseCorrupt, visit: Visit) -> str:
-    """Return a description of the damaged data; only visitors who see all skills get the row."""
+    """Return a description of the damaged data.
+
+    Only visitors who see all skills are shown the damaged row.
+    """
     log.warning("%s", found)
     of, _, ref = visit.path.strip("/").partition("/")
     if of in OF_SKILL and ref:
@@ -260,7 +271,10 @@ def _damage(found: errors.DatabaseCorrupt, visit: Visit) -> str:
 
 
 def failed(code: str, message: str) -> Callable[[Request, Exception], Response]:
-    """Return Starlette's handler of an HTTP error: a page, JSON, or plain text."""
+    """Return Starlette's handler of an HTTP error.
+
+    It answers with a page, JSON or plain text.
+    """
 
     def answer(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
@@ -340,7 +354,10 @@ def compressed(
     headers: Mapping[str, str],
     status: int = 200,
 ) -> Response:
-    """Return a response, compressed if the client accepts that and it is large enough."""
+    """Return a response.
+
+    It is compressed if it is large enough and the client accepts compression.
+    """
     given = {**headers, "content-type": kind}
     given["vary"] = VARY
     if len(body) >= COMPRESSED and takes_gzip(request):
@@ -350,12 +367,12 @@ def compressed(
 
 
 def takes_gzip(request: Request) -> bool:
-    """Tell whether the client accepts gzip."""
+    """Tell whether the client accepts responses that are compressed with gzip."""
     return _GZIP.search(request.headers.get("accept-encoding", "")) is not None
 
 
 def as_json(value: Any) -> bytes:
-    """Return a value as JSON; file names that are not valid text are escaped."""
+    """Return a value as JSON. File names that are not valid Unicode are escaped."""
     plain = record(value) if not isinstance(value, dict) else value
     text = json.dumps(plain, ensure_ascii=False, default=record)
     try:
@@ -380,7 +397,10 @@ def _digest(body: bytes | memoryview) -> str:
 
 
 def _cache_key(edition: str, visit: Visit) -> str:
-    """Return the cache key of a response: database version, day, visitor and URL."""
+    """Return the key of a response in the cache.
+
+    It consists of the database version, the day, the visitor and the URL.
+    """
     said = f"{edition} {utc_now()[:10]} {visit.visitor} {visit.request.url}"
     return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:32]
 

@@ -1,4 +1,4 @@
-"""The catalogue as an ASGI application, and how it is served at an address."""
+"""The catalogue as an ASGI application, and the server that serves it at an address."""
 
 import os
 import sys
@@ -36,7 +36,7 @@ POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""Content security policy of our pages: scripts and styles only from our own files."""
+"""Content security policy of our pages: scripts and styles are only loaded from our own files."""
 
 ALWAYS: Final = {
     "content-security-policy": POLICY,
@@ -55,7 +55,7 @@ class Headers:
         self._app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request."""
+        """Add the headers to the response to one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -74,7 +74,10 @@ FOREVER: Final = "public, max-age=31536000, immutable"
 
 
 def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
-    """Return the catalogue's application; the scope of each request needs a ``visitor``."""
+    """Return the catalogue's application.
+
+    Each request must have a ``visitor`` in its ASGI scope.
+    """
     app = Starlette(
         routes=[
             *both("/", "/index.json", page(pages.start)),
@@ -110,7 +113,7 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
             500: failed("failed", "Internal error; see the server's log."),
         },
     )
-    app.router.redirect_slashes = False  # see `failed`
+    app.router.redirect_slashes = False  # `failed` redirects instead
     app.state.catalogue = state
     return app
 
@@ -138,7 +141,7 @@ def both(path: str, json_path: str, endpoint: Callable[[Request], Any]) -> list[
 
 
 async def _all_skills(request: Request) -> Response:
-    """Redirect to the start page."""
+    """Redirect the request to the start page, which lists all skills."""
     query = request.url.query
     return RedirectResponse(f"/?{query}" if query else "/")
 
@@ -151,7 +154,7 @@ async def _static(request: Request) -> Response:
 
 
 async def _health(_request: Request) -> Response:
-    """Answer without reading the database."""
+    """Answer a health check, without reading the database."""
     return PlainTextResponse("ok\n", headers={"cache-control": "no-store"})
 
 
@@ -167,7 +170,7 @@ def _closing(
     async def lifespan(_app: Any) -> AsyncIterator[None]:
         try:
             if mcp is not None and mcp.watches:
-                # Watching the folders also notifies the MCP clients of changes.
+                # The server watches the folders. This also notifies the MCP clients of changes.
                 await mcp.app_of(Visitor("local", is_local=True))
             yield
         finally:
@@ -179,19 +182,19 @@ def _closing(
 
 
 LOOPBACK: Final = (ip_network("127.0.0.0/8"), ip_network("::1"))
-"""Addresses of proxies if a public URL is given without trusted proxies."""
+"""Addresses of the proxies if the user gives a public URL but no trusted proxies."""
 
 TURN: Final = 0.001
-"""Seconds after which a working thread lets others run.
+"""Seconds after which a working thread lets other threads run.
 
-With Python's default of 5 ms, waiting for other threads took two thirds of the time of a finished
-page.
+With Python's default of 5 ms, a page that was already finished spent two thirds of its time waiting
+for other threads.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address to serve at.
+    """The address at which the catalogue is served.
 
     ``public``: the URL of a proxy, or of a name of this machine. ``tls``: certificate and key.
     """
@@ -203,12 +206,12 @@ class Address:
 
     @property
     def url(self) -> str:
-        """The URL to open."""
+        """The URL that users open."""
         return self.public or self.own
 
     @property
     def own(self) -> str:
-        """The URL at which the server listens, to which a proxy forwards requests."""
+        """The URL at which the server listens. A proxy forwards requests to it."""
         host = f"[{self.host.strip('[]')}]" if ":" in self.host else self.host
         return f"{'https' if self.tls else 'http'}://{host}:{self.port}"
 
@@ -252,15 +255,16 @@ def serve(
     watch: bool = True,
     on_start: Callable[[], object] = lambda: None,
 ) -> None:
-    """Serve until a signal ends it.
+    """Serve until a signal ends the server.
 
-    Raises `UsageProblem` if the address can't be used, or if others can reach it and there is
-    neither a token nor a proxy that names the user. Raises `PersonalityNotFound`.
+    Raises `UsageProblem` if the address can't be used. Also raises it if other machines can reach
+    the address, but there is neither a token nor a proxy that names the user. Raises
+    `PersonalityNotFound`.
     """
     if trusted is not None:
         registry.browse(trusted.personality)
     if registry.core.reader.empty:
-        registry.create_database()  # so that later writes by others are seen
+        registry.create_database()  # to notice writes of other processes
     tokens = registry.tokens()
     if not is_loopback(address.host) and trusted is None and not tokens.list():
         message = (
@@ -294,4 +298,4 @@ def serve(
 
 
 def _ignored(_report: object) -> None:
-    """Do nothing: pages are made when they are requested."""
+    """Do nothing with a change: pages are made when they are requested."""

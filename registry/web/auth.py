@@ -28,10 +28,13 @@ MAX_FORM: Final = 32 << 10
 """Maximum size of the sign-in form, in bytes."""
 
 MAX_PARAMETERS: Final = 100
-"""Maximum number of parameters in a URL."""
+"""Maximum number of query parameters in a URL."""
 
 OPEN: Final = frozenset({"/healthz", "/robots.txt"})
-"""Paths that need no token, besides static files: they contain no data about skills."""
+"""Paths for which no token is needed, besides static files.
+
+Their responses contain no data about skills.
+"""
 
 STATIC: Final = "/static/"
 
@@ -43,7 +46,7 @@ FORWARDED: Final = (
     *("x-envoy-", "x-varnish", "x-auth-request-", "x-scheme", "x-url-scheme", "front-end-https"),
     *("tailscale-", "ngrok-"),
 )
-"""Prefixes of headers that proxies, tunnels and content networks add to a request."""
+"""Beginnings of names of headers that proxies, tunnels and content networks add to a request."""
 
 OLD_HTTP: Final = frozenset({"0.9", "1.0"})
 """Versions of HTTP that only proxies still use."""
@@ -51,12 +54,15 @@ OLD_HTTP: Final = frozenset({"0.9", "1.0"})
 SIGNING: Final = ("/login", "/logout")
 
 _OWN_PATH: Final = re.compile(r"/(?![/\\])[!-~]*")
-"""A path that no browser interprets as another host."""
+"""Matches a path that no browser interprets as an address on another host."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trusted:
-    """A header in which trusted proxies name the user, and the personality of these users."""
+    """A header in which trusted proxies name the user.
+
+    All users of these proxies have the same personality.
+    """
 
     header: str
     networks: Sequence[Network]
@@ -67,11 +73,11 @@ class Auth:
     """ASGI middleware that finds the visitor of each request, or refuses the request.
 
     If ``is_open``, a request from this machine needs no token, unless it shows signs of a proxy.
-    ``secure``: browsers connect over TLS.
+    ``secure``: browsers connect over TLS, so cookies are only sent over TLS.
     """
 
     look_again = 5.0
-    """Number of seconds after which the access of a listening client is checked again."""
+    """Interval in seconds at which the access of a client with an open stream is checked again."""
 
     def __init__(
         self,
@@ -89,7 +95,7 @@ class Auth:
         self._secure = secure
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request, or pass it on with its visitor."""
+        """Answer a request without access, or pass a request on with its visitor."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -102,7 +108,7 @@ class Auth:
             answer = await self._answer(request)
         except DatabaseProblem as error:
             log.warning("Can't identify the sender of a request: %s", error)
-            message = "The server can't check who you are at the moment"  # not its name
+            message = "The server can't check who you are at the moment"  # its name may be secret
             answer = refused(request.headers, 503, message, {"cache-control": "no-store"})
         if answer is not None:
             await answer(scope, receive, send)
@@ -112,7 +118,7 @@ class Auth:
             await self._app(scope, receive, send)
 
     async def _while_allowed(self, request: Request, send: Any) -> None:
-        """Pass a request on, and end the stream that it opened when its visitor loses access."""
+        """Pass a request on; if its visitor loses access, end the stream that it opened."""
         visitor, is_open = request.scope["visitor"], False
 
         async def noted(message: Any) -> None:
@@ -123,7 +129,7 @@ class Auth:
         answering = asyncio.ensure_future(self._app(request.scope, request.receive, noted))
         try:
             while not (await asyncio.wait({answering}, timeout=self.look_again))[0]:
-                with suppress(DatabaseProblem):  # checked again with the next request
+                with suppress(DatabaseProblem):  # the next request checks it again
                     if is_open and await self._visitor(request) != visitor:
                         answering.cancel()
                         await asyncio.wait({answering})
@@ -134,7 +140,7 @@ class Auth:
             answering.cancel()
 
     async def _answer(self, request: Request) -> Response | None:
-        """Return the response to a request without access; None if its visitor has access."""
+        """Return the response that refuses a request; None if its visitor has access."""
         path, method = request.scope["path"], request.method
         if path == "/login" and method == "POST":
             return await self._signed_in(request)
@@ -162,20 +168,20 @@ class Auth:
         token = _cookie(headers)
         if token and (known := await self._of_token(token)) is not None:
             return known
-        # A browser's Authorization header may be for a proxy that passes it on.
+        # A browser's Authorization header may be meant for a proxy, which passes it on.
         if self._is_open and not given and is_loopback(peer) and not _is_forwarded(request):
             return Visitor("local", is_local=True)
         return None
 
     async def _of_token(self, token: str) -> Visitor | None:
-        """Return the visitor of a token, and count the request for the token."""
+        """Return the visitor of a token, and record the request in the token's usage."""
         visitor = await self._state.visitor_of(token)
         if visitor is not None:
             caller().who = f"token {visitor.name}"
         return visitor
 
     async def _signed_in(self, request: Request) -> Response:
-        """Give a browser a cookie for a token that our sign-in form sent."""
+        """Give a browser a cookie for the token that the user typed into our sign-in form."""
         body = b""
         async for chunk in request.stream():
             body += chunk
@@ -186,8 +192,8 @@ class Auth:
         if await self._state.visitor_of(token) is None:
             return sign_in(INVALID, wanted)
         entered = RedirectResponse(wanted, 303)
-        # Links on other sites send this cookie, but other requests from there don't: pages only
-        # read.
+        # Browsers send this cookie when the user follows a link on another site, but not with other
+        # requests from there. This is safe, because pages only read.
         entered.set_cookie(
             COOKIE, token, httponly=True, samesite="lax", secure=self._secure, path="/"
         )
@@ -210,7 +216,7 @@ class Auth:
 
 
 def _is_forwarded(request: Request) -> bool:
-    """Tell whether a request shows signs of a proxy. Some proxies leave none."""
+    """Tell whether a request shows signs of a proxy. Some proxies leave no signs."""
     if request.scope.get("http_version") in OLD_HTTP:
         return True
     return any(name.lower().startswith(FORWARDED) for name in request.headers)
@@ -223,7 +229,7 @@ def _requested(request: Request) -> str:
 
 
 def _own_page(address: str) -> str:
-    """Return an address if it is a page of this server, else the start page."""
+    """Return an address if it is a page of this server. Otherwise return the start page."""
     is_ours = _OWN_PATH.fullmatch(address) and not address.startswith(SIGNING)
     return address if is_ours else "/"
 

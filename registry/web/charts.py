@@ -1,4 +1,7 @@
-"""Small charts as SVG, drawn on the server; they contain only positions and sizes."""
+"""Small charts as SVG, drawn on the server.
+
+The SVG contains only positions and sizes, no text of skills.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +28,7 @@ class Bar:
 
 
 def months(counts: Sequence[Facet]) -> list[Bar]:
-    """Return a histogram of counts by month, with empty months."""
+    """Return the bars of a histogram of counts by month. Months without a count have a bar too."""
     known = {facet.value: facet.count for facet in counts if _is_month(facet.value)}
     if not known:
         return []
@@ -42,7 +45,10 @@ def months(counts: Sequence[Facet]) -> list[Bar]:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line from the first month to the last: its points in an SVG of 600 x 120."""
+    """A line from the first month to the last.
+
+    It has the line's points in an SVG of 600 x 120.
+    """
 
     points: str
     first: str
@@ -50,7 +56,7 @@ class Line:
 
 
 def growth(counts: Sequence[Facet]) -> Line | None:
-    """Return the line of totals at the end of each month; None if there is no month."""
+    """Return a line of the total number at the end of each month; None if there is no month."""
     known = {facet.value: facet.count for facet in counts if _is_month(facet.value)}
     if not known:
         return None
@@ -66,7 +72,10 @@ def growth(counts: Sequence[Facet]) -> Line | None:
 
 
 def _is_month(text: str) -> bool:
-    """Tell whether a text is a month; the database of another user may hold any text."""
+    """Tell whether a text is a month.
+
+    The text may be invalid, because another user may have written it into the database.
+    """
     year, _, month = text.partition("-")
     return len(text) == 7 and year.isdecimal() and month.isdecimal() and 1 <= int(month) <= 12  # noqa: PLR2004
 

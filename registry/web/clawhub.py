@@ -27,24 +27,24 @@ from registry.web.skill_pages import sent
 from registry.web.state import AppState
 
 DOCUMENT: Final = "SKILL.md"
-"""The name under which clients know the skill file, whatever its name on disk."""
+"""The name of the skill file for ClawHub's clients, whatever its name is on disk."""
 
 
 F = TypeVar("F", Entry, SkillFile)
 
 
 def offered_files(kept: Kept) -> list[SkillFile]:
-    """Return the files of a revision as clients get them."""
+    """Return the files of a revision that ClawHub's clients get."""
     return renamed(kept.revision.files, kept.revision.document)
 
 
 def renamed(files: Sequence[F], document: str | None) -> list[F]:
-    """Return the files, with the skill file under the name that all clients know."""
+    """Return the files with the skill file renamed to the name that all clients know."""
     return [replace(one, path=DOCUMENT) if one.path == document else one for one in files]
 
 
 def choices_json(base: str, slug: str, found: Sequence[Offered]) -> dict[str, Any]:
-    """Return the answer if several owners have a skill of this slug."""
+    """Return the answer if several owners have a skill with this slug."""
     return {
         "code": "AMBIGUOUS_SKILL_SLUG",
         "message": f"Several owners have a skill {slug}; choose an owner.",
@@ -62,7 +62,7 @@ def choices_json(base: str, slug: str, found: Sequence[Offered]) -> dict[str, An
 
 
 def item_json(one: Offered) -> dict[str, Any]:
-    """Return a skill in the form used in listings."""
+    """Return a skill in the form that ClawHub's API uses in listings."""
     skill = one.stored.skill
     return {
         "slug": one.slug,
@@ -83,7 +83,7 @@ def item_json(one: Offered) -> dict[str, Any]:
 
 
 def summary_json(one: Offered) -> dict[str, Any]:
-    """Return a skill in the form used in search results, without its score."""
+    """Return a skill in the form that ClawHub's API uses in search results, without its score."""
     skill = one.stored.skill
     return {
         "slug": one.slug,
@@ -102,19 +102,22 @@ def owner_json(one: Offered) -> dict[str, Any]:
 
 
 def tags_json(one: Offered) -> dict[str, str]:
-    """Return the map from tags to versions; the skill's own version is one of the tags."""
+    """Return the map from tags to versions.
+
+    The skill's own version is also one of the tags.
+    """
     declared = one.stored.skill.version
     tags = {"latest": one.version}
     return {**tags, f"declared-{declared}": one.version} if declared else tags
 
 
 def version_json(kept: Kept) -> dict[str, Any]:
-    """Return a revision in the form used in lists of versions."""
+    """Return a revision in the form that ClawHub's API uses in lists of versions."""
     return {"version": kept.version, "createdAt": _ms(kept.seen_at), "changelog": ""}
 
 
 def file_json(one: SkillFile) -> dict[str, Any]:
-    """Return a file in the form used in versions."""
+    """Return a file in the form that ClawHub's API uses in versions."""
     kind = mimetypes.guess_type(one.path)[0] or "application/octet-stream"
     hashed = (one.hash or "").removeprefix("sha256:")
     return {"path": one.path, "size": one.size, "sha256": hashed, "contentType": kind}
@@ -135,10 +138,10 @@ _IGNORING: Final = frozenset({".gitignore", ".clawhubignore", ".clawdhubignore"}
 
 
 def fingerprint(files: Sequence[SkillFile]) -> str | None:
-    """Return the fingerprint of files; None if it can't be computed here.
+    """Return the fingerprint by which ClawHub's clients identify files; None if there is none.
 
-    It can't be computed for names outside ASCII, because their order depends on the language, and
-    for files that clients may ignore.
+    It can't be computed in two cases: if a name has characters outside ASCII, because the order of
+    such names depends on the language, and if clients may ignore one of the files.
     """
     lines = []
     for file in files:
@@ -158,8 +161,8 @@ def fingerprint(files: Sequence[SkillFile]) -> str | None:
 def locale_key(path: str) -> tuple[list[int], list[bool]]:
     """Return the key by which JavaScript's ``localeCompare`` orders printable ASCII.
 
-    First it compares the weights of all characters; if these are equal, lower-case letters come
-    before capitals.
+    `localeCompare` first compares the weights of all characters. If they are equal, lower-case
+    letters come before capitals.
     """
     weights = [_WEIGHTS[character] for character in path.lower()]
     return weights, [character.isupper() for character in path]
@@ -170,11 +173,14 @@ USUAL: Final = 25
 MAX_FILE: Final = 10 << 20
 
 _SORTS: Final[Mapping[str, Sort]] = {"createdAt": "created"}
-"""Sort orders that clients may request; all others mean the last change first."""
+"""Sort orders that clients may request.
+
+Any other value means that the skill with the latest change comes first.
+"""
 
 
 class _Refused(Exception):
-    """A request that is answered by a status and one sentence, which the client prints."""
+    """The request is answered by a status and one sentence, which the client prints."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -183,7 +189,7 @@ class _Refused(Exception):
 
 
 class _Ambiguous(Exception):
-    """Several sources have a skill with this slug."""
+    """Several sources have a skill with the requested slug."""
 
     def __init__(self, slug: str, found: Sequence[Offered]) -> None:
         super().__init__(slug)
@@ -195,7 +201,10 @@ Handler = Callable[[Visit], dict[str, Any] | Response]
 
 
 def endpoint(handler: Handler) -> Callable[[Request], Any]:
-    """Return an endpoint of Starlette; errors are one sentence of plain text."""
+    """Return an endpoint of Starlette.
+
+    Errors are answered by one sentence of plain text.
+    """
 
     async def answer(request: Request) -> Response:
         state: AppState = request.app.state.catalogue
@@ -221,12 +230,12 @@ def _answer(handler: Handler, visit: Visit) -> Response:
 
 
 def discovery(visit: Visit) -> dict[str, Any]:
-    """Return the address of the API."""
+    """Return the address of the API, which clients ask for first."""
     return {"apiBase": visit.base}
 
 
 def search(visit: Visit) -> dict[str, Any]:
-    """Answer ``/search``."""
+    """Answer ``/search``: skills that match a query."""
     query = visit.request.query_params
     text, limit = " ".join(query.get("q", "")[:500].split()), _limit(visit, USUAL)
     if query.get("mode") == "exact":
@@ -242,7 +251,7 @@ def search(visit: Visit) -> dict[str, Any]:
 
 
 def skills(visit: Visit) -> dict[str, Any]:
-    """Answer ``/skills``."""
+    """Answer ``/skills``: a page of the list of skills."""
     query = visit.request.query_params
     limit = _limit(visit, USUAL)
     cursor = query.get("cursor", "")
@@ -261,7 +270,7 @@ def skills(visit: Visit) -> dict[str, Any]:
 
 
 def skill(visit: Visit) -> dict[str, Any]:
-    """Answer ``/skills/{slug}``."""
+    """Answer ``/skills/{slug}``: the facts about one skill."""
     one = _found(visit)
     item = item_json(one)
     latest = item.pop("latestVersion")
@@ -269,13 +278,13 @@ def skill(visit: Visit) -> dict[str, Any]:
 
 
 def versions(visit: Visit) -> dict[str, Any]:
-    """Answer ``/skills/{slug}/versions``."""
+    """Answer ``/skills/{slug}/versions``: the list of a skill's versions."""
     found = hub.contents(visit.view, _found(visit))[: _limit(visit, USUAL)]
     return {"items": [version_json(each) for each in found], "nextCursor": None}
 
 
 def version(visit: Visit) -> dict[str, Any]:
-    """Answer ``/skills/{slug}/versions/{version}``."""
+    """Answer ``/skills/{slug}/versions/{version}``: one version with its files."""
     one = _found(visit)
     wanted = _content(visit, one, visit.request.path_params["version"])
     files = [file_json(file) for file in offered_files(wanted)]
@@ -284,7 +293,7 @@ def version(visit: Visit) -> dict[str, Any]:
 
 
 def file(visit: Visit) -> Response:
-    """Answer ``/skills/{slug}/file``."""
+    """Answer ``/skills/{slug}/file``: the bytes of one file."""
     one = _found(visit)
     wanted = _chosen(visit, one)
     path = visit.request.query_params.get("path", "")
@@ -303,7 +312,10 @@ def file(visit: Visit) -> Response:
 
 
 def download(visit: Visit) -> Response:
-    """Answer ``/download``: a zip with the files at its root, the same for the same files."""
+    """Answer ``/download``: a zip with the skill's files at its root.
+
+    The same files give the same zip.
+    """
     one = _of(visit, visit.request.query_params.get("slug", ""))
     wanted = _chosen(visit, one)
     if wanted.revision.current:
@@ -318,7 +330,7 @@ def download(visit: Visit) -> Response:
 
 
 def resolve(visit: Visit) -> dict[str, Any]:
-    """Answer ``/resolve``: the version of a folder with this fingerprint."""
+    """Answer ``/resolve``: the version whose files have the given fingerprint."""
     query = visit.request.query_params
     one = _of(visit, query.get("slug", ""))
     hashed = query.get("hash", "").lower()
@@ -334,7 +346,7 @@ def resolve(visit: Visit) -> dict[str, Any]:
 
 
 def telemetry(_visit: Visit) -> dict[str, Any]:
-    """Accept telemetry, and store nothing."""
+    """Accept telemetry of clients, and store nothing."""
     return {"ok": True}
 
 
@@ -349,7 +361,7 @@ def _of(visit: Visit, slug: str) -> Offered:
         raise _Refused(404, "Skill not found")
     if len(found) > 1:
         raise _Ambiguous(slug, found)
-    # A skill that was edited since the last sync has another hash, and so another version.
+    # If a skill was edited since the last sync, it has another hash, and so another version.
     before = found[0].stored
     stored = visit.view.current(before).stored
     return found[0] if stored.id == before.id else hub.offered(visit.view, [stored])[0]

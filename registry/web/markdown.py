@@ -1,4 +1,4 @@
-"""Untrusted Markdown and code as safe HTML: no script, no style, no form."""
+"""Convert untrusted Markdown and code to safe HTML: no script, no style, no form."""
 
 import posixpath
 import re
@@ -21,24 +21,32 @@ from pygments.util import ClassNotFound
 from registry.web import addresses
 
 PIECE: Final = 4000
-"""Number of characters that a lexer gets at once, because some hostile texts take quadratic time.
+"""Number of characters that a lexer gets at once.
+
+For some hostile texts, the time of a lexer grows with the square of their length.
 """
 
 HIGHLIGHT_SECONDS: Final = 0.3
-"""Number of seconds after which the rest of a text is not highlighted, as other requests wait."""
+"""Number of seconds after which the rest of a text is not highlighted.
+
+Other requests wait for that time.
+"""
 
 LANGUAGES: Final = frozenset(
     "bash css go html ini javascript json python rust sql toml typescript xml yaml".split()
 )
-"""Highlighted languages: those whose lexers were tested with hostile texts."""
+"""Languages that are highlighted. Their lexers were tested with hostile texts."""
 
 _PREFIX: Final = "p-"
 CLASSES: Final = {_PREFIX + name for name in STANDARD_TYPES.values() if name}
-"""The allowed classes of highlighted text."""
+"""The CSS classes that highlighted text may have."""
 
 
 def highlighted(text: str, *, language: str = "", name: str = "") -> str:
-    """Return a text as HTML; the language is given by its name or by the name of the file."""
+    """Return a text as highlighted HTML.
+
+    The language is given by its name, or by the name of the file.
+    """
     lexer = _lexer(language.strip()[:40], name)
     if lexer is None:
         return escape(text)
@@ -75,7 +83,10 @@ def lines(text: str, name: str) -> list[str]:
 
 
 def numbered(text: str, name: str) -> str:
-    """Return a file as HTML; each line is an element with an id for links."""
+    """Return a file as HTML.
+
+    Each line is an element with an id, so that links can lead to it.
+    """
     marked = enumerate(lines(text, name), 1)
     return "".join(f'<span class="l" id="L{place}">{line}</span>' for place, line in marked)
 
@@ -99,15 +110,17 @@ def _formatter() -> Any:
 
 
 MOST: Final = 100_000
-"""Maximum length of rendered Markdown, in characters; 99 % of real documents have a third of it.
+"""Maximum length of Markdown that is rendered, in characters.
 
-Hostile Markdown of this length takes most of a second, and blocks all other requests.
+99 % of real documents have at most a third of it. Hostile Markdown of this length takes most of a
+second, and blocks all other requests.
 """
 
 MAX_HTML: Final = 4 << 20
 """Maximum length of the HTML, in characters.
 
-If thousands of links share a long address, each gets a copy of it.
+HTML can be much longer than its Markdown: if thousands of links use one long address, each gets a
+copy of the address.
 """
 
 _TAGS: Final = set(
@@ -131,14 +144,14 @@ _SCHEMES: Final = {"http", "https", "mailto"}
 _IMAGES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg")
 _HEADING_ID: Final = re.compile(r"[^\w]+")
 PREFIX: Final = "md-"
-"""Prefix of ids in documents, so that they differ from those of the page."""
+"""Prefix of ids in skill files, so that they differ from the ids of the page."""
 
 
 def rendered(text: str, ref: str, files: Collection[str], folder: str = "") -> str | None:
     """Return Markdown as safe HTML; None if the Markdown or its HTML is too long.
 
-    ``ref`` is the skill, ``files`` are its paths. Relative links start from ``folder`` and lead to
-    these files.
+    ``ref`` is the skill, and ``files`` are the paths of its files. Relative links start from
+    ``folder``, and lead to these files.
     """
     if len(text) > MOST:
         return None
@@ -163,7 +176,7 @@ def _size(tokens: Iterable[Token]) -> int:
 @cache
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"highlight": _fence}).enable(["table", "strikethrough"])
-    # Wide content scrolls, also with the keyboard.
+    # Wide tables scroll. With ``tabindex`` they also scroll with the keyboard.
     opening, closing = '<div class="wide" tabindex="0"><table>\n', "</table></div>\n"
     parser.add_render_rule("table_open", lambda *_: opening)
     parser.add_render_rule("table_close", lambda *_: closing)
@@ -177,7 +190,10 @@ def _fence(code: str, language: str, _attributes: str) -> str:
 
 
 def _number_headings(tokens: Sequence[Token]) -> None:
-    """Give headings ids, and levels below those of the page, without gaps."""
+    """Give headings ids.
+
+    Their levels are made lower than those of the page, and have no gaps.
+    """
     level, taken = 2, Counter[str]()
     for place, token in enumerate(tokens):
         if token.type not in {"heading_open", "heading_close"}:
@@ -212,7 +228,7 @@ def _clean(dirty: str, rewrite: Callable[[str, str, str], str | None]) -> str:
 
 
 class _Rewriting:
-    """Rewrites attributes so that links lead into the catalogue; None removes an attribute."""
+    """Rewrites attributes so that links lead into the catalogue."""
 
     def __init__(self, ref: str, files: Collection[str], folder: str) -> None:
         self._ref = ref
@@ -220,7 +236,7 @@ class _Rewriting:
         self._folder = folder
 
     def __call__(self, _tag: str, attribute: str, value: str) -> str | None:
-        """Return the new value of an attribute."""
+        """Return the new value of an attribute, or None to remove the attribute."""
         if attribute == "id":
             return value if value.startswith(PREFIX) else None
         if attribute == "tabindex":

@@ -1,4 +1,4 @@
-"""`/mcp` of the catalogue: one MCP server for each combination of visible skills and rights."""
+"""The catalogue's `/mcp`: one MCP server for each combination of visible skills and rights."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,8 +19,8 @@ Limits = tuple[str | None, str | None, bool]
 class McpMount:
     """ASGI application that passes a request to the MCP server of its visitor.
 
-    Servers are created when needed. Visitors without a token that allows changes get read-only
-    tools. If ``watch``, one of the servers follows the folders with file events, for all of them.
+    Servers are created when they are needed. A visitor without a token that allows changes gets
+    read-only tools. If ``watch``, one of the servers watches the folders for all servers.
     """
 
     def __init__(self, registry: "SkillRegistry", bounds: "Bounds", *, watch: bool) -> None:
@@ -35,12 +35,12 @@ class McpMount:
         self._lock = asyncio.Lock()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request of a visitor."""
+        """Pass the request of a visitor to the visitor's MCP server."""
         app = await self.app_of(scope["visitor"])
         await app(scope, receive, send)
 
     async def app_of(self, visitor: Visitor) -> Callable[..., Awaitable[None]]:
-        """Return the application for a visitor. Raises as `SkillRegistry.toolset`."""
+        """Return the MCP application for a visitor. Raises as `SkillRegistry.toolset` does."""
         limits = visitor.personality, visitor.source, visitor.write
         async with self._lock:
             if limits not in self._apps:
@@ -63,7 +63,7 @@ class McpMount:
         app = http_app(server, self._bounds)
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        # A lifespan must be left by the task that entered it.
+        # The task that entered a lifespan must also leave it.
         async def live() -> None:
             try:
                 async with app.router.lifespan_context(app):
@@ -80,12 +80,15 @@ class McpMount:
         return Sessions(app, self._bounds)
 
     def _tell(self, changes: "Changes") -> None:
-        """Send changes, which one server watches for, to the clients of all servers."""
+        """Send notices of changes to the clients of all servers.
+
+        Only one server watches for changes.
+        """
         for server in self._servers:
             server.tell(changes)
 
     def stop_listening(self) -> None:
-        """End the streams of listening clients."""
+        """End the streams of clients that listen for notices."""
         for server in self._servers:
             server.notices.listen.close()
 

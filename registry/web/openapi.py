@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 description of the JSON pages."""
+"""The OpenAPI 3.1 description of the catalogue's JSON pages."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -108,14 +108,14 @@ PATHS: Final[Sequence[tuple[str, str, Parameters]]] = (
 
 
 async def openapi(request: Request) -> Response:
-    """Return the description."""
+    """Return the OpenAPI description as a response."""
     headers = {"cache-control": "public, max-age=3600"}
     return compressed(request, as_json(described()), "application/json", headers)
 
 
 @cache
 def described() -> dict[str, Any]:
-    """Return the OpenAPI document."""
+    """Return the OpenAPI description as a JSON value."""
     return {
         "openapi": "3.1.0",
         "info": {"title": "Skill registry", "version": __version__},

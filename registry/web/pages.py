@@ -33,20 +33,20 @@ FACETS: Final = (
     ("status", "Status", "statuses"),
 )
 SHOWN: Final = 12
-"""Number of facet values that are shown at once; a click shows the others."""
+"""Number of facet values that a page shows at first. A click shows all others."""
 
 PAGED: Final = ("q", "limit", "page")
-"""Parameters that only /index.json accepts."""
+"""Query parameters that only /index.json accepts."""
 
 STREAMED: Final = 500
-"""Number of skills that are written at once."""
+"""Number of skills that are written at once in a stream."""
 
 
 def start(visit: Visit) -> PageContent:
     """Show the skills that match the query, and facets to narrow it."""
     params = PageQuery.of(visit.request.query_params)
     view, filters = visit.view, params.filters
-    # The cache must not grow with the requests.
+    # Requests with other limits are not cached, because the cache must not grow with them.
     kept = visit.cached if params.limit <= PAGE else _uncached
     if params.queries:
         found = kept(
@@ -97,10 +97,10 @@ def start(visit: Visit) -> PageContent:
 
 
 def _facets(counts: Facets, params: PageQuery) -> Iterator[tuple[str, str, list[Facet], bool, Any]]:
-    """Yield each facet: key, title, further values, whether there are more, active value."""
+    """Yield each facet: key, title, values to add, whether there may be more, and active value."""
     for key, title, name in FACETS:
         values: Sequence[Facet] = getattr(counts, name)
-        # Several tags can be chosen; more tags narrow the list further.
+        # A visitor can choose several tags. Each tag narrows the list further.
         further = [one for one in values if key != "tag" or one.value not in params.tags]
         yield key, title, further, len(values) == MOST, getattr(params, key, None)
 
@@ -146,7 +146,10 @@ async def every_skill(request: Request) -> Response:
 
 
 def _some(visit: Visit, skills: Iterator[Any]) -> bytes:
-    """Return the next skills as JSON, without the brackets of their array; empty at the end."""
+    """Return the next skills as JSON, without the brackets of the array.
+
+    At the end, return empty bytes.
+    """
     facts = (one.to_dict() for one in islice(skills, STREAMED))
     shown = facts if visit.visitor.is_local else map(without_places, facts)
     lines = [json.dumps(one) for one in shown]
@@ -157,7 +160,7 @@ ROWS_PER_PAGE: Final = 50
 CHANGES: Final = 200
 MAX_DAYS: Final = 3660
 READ: Final = 20
-"""Maximum number of skills whose usage is shown."""
+"""Maximum number of skills whose usage the page shows."""
 
 
 def sources(visit: Visit) -> PageContent:
@@ -222,7 +225,10 @@ def changes(visit: Visit) -> PageContent:
 
 
 def recent(visit: Visit, days: int | None) -> list[Change]:
-    """Return the changes of the last ``days`` days. Raises `UsageProblem`."""
+    """Return the changes of the last ``days`` days.
+
+    Raises `UsageProblem` if ``days`` is not valid.
+    """
     since = None
     if days is not None:
         if days > MAX_DAYS:
@@ -280,7 +286,7 @@ def stats(visit: Visit) -> PageContent:
 
 
 def _totals(visit: Visit) -> Stats:
-    """Return all counts, without the time of the last sync."""
+    """Return all counts of the statistics, without the time of the last sync."""
     counted: Stats = visit.cached(("stats",), visit.state.registry.stats)
     synced = sorted(one.last_sync_at for one in _sources(visit) if one.last_sync_at)
     oldest, newest = (synced[0], synced[-1]) if synced else (None, None)
@@ -288,7 +294,7 @@ def _totals(visit: Visit) -> Stats:
 
 
 def personalities(visit: Visit) -> PageContent:
-    """List the personalities of the settings; limited visitors see none."""
+    """List the personalities in the settings. Limited visitors see none of them."""
     known = _known(visit)
     rows = [
         {
@@ -304,14 +310,17 @@ def personalities(visit: Visit) -> PageContent:
 
 
 def personality(visit: Visit) -> PageContent:
-    """List the skills that a personality sees, and the number of skills that each rule decides."""
+    """List the skills that a personality sees.
+
+    For each rule, show the number of skills that it decides.
+    """
     name = visit.path.removeprefix("/personalities/")
     known = _known(visit)
     if name not in known:
         raise PersonalityNotFound(name=name, similar=(), known=sorted(known))
     page = number_of(visit.request.query_params, "page") or 1
     rule = visit.request.query_params.get("rule") or None
-    # Two numbers for each rule are cached, not a decision for each skill.
+    # Only two numbers for each rule are cached, not the decision for each skill.
     rules = visit.cached(("rules", name), lambda: _rules(visit, name))
     offset = min((page - 1) * ROWS_PER_PAGE, 1_000_000)
     found = visit.cached(("decided", name, rule, page), lambda: _decided(visit, name, rule, offset))
@@ -331,7 +340,7 @@ def personality(visit: Visit) -> PageContent:
 
 
 def _known(visit: Visit) -> dict[str, Any]:
-    """Return the personalities; none for a limited visitor."""
+    """Return the personalities that a visitor may see: a limited visitor sees none."""
     return dict(visit.state.registry.settings.personalities) if visit.view.is_whole else {}
 
 
@@ -358,7 +367,7 @@ _NOT_IN_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(55296, 57
 
 
 def feed(visit: Visit) -> Response:
-    """Return the last changes as a feed."""
+    """Return the latest changes as a feed for feed readers."""
     found = recent(visit, None)
     root = ET.Element("feed", {"xmlns": ATOM})
     _add(root, "title", "Changed skills")
@@ -377,7 +386,7 @@ def feed(visit: Visit) -> Response:
 def _entry(visit: Visit, change: Change) -> ET.Element:
     entry = ET.Element("entry")
     _add(entry, "title", f"{change.name}: {change.kind}")
-    # An entry's id has the revision; the id of a removal has its time.
+    # The id contains the revision. For a removal, it contains the time.
     _add(entry, "id", f"urn:skill-registry:{change.uid}:{change.revision or change.at}")
     _add(entry, "updated", change.at)
     path = addresses.history(change.ref) if change.kind != "added" else addresses.skill(change.ref)

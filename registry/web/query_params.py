@@ -1,4 +1,4 @@
-"""The query parameters of the start page, as a value with its URL and filters."""
+"""The query parameters of the start page, as a value that has a URL and filters."""
 
 import calendar
 import re
@@ -19,7 +19,7 @@ PAGE: Final = 30
 MAX_PAGE: Final = 200
 MAX_OFFSET: Final = 1_000_000
 MAX_QUERY: Final = 500
-"""Maximum length of a query, in characters; the rest is ignored."""
+"""Maximum length of a query, in characters. The rest of a longer query is ignored."""
 
 _MONTH: Final = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])")
 _FLAGS: Final = {"1": True, "true": True, "": False, "0": False, "false": False}
@@ -28,7 +28,10 @@ _SINGLE: Final = ("kind", "category", "source", "scope", "status", "created", "u
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageQuery:
-    """The state of the start page. ``created`` and ``updated`` are months, such as ``2026-11``."""
+    """The state of the start page: queries, filters and page number.
+
+    ``created`` and ``updated`` are months, such as ``2026-11``.
+    """
 
     queries: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -47,7 +50,7 @@ class PageQuery:
 
     @classmethod
     def of(cls, given: QueryParams) -> "PageQuery":
-        """Parse a query string. Raises `UsageProblem`."""
+        """Parse a query string. Raises `UsageProblem` if a parameter is invalid."""
         for key in (*_SINGLE, "sort", "reverse", "all", "limit", "page"):
             _check_once(given, key)
         single: dict[str, Any] = {key: given.get(key) or None for key in _SINGLE}
@@ -73,12 +76,12 @@ class PageQuery:
 
     @property
     def offset(self) -> int:
-        """Number of skills before the page."""
+        """Number of skills on earlier pages."""
         return min((self.page - 1) * self.limit, MAX_OFFSET)
 
     @property
     def filters(self) -> Filters:
-        """The filters of this state. Raises `UsageProblem`."""
+        """The filters for the listing. Raises `UsageProblem` if a filter is invalid."""
         return Filters(
             tags=self.tags,
             kind=self.kind,
@@ -95,9 +98,9 @@ class PageQuery:
 
     @property
     def chosen(self) -> Iterator[tuple[str, str, str]]:
-        """The active filters: facet, value, and the URL without this filter.
+        """Yield the active filters: facet, value, and the URL without this filter.
 
-        Includes the queries if there are more than the one in the form.
+        If there are several queries, all except the query in the form are also filters.
         """
         for one in self.queries if len(self.queries) > 1 else ():
             yield "query", one, self.url(queries=tuple(q for q in self.queries if q != one))
@@ -111,7 +114,7 @@ class PageQuery:
             yield "all", "shadowed and invalid", self.url(all=False)
 
     def url(self, **changes: Any) -> str:
-        """Return the URL of this state with changes."""
+        """Return the URL of the start page with some parameters changed."""
         query = replace(self, **{"page": 1, **changes}).pairs()
         return f"/?{urlencode(query)}" if query else "/"
 
@@ -122,7 +125,7 @@ class PageQuery:
         return self.url(**{facet: value})
 
     def hidden_fields(self) -> list[tuple[str, str]]:
-        """Return the parameters that a form must send besides the query."""
+        """Return the parameters that a search form must send in addition to the query."""
         return [pair for pair in replace(self, page=1).pairs() if pair[0] != "q"]
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -154,7 +157,7 @@ def number_of(given: QueryParams, key: str) -> int | None:
 
 
 def _flag(given: QueryParams, key: str) -> bool:
-    """Parse a flag: 1, 0, true or false. Raises `UsageProblem` for other values."""
+    """Parse a parameter that is 1, 0, true or false. Raises `UsageProblem` for other values."""
     text = given.get(key, "").lower()
     if text not in _FLAGS:
         raise UsageProblem(message=f"{key} must be 1 or 0, not {text!r:.60}")

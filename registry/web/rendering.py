@@ -27,7 +27,7 @@ _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 
 
 def is_place(text: object) -> bool:
-    """Tell whether a text is a location on this machine: an absolute path, or a ``file:`` URL."""
+    """Tell whether a text gives a path on this machine: an absolute path, or a ``file:`` URL."""
     return isinstance(text, str) and (text.startswith(("/", "~", "\\", "file:")) or ":\\" in text)
 
 
@@ -38,7 +38,7 @@ def render(template: str, facts: Mapping[str, Any]) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return the template environment; it escapes all values."""
+    """Return the environment of templates, which escapes all values."""
     made = Environment(
         loader=PackageLoader("registry.web", "templates"),
         autoescape=True,
@@ -66,7 +66,10 @@ def static_url(name: str) -> str:
 
 
 def day(time: str | None) -> Markup:
-    """Return the day of a time as an HTML element for people and programs."""
+    """Return the day of a time as an HTML ``time`` element.
+
+    People read its text, and programs its attribute.
+    """
     if not time:
         return Markup("&ndash;")
     return Markup(f'<time datetime="{escape(time)}">{escape(time[:10])}</time>')  # noqa: S704
@@ -87,7 +90,10 @@ def number(count: int) -> str:
 
 
 def isolated(text: object) -> Markup:
-    """Return untrusted text in a ``bdi``, which isolates its direction."""
+    """Return untrusted text in a ``bdi`` element.
+
+    The element isolates right-to-left text from the text around it.
+    """
     return Markup(f"<bdi>{escape(text)}</bdi>")  # noqa: S704
 
 
@@ -110,7 +116,8 @@ HTML = "text/html"
 def sign_in(problem: str, wanted: str) -> Response:
     """Return the page that asks for a token.
 
-    ``problem`` is the error of the last attempt, ``wanted`` the page to open after signing in.
+    ``problem`` is the error of the last attempt to sign in, and ``wanted`` is the page to open
+    afterwards.
     """
     facts = {"problem": problem, "wanted": wanted}
     return _page("sign_in.html", facts, 401, {"cache-control": "no-store"})

@@ -44,13 +44,19 @@ from registry.web.query_params import number_of
 from registry.web.rendering import is_place
 
 LINES: Final = 3000
-"""Maximum number of lines of a file to compare. Time grows faster than the number of lines."""
+"""Maximum number of lines of a file that is compared.
+
+The time of a comparison grows faster than the number of lines.
+"""
 
 BYTES: Final = 2 << 20
-"""Maximum total size of the files that one page compares, both sides together, in bytes."""
+"""Maximum total size of the files that one page compares, in bytes.
+
+It includes both versions of each file.
+"""
 
 ROWS: Final = 10_000
-"""Maximum number of rows on a page."""
+"""Maximum number of rows of comparisons on a page."""
 
 SECONDS: Final = 1.0
 """Processor time for the comparisons of one page, in seconds."""
@@ -58,14 +64,15 @@ SECONDS: Final = 1.0
 NO_ROOM: Final = "This comparison is too long for the page. To see it, run: skill-registry diff"
 
 AROUND: Final = 3
-"""Unchanged lines shown before and after a change."""
+"""Number of unchanged lines that are shown before and after a change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row(Value):
-    """One line of both sides; None if a side has no such line.
+    """One row of a comparison, with a line of each version.
 
-    A ``gap`` stands for ``skipped`` unchanged lines.
+    A line is None if its version has no such line. A ``gap`` stands for ``skipped`` unchanged
+    lines.
     """
 
     kind: Literal["same", "changed", "gap"]
@@ -78,7 +85,7 @@ class Row(Value):
 
 @dataclass(frozen=True, slots=True)
 class FileDiff(Value):
-    """The changes in a file; without rows, ``note`` gives the reason."""
+    """The changes in a file. If there are no rows, ``note`` gives the reason."""
 
     path: str
     rows: tuple[Row, ...]
@@ -86,7 +93,7 @@ class FileDiff(Value):
 
 
 class NoRoom(Exception):
-    """The limits of a page are exhausted."""
+    """The limits of a page's comparisons are exhausted."""
 
 
 class Room:
@@ -98,7 +105,10 @@ class Room:
         self._end = thread_time() + SECONDS
 
     def take(self, *, size: int = 0, rows: int = 0) -> None:
-        """Use a part of the limits. Raises `NoRoom`, and `ClientGone` if the visitor has left."""
+        """Subtract bytes and rows from the limits.
+
+        Raises `NoRoom` if a limit is exhausted, and `ClientGone` if the visitor has left.
+        """
         check_client()
         self._bytes -= size
         self._rows -= rows
@@ -112,13 +122,13 @@ class _Matcher(difflib.SequenceMatcher[str]):
     room: Room
 
     def find_longest_match(self, *where: Any, **named: Any) -> difflib.Match:
-        """Check the limits and do one step."""
+        """Check the limits, then do one step of the comparison."""
         self.room.take()
         return super().find_longest_match(*where, **named)
 
 
 def compare(path: str, old: bytes | None, new: bytes | None, room: Room | None = None) -> FileDiff:
-    """Compare two versions of a file; None if the file did not exist."""
+    """Compare two versions of a file. A version is None if the file did not exist."""
     try:
         was, now = [(data or b"").decode().splitlines() for data in (old, new)]
     except UnicodeDecodeError:
@@ -156,31 +166,34 @@ def _rows(was: Sequence[str], now: Sequence[str], room: Room) -> Iterator[Row]:
 
 
 SHOWN_FILES: Final = 200
-"""Maximum number of files listed on a page; its JSON has all."""
+"""Maximum number of files that a page lists. The page's JSON lists all files."""
 
 SHOWN_COPIES: Final = 200
-"""Maximum number of copies that a page compares, the newest first."""
+"""Maximum number of copies that a page compares. The newest copies come first."""
 
 SHOWN_TEXT: Final = 400_000
-"""Maximum number of characters of a file on a page; its raw view has all."""
+"""Maximum number of characters of a file that a page shows.
+
+The raw view shows the whole file.
+"""
 
 SHOWN_LINES: Final = 20_000
-"""Maximum number of lines of a file on a page."""
+"""Maximum number of lines of a file that a page shows."""
 
 IMAGE_ENDINGS: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 MARKDOWN: Final = (".md", ".markdown")
 
 AGENTS: Final = "claude-code codex cursor gemini-cli github-copilot opencode".split()
-"""Agents with an install command on the page; ``pull`` knows many more."""
+"""Agents for which the page shows an install command. ``pull`` knows many more."""
 
 
 def ref_in(visit: Visit, prefix: str) -> str:
-    """Return the ref in a path after a prefix."""
+    """Return the ref in the requested path, which follows ``prefix``."""
     return addresses.ref_of(visit.path.removeprefix(prefix))
 
 
 def located(visit: Visit, prefix: str) -> StoredSkill:
-    """Return the requested skill; raises as `Browse.locate`."""
+    """Return the requested skill. Raises the errors of `Browse.locate`."""
     stored: StoredSkill = visit.view.locate(ref_in(visit, prefix))
     return stored
 
@@ -242,7 +255,7 @@ def _explained(visit: Visit, found: Sequence[Any]) -> Sequence[Any]:
 
 
 def as_html(visit: Visit, text: str, detail: SkillDetail, folder: str = "") -> str | None:
-    """Return Markdown as safe HTML (see `markdown.rendered`), from the cache if possible."""
+    """Return Markdown as safe HTML (see `markdown.rendered`), from the cache if it is there."""
     paths = sorted(file.path for file in detail.files)
     key = _digest("md", detail.ref, folder, *paths, text)
     return visit.state.texts.get_or_make(
@@ -262,7 +275,7 @@ def front_matter(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def install_lines(ref: str, base: str) -> Iterator[Mapping[str, str]]:
-    """Yield the names of some agents, each with the command that installs a skill for it.
+    """Yield the names of some agents, each with the command that installs a skill for the agent.
 
     Yields nothing if the ref has characters that a terminal interprets.
     """
@@ -277,7 +290,7 @@ def install_lines(ref: str, base: str) -> Iterator[Mapping[str, str]]:
 
 
 def mcp_snippet(base: str) -> str:
-    """Return the entry for this server in the configuration of an MCP client."""
+    """Return the lines for this server in the configuration file of an MCP client."""
     entry = {"mcpServers": {"skills": {"type": "http", "url": f"{base}/mcp"}}}
     return json.dumps(entry, indent=2)
 
@@ -311,7 +324,11 @@ def file(visit: Visit) -> PageContent:
 
 
 def _shown(visit: Visit, detail: SkillDetail, path: str, text: str | None) -> dict[str, str | None]:
-    """Return the text of a file as HTML: ``source``, and ``rendered`` if it is Markdown."""
+    """Return the text of a file as HTML.
+
+    ``source`` is the highlighted text. ``rendered`` is the HTML of Markdown, if the file is
+    Markdown.
+    """
     if text is None or text.count("\n") > SHOWN_LINES:
         return {"source": None, "rendered": None}
     folder, _, name = path.rpartition("/")
@@ -325,13 +342,16 @@ def _shown(visit: Visit, detail: SkillDetail, path: str, text: str | None) -> di
 
 
 def bytes_of(visit: Visit, current: CurrentSkill, detail: SkillDetail, path: str) -> bytes:
-    """Return the bytes of a listed file of a skill; raises as `SkillRegistry.read_file`."""
+    """Return the bytes of a listed file of a skill.
+
+    Raises the errors of `SkillRegistry.read_file`.
+    """
     registry, place = visit.state.registry, current.stored.place
     if path in _documents(detail):
         return read_bytes(registry.core, current)
     try:
         return read_file(registry.core, current, path)
-    except FileTooLarge:  # too large for a model, but the database may have the bytes
+    except FileTooLarge:  # too large for models, but maybe stored
         now = next((one.number for one in registry.history(place) if one.current), None)
         if now is None:
             raise
@@ -363,7 +383,10 @@ def _copies(visit: Visit, stored: StoredSkill) -> list[Any]:
 
 
 def why(visit: Visit) -> PageContent:
-    """Explain why a skill is, or isn't, listed; only the local user may ask about folders."""
+    """Explain why a skill is, or isn't, listed.
+
+    Only the local user may ask about folders.
+    """
     subject = visit.request.query_params.get("q", "")[:4096]
     personality = visit.request.query_params.get("personality") or None
     registry, visitor = visit.state.registry, visit.visitor
@@ -392,13 +415,13 @@ def why(visit: Visit) -> PageContent:
 
 
 FILES: Final = 50
-"""Maximum number of files that are compared on a page."""
+"""Maximum number of files that a page compares."""
 
 
 def history(visit: Visit) -> PageContent:
-    """Show the revisions of a skill, and compare two.
+    """Show the revisions of a skill, and compare two of them.
 
-    A removed skill is only shown if everything is visible.
+    A removed skill is only shown to visitors who see all skills.
     """
     ref = ref_in(visit, "/history/")
     try:
@@ -477,7 +500,10 @@ def _content_of(visit: Visit, handle: str, of: Revision, path: str) -> bytes:
 
 
 POLICY: Final = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
-"""Content security policy of untrusted files: no origin, no loading, no scripts."""
+"""Content security policy of untrusted files: they load nothing and run no scripts.
+
+They also have no origin of their own.
+"""
 
 OCTETS: Final = "application/octet-stream"
 
@@ -494,7 +520,9 @@ RUN: Final = frozenset(
     ".htm .html .js .mht .mhtml .mjs .pdf .shtml .svg .svgz .swf .wasm .xht .xhtml .xml "
     ".xsl".split()
 )
-"""File name extensions that a browser might execute; it saves such files and doesn't show them."""
+"""Endings of files that a browser might execute.
+
+The response makes browsers save such files instead of showing them."""
 
 
 def raw(visit: Visit) -> Response:
@@ -512,7 +540,10 @@ def raw(visit: Visit) -> Response:
 
 
 def download(visit: Visit) -> Response:
-    """Send a skill as an archive; its folder has the skill's name."""
+    """Send a skill as an archive.
+
+    The archive contains a folder with the skill's name.
+    """
     path = visit.request.scope["path"].removesuffix(".skill")
     ref = path.removeprefix("/download/")
     stored = visit.view.locate(f"{ref}." if ref.endswith("/") else ref)

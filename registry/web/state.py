@@ -26,8 +26,8 @@ T = TypeVar("T")
 class Cache(Generic[T]):
     """A bounded LRU cache; safe for many threads.
 
-    ``most`` is the maximum total weight; an entry weighs 1 by default. Entries heavier than a
-    sixteenth of that are not cached.
+    ``most`` is the maximum total weight of all values; a value weighs 1 by default. Values that are
+    heavier than a sixteenth of ``most`` are not cached.
     """
 
     def __init__(self, most: int, weigh: Callable[[T], int] = lambda _: 1) -> None:
@@ -38,12 +38,12 @@ class Cache(Generic[T]):
         self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> T | None:
-        """Return the cached value of a key."""
+        """Return the cached value of a key, or None."""
         held = self._held(key)
         return None if held is None else held[0]
 
     def put(self, key: Hashable, value: T) -> None:
-        """Store a value, and evict the least recently used ones."""
+        """Store a value. If the cache is full, remove the least recently used values."""
         weight = self._weigh(value)
         if weight * 16 > self._most:
             return
@@ -56,7 +56,7 @@ class Cache(Generic[T]):
                 self._weight -= gone
 
     def get_or_make(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the cached value of a key, or make and cache it."""
+        """Return the cached value of a key. If there is none, make the value and cache it."""
         held = self._held(key)
         if held is not None:
             return held[0]
@@ -65,7 +65,10 @@ class Cache(Generic[T]):
         return made
 
     def _held(self, key: Hashable) -> tuple[T, int] | None:
-        """Return a value and its weight; the value itself may be None."""
+        """Return a value and its weight; None if it isn't cached.
+
+        The value itself may also be None.
+        """
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
@@ -73,10 +76,13 @@ class Cache(Generic[T]):
 
 
 WORKERS: Final = 4
-"""Number of threads that answer; each keeps a connection to the database."""
+"""Number of threads that answer requests. Each keeps a connection to the database."""
 
 FACTS: Final = 256
-"""Maximum number of cached query results. No result grows with the number of skills."""
+"""Maximum number of cached query results.
+
+No result grows with the number of skills, so this bounds the memory.
+"""
 
 ANSWERS: Final = 16 << 20
 """Maximum size of all cached responses, in bytes."""
@@ -85,7 +91,10 @@ TEXTS: Final = 16 << 20
 """Maximum size of all cached HTML of skill files, in characters."""
 
 DIGESTS: Final = 10_000
-"""Number of cached archive digests: to get one, a skill with several files must be packed."""
+"""Maximum number of cached digests of archives.
+
+To compute a digest, a skill with several files must be packed.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +113,16 @@ class Visitor:
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether the visitor sees only a part of the registry."""
+        """Whether the visitor sees only some skills of the registry."""
         return self.personality is not None or self.source is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """Database version: ``skills`` changes with skills or sources, ``instant`` with any write."""
+    """The version of the database.
+
+    ``skills`` changes if skills or sources change. ``instant`` changes with any write.
+    """
 
     skills: str
     instant: str
@@ -119,8 +131,8 @@ class Edition:
 class AppState:
     """One registry for all visitors of a server.
 
-    ``base`` is its public address, such as ``http://127.0.0.1:8765``. If None, the requested
-    address is used.
+    ``base`` is the server's public address, such as ``http://127.0.0.1:8765``. If it is None, the
+    requested address is used.
     """
 
     def __init__(self, registry: "SkillRegistry", base: str | None = None) -> None:
@@ -139,7 +151,10 @@ class AppState:
         self.digests: Cache[str] = Cache(DIGESTS)
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Run a function that reads the database or the disk in a thread, in fair turns."""
+        """Run a function that reads the database or the disk, in a thread.
+
+        Visitors get threads in fair turns.
+        """
         return await self.turns.run(work, *arguments)
 
     async def visitor_of(self, token: str) -> Visitor | None:
@@ -157,11 +172,11 @@ class AppState:
         return Visitor(token.name, token.personality, token.source, token.write)
 
     async def edition(self) -> Edition:
-        """Return the current version of the database; it has a meaning only in this process."""
+        """Return the current version of the database. It has a meaning only in this process."""
         return await asyncio.get_running_loop().run_in_executor(self._clock, self._read_edition)
 
     def _read_edition(self) -> Edition:
-        """Return the version of the database. Its state is hashed only after a write."""
+        """Return the version of the database. Its content is hashed only after a write."""
         browse = self.registry.browse()
         instant = f"{self._begun}-{browse.version}"
         if self._edition is None or self._edition.instant != instant:
@@ -170,7 +185,7 @@ class AppState:
         return self._edition
 
     def view_of(self, visitor: Visitor) -> "Browse":
-        """Return the visitor's view of the registry. Raises as `SkillRegistry.browse`."""
+        """Return the visitor's view of the registry. Raises as `SkillRegistry.browse` does."""
         limits = visitor.personality, visitor.source
         if limits not in self._views:
             self._views[limits] = self.registry.browse(*limits)

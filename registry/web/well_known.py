@@ -1,6 +1,7 @@
 """Agent Skills discovery (RFC 0.2.0): an index of all skills, of a skill, of a source, of a tag.
 
-A client reads every artifact of an index, so for a large catalogue only small indexes are useful.
+An artifact is a skill in the form that clients download. A client reads every artifact of an index.
+So in a large catalogue, only the small indexes are useful.
 """
 
 import json
@@ -28,7 +29,7 @@ from registry.web.skill_pages import sent
 END: Final = f"/{FOLDER}/{INDEX}"
 MAX_DESCRIPTION: Final = 1024
 STEP: Final = 20
-"""Number of entries made at once."""
+"""Number of skills whose data for the index are made at once."""
 
 
 async def index(request: Request) -> Response:
@@ -56,7 +57,10 @@ async def index(request: Request) -> Response:
 
 
 def fetch(visit: Visit) -> Response:
-    """Send an artifact: a single SKILL.md, or an archive if the skill has more files."""
+    """Send an artifact.
+
+    It is a single SKILL.md, or an archive if the skill has more files.
+    """
     path = visit.request.scope["path"].removeprefix("/artifacts/")
     ref, _, name = path.rpartition("/")
     stored = visit.view.locate(addresses.ref_of(ref))
@@ -69,19 +73,25 @@ def fetch(visit: Visit) -> Response:
 
 
 def entries_of(visit: Visit, skill: Skill, document: str | None) -> list[Entry]:
-    """Return the files of a skill, with the skill file under the name that all clients know."""
+    """Return the files of a skill.
+
+    The skill file has the name that all clients know.
+    """
     return renamed(content_of(visit.state.registry.core, skill), document)
 
 
 def artifact(entries: list[Entry]) -> bytes:
-    """Return the bytes that a client gets. The same files give the same bytes."""
+    """Return the bytes that a client gets for a skill's files.
+
+    The same files give the same bytes.
+    """
     return entries[0].data if len(entries) == 1 else archive(entries)
 
 
 def _requested_skills(visit: Visit) -> Iterator[Skill]:
-    """Return the skills that a path names: by ref, else by source, else by tag.
+    """Yield the skills that a path names.
 
-    Raises `NotFound`.
+    The path is tried as a ref first, then as a source, then as a tag. Raises `NotFound`.
     """
     path: str = visit.request.scope["path"]
     name = path.removeprefix("/s/").removesuffix(END) if path.startswith("/s/") else None
@@ -101,14 +111,17 @@ def _requested_skills(visit: Visit) -> Iterator[Skill]:
 
 
 def _with_unique_names(visit: Visit, filters: Filters) -> Iterator[Skill]:
-    """Return the skills with unique names: if names repeat, a client would take the first."""
+    """Return the skills whose names occur only once.
+
+    If several skills had the same name, a client would use the first of them.
+    """
     registry, view = visit.state.registry, visit.view
     times = Counter(one.name for one in registry.iter(filters))
     return (view.localized(one) for one in registry.iter(filters) if times[one.name] == 1)
 
 
 def _entries(visit: Visit, skills: Iterator[Skill]) -> list[dict[str, Any]] | None:
-    """Return the next entries; None if there are no more skills."""
+    """Return the index data of the next skills; None if there are no more skills."""
     found, seen = [], 0
     for skill in skills:
         seen += 1
@@ -121,11 +134,12 @@ def _entries(visit: Visit, skills: Iterator[Skill]) -> list[dict[str, Any]] | No
 
 
 def _entry(visit: Visit, skill: Skill) -> dict[str, Any] | None:
-    """Return the entry of a skill; None if no client accepts the skill."""
+    """Return the index data of a skill; None if clients accept no such skill."""
     if check_new_name(skill.name) is not None or not skill.description.strip():
         return None
     try:
-        # An edited skill has another digest, and a client that finds a mismatch drops the skill.
+        # An edited skill has another digest than the synced skill. If a digest doesn't match,
+        # clients drop the skill.
         stored = visit.view.locate(f"{skill.source}/{skill.folder}")
         stored = visit.view.current(stored).stored
         skill = stored.skill
