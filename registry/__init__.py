@@ -1,7 +1,7 @@
 """One SQLite catalogue of all your agent skills, in sync with the folders on disk.
 
-Only the names exported here are public; anything in the modules below may change with any version.
-``docs/python.md`` shows how to use them.
+Only the names exported here are public: the modules below this package can change in any version.
+``docs/python.md`` shows how to use the exported names.
 """
 
 from typing import TYPE_CHECKING
@@ -142,7 +142,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first used: ``--version`` needs none of them."""
+    """Import a public name when it is first used.
+
+    Commands such as ``--version`` start faster, because they need none of the names.
+    """
     if name not in __all__:
         raise AttributeError(f"module 'registry' has no attribute {name!r}")
     value = globals()[name] = _found(name)

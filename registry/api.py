@@ -43,16 +43,17 @@ if TYPE_CHECKING:
     from registry.sync.watch import Watching
     from registry.toolsets.base import Toolset
 
-# Methods import the code of their operation themselves: a listing needs little of it.
+# Each method imports the code of its operation when it is called, because a listing needs only a
+# small part of the code.
 
 MAX_NUMBER: Final = 1 << 63
-"""The smallest number that is too large to be stored."""
+"""The smallest number that the database can't store."""
 
 C = TypeVar("C")
 
 
 def _guarded(facade: type[C]) -> type[C]:
-    """Wrap the public methods of the class with `_guard`."""
+    """Wrap all public methods of the class ``facade`` with `_guard`."""
     for name, method in list(vars(facade).items()):
         if isinstance(method, FunctionType) and not name.startswith("_") and name != "close":
             setattr(facade, name, _guard(method))
@@ -60,7 +61,7 @@ def _guarded(facade: type[C]) -> type[C]:
 
 
 def _guard(method: FunctionType) -> Callable[..., Any]:
-    """Refuse calls on a closed registry, convert paths to text, and explain unexpected failures.
+    """Wrap a method: refuse calls on a closed registry, convert paths to text, explain failures.
 
     If an argument is a text instead of a list, or can't be stored, raises `UsageProblem`. If the
     database is damaged, raises `DatabaseProblem`.
@@ -145,7 +146,7 @@ class SkillRegistry:
         return registry
 
     def seen_from(self, *folders: str) -> Self:
-        """Return this registry as seen from these folders. Closing one of the two closes both.
+        """Return this registry with ``folders`` as the working folders. Closing either closes both.
 
         If skills of two projects have the same name, the skill of the first folder's project is
         visible.
@@ -172,7 +173,7 @@ class SkillRegistry:
         """The path of the database file, or the address of the server without its password."""
         return self.core.backend.path
 
-    # What there is
+    # Read the catalogue
 
     def list(
         self,
@@ -210,7 +211,10 @@ class SkillRegistry:
         return iterate(self.core, filters, wanted, sort=sort, reverse=reverse)
 
     def left_out(self, filters: Filters | None = None) -> int:
-        """Return how many skills `list` leaves out because they belong to other projects."""
+        """Return how many skills `list` leaves out because they are in other projects.
+
+        Those are the projects that don't contain a working folder of this registry.
+        """
         return listing.count_in_other_projects(self.core.reader, chosen(self.core, filters, {}))
 
     def search(
@@ -225,17 +229,18 @@ class SkillRegistry:
     ) -> Found:
         """Return a page of search results, the best first. Filters are given as for `list`.
 
-        If you give several queries (at most 5), their results are mixed in turn, and each skill is
-        returned once.
+        If you give several queries (at most 5), their results alternate, and each skill is returned
+        once.
         """
         self.core.warn_if_empty()
         asked = [*([query] if isinstance(query, str) else query), *queries]
         return searched(self.core, asked, filters, wanted, limit=limit, offset=offset)
 
     def copies(self, name: str | None = None) -> "Sequence[Copies]":
-        """Return skills that are in several places, and near-duplicates under other names.
+        """Return skills that are in several folders, and near-duplicates under other names.
 
-        Raises `SkillNotFound`, `SkillAmbiguous`.
+        If ``name`` is given, only the copies of this skill are returned. Raises `SkillNotFound`,
+        `SkillAmbiguous`.
         """
         from registry.catalog.copies import copies
 
@@ -261,7 +266,10 @@ class SkillRegistry:
         return read_text(self.core, CurrentSkill.of(self.core, name))
 
     def read_bytes(self, name: str) -> bytes:
-        """Return the bytes of a skill's SKILL.md, even if the skill is invalid."""
+        """Return the bytes of a skill's SKILL.md, even if the skill is invalid.
+
+        Raises the errors of `read`, except `NotUtf8`.
+        """
         from registry.catalog.reading import CurrentSkill, read_bytes
 
         return read_bytes(self.core, CurrentSkill.of(self.core, name))
@@ -277,11 +285,11 @@ class SkillRegistry:
         return read_file(self.core, CurrentSkill.of(self.core, name), path)
 
     def resolve(self, name: str) -> Skill:
-        """Return the stored skill with this name or ref, as in listings."""
+        """Return the stored skill with this name or ref, without reading its folder."""
         return self._stored(name).skill
 
     def links(self, name: str) -> "Sequence[LinkTo]":
-        """Return the links to a skill in this machine's sources, sorted by path.
+        """Return the links in this machine's sources that lead to a skill, sorted by path.
 
         Raises `SkillNotFound`, `SkillAmbiguous`.
         """
@@ -306,7 +314,7 @@ class SkillRegistry:
         personality: str | None = None,
         **wanted: Unpack[FilterArguments],
     ) -> "Sequence[Placed]":
-        """Return a skill's rank for a query, and the words of the query that it doesn't contain.
+        """Return a skill's rank for a query, and the words of the query that the skill lacks.
 
         Raises the errors of `why` and `search`.
         """
@@ -328,11 +336,14 @@ class SkillRegistry:
     def check(
         self, targets: Sequence[str] = (), *, select: Sequence[str] = (), ignore: Sequence[str] = ()
     ) -> "Sequence[Checked]":
-        """Check folders, or registered skills by name, ref or source. Without targets, check all.
+        """Check folders, or registered skills by name, ref or source.
 
-        ``select`` only reports findings with these codes, and ``ignore`` leaves these codes out. A
-        code that ends in a hyphen, such as ``link-``, means all codes with this prefix. Raises
-        `SkillNotFound`, `FolderMissing`, `SourceInvalid`, `SourceElsewhere`, `FindingUnknown`.
+        Without targets, check all sources.
+
+        If ``select`` is given, only findings with these codes are reported. Findings with codes in
+        ``ignore`` are left out. A code that ends in a hyphen, such as ``link-``, means all codes
+        with this prefix. Raises `SkillNotFound`, `FolderMissing`, `SourceInvalid`,
+        `SourceElsewhere`, `FindingUnknown`.
         """
         from registry.catalog.check import check
 
@@ -341,7 +352,7 @@ class SkillRegistry:
     def fixes(
         self, targets: Sequence[str] = (), *, select: Sequence[str] = (), ignore: Sequence[str] = ()
     ) -> "Sequence[Fix]":
-        """Return the possible fixes that need no judgement, without making them.
+        """Return the fixes that need no judgement, without changing any file.
 
         Raises the errors of `check`.
         """
@@ -350,9 +361,10 @@ class SkillRegistry:
         return fixes(self.core, targets, select=select, ignore=ignore)
 
     def fix(self, one: "Fix") -> None:
-        """Make a fix from `fixes`, without changing other bytes. `restore_revision` undoes it.
+        """Apply a fix from `fixes`, without changing other bytes. `restore_revision` undoes it.
 
-        Raises `SkillChangedOnDisk` if the file has changed since, and the errors of `update`.
+        Raises `SkillChangedOnDisk` if the file has changed since `fixes` read it, and the errors of
+        `update`.
         """
         from registry.changes.fix import apply
 
@@ -375,7 +387,10 @@ class SkillRegistry:
         return summary.stats(self.core.reader)
 
     def browse(self, personality: str | None = None, source: str | None = None) -> "Browse":
-        """Return a view for browsing. Raises `PersonalityNotFound`, `SourceNotFound`."""
+        """Return a view of the catalogue: of a personality, of a source, or of all skills.
+
+        Raises `PersonalityNotFound`, `SourceNotFound`.
+        """
         from registry.catalog.browse import Browse
 
         return Browse(self.core, personality, source)
@@ -439,10 +454,10 @@ class SkillRegistry:
     ) -> SkillDetail:
         """Change the given fields of a skill and leave every other byte unchanged.
 
-        A file whose content is None is removed. If ``copies``, the skill's copies on this machine
-        are also changed, all or none. Raises `SkillChangedOnDisk` if the hash of the SKILL.md isn't
-        ``if_hash`` (by default, that of the last sync), unless ``force``. Also raises the errors of
-        `get` and `create`.
+        In ``files``, None instead of a content removes the file. If ``copies``, the skill's copies
+        on this machine are also changed, all or none. Raises `SkillChangedOnDisk` if the hash of
+        the SKILL.md isn't ``if_hash`` (by default, its hash at the last sync), unless ``force``.
+        Also raises the errors of `get` and `create`.
         """
         from registry.changes.update import update_skill
 
@@ -485,9 +500,10 @@ class SkillRegistry:
     def restore(self, name: str, *, source: str | None = None) -> SkillDetail:
         """Restore the skill that was deleted last with this name, trash id, or source/folder.
 
-        A skill whose folder or source was removed without the registry is written from the database
-        into ``source`` (by default, its former source). Raises `NotInTrash`, `SkillExists`,
-        `NotAllKept`, `SourceUnclear`.
+        If a skill's folder or source was removed without the registry, the skill is written from
+        the database into ``source`` (by default, its former source). Raises `NotInTrash` if no
+        deleted skill matches, `SkillExists` if its folder exists again, `NotAllKept` if some files
+        aren't stored, and `SourceUnclear`.
         """
         from registry.changes.create import detail_after
         from registry.changes.trash import restore_named
@@ -501,9 +517,9 @@ class SkillRegistry:
         return list_trash(self.core)
 
     def empty_trash(self, chosen: "Sequence[Trashed] | None" = None) -> int:
-        """Remove deleted skills permanently; return their number.
+        """Remove deleted skills permanently; return how many were removed.
 
-        If ``chosen`` is None, remove all.
+        ``chosen`` has the skills to remove. If it is None, all skills in the trash are removed.
         """
         from registry.changes.trash import empty_trash
 
@@ -512,8 +528,9 @@ class SkillRegistry:
     def undo(self) -> "Sequence[RecordedChange]":
         """Undo the last command or call that changed skills; return its changes, the latest first.
 
-        Each change has the ``kind`` and ``name`` of the change that was undone. Raises
-        `NothingToUndo`, and `ChangeNotUndone` if a skill has changed since.
+        Each returned change has the ``kind`` and ``name`` of the change that was undone. Raises
+        `NothingToUndo` if there is no such command. Raises `ChangeNotUndone` if a skill has changed
+        since the command.
         """
         from registry.install.undo import last_change
 
@@ -522,7 +539,10 @@ class SkillRegistry:
         return last.changes
 
     def finish_changes(self) -> int:
-        """Finish or undo changes of dead processes, as `open` does; return their number."""
+        """Finish or undo changes that ended processes left unfinished; return how many there were.
+
+        `open` also does this.
+        """
         from registry.changes.unfinished import recover_all
 
         return recover_all(self.core)
@@ -530,14 +550,14 @@ class SkillRegistry:
     # Earlier versions of skills
 
     def history(self, name: str) -> "Sequence[Revision]":
-        """Return the revisions of a skill, which may be removed, the newest first.
+        """Return the revisions of a skill, the newest first. The skill may be removed.
 
         Raises the errors of `get`.
         """
         return self._history(name).revisions
 
     def read_revision(self, name: str, number: int, path: str | None = None) -> bytes:
-        """Return the bytes of a file of a revision; the default is the skill file.
+        """Return the bytes of a file in a revision; the default is the SKILL.md.
 
         Raises `RevisionNotFound`, `ContentMissing`, and the errors of `get`.
         """
@@ -554,7 +574,7 @@ class SkillRegistry:
         return compare(self.core, name, other)
 
     def restore_revision(self, name: str, number: int, *, copies: bool = False) -> SkillDetail:
-        """Restore a revision of a skill. See `History.restore`, and `update` for ``copies``."""
+        """Restore the files of a revision. See `History.restore`, and `update` for ``copies``."""
         from registry.changes.create import detail_after
 
         return detail_after(self.core, self._history(name).restore(number, copies=_every(copies)))
@@ -567,7 +587,7 @@ class SkillRegistry:
     def prune(
         self, *, keep: int = 20, before: str | None = None, as_admin: bool = False
     ) -> tuple[int, int]:
-        """Remove all revisions of each skill except the newest ``keep``.
+        """Remove all revisions of each skill except the newest ``keep`` revisions.
 
         See `changes.history.prune`.
         """
@@ -580,7 +600,7 @@ class SkillRegistry:
     def pull(
         self, skills: Sequence[Skill], to: str, *, force: bool = False, agents: Sequence[str] = ()
     ) -> "Sequence[InstallResult]":
-        """Install skills into folders of their names below ``to``.
+        """Install skills below the folder ``to``, each in a folder with the skill's name.
 
         If ``agents`` are given, ``to`` is a project, and the skills are installed into the folders
         of these agents in the project.
@@ -593,14 +613,14 @@ class SkillRegistry:
         )
 
     def update_pulled(self, to: str) -> "Sequence[InstallResult]":
-        """Update all skills that were installed into a folder."""
+        """Update all skills that `pull` installed into the folder ``to``."""
         from registry.install.pull import update
         from registry.install.targets import Target
 
         return update(self.core, Target.folder(to))
 
     def remove_pulled(self, to: str, names: Sequence[str]) -> "Sequence[InstallResult]":
-        """Remove the installed skills with these names from a folder."""
+        """Remove the installed skills with these names from the folder ``to``."""
         from registry.install.pull import folders_of, remove
         from registry.install.targets import Target
 
@@ -609,14 +629,20 @@ class SkillRegistry:
     def check_pulled(
         self, to: str, skills: Sequence[Skill] | None = None
     ) -> "Sequence[InstallResult]":
-        """Compare installed skills with ``skills`` (if None, compare all installed skills)."""
+        """Compare the skills installed in a folder with ``skills``.
+
+        If ``skills`` is None, all installed skills are compared with the registry.
+        """
         from registry.install.pull import check
         from registry.install.targets import Target
 
         return check(self.core, skills, Target.folder(to))
 
     def export(self, skills: Sequence[Skill], to: str) -> "Export":
-        """Write the discovery index and artifacts of skills below ``to``."""
+        """Publish skills for agent skill discovery (RFC 0.2.0) below the folder ``to``.
+
+        Writes an index and, for each skill, its SKILL.md or an archive.
+        """
         from registry.install.export import export
 
         return export(self.core, skills, to)
@@ -636,7 +662,11 @@ class SkillRegistry:
         dry_run: bool = False,
         choose: "Choose | None" = None,
     ) -> Sequence[Skill]:
-        """Add an address as a source, and return the selected skills of this source."""
+        """Register an address as a source, and return the selected skills of this source.
+
+        ``skills`` selects skills by name. If it is empty, ``every`` selects all skills; otherwise
+        the only skill is selected. If there are several skills, ``choose`` selects some of them.
+        """
         from registry.remotes.sources import skills_at
 
         return skills_at(
@@ -644,7 +674,10 @@ class SkillRegistry:
         )
 
     def diff_upstream(self, name: str) -> str:
-        """Return the diff between a skill, or an installed copy, and its remote original."""
+        """Return the diff between a skill and its remote original.
+
+        ``name`` may also be that of an installed copy.
+        """
         from registry.install.upstream import diff_upstream
 
         return diff_upstream(self.core, name).text
@@ -652,7 +685,7 @@ class SkillRegistry:
     def import_archive(
         self, path: str, *, source: str | None = None, name: str | None = None
     ) -> SkillDetail:
-        """Create the skill in an archive, and return it."""
+        """Create a skill from the single skill in an archive, and return it."""
         from registry.install.imports import import_archive
 
         return import_archive(self.core, path, source=source, name=name)
@@ -716,9 +749,9 @@ class SkillRegistry:
         return prompt(self.core, personality, style=style, max_chars=max_chars)
 
     def decisions(self, personality: str | None = None) -> "Sequence[tuple[Skill, Decision]]":
-        """Return all visible skills by name, with whether a personality sees each skill, and why.
+        """Return all visible skills by name, each with the decision whether a personality sees it.
 
-        Raises `PersonalityNotFound`.
+        The decision also has the reason. Raises `PersonalityNotFound`.
         """
         from registry.catalog.visibility import decisions as of
 
@@ -726,7 +759,7 @@ class SkillRegistry:
         return [(skill, choice) for _, skill, choice in of.decisions(self.core.reader, named)]
 
     def seen_by(self, personality: str, filters: Filters | None = None) -> Filters:
-        """Return filters for `list` and `search` that match the skills a personality sees now.
+        """Return filters for `list` and `search` that match the skills that a personality sees now.
 
         Raises `PersonalityNotFound`.
         """
@@ -737,7 +770,7 @@ class SkillRegistry:
     # Sources and sync
 
     def sources(self, *, counted: bool = True) -> Sequence[Source]:
-        """Return all sources, sorted by precedence, the strongest first.
+        """Return all sources, sorted by precedence, the highest first.
 
         If ``counted``, each source has the number of its skills.
         """
@@ -759,7 +792,7 @@ class SkillRegistry:
     ) -> Source:
         """Register a folder, or fetch a remote address and register its checkout.
 
-        The default scope of a folder is personal, that of a remote source is community. Raises
+        The default scope is personal for a folder, and community for a remote source. Raises
         `SourceInvalid`, `SourceExists`, `AddressInvalid`, `RemoteProblem`.
         """
         from registry.remotes.sources import add
@@ -767,14 +800,15 @@ class SkillRegistry:
         return add(self.core, path, name=name, scope=scope, priority=priority)
 
     def update_source(self, name: str, **change: Unpack["SourceChange"]) -> Source:
-        """Change a source.
+        """Change the name, scope, priority, pinned version, team or owner of a source.
 
         ``ref`` pins a repository to a branch, tag or commit; "" removes the pin.
 
-        The next sync fetches the pinned version. On a server, ``team`` is the team that sees the
-        source (if empty, all roles see it), and an admin can set another ``owner``. Raises
-        `SourceNotFound`, `SourceExists`, `AddressInvalid`, `RemoteProblem` for a branch or tag that
-        the remote does not have, and `SourceNotYours`, or `AdminNeeded` if ``as_admin`` is given.
+        The next sync fetches the pinned version. On a server, only the members of ``team`` see the
+        source; if it is empty, all roles see it. An admin can set another ``owner``. Raises
+        `SourceNotFound`, `SourceExists`, `AddressInvalid`, `RemoteProblem` if the remote does not
+        have the branch or tag, `SourceNotYours`, and `AdminNeeded` if ``as_admin`` is given by a
+        role that is not an admin.
         """
         from registry.remotes.sources import update
 
@@ -788,19 +822,23 @@ class SkillRegistry:
         as_admin: bool = False,
         shown: Collection[str | None] | None = None,
     ) -> int:
-        """Trust the quarantined skills of a remote source; return their number.
+        """Trust the quarantined skills of a remote source; return how many.
 
         Trust covers the files that the skills have now. If a later version has other files and
-        security errors, it is quarantined again. If ``shown`` is given, the skills are only trusted
-        if these are their tree hashes. If ``revoke``, all skills with security errors are
-        quarantined again instead. Raises `SourceNotFound`, `TrustOutdated`.
+        security errors, it is quarantined again. If ``shown`` is given, the skills are trusted only
+        if ``shown`` has exactly their tree hashes. If ``revoke``, all skills with security errors
+        are quarantined again instead. Raises `SourceNotFound`. Raises `TrustOutdated` if the skills
+        differ from ``shown``.
         """
         from registry.remotes.sources import trust
 
         return trust(self.core, name, revoke=revoke, as_admin=as_admin, shown=shown)
 
     def sources_asked(self, sources: Sequence[Source]) -> Sequence[Source]:
-        """Ask the remotes of sources for newer versions; return the sources with ``behind`` set."""
+        """Ask the remotes of sources for newer versions; return the sources with ``behind`` set.
+
+        ``behind`` tells whether the remote has a newer version.
+        """
         from registry.remotes.sources import asked
 
         return asked(self.core, sources)
@@ -842,11 +880,12 @@ class SkillRegistry:
         wait: bool = False,
         progress: "Progress | None" = None,
     ) -> "SyncReport":
-        """Update the database from the targets (names or folders of sources), or from all sources.
+        """Sync the targets (names or folders of sources), or all sources, with the database.
 
         Remote sources are fetched first. A new folder or address becomes a source. Raises
-        `SourceNotFound`, `SourceInvalid`, `SourceExists` if the source has another name,
-        `AddressInvalid`, `RemoteProblem` for a new address, and `SyncRunning` unless ``wait``.
+        `SourceNotFound` and `SourceInvalid`. Raises `SourceExists` if ``name`` is given and the
+        source has another name, `AddressInvalid` and `RemoteProblem` for a new address, and
+        `SyncRunning` if another sync runs, unless ``wait``.
         """
         from registry.install.history import interrupted_targets
         from registry.remotes.sources import sync
@@ -871,7 +910,7 @@ class SkillRegistry:
 
         return Watching(self.core, on_change)
 
-    # The database itself
+    # Manage the database itself
 
     def tokens(self) -> "Tokens":
         """Return the tokens for the web catalogue. See `changes.tokens`."""
@@ -880,7 +919,7 @@ class SkillRegistry:
         return Tokens(self.core)
 
     def create_database(self) -> None:
-        """Create or upgrade the database, as the first write does."""
+        """Create the database, or upgrade its schema, as the first write would do."""
         self.core.create_database()
 
     def database_info(self) -> "DatabaseInfo":
@@ -888,15 +927,17 @@ class SkillRegistry:
         return self.core.backend.info()
 
     def check_database(self, *, contents: bool = True) -> Sequence[str]:
-        """Return descriptions of damage and of other users' unfinished changes.
+        """Return descriptions of damage in the database, and of unfinished changes of other users.
 
-        If there are none and ``contents``, also checks all stored contents for wrong hashes.
+        If none are found and ``contents`` is True, also finds stored files that don't match their
+        hashes.
         """
         from registry.changes.unfinished import foreign_changes
         from registry.db.read.corruption import find_corruption, hash_mismatches
 
         found = [*self.core.backend.check(), *foreign_changes(self.core)]
-        # `hash_mismatches` checks stored texts and bytes, which a sync can store again.
+        # Leave out the stored texts and bytes: `hash_mismatches` checks them, and a sync can store
+        # them again.
         rest = None if found else find_corruption(self.core.reader, {"contents", "documents"})
         found += [rest] if rest else []
         limits = self.core.settings.limits

@@ -1,4 +1,7 @@
-"""The context of every operation: settings, reader and writer of the database, host, usage."""
+"""The context of every operation: settings, reader and writer of the database, host, usage.
+
+The host is this machine's name. The usage counts how often tools use each skill.
+"""
 
 import copy
 import os
@@ -30,11 +33,11 @@ UNEXPECTED: Final = (
     TypeError,
     ValueError,
 )
-"""Exceptions that a stored value of the wrong type can cause in any operation."""
+"""Exceptions that any operation may raise if a stored value has the wrong type."""
 
 
 class Follower(Protocol):
-    """An object that uses an open database in a thread of its own."""
+    """An object that uses an open database in its own thread."""
 
     def end(self) -> None:
         """Stop, and wait until it has stopped."""
@@ -42,7 +45,10 @@ class Follower(Protocol):
 
 @dataclass(slots=True)
 class _Shared:
-    """The state that all views of one open database share."""
+    """The state that all views of one open database share.
+
+    See `Core.seen_from` about views.
+    """
 
     writer: Writer | None = None
     closed: bool = False
@@ -53,8 +59,9 @@ class _Shared:
 class Core:
     """An open database with its settings; safe for many threads.
 
-    ``on_warning`` is called with a message for the user, in the thread that has the warning; by
-    default it is logged. Projects' skills are visible as for a user who works in ``folders``.
+    ``on_warning`` is called with a message for the user, in the thread that has the warning. By
+    default the message is logged. Skills of projects are visible as for a user who works in
+    ``folders``.
     """
 
     reader: Reader
@@ -77,11 +84,11 @@ class Core:
         *,
         upgrade: bool = False,
     ) -> Self:
-        """Open a database; a missing one counts as empty.
+        """Open a database. If it does not exist, it counts as empty.
 
-        An older database is upgraded: a file at once, a server only with ``upgrade``; otherwise
-        this raises `DatabaseBehind`. ``workdir``: the working folder, by default the process's.
-        Raises `DatabaseProblem` and its subclasses.
+        An older database is upgraded: a file always, a database on a server only if ``upgrade``.
+        Otherwise `DatabaseBehind` is raised. ``workdir`` is the working folder of the user, by
+        default that of the process. Raises `DatabaseProblem` and its subclasses.
         """
         folders = _here() if workdir is None else [os.fspath(workdir)]
         core = cls(open_backend(path_or_url, settings), settings, folders)
@@ -119,7 +126,7 @@ class Core:
 
     @property
     def closed(self) -> bool:
-        """Whether the database was closed, by this view or another one."""
+        """Whether the database was closed, by this view or by another view of it."""
         return self._shared.closed
 
     def check_open(self) -> None:
@@ -128,7 +135,10 @@ class Core:
             raise UsageProblem(message="the registry is closed; open it again")
 
     def seen_from(self, *folders: str) -> Self:
-        """Return a view of this database for a user who works in these folders."""
+        """Return a view of this database for a user who works in the given folders.
+
+        The folders decide which projects' skills are visible.
+        """
         other = copy.copy(self)
         other.reader = self._seen_from(folders)
         return other
@@ -148,7 +158,7 @@ class Core:
 
     @property
     def writer(self) -> Writer:
-        """The writer, opened (and the database created) when first needed."""
+        """The writer. It is opened, and a missing database is created, at the first use."""
         shared = self._shared
         if shared.writer is None:
             if self.reader.empty:
@@ -158,7 +168,10 @@ class Core:
 
     @property
     def host(self) -> str:
-        """This machine's name in the database; only its sources are synced and changed."""
+        """This machine's name in the database.
+
+        Only the sources of this machine are synced and changed.
+        """
         return self.backend.host
 
     def warn(self, text: str) -> None:
@@ -180,9 +193,10 @@ class Core:
         self._shared.told_empty = True
 
     def damage(self) -> DatabaseProblem | None:
-        """Return the damage of the database; call it if an operation failed for an unknown reason.
+        """Return the damage of the database, or None.
 
-        A damaged or forged row may hold any value.
+        Call it if an operation failed for an unknown reason: a damaged or forged row may contain
+        any value.
         """
         from registry.db.read.corruption import find_corruption
 
@@ -200,7 +214,7 @@ class Core:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Raise `DatabaseProblem` if the block fails because the database is damaged."""
+        """If the block fails because the database is damaged, raise `DatabaseProblem` instead."""
         try:
             yield
         except RegistryError:
@@ -219,7 +233,7 @@ class Core:
 
 
 def _check_alone(backend: Backend) -> None:
-    """Raise `DatabaseBehind` if other machines use this older database."""
+    """Raise `DatabaseBehind` if other machines use this database, which has an older schema."""
     if backend.shared:
         from registry.db.read.summary import registered
 
@@ -229,7 +243,7 @@ def _check_alone(backend: Backend) -> None:
 def _here() -> list[str]:
     try:
         return [os.getcwd()]
-    except OSError:  # the folder no longer exists, so it has no project
+    except OSError:  # the folder no longer exists, so it isn't in a project
         return []
 
 

@@ -1,4 +1,7 @@
-"""The values of the registry as frozen dataclasses; all packages above use them."""
+"""The values of the registry as frozen dataclasses.
+
+Packages above this module pass them to each other and to the user.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -8,10 +11,10 @@ from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, g
 
 
 class Value:
-    """The base of all public values: conversion to JSON.
+    """The base of all public values. It converts them to JSON.
 
-    A class that lists its ``KEYS`` has only these attributes in its JSON; other classes have all
-    their fields.
+    If a class lists its ``KEYS``, its JSON has only these attributes. Otherwise its JSON has all
+    fields of the class.
     """
 
     __slots__ = ()
@@ -27,7 +30,7 @@ class Value:
 def record(value: object) -> Any:
     """Return ``value`` as JSON: a dataclass becomes an object, with null for unknown values.
 
-    Its keys are the fields in declared order, unless the class lists its ``KEYS``.
+    The keys of the object are the fields in declared order, or the ``KEYS`` of the class.
     """
     if isinstance(value, list | tuple):
         return [record(item) for item in value]
@@ -37,10 +40,10 @@ def record(value: object) -> Any:
 
 
 def shallow_record(value: object) -> dict[str, Any]:
-    """Return a dataclass as `record` does, without converting its values.
+    """Return a dataclass as `record` does, without converting the values of its fields.
 
-    It is the ``default`` of a JSON encoder, which writes long listings this way. Raises TypeError
-    for other values.
+    It is the ``default`` function of a JSON encoder, which writes long listings this way. Raises
+    TypeError if ``value`` is not a dataclass.
     """
     kind = type(value)
     if kind not in _READERS:
@@ -54,7 +57,7 @@ def shallow_record(value: object) -> dict[str, Any]:
 
 
 def keys_of(kind: type) -> Sequence[str]:
-    """Return the keys of a dataclass in JSON. Raises TypeError for others."""
+    """Return the keys of a dataclass in JSON. Raises TypeError if ``kind`` is not a dataclass."""
     declared = fields(kind)
     return getattr(kind, "KEYS", ()) or [entry.name for entry in declared]
 
@@ -69,7 +72,10 @@ JsonValue: TypeAlias = (
 
 Scope: TypeAlias = Literal["project", "team", "personal", "community", "bundled"]
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
-"""All scopes, the strongest first: a skill shadows skills of its name in weaker scopes."""
+"""All scopes, the strongest first.
+
+A skill shadows skills with the same name in weaker scopes.
+"""
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
 SEVERITIES: Final[tuple[Severity, ...]] = get_args(Severity)
@@ -89,22 +95,28 @@ SECURITY_CODES: Final = frozenset(
     "secret secret-asked secret-sent slow-text stranger-key system-tool-abuse terminal-control "
     "tool-shadowing unchecked-text untraceable-execution zero-width-character".split()
 )
-"""Codes of security findings, about what a skill may do; all others are about its format."""
+"""Codes of findings about security: they concern what a skill may do.
+
+All other codes are about the format of a skill.
+"""
 
 Status: TypeAlias = Literal["ok", "warning", "invalid", "no_document"]
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 
 DOCUMENT_NAMES: Final = ("SKILL.md", "SKILL.MD", "skill.md", "Skill.md")
-"""Spellings of the skill file; the first that exists counts."""
+"""Spellings of the skill file's name.
+
+If a folder has several of them, the first in this list is used.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic(Value):
     """One finding about a skill.
 
-    ``code`` is stable kebab-case and decides the ``category``. ``line`` counts from 1 in ``path``,
-    which is relative to the skill's folder (None means the folder itself). ``fix`` describes the
-    repair.
+    ``code`` is in kebab-case, never changes, and decides the ``category``. ``line`` counts from 1
+    in ``path``, which is relative to the skill's folder (None means the folder itself). ``fix``
+    describes the repair.
     """
 
     KEYS: ClassVar = ("code", "severity", "category", "path", "line", "message", "fix")
@@ -123,7 +135,7 @@ class Diagnostic(Value):
 
     @property
     def sort_key(self) -> tuple[bool, int, str, int, str, str]:
-        """Sort security findings first, then by severity, then by path and line."""
+        """The key for sorting: security findings first, then by severity, then by path and line."""
         severity = SEVERITIES.index(self.severity)
         is_format = self.code not in SECURITY_CODES
         return is_format, severity, self.path or "", self.line or 0, self.code, self.message
@@ -131,7 +143,10 @@ class Diagnostic(Value):
 
 @dataclass(frozen=True, slots=True)
 class Parameter(Value):
-    """One parameter that a skill declares; ``default`` is None if it has none."""
+    """One parameter that a skill declares.
+
+    ``default`` is None if the parameter has no default.
+    """
 
     name: str
     type: str
@@ -142,10 +157,10 @@ class Parameter(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """The content of a SKILL.md, in canonical fields.
+    """The parsed SKILL.md, with its values in canonical fields.
 
-    ``text`` is the whole decoded file without its byte order mark, ``body`` the Markdown after the
-    front matter, ``body_line`` the line (from 1) on which the body starts. ``front_matter`` has
+    ``text`` is the whole decoded file without its byte order mark. ``body`` is the Markdown after
+    the front matter, and ``body_line`` the line (from 1) on which it starts. ``front_matter`` has
     every scalar as text. If the file has no name, ``name`` is the folder's name. Times are UTC, ISO
     8601, ending in ``Z``. ``usable`` is False if any diagnostic is an error.
     """
@@ -178,10 +193,11 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Origin(Value):
-    """The remote source of a skill.
+    """The remote from which a skill comes.
 
-    ``ref`` is the pin of the source; None means the remote's default. ``commit`` is the version
-    that was read last (a digest if the source isn't git). ``path`` is the folder in it.
+    ``ref`` is the pin of the source; None means the remote's default branch. ``commit`` is the
+    version that was read last (a digest if the source isn't git). ``path`` is the skill's folder in
+    the remote.
     """
 
     url: str
@@ -195,9 +211,9 @@ class Remote(Value):
     """The remote of which a source is a checkout.
 
     ``kind`` is its protocol: git, archive, site, hub, or a kind that a package adds. ``part``: only
-    this folder of it. ``only``: only skills with these names. ``version`` is the version that was
-    fetched last (a commit, for git), and ``fetched_at`` the time. ``behind``: whether there is a
-    newer version; None if unknown.
+    this folder of the remote is read. ``only``: only skills with these names are read. ``version``
+    is the version that was fetched last (a commit, for git), and ``fetched_at`` the time of this
+    fetch. ``behind``: whether the remote has a newer version; None if unknown.
     """
 
     kind: str
@@ -212,14 +228,16 @@ class Remote(Value):
 
 @dataclass(frozen=True, slots=True)
 class Source(Value):
-    """A registered root folder that holds skills; a higher ``priority`` is stronger.
+    """A registered folder that contains skills.
 
-    ``host`` is the machine that has the folder. It is empty in a SQLite file, whose folders are on
-    this machine. ``remote``: the remote of which the folder is a checkout; such a source is
-    read-only. ``held``: the number of its quarantined skills. On a server, ``owner`` is the role
-    that may change it, ``own`` is True if the current role is the owner, and ``team`` is the team
-    that sees it (None means all roles). ``precedence``: the number that an admin gave it among the
-    sources of all owners.
+    If two sources have a skill of the same name, a higher ``priority`` wins. ``host`` is the
+    machine that has the folder. It is empty in a SQLite file, because all folders are on this
+    machine. ``remote``: the remote of which the folder is a checkout; such a source is read-only.
+    ``held``: the number of its quarantined skills.
+
+    On a server, ``owner`` is the role that may change the source, ``own`` is True if the current
+    role is the owner, and ``team`` is the team that sees the source (None means all roles).
+    ``precedence``: the number with which an admin ranks the source among the sources of all owners.
     """
 
     KEYS: ClassVar = tuple(
@@ -246,22 +264,22 @@ class Source(Value):
 
     @property
     def last_sync(self) -> datetime | None:
-        """``last_sync_at`` as a datetime with its zone; None if it was never synced.
+        """``last_sync_at`` as a datetime with its zone; None if the source was never synced.
 
-        Raises as `Skill.created`.
+        Raises ValueError if the database contains an invalid time.
         """
         return None if self.last_sync_at is None else datetime.fromisoformat(self.last_sync_at)
 
 
 @dataclass(frozen=True)
 class Skill(Value):
-    """One skill as listings show it. Its identity is (source, folder).
+    """One skill as listings show it. It is identified by its source and folder.
 
-    ``ref`` is the shortest handle that finds exactly this skill. ``folder`` is the folder below the
-    source's root (``.`` is the root itself) and ``path`` the same as an absolute path. ``copies``
-    are the refs of other skills with the same name and the same files; only one of them is listed.
-    The class has no slots: `db.read.skills` fills ``__dict__`` directly, which makes a long listing
-    three times faster.
+    ``ref`` is the shortest text (a name, or source/name) that finds exactly this skill. ``folder``
+    is the folder below the source's root (``.`` is the root itself), and ``path`` is its absolute
+    path. ``copies`` are the refs of other skills with the same name and the same files; only one of
+    them is listed. The class has no slots: `db.read.skills` fills ``__dict__`` directly, which
+    makes a long listing three times faster.
     """
 
     KEYS: ClassVar = tuple(
@@ -293,15 +311,16 @@ class Skill(Value):
 
     @property
     def created(self) -> datetime:
-        """``created_at`` with its zone. Raises ValueError if the database holds an invalid time.
+        """``created_at`` as a datetime with its zone.
 
-        Listings may print an invalid text, but calculations must not use it.
+        Raises ValueError if the database contains an invalid time. Listings may print such a text,
+        but calculations must not use it.
         """
         return datetime.fromisoformat(self.created_at)
 
     @property
     def updated(self) -> datetime:
-        """``updated_at`` with its zone. Raises as `created`."""
+        """``updated_at`` as a datetime with its zone. Raises ValueError as `created` does."""
         return datetime.fromisoformat(self.updated_at)
 
 
@@ -309,8 +328,9 @@ class Skill(Value):
 class SearchHit(Skill):
     """A skill that a search found; a higher ``score`` is a better match.
 
-    ``confidence``: the share of the query that its name, tags and description contain, from 0 to 1.
-    ``alike``: refs of copies and near-duplicates that also matched; they are not listed.
+    ``confidence``: the share of the query that the skill's name, tags and description contain, from
+    0 to 1. ``alike``: refs of copies and near-duplicates that also match the query, but are not
+    listed.
     """
 
     KEYS: ClassVar = (*Skill.KEYS, "score", "snippet", "confidence", "alike")
@@ -323,7 +343,10 @@ class SearchHit(Skill):
 
 @dataclass(frozen=True, slots=True)
 class SkillFile(Value):
-    """One file of a skill's folder; ``path`` is relative to it, ``size`` in bytes."""
+    """One file of a skill.
+
+    ``path`` is relative to the skill's folder, ``size`` is in bytes.
+    """
 
     path: str
     size: int
@@ -335,7 +358,7 @@ class SkillFile(Value):
 class SkillDetail(Skill):
     """A skill with all known facts.
 
-    ``quarantined``: agents don't see it until its source is trusted.
+    ``quarantined``: agents don't see the skill until a user trusts its source.
     """
 
     KEYS: ClassVar = (
@@ -352,7 +375,7 @@ class SkillDetail(Skill):
     required_tools: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     location: str
-    """The skill file's (or, without one, the folder's) absolute path."""
+    """The absolute path of the skill file, or of the folder if there is no skill file."""
     quarantined: bool = False
 
 
@@ -361,7 +384,10 @@ S_co = TypeVar("S_co", bound=Skill, covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Page(Sequence[S_co], Generic[S_co]):
-    """Some skills of a listing or a search; ``total`` counts them without a limit."""
+    """Some skills of a listing or a search.
+
+    ``total`` is the number of all skills that match, without a limit.
+    """
 
     items: tuple[S_co, ...]
     total: int
@@ -382,10 +408,11 @@ class Page(Sequence[S_co], Generic[S_co]):
 
 @dataclass(frozen=True, slots=True)
 class Found(Page[SearchHit]):
-    """A page of search hits; copies and near-duplicates count once in ``total``.
+    """A page of search hits; in ``total``, a skill and its near-duplicates count once.
 
-    ``confidence``: the highest of the best hits. If it is so low that probably no skill fits,
-    ``missing`` are the words of the query that no hit has; otherwise it is empty.
+    ``confidence``: the highest confidence of the best hits. If it is so low that probably no skill
+    fits, ``missing`` are the words of the query that no hit contains; otherwise ``missing`` is
+    empty.
     """
 
     confidence: float

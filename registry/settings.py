@@ -1,4 +1,7 @@
-"""Settings: a YAML file with optional keys; for an unknown key, the error names a similar one."""
+"""Settings: a YAML file in which every key is optional.
+
+If a key is unknown, the error names a similar key.
+"""
 
 import os
 import stat
@@ -18,9 +21,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of one skill; ``depth`` counts folders from the source down to the skill's own.
+    """Limits of one skill.
 
-    ``document_bytes`` and ``skill_bytes`` are bytes.
+    ``depth`` is the number of folders from the source down to the skill's own folder.
+    ``document_bytes`` and ``skill_bytes`` are in bytes.
     """
 
     document_bytes: int = 1 << 20
@@ -38,7 +42,8 @@ Unknown: TypeAlias = Literal["allow", "deny", "warn"]
 class GlobalIngest:
     """Which skills of personal, community and bundled sources a personality sees.
 
-    ``allow`` and ``deny`` hold names and ``source/name``; tags are casefolded, like stored tags.
+    ``allow`` and ``deny`` contain skills by ``name`` or ``source/name``. Tags are casefolded, like
+    stored tags.
     """
 
     mode: Mode = "capability"
@@ -51,7 +56,7 @@ class GlobalIngest:
 
 @dataclass(frozen=True, slots=True)
 class Personality:
-    """A named visibility policy: its tools, its team source, and the skills that it sees."""
+    """A visibility policy with a name: its tools, its team source, and the skills that it sees."""
 
     name: str
     toolset: Names = frozenset()
@@ -63,12 +68,12 @@ class Personality:
 class Settings:
     """The settings.
 
-    ``usage``: count how tools use each skill; ``store_files``: store the bytes of supporting files
-    in the database; ``host``: the name of this machine on a shared server, by default its network
-    name; ``tool_description_chars``: maximum length of a tool's description that lists the
-    available skills, in characters; ``strict``: MCP's ``skills/list`` uses only the front matter
-    types that strict clients accept; ``source_kinds``: the enabled kinds of remote sources that
-    packages add (`remotes.kinds`); ``hosts``: short names for the address before ``owner/repo``.
+    ``usage``: count how often tools use each skill. ``store_files``: store the bytes of supporting
+    files in the database. ``host``: the name of this machine on a shared server, by default its
+    network name. ``tool_description_chars``: maximum length of a tool's description that lists the
+    available skills, in characters. ``strict``: in MCP's ``skills/list``, use only the front matter
+    types that strict clients accept. ``source_kinds``: the enabled kinds of remote sources that
+    packages add (`remotes.kinds`). ``hosts``: short names for the address before ``owner/repo``.
     """
 
     default_source: str | None = None
@@ -91,7 +96,7 @@ def data_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """Return the folder of data that can be fetched again (the platform's cache folder)."""
+    """Return the folder of data that the registry can fetch again (the platform's cache folder)."""
     from platformdirs import user_cache_path
 
     return user_cache_path(APPLICATION, appauthor=False)
@@ -110,10 +115,11 @@ def default_settings_file() -> Path:
 
 
 def load_settings(path: Path | None) -> Settings:
-    """Read the settings of ``path``, by default of the default file, if it exists.
+    """Read the settings of ``path``.
 
-    Raises `SettingsProblem` if a named file is missing, or a file is not a YAML mapping, or has an
-    unknown key or a value of the wrong type.
+    Without ``path``, the default file is read if it exists. Raises `SettingsProblem` if a named
+    file is missing, or a file is not a YAML mapping, or has an unknown key or a value of the wrong
+    type.
     """
     return parse_settings(settings_data(path), str(path or default_settings_file()))
 
@@ -154,7 +160,7 @@ def _value_of(text: str, path: str) -> object:
             keys = set()
             for key, _ in node.value:
                 if key.id == "scalar" and key.value in keys:
-                    # Otherwise YAML would drop the first value, with all its rules.
+                    # Otherwise YAML would silently drop the first value, with all its rules.
                     message = f"line {key.start_mark.line + 1}: the key {key.value!r} is repeated"
                     raise SettingsProblem(path=path, message=message)
                 keys.add(str(key.value))
@@ -162,7 +168,7 @@ def _value_of(text: str, path: str) -> object:
 
     try:
         return yaml.load(text, Loader)  # noqa: S506  # a safe loader
-    except (yaml.YAMLError, RecursionError, ValueError) as error:  # ValueError: a 30 February
+    except (yaml.YAMLError, RecursionError, ValueError) as error:  # ValueError: such as 30 February
         mark = getattr(error, "problem_mark", None)
         where = "" if mark is None else f", line {mark.line + 1}"
         said = getattr(error, "problem", None) or str(error).partition("\n")[0]
@@ -179,7 +185,7 @@ def parse_settings(data: object, path: str) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class _Skills:
-    """The keys below ``skills`` of a personality."""
+    """The keys below ``skills`` of a personality in the settings file."""
 
     global_ingest: GlobalIngest = field(default_factory=GlobalIngest)
 
@@ -219,7 +225,8 @@ _KINDS: Final[Mapping[object, tuple[Callable[[Any], bool], str]]] = {
 def _read(shape: type[T], data: object, where: str) -> T:
     """Read a mapping into a dataclass, by the types of its fields; null means the default.
 
-    Raises ValueError with the problem and its place ``where``.
+    Raises ValueError for an invalid key or value. The message describes the problem and its
+    position ``where``.
     """
     if data is not None and not isinstance(data, Mapping):
         raise ValueError(f"{where or 'the settings'} must be a mapping of keys to values")
@@ -235,7 +242,10 @@ def _read(shape: type[T], data: object, where: str) -> T:
 
 
 def _value(kind: Any, value: Any, key: str, where: str) -> object:
-    """Return a value of a kind. Raises ValueError for any other."""
+    """Return the value, checked against its type ``kind``.
+
+    Raises ValueError if the value has another type.
+    """
     if is_dataclass(kind):
         return _read(kind, value, where)  # type: ignore[arg-type]  # it is a class
     if key == "personalities":

@@ -83,7 +83,7 @@ _RANDOM: Final = re.compile(
 _NAMES_A_PLACE: Final = frozenset(
     "at branch commit file filename filepath name path ref rev revision sha tag version".split()
 )
-"""Parameters whose values may be long without being secret."""
+"""Names of URL parameters whose values may be long, but are not secret."""
 
 _VERSION: Final = re.compile("(?:[0-9a-f]{40}|[0-9a-f]{64})")
 """The id of a commit, or a digest: long, but not secret."""
@@ -101,20 +101,23 @@ _NO_PORT: Final = re.compile(r"([^/\\\s:@\[\]'\"]+:)(?![0-9]{1,5}(?:[^\w%]|\Z))[
 _NO_SCHEME: Final = re.compile(
     r"(?:\A|(?<=[\s/'\"(=]))[\w.+-]+:[^\s/\\'\"@]+@(?=[\w.-]+[:/])|\A[^\s/\\:@]+:[^\s/\\]*@(?=\w)"
 )
-# A sign followed by a space and words without "=" is prose.
+# If a space follows the sign, and there is no "=", the text is prose and not a parameter.
 _PARAMETER: Final = re.compile(r"([?&;#])(?! (?![^&;#\n]*=))([^=&;#\s?/]*=)?([^&;#\n'\"]+)")
 _PATH_PARAMETER: Final = re.compile(r"(;)([^=;/]*=)?([^;/]+)")
 
 MAX_LEXEME: Final = 500
-"""Maximum length of a word in PostgreSQL's index (2,046 bytes), in characters."""
+"""Maximum length of a word in PostgreSQL's index, in characters.
+
+PostgreSQL's limit is 2,046 bytes.
+"""
 
 
 def segment(text: str) -> str:
-    """Return ``text`` with each pair of neighbours in a script without spaces as a separate word.
+    """Return ``text`` with pairs of neighbouring characters as words, for scripts without spaces.
 
-    The last character of a run is a separate word, so that any character begins a word. The
-    full-text index holds segmented text, and its rows are deleted by giving the same text again. If
-    you change this function, write a migration that rebuilds the index.
+    The last character of such a passage is also a separate word, so that any character begins a
+    word. The full-text index contains segmented text, and its rows are deleted by giving the same
+    text again. If you change this function, write a migration that rebuilds the index.
     """
     if text.isascii():
         return text
@@ -126,19 +129,19 @@ def segment(text: str) -> str:
 
 
 def letters(run: str) -> str:
-    """Return a run of a script without spaces, without the combining marks."""
+    """Return a passage in a script without spaces, without its combining marks."""
     return run if run.isalnum() else "".join(filter(str.isalnum, run))
 
 
 def pairs(run: str) -> list[str]:
-    """Return the pairs of neighbouring characters of a run."""
+    """Return the pairs of neighbouring characters of a passage."""
     return list(map(operator.add, run, run[1:]))
 
 
 def runs(text: str) -> list[str]:
     """Split ``text`` where scripts with and without spaces meet.
 
-    Items with odd indexes have no spaces.
+    Items with odd indexes are in scripts without spaces.
     """
     return _RUN.split(text)
 
@@ -149,7 +152,7 @@ def words(text: str) -> list[str]:
 
 
 def split(text: str) -> list[str]:
-    """Return the words of a text, ignoring scripts without spaces."""
+    """Return the words of a text. Scripts without spaces get no special treatment."""
     return _WORD.findall(text.replace("_", " "))
 
 
@@ -172,20 +175,26 @@ def lexemes(text: str) -> str:
 def slug(name: str) -> str:
     """Return ``name`` for an address: lower-case letters and digits, joined by single hyphens.
 
-    It is ``skill`` if no character is left.
+    If no character is left, return ``skill``.
     """
     return _NOT_SLUG.sub("-", name.lower()).strip("-") or "skill"
 
 
 def name_key(name: str) -> str:
-    """Return the key by which names are sorted and compared loosely: NFKC, then casefold."""
+    """Return the key by which names are sorted, and compared without regard to case.
+
+    It is the name in NFKC form, casefolded.
+    """
     if name.isascii():
         return name.lower()
     return unicodedata.normalize("NFKC", name).casefold()
 
 
 def skeleton(name: str) -> str:
-    """Return the skeleton of a name; names that are easily confused have the same skeleton."""
+    """Return the skeleton of a name: look-alike letters become the same letter.
+
+    Names that are easily confused have the same skeleton.
+    """
     plain = name_key(name)
     if not plain.isascii():
         parts = unicodedata.normalize("NFKD", plain)
@@ -212,19 +221,19 @@ def tag_key(tag: str) -> str:
 
 
 def folded(path: str) -> str:
-    """Return a key that is equal for paths that a file system may treat as equal."""
+    """Return a key that is equal for two paths if a file system may treat them as equal."""
     if path.isascii():
         return path.lower()
     return unicodedata.normalize("NFC", _IGNORABLE.sub("", path)).casefold()
 
 
 def has_unspaced(text: str) -> bool:
-    """Tell whether ``text`` holds a script that is written without spaces between words."""
+    """Tell whether ``text`` contains a script that is written without spaces between words."""
     return _RUN.search(beyond_ascii(text)) is not None
 
 
 def beyond_ascii(text: str) -> str:
-    """Return the characters of ``text`` outside ASCII, without the others."""
+    """Return the characters of ``text`` that are outside ASCII."""
     if text.isascii():
         return ""
     data = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
@@ -241,7 +250,7 @@ def is_encodable(text: str) -> bool:
 
 
 def is_path(text: str) -> bool:
-    """Tell whether the input can only be a path, because no name begins like this."""
+    """Tell whether the input can only be a path, because no name begins in this way."""
     return text in {".", ".."} or text.startswith(("/", "./", "../", "~"))
 
 
@@ -286,7 +295,7 @@ class Fact:
 
 
 def quoted(name: object) -> str:
-    """Quote a name, with anything that could disturb a terminal shown as an escape."""
+    """Quote a name. Characters that could disturb a terminal are shown as escapes."""
     text = shorten(str(name), MAX_NAME)
     return f"'{text}'" if text.isprintable() and "'" not in text else repr(text)
 
@@ -295,7 +304,7 @@ def is_secret(name: str, value: str) -> bool:
     """Tell whether a parameter of an address holds a password, a token or a signature."""
     from urllib.parse import unquote_plus
 
-    for _ in range(3):  # it may be quoted more than once
+    for _ in range(3):  # the value may be quoted more than once
         name, value = unquote_plus(name), unquote_plus(value)
     key = re.sub("(?<=[a-z0-9])(?=[A-Z])", "-", unicodedata.normalize("NFKC", name)).casefold()
     if _SECRET_PART.search(key) or _SECRET_WORD.fullmatch(key) or _TOKEN.search(value):
@@ -329,7 +338,7 @@ def without_secrets(url: str) -> str:
 def masked(text: str) -> str:
     """Return a text in which passwords and tokens of addresses are replaced by asterisks.
 
-    The addresses may be misspelt, so everything that could be a secret is masked.
+    The addresses may be misspelt, so everything that may be a secret is replaced.
     """
     if not any(sign in text for sign in ":@%\uff20\ufe6b"):
         return text
@@ -376,12 +385,12 @@ def _masked_parameter(found: re.Match[str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return ``text`` with anything that could disturb a terminal shown as an escape."""
+    """Return ``text`` with escapes in place of characters that could disturb a terminal."""
     return text if text.isprintable() else repr(text)[1:-1]
 
 
 def in_one_line(error: BaseException) -> str:
-    """Return an error in one line, even if its own text can't be produced."""
+    """Return the message of an error in one line, even if the error can't be converted to text."""
     from traceback import format_exception_only
 
     return " ".join(format_exception_only(error)[-1].split())
@@ -390,7 +399,7 @@ def in_one_line(error: BaseException) -> str:
 def shorten(text: str, limit: int, *, whole_words: bool = False) -> str:
     """Return ``text`` in at most ``limit`` characters, with an ellipsis if it was cut.
 
-    With ``whole_words`` it is cut at the last space, if there is one in its second half.
+    If ``whole_words``, it is cut at the last space in its second half, if there is one.
     """
     if len(text) <= limit:
         return text

@@ -245,6 +245,13 @@ def test_a_failure_of_our_own_is_not_laid_at_the_databases_door(filled, monkeypa
         filled.stats()
 
 
+def test_an_empty_file_of_a_skill_is_no_damage(filled, root):
+    (root / "alpha" / "empty.py").touch()
+    filled.sync()
+    with pytest.raises(TypeError):
+        filled.update("alpha", desc="An unknown field.")
+
+
 @pytest.mark.parametrize("number", HUGE)
 def test_numbers_beyond_64_bits_are_numbers_like_others(filled, number):
     below = number < 0

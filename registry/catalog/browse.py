@@ -26,7 +26,7 @@ from registry.model import Found, Page, Skill, SkillDetail, Source
 from registry.settings import Personality
 
 FEW: Final = 2000
-"""Maximum number of skills that are passed on by version id."""
+"""If at most this many skills match, `Browse` selects them by version id, not by filters."""
 
 S = TypeVar("S", bound=Skill)
 
@@ -37,8 +37,9 @@ NOBODY: Final[Sequence[int]] = (-1,)
 class Browse:
     """The part of a registry that a visitor sees.
 
-    If ``personality`` is given, only the skills that its policy allows. If ``source`` is given,
-    only the skills of this source. Raises `PersonalityNotFound` and `SourceNotFound`.
+    If ``personality`` is given, the view has only the skills that its policy allows. If ``source``
+    is given, the view has only the skills of this source. Raises `PersonalityNotFound` or
+    `SourceNotFound` if the registry doesn't have the personality or the source.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Browse:
         self._limits = Limits(source=source, personality=self._personality)
         if source is not None:
             known = [one.name for one in list_sources(core.reader, counted=False)]
-            if source not in known:  # a path would be a file on the server
+            if source not in known:  # don't accept a path: it would be a file on the server
                 raise SourceNotFound(name=source, known=known)
 
     @property
@@ -77,7 +78,7 @@ class Browse:
         if self._is_other(wanted):
             return replace(wanted, ids=NOBODY)
         seen = self._seen
-        if self._personality is None and seen.as_stored:  # faster, by an index
+        if self._personality is None and seen.as_stored:  # faster: sources have an index
             return replace(wanted, source=self._source)
         return self._among(wanted)
 
@@ -98,7 +99,7 @@ class Browse:
     def list(
         self, wanted: Filters, *, sort: Sort, reverse: bool, limit: int, offset: int
     ) -> Page[Skill]:
-        """Return a page of skills, as `SkillRegistry.list` does."""
+        """Return a page of the visible skills, as `SkillRegistry.list` does."""
         chosen, reader = self._matching(wanted), self.core.reader
         bounds = {"limit": limit, "offset": offset}
         found = listing.list_skills(reader, chosen, sort=sort, reverse=reverse, **bounds)
@@ -107,7 +108,7 @@ class Browse:
     def page(
         self, wanted: Filters, *, sort: Sort, reverse: bool, limit: int, offset: int
     ) -> Sequence[Skill]:
-        """Return the skills of `list`, without the total."""
+        """Return the skills that `list` returns, without counting all matches."""
         chosen, reader = self._matching(wanted), self.core.reader
         found = listing.listing_of(
             reader, chosen, sort=sort, reverse=reverse, limit=limit, offset=offset
@@ -115,7 +116,7 @@ class Browse:
         return self.localized_all(found)
 
     def search(self, queries: Sequence[str], wanted: Filters, *, limit: int, offset: int) -> Found:
-        """Return a page of hits, as `SkillRegistry.search` does."""
+        """Return a page of hits among the visible skills, as `SkillRegistry.search` does."""
         from registry.catalog.search.find import search
 
         chosen, reader = self._among(wanted), self.core.reader
@@ -123,7 +124,10 @@ class Browse:
         return found if self.is_whole else self._seen.localized_hits(found)
 
     def facets(self, queries: Sequence[str], wanted: Filters) -> Facets:
-        """Count each value of each facet in a listing; if there is a query, in its hits."""
+        """Count each value of each facet among the listed skills.
+
+        If there is a query, count among its hits instead.
+        """
         reader = self.core.reader
         if not queries:
             return listing.facets(reader, self.condition(self._matching(wanted)))
@@ -134,10 +138,10 @@ class Browse:
         )
 
     def _matching(self, wanted: Filters) -> Filters:
-        """Return filters for the same skills; if they are few, by version id.
+        """Return filters that select the same skills as ``wanted``; if they are few, by version id.
 
-        A filter without an index is then evaluated once, and not separately for the page, its
-        counts and its total.
+        The database then evaluates a slow filter only once, and not separately for the page, the
+        counts of the page and the total.
         """
         chosen = self.filters(wanted)
         if chosen == Filters() or chosen.ids is not None:
@@ -148,7 +152,8 @@ class Browse:
     def locate(self, handle: str) -> StoredSkill:
         """Return the visible skill that a handle means.
 
-        Raises `SkillNotFound`. Raises `SkillAmbiguous`, which names visible skills only.
+        Raises `SkillNotFound` if no visible skill matches, and `SkillAmbiguous` if several match.
+        The errors name only visible skills.
         """
         if self.is_whole:
             return resolve(self.core.reader, handle)
@@ -159,7 +164,10 @@ class Browse:
         return stored
 
     def by_ids(self, ids: Sequence[int]) -> Sequence[StoredSkill]:
-        """Return the versions with these ids that still exist."""
+        """Return the stored skills whose versions have these ids.
+
+        Ids that no longer exist are skipped.
+        """
         found = list(by_ids(self.core.reader, ids).values())
         if self.is_whole:
             return found
@@ -168,7 +176,7 @@ class Browse:
     def current(self, stored: StoredSkill) -> CurrentSkill:
         """Compare a skill from `locate` with its folder, and return its current version.
 
-        Raises the errors of `SkillRegistry.get`, with the ref of this view.
+        The result has the skill's ref in this view. Raises the errors of `SkillRegistry.get`.
         """
         found = CurrentSkill.of_stored(self.core, stored)
         if self.is_whole or found.stored is stored:
@@ -192,8 +200,9 @@ class Browse:
     def explain(self, handle: str, personality: str | None = None) -> Sequence[Explanation]:
         """Explain all skills that a handle can mean, as `SkillRegistry.why` does.
 
-        Paths of folders are refused. Raises `SkillNotFound`. In a view that doesn't show all
-        skills, raises `PersonalityNotFound`.
+        Unlike `SkillRegistry.why`, this method does not accept the path of a folder. Raises
+        `SkillNotFound` if no visible skill matches. Raises `PersonalityNotFound` if ``personality``
+        is given in a view that doesn't show all skills.
         """
         reader = self.core.reader
         if not self.is_whole:
@@ -211,7 +220,7 @@ class Browse:
     def why(self, stored: StoredSkill) -> Explanation:
         """Explain why a skill is listed or not.
 
-        A view that doesn't show all skills gets no reasons.
+        If the view doesn't show all skills, the explanation has no reasons.
         """
         found = explained(self.core, stored)
         return found if self.is_whole else replace(found, reasons=())
@@ -247,7 +256,7 @@ class Browse:
     def recent(self, *, limit: int, since: str | None = None) -> Sequence[Change]:
         """Return the latest changes, the newest first.
 
-        Removals are included only if the visitor sees all skills.
+        Changes that removed a skill are included only if the visitor sees all skills.
         """
         reader, is_whole = self.core.reader, self.is_whole
         found = history.recent(reader, self._all(), limit=limit, since=since, gone=is_whole)
@@ -287,6 +296,6 @@ class Browse:
 
 
 def _as_seen(source: Source, skills: int) -> Source:
-    """Return a source without the facts about skills that the personality doesn't see."""
+    """Return a source with its number of visible skills, and without facts about hidden skills."""
     remote = source.remote and replace(source.remote, only=())
     return replace(source, skills=skills, held=0, remote=remote)

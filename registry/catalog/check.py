@@ -35,7 +35,7 @@ from registry.sync.sources import check_own, is_here, own_sources, walk_of
 from registry.text import is_path
 
 NEAREST: Final = 4
-"""Maximum number of similar codes that the error about an unknown code names."""
+"""Maximum number of similar codes that the error message about an unknown code names."""
 
 OTHER_RULES: Final[Mapping[str, Rule]] = {
     "changing": Rule("warning", "a file changed every time `check` read it"),
@@ -64,10 +64,10 @@ OTHER_RULES: Final[Mapping[str, Rule]] = {
     "too-many-files": Rule("error", "the skill has more files than `limits.files`"),
     "unreadable": Rule("warning", "a file or folder of the skill can't be read"),
 }
-"""Rules of the findings that no rule about a single SKILL.md makes.
+"""Rules of the findings that don't come from checking a single SKILL.md.
 
 They are findings of scanning and reading folders (`WALK_CODES` among them), and findings about more
-than one skill. The severity is the usual severity; a finding itself may have another.
+than one skill. The severity of a rule is the usual one; a finding may have another severity.
 """
 
 
@@ -81,7 +81,7 @@ def all_codes() -> frozenset[str]:
 def codes_of(word: str) -> frozenset[str]:
     """Return the codes that ``word`` selects: a code, or all codes that begin with it (``link-``).
 
-    Raises `FindingUnknown` with similar codes.
+    Raises `FindingUnknown` with similar codes if no code matches.
     """
     known = all_codes()
     found = {word} & known if not word.endswith("-") else {c for c in known if c.startswith(word)}
@@ -118,11 +118,12 @@ class Examined(NamedTuple):
 
 
 class Examiner:
-    """Checks folders below ``root``, in the order of a walk.
+    """Checks the folders of skills below ``root``, in the order in which `Walk` finds them.
 
-    ``source`` is the source with this root. The stored findings of a folder are reused if its files
-    have the stored hashes and the current rules checked them. This is only done for a database file
-    that no other user can have written. The rows of a server or of a shared file are not trusted.
+    ``source`` is the source whose root is ``root``, if there is one. The stored findings of a
+    folder are reused if its files have the stored hashes and the current rules produced these
+    findings. This is only done for a database file that no other user can have written. Findings
+    from a server or from a shared file are not trusted.
     """
 
     def __init__(self, core: Core, root: str, source: Source | None) -> None:
@@ -147,7 +148,10 @@ class Examiner:
         return Examined(document.name, _with(reading.findings, tidy, found.document))
 
     def _known_of(self, found: ScannedFolder) -> StoredFindings | None:
-        """Return the stored findings of a folder, unless the scan of it contradicts them."""
+        """Return the stored findings of a folder if they agree with the problems of the scan.
+
+        Returns None if they don't agree, or if the current rules didn't produce them.
+        """
         here = position(found.folder)
         while self._next is not None and self._next.position < here:
             self._next = next(self._known, None)
@@ -157,11 +161,12 @@ class Examiner:
         told = [one for one in known.findings if one.code in WALK_CODES]
         if sorted(told, key=_KEY) != sorted(found.problems, key=_KEY):
             return None
-        # Only a part of a larger skill is checked, and a partial sync checked other parts.
+        # `check` and a sync read only a part of a very large skill, perhaps not the same part, so
+        # the stored findings may be about other files.
         return known if sum(file.size for file in found.files) <= MAX_SKILL_BYTES else None
 
     def _again(self, found: ScannedFolder, known: StoredFindings) -> Examined | None:
-        """Return the stored findings if all bytes of the folder are unchanged."""
+        """Return the stored findings if all files have the stored hashes, or else None."""
         hashed = hash_files(self._root, found, {}, self._limits)
         now = tree_hash(found, hashed.hashes)
         if hashed.data is None or now is None or now != known.tree_hash:
@@ -178,7 +183,10 @@ class Examiner:
 def _with(
     findings: Sequence[Diagnostic], tidy: Iterable[Diagnostic], document: str | None
 ) -> Sequence[Diagnostic]:
-    """Add the findings that only a check looks for; they are about SKILL.md."""
+    """Add the findings ``tidy``, which only a check looks for, to the other findings of a skill.
+
+    The findings ``tidy`` are about the file ``document``.
+    """
     more = [replace(one, path=document) for one in tidy]
     return sorted([*findings, *more], key=_KEY)
 
@@ -188,9 +196,10 @@ _FIELDS: Final = attrgetter("code", "severity", "message", "line", "fix", "path"
 
 @dataclass(frozen=True, slots=True)
 class Checked(Value):
-    """The findings about one skill, errors first; ``path`` is its folder.
+    """The findings about one skill, errors first; ``path`` is the skill's folder.
 
-    ``root`` is the folder from which the skill was opened; it is empty if nothing was read.
+    ``root`` is the folder from which the skill's folder was opened. It is empty if no file was
+    read.
     """
 
     KEYS: ClassVar = ("name", "path", "findings")
@@ -202,7 +211,7 @@ class Checked(Value):
 
     @property
     def is_skill(self) -> bool:
-        """Whether this is a skill, and not another path with findings, such as a broken link."""
+        """True for a skill, False for another path with findings, such as a broken link."""
         return bool(self.root) or _PLACES.isdisjoint(one.code for one in self.findings)
 
 
@@ -255,7 +264,7 @@ def _unpack(one: _Packed) -> Checked:
 def check(
     core: Core, targets: Sequence[str], *, select: Sequence[str] = (), ignore: Sequence[str] = ()
 ) -> Checks:
-    """Check the targets; see `SkillRegistry.check`, which also lists the errors."""
+    """Check folders or skills; see `SkillRegistry.check`, which also lists the errors."""
     wanted = chooser(select, ignore)
     alike = look_alikes(core.reader)
 
@@ -270,7 +279,7 @@ def check(
 
 
 def _all(core: Core, targets: Sequence[str]) -> Iterator[Checked]:
-    """Check the targets, or all sources of this machine."""
+    """Check the targets or, if there are none, all sources of this machine."""
     if not targets:
         for source in own_sources(core):
             yield from _source(core, source.name)
@@ -284,7 +293,7 @@ def _all(core: Core, targets: Sequence[str]) -> Iterator[Checked]:
 
 
 def _once(results: Iterable[Checked]) -> Iterator[Checked]:
-    """Leave out repeated findings about the same folder."""
+    """Yield only the first result for each folder, because targets may overlap."""
     told: set[str] = set()
     for one in results:
         if one.path not in told:
@@ -311,7 +320,7 @@ _NO_SKILL: Final = replace(NO_DOCUMENT, message=f"{NO_DOCUMENT.message}, so it i
 
 
 def _without_skill(core: Core, target: str) -> Checked:
-    """Return the finding that a target contains no skill."""
+    """Return the findings for a target in which no skill was found."""
     sources = {one.name: one.path for one in list_sources(core.reader, counted=False)}
     path = sources.get(target) or os.path.abspath(os.path.expanduser(target))
     if target not in sources and not _looks_like_path(target):
@@ -321,7 +330,7 @@ def _without_skill(core: Core, target: str) -> Checked:
 
 
 def _links(core: Core, path: str) -> list[Diagnostic]:
-    """Return findings about links in a folder to skills that are counted in another folder."""
+    """Return findings about links in a folder that lead to skills of another checked folder."""
     walk = walk_of(core, real_path(path))
     with suppress(RootMissing, RootUnreadable):
         deque(walk, maxlen=0)
@@ -370,7 +379,7 @@ def _target(core: Core, target: str) -> Iterator[Checked]:
             raise SourceInvalid(path=path, reason="it is not a folder and not a SKILL.md") from None
         raise
     if not is_here(core, stored.host, stored.root):
-        # The folder is on another machine, whose sync stored these findings.
+        # The folder is on another machine. A sync on that machine stored these findings.
         findings = findings_of(core.reader, stored.id)
         yield Checked(stored.skill.name, stored.path, findings)
     else:
@@ -380,14 +389,14 @@ def _target(core: Core, target: str) -> Iterator[Checked]:
 def check_folder(core: Core, path: str, *, alone: bool = False) -> Iterator[Checked]:
     """Check all skills below ``path``; if ``alone``, check only the skill in this folder."""
     real = real_path(path)
-    # A folder in a source is opened from the source's root by handles, so renamed parent folders
-    # don't matter.
+    # If the folder is in a source, open it from the source's root, one folder at a time. Then it
+    # doesn't matter if another process renames a parent folder.
     sources = own_sources(core)
     if is_dangling(path):
         link = follow(path, None, [one.path for one in sources])
         yield Checked(os.path.basename(path), path, [finding(link, None, fatal=False)])
         return
-    is_pulled = os.path.islink(path) and lock_of(real) is not None  # may be outside all sources
+    is_pulled = os.path.islink(path) and lock_of(real) is not None  # may lead out of all sources
     for place in (real,) if is_pulled else (real, path):
         holding = [one.path for one in sources if is_below(place, one.path)]
         if holding:
@@ -416,7 +425,7 @@ def _check_below(
     except RootUnreadable as error:
         raise SourceInvalid(path=path, reason=str(error)) from None
     for notice in walk.notices:
-        # Unreadable parts are reported together with the skill.
+        # If a single skill is checked, only report the parts of its folder that can't be read.
         told = notice.lost and notice.folder == folder if alone else True
         if told and notice.diagnostic.severity != "info":
             yield Checked(notice.folder, join(root, notice.folder), [notice.diagnostic])

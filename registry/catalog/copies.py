@@ -46,9 +46,9 @@ Relation = Literal["identical", "differing", "alike"]
 class Copies:
     """Skills that are copies or near-duplicates of each other, the newest first.
 
-    The relation is ``identical`` if the skills have the same name and files. It is ``differing`` if
-    they have the same name, but not all have the same files. It is ``alike`` if they have nearly
-    the same text under another name.
+    ``relation`` is ``identical`` if the skills have the same name and files. It is ``differing`` if
+    the skills have the same name but not all have the same files. It is ``alike`` if the skills
+    have different names and nearly the same text.
     """
 
     name: str
@@ -57,17 +57,18 @@ class Copies:
 
 
 def copies_of(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
-    """Return the copies of a skill: skills in other places with the same name and files."""
-    # The refs of the copies are stored with each skill, so a query is rarely needed.
+    """Return the copies of a skill: the skills in other folders that have its name and files."""
+    # Each skill is stored with the refs of its copies. If there are none, no query is needed.
     return same_files_as(reader, stored) if stored.skill.copies else []
 
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """The effect of a change on the copies of a skill, as current refs.
+    """Which copies of a skill a change also changed, and which it left unchanged, as refs.
 
-    ``left`` holds copies that were not changed. ``changed`` holds copies that were also changed;
-    after a delete, their former refs. Both are empty if nothing changed.
+    ``left`` holds the copies that were not changed. ``changed`` holds the copies that were changed
+    together with the skill. After a deletion, ``changed`` holds the refs that the copies had
+    before. Both are empty if the skill itself didn't change.
     """
 
     left: tuple[str, ...] = ()
@@ -80,10 +81,10 @@ def fate(
     before: Sequence[StoredSkill],
     localized: Callable[[Skill], Skill] = lambda skill: skill,
 ) -> Fate:
-    """Return the effect of a skill's change on its copies.
+    """Return which copies of a skill a change also changed, and which it left unchanged.
 
     ``before`` holds the result of `copies_of` before the change. ``localized`` returns a skill with
-    the ref that the caller sees.
+    the ref that the caller uses for it.
     """
     left: list[str] = []
     too: list[str] = []
@@ -101,16 +102,18 @@ def _is_same(before: StoredSkill, now: StoredSkill | None) -> bool:
 
 
 def copies(reader: Reader, handle: str | None = None) -> list[Copies]:
-    """Return the names that several skills have, and the near-duplicates under other names.
+    """Return the skills that share a name, and the near-duplicates under other names.
 
-    If a ``handle`` is given, return only the copies of that skill. Raises the errors of `resolve`.
+    If a ``handle`` is given, return only the copies of the skill that it means. Raises the errors
+    of `resolve`.
     """
     with reader.snapshot():
         if handle is None:
             by_name = groupby(skills_sharing_names(reader), key=lambda skill: skill.name)
             found = [_related(name, list(some)) for name, some in by_name]
             return [*found, *_alike(reader)]
-        # An ambiguous name is a valid question here, so names are tried before `resolve`.
+        # If several skills have the name, `resolve` would raise an error. Here the user may ask
+        # about all of them, so names are tried first.
         namesakes = skills_sharing_names(reader, handle) or skills_sharing_names(
             reader, resolve(reader, handle).skill.name
         )
@@ -125,10 +128,10 @@ def copies(reader: Reader, handle: str | None = None) -> list[Copies]:
 def copies_among(
     reader: Reader, stored: StoredSkill, same: Sequence[int], listed: Sequence[int]
 ) -> list[Copies]:
-    """Return the result of `copies` for one skill, in a view that shows only some skills.
+    """Return the copies of one skill, as `copies` does, in a view that shows only some skills.
 
-    ``same`` holds the usable versions of its name in the view, ``listed`` all versions that the
-    view lists.
+    ``same`` holds the usable versions in the view that have the skill's name. ``listed`` holds all
+    versions that the view lists.
     """
     name = stored.skill.name
     with reader.snapshot():

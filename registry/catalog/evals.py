@@ -35,7 +35,10 @@ _TEXT: Final = (
     *("prompt", "query", "utterance", "userprompt", "userquery", "userinput"),
     *("input", "trigger", "question", "message"),
 )
-"""Keys of a prompt's text in prompt files, the best known first."""
+"""Keys under which files of prompts store the text of a prompt, the most common key first.
+
+If a prompt has several of these keys, the first key in this order is used.
+"""
 
 _LISTS: Final = (
     *("evals", "evaluations", "testcases", "cases", "tests", "prompts", "queries", "examples"),
@@ -57,7 +60,7 @@ class Prompt(NamedTuple):
 
 
 class NotPrompts(Exception):
-    """A prompt file is invalid; the message of the exception is the reason."""
+    """A file of prompts is invalid; the message of the exception is the reason."""
 
 
 def is_prompt_file(path: str) -> bool:
@@ -68,7 +71,8 @@ def is_prompt_file(path: str) -> bool:
 def read_prompts(path: str, data: bytes) -> list[Prompt]:
     """Return the prompts in a file, without duplicates.
 
-    Raises `NotPrompts` if the file is not in the format of its name, or has no prompts.
+    Raises `NotPrompts` if the file is not in the format that its name promises, or if it has no
+    prompts.
     """
     try:
         text = data.decode("utf-8-sig")
@@ -94,7 +98,7 @@ def _parsed(ending: str, text: str) -> JsonValue:
     except Refused as error:
         raise NotPrompts(error.diagnostic.message) from None
     except (Broken, csv.Error, ValueError) as error:
-        # The parser's name for the text that it parsed is removed.
+        # The YAML parser adds its own name for the parsed text to the message; remove this name.
         reason = str(error).replace('"<unicode string>", ', "")
     except RecursionError:
         reason = "nested too deeply"
@@ -118,7 +122,8 @@ def _nothing(_number: str) -> None:
 def _found(value: JsonValue, wanted: bool) -> Iterator[tuple[str, bool]]:
     """Yield the prompts in a parsed file, including the prompts in lists under known keys.
 
-    ``wanted`` is used for entries that don't record whether they are meant for the skill.
+    Each prompt is yielded with whether it is meant for the skill. ``wanted`` is the value for
+    prompts whose data doesn't record this.
     """
     if isinstance(value, list):
         for one in value:
@@ -134,7 +139,7 @@ def _found(value: JsonValue, wanted: bool) -> Iterator[tuple[str, bool]]:
 
 
 def _entry(value: JsonValue, wanted: bool) -> Iterator[tuple[str, bool]]:
-    """Yield the prompt of a list entry; yield nothing if the entry is not a prompt."""
+    """Yield the prompt in ``value``, a text or an object; yield nothing if it has no prompt."""
     entry: Mapping[str, JsonValue] = {}
     if isinstance(value, Mapping):
         entry = {_key(key): one for key, one in value.items()}
@@ -144,7 +149,7 @@ def _entry(value: JsonValue, wanted: bool) -> Iterator[tuple[str, bool]]:
 
 
 def _verdict(entry: Mapping[str, JsonValue], wanted: bool) -> bool:
-    """Return whether an entry's prompt is meant for the skill; by default ``wanted``."""
+    """Return whether the prompt of an object is meant for the skill; by default ``wanted``."""
     for key in (*_VERDICT, *_POLARITY):
         value = entry.get(key)
         if isinstance(value, bool):
@@ -159,26 +164,26 @@ def _key(key: object) -> str:
 
 
 BEST: Final = 5
-"""Number of hits in which a skill must be to pass; agents look only at the first hits."""
+"""A prompt passes if its skill is among this number of hits; agents look only at the first hits."""
 
 MAX_FILES, MAX_PROMPTS = 20, 500
-"""Maximum numbers of prompt files and of prompts of one skill."""
+"""Maximum number of prompt files, and maximum number of prompts, that are used for one skill."""
 
 MAX_COMPETITORS: Final = 3
 
 _LIKELY: Final = ("%eval%", "%trigger%")
-"""LIKE patterns for the paths of prompt files."""
+"""SQL LIKE patterns; the path of every prompt file matches at least one of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer(Value):
     """The result of one prompt of the file ``path``; ``wanted`` tells if it is meant for the skill.
 
-    ``place`` is the first place of the skill or of a near-duplicate among the hits, from 1; None if
-    neither is a hit. ``first`` is the ref of the first hit. ``confidence`` is as in a search. If
-    the prompt is meant for the skill, ``passed`` is True if the skill is among the first `BEST`
-    hits. Otherwise, ``passed`` is True unless the skill comes first with the confidence of a good
-    match.
+    ``place`` is the best rank of the skill or of a near-duplicate among the hits, from 1. It is
+    None if neither is a hit. ``first`` is the ref of the first hit. ``confidence`` is how well the
+    hits match, as in a search. A prompt that is meant for the skill passes (``passed``) if the
+    skill is among the first `BEST` hits. Any other prompt fails only if the skill comes first with
+    the confidence of a good match.
     """
 
     prompt: str
@@ -192,7 +197,7 @@ class Answer(Value):
 
 @dataclass(frozen=True, slots=True)
 class Competitor(Value):
-    """A skill that was the first hit instead of the right skill, and how often this happened."""
+    """A skill that was the first hit for prompts of another skill, and how often this happened."""
 
     ref: str
     wins: int
@@ -245,7 +250,10 @@ class Evaluation(Value):
 def evaluate(
     core: Core, names: Sequence[str], filters: Filters | None, wanted: FilterArguments
 ) -> Evaluation:
-    """Search with the prompts of skills, and score the results; see `SkillRegistry.evaluate`."""
+    """Search with the prompts that skills contain, and score the results.
+
+    See `SkillRegistry.evaluate`.
+    """
     problems: list[Problem] = []
     shipped = list(_shipped(core, _subjects(core, names, chosen(core, filters, wanted)), problems))
     reader = core.reader
@@ -275,7 +283,7 @@ def evaluate(
 
 def _subjects(core: Core, names: Sequence[str], filters: Filters) -> list[StoredSkill]:
     """Return the selected skills that have prompt files, by name."""
-    if names:  # the author may have just edited the files, so read them from disk
+    if names:  # users may have just edited them
         filters = replace(filters, ids=[CurrentSkill.of(core, one).stored.id for one in names])
     return list(by_ids(core.reader, skills_with_files(core.reader, filters, _LIKELY)).values())
 
@@ -283,7 +291,7 @@ def _subjects(core: Core, names: Sequence[str], filters: Filters) -> list[Stored
 def _shipped(
     core: Core, subjects: Iterable[StoredSkill], problems: list[Problem]
 ) -> Iterator[tuple[StoredSkill, Sequence[Prompt]]]:
-    """Yield skills with the prompts in their files; add invalid files to ``problems``."""
+    """Yield each skill with the prompts in its files; add invalid files to ``problems``."""
     for stored in subjects:
         ref = stored.skill.ref
         try:
@@ -311,7 +319,10 @@ def _shipped(
 
 
 def _place(found: Sequence[Match], ids: set[int]) -> int | None:
-    """Return the first place of these skills, or of a near-duplicate of them, among the hits."""
+    """Return the best rank of these skills, or of their near-duplicates, among the hits.
+
+    Returns None if none of them is a hit.
+    """
     return next(
         (
             place

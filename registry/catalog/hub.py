@@ -1,9 +1,9 @@
-"""The catalogue as other registries describe skills: with slugs, owners and rising versions.
+"""The catalogue in the form in which ClawHub registries describe skills: slugs, owners, versions.
 
-See "Names and Versions" in ``contracts/clawhub-api.md``. A slug is a name in a form for URLs. If
-several skills of a source have the same slug, the later skills get a number. The owner is the
-source. A version is ``0.0.N``; N counts how often the skill's content changed. If an old content
-returns, it gets a new, higher version.
+See "Names and Versions" in ``contracts/clawhub-api.md``. A slug is a skill's name in a form for
+URLs. If several skills of a source would have the same slug, all except the first get a number at
+its end. The owner is the source. A version is ``0.0.N``; N counts how often the files of the skill
+changed. If the files change back to an earlier state, the skill gets a new, higher version.
 """
 
 import re
@@ -25,9 +25,9 @@ _HANDLE: Final = re.compile(r"[^a-z0-9._-]+")
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A skill as other registries name it: ``@owner/slug``.
+    """A skill with its slug and owner, written ``@owner/slug``.
 
-    ``turn`` is the number of its current content.
+    ``turn`` is N in its current version ``0.0.N``.
     """
 
     stored: StoredSkill
@@ -37,13 +37,13 @@ class Offered:
 
     @property
     def version(self) -> str:
-        """The version of the skill's current content."""
+        """The current version of the skill, such as ``0.0.3``."""
         return version_of(self.turn)
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A stored content of a skill, with its version."""
+    """A stored state of a skill's files, with its version."""
 
     version: str
     seen_at: str
@@ -51,7 +51,7 @@ class Kept:
 
 
 def version_of(turn: int) -> str:
-    """Return the version for the turn of a content."""
+    """Return the version ``0.0.N`` for the number N of a state of a skill's files."""
     return f"0.0.{turn}"
 
 
@@ -62,9 +62,7 @@ def owner_of(source: str) -> str:
 
 def find(browse: Browse, wanted: str, owner: str | None = None) -> list[Offered]:
     """Return the visible skills with a slug; if ``owner`` is given, only skills of this owner."""
-    found = _chosen(
-        browse, _ids(browse, wanted), wanted, 1
-    )  # the first skill of each source has no number in its slug
+    found = _chosen(browse, _ids(browse, wanted), wanted, 1)  # the first skill's slug has no number
     numbered = _NUMBERED.fullmatch(wanted)
     if numbered is not None:
         place = int(numbered[2])
@@ -80,7 +78,7 @@ def page(
 ) -> tuple[list[Offered], bool]:
     """Return a page of the visible skills, and whether there are more.
 
-    If ``prefix`` is given, only skills whose names begin with it, by name.
+    If ``prefix`` is given, the page has only skills whose names begin with it, sorted by name.
     """
     reader = browse.core.reader
     if prefix:
@@ -94,7 +92,7 @@ def page(
 
 
 def offered(browse: Browse, some: Sequence[StoredSkill]) -> list[Offered]:
-    """Return skills as other registries name them."""
+    """Return skills with their slugs, owners and versions."""
     turns = history.last_turns(browse.core.reader, [one.id for one in some])
     return [
         Offered(one, _slug_of(browse, one), owner_of(one.skill.source), turns.get(one.id, 1))
@@ -103,7 +101,7 @@ def offered(browse: Browse, some: Sequence[StoredSkill]) -> list[Offered]:
 
 
 def contents(browse: Browse, one: Offered) -> list[Kept]:
-    """Return the stored contents of a skill; the content that was current last comes first."""
+    """Return the stored states of a skill's files; the state that was current last comes first."""
     reader = browse.core.reader
     known = {each.number: each for each in revisions(reader, one.stored.uid)}
     return [
@@ -114,7 +112,7 @@ def contents(browse: Browse, one: Offered) -> list[Kept]:
 
 
 def _chosen(browse: Browse, ids: Sequence[int], wanted: str, place: int) -> list[Offered]:
-    """Return, for each owner, its n-th skill with a slug; ``place`` is n, counted from 1."""
+    """Return, for each owner, its n-th skill with the slug ``wanted``; ``place`` is n, from 1."""
     by_owner: dict[str, list[StoredSkill]] = {}
     for one in browse.by_ids(history.first_seen(browse.core.reader, ids)):
         by_owner.setdefault(owner_of(one.skill.source), []).append(one)
@@ -132,7 +130,7 @@ def _chosen(browse: Browse, ids: Sequence[int], wanted: str, place: int) -> list
 
 
 def _ids(browse: Browse, wanted: str) -> list[int]:
-    """Return the visible versions whose names become this slug."""
+    """Return the visible versions whose names become the slug ``wanted``."""
     reader = browse.core.reader
     condition = browse.condition(browse.filters(Filters()))
     if slug(wanted) != wanted:
@@ -142,7 +140,10 @@ def _ids(browse: Browse, wanted: str) -> list[int]:
 
 
 def _slug_of(browse: Browse, one: StoredSkill) -> str:
-    """Return the slug of a skill, with a number if the owner has several skills with this slug."""
+    """Return the slug of a skill.
+
+    If other skills of the source have the same slug, it may end with a number.
+    """
     base = slug(one.skill.name)
     owner = owner_of(one.skill.source)
     same = [

@@ -1,4 +1,4 @@
-"""The skills that match filters: a page of a list, the hits of a search, or all in turn."""
+"""The skills that match filters: a page of a list, the hits of a search, or all in batches."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,9 +24,10 @@ STEP: Final = 500
 
 
 def chosen(core: Core, filters: Filters | None, wanted: FilterArguments) -> Filters:
-    """Return the filters; if they name a source, with the name of an existing source.
+    """Return the given filters; if they name a source, by the stored name of that source.
 
-    Raises `SourceNotFound`, and `UsageProblem` if filters are given twice.
+    Raises `SourceNotFound`. Raises `UsageProblem` if filters are given both as an object and as
+    keywords.
     """
     found = filters_of(filters, wanted)
     if found.source is None:
@@ -64,9 +65,9 @@ def opened(
 ) -> Iterator[Listing]:
     """Open a page of skills that is read from the database while the caller iterates.
 
-    Each iteration returns the same skills. If readers block writers, the page is read at once and
-    kept in memory, because the caller may wait for a person, as a pager does. Raises the errors of
-    `listed`.
+    You can iterate several times and get the same skills. If the database can't be written while it
+    is read, the page is read at once and kept in memory: a caller such as a pager may wait for a
+    person. Raises the errors of `listed`.
     """
     check_page(sort, limit, offset)
     wanted = chosen(core, filters, {})
@@ -91,7 +92,7 @@ def searched(
     offset: int,
 ) -> Found:
     """Return a page of hits; see `SkillRegistry.search`."""
-    from registry.catalog.search.find import search  # other functions here don't need this module
+    from registry.catalog.search.find import search  # only this function needs it
 
     check_page("name", limit, offset)
     found = chosen(core, filters, wanted)
@@ -103,7 +104,7 @@ def iterate(
 ) -> Iterator[Skill]:
     """Yield the skills of a listing; see `SkillRegistry.iter`.
 
-    Errors are raised at once, not at the first skill.
+    Errors are raised when the function is called, not at the first skill.
     """
     check_page(sort, None, 0)
     return _stepwise(core, chosen(core, filters, wanted), sort, reverse=reverse)

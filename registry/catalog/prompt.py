@@ -19,9 +19,9 @@ from registry.model import SCOPES, Skill
 Style: TypeAlias = Literal["xml", "markdown"]
 
 MIN_DESCRIPTION: Final = 40
-"""Minimum length of a shortened description, in characters.
+"""Minimum length to which a description is shortened, in characters.
 
-If this is still too long, skills are left out.
+If the catalogue is too long even then, skills are left out.
 """
 
 _NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -29,15 +29,18 @@ _NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U00
 _DISTURBING: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
 )
-"""Controls, line breaks and direction marks, which in a path can only mislead."""
+"""Control characters, line breaks and direction marks.
+
+They are never needed in a path, and can mislead a reader.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptText:
-    """The catalogue, and the refs of the skills that were shortened or left out to save space.
+    """The catalogue as text, and the refs of the skills that were shortened or left out to fit.
 
-    The text also contains their numbers. ``decisions`` explains for each skill whether the
-    personality sees it; empty without a personality.
+    The text also reports how many skills were shortened or left out. ``decisions`` explains for
+    each skill whether the personality sees it. Without a personality, ``decisions`` is empty.
     """
 
     text: str
@@ -55,7 +58,7 @@ def prompt(
     max_chars: int | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> PromptText:
-    """Return the catalogue for models with a personality; if None, for any model.
+    """Return the catalogue for a model with a personality or, if it is None, for any model.
 
     Raises `PersonalityNotFound`.
     """
@@ -82,9 +85,9 @@ def render_prompt(
     """Return the catalogue in at most ``max_chars`` characters; empty if there are no skills.
 
     If the catalogue is too long, all descriptions are first cut to the same length. Then skills are
-    left out, beginning with the scopes of lowest precedence, and in a scope with the last skills. A
-    line reports this; if the line doesn't fit either, the result is empty. The XML has the format
-    of the reference library.
+    left out: the scopes of lowest precedence first, and in each scope the last skills first. A line
+    in the text reports this. If even that line doesn't fit, the text is empty. The XML has the
+    format of the reference library.
     """
     if not entries:
         return PromptText("")
@@ -101,12 +104,12 @@ def render_prompt(
     note = _note(len(left_out), len(shortened), len(entries), max_chars, style)
     text = _join([*(_entry(entry, style, cap) for entry in shown), note], style)
     if len(text) > max_chars:
-        text = ""  # if the note doesn't fit, no skill fits either
+        text = ""  # if the line about skills left out doesn't fit, no skill fits either
     return PromptText(text, _refs(shown), _refs(shortened), _refs(left_out))
 
 
 def _kept(entries: Sequence[CatalogEntry], style: Style, room: int) -> frozenset[int]:
-    """Return the numbers of the entries that fit with descriptions of the minimum length."""
+    """Return the indexes of the entries that fit with descriptions of the minimum length."""
     kept = set()
     for index in sorted(range(len(entries)), key=lambda i: SCOPES.index(entries[i].scope)):
         room -= _size(entries[index], style, MIN_DESCRIPTION)
@@ -174,7 +177,7 @@ def _shorten(text: str, cap: int) -> str:
     cut = text[: cap - 1]
     if not text[cap - 1].isspace():
         space = cut.rfind(" ")
-        if space >= len(cut) // 2:  # else the text is prose without spaces between words
+        if space >= len(cut) // 2:  # else there are no spaces to cut at
             cut = cut[:space]
     return cut.rstrip(" ,;:") + "\u2026"
 
@@ -191,7 +194,8 @@ def _fit_for_xml(text: str) -> str:
 def _location(path: str) -> str:
     """Return a path unchanged, as the reference library writes it, unless it could contain a tag.
 
-    If it could, the whole path is escaped, so that another person's folder can't end the element.
+    If it could, the whole path is escaped. So another person's folder name can't end the XML
+    element.
     """
     return _xml(path) if "<" in path else _fit_for_xml(path)
 

@@ -33,7 +33,7 @@ from registry.sync.refresh import refresh
 from registry.sync.sources import is_here
 
 TRIES: Final = 3
-"""Maximum number of lookups if other processes replace the skill during each lookup."""
+"""Maximum number of attempts to find a skill that other processes replace at the same time."""
 
 NO_DOCUMENT: Final = Diagnostic(
     "no-document", "error", "the folder holds no SKILL.md", fix="add a SKILL.md to the folder"
@@ -44,9 +44,9 @@ NO_DOCUMENT: Final = Diagnostic(
 class CurrentSkill:
     """A skill whose stored version was compared with the files on disk.
 
-    ``found`` is None if the folder is on another machine; then only the stored values are known. If
-    ``is_behind``, the stored version is out of date, because the database can't be written or a
-    part of the folder can't be read.
+    ``found`` is the scanned folder. If the folder is on another machine, ``found`` is None and only
+    the stored values are known. If ``is_behind``, the stored version is out of date, because the
+    database can't be written or a part of the folder can't be read.
     """
 
     stored: StoredSkill
@@ -73,9 +73,9 @@ class CurrentSkill:
 
     @classmethod
     def _copy(cls, core: Core, missing: StoredSkill, handle: str) -> Self | None:
-        """Return a copy of a skill whose folder is gone, if the user asked for a name.
+        """Return a copy of a skill whose folder is missing, if the user gave a name and not a ref.
 
-        A name means any of the copies; a ref means one skill.
+        A name means any of the copies, but a ref means one particular skill.
         """
         if handle != missing.skill.name:
             return None
@@ -87,7 +87,10 @@ class CurrentSkill:
 
     @classmethod
     def of_stored(cls, core: Core, stored: StoredSkill) -> Self:
-        """Update the stored version of a skill that was found before. Raises the errors of `of`."""
+        """Update the stored version of a skill that the caller has already found.
+
+        Raises the errors of `of`.
+        """
         return cls._compared(core, stored) or cls.of(core, stored.place)
 
     def check_whole(self) -> None:
@@ -109,10 +112,11 @@ def get(core: Core, handle: str) -> SkillDetail:
 
 
 def current_detail(core: Core, current: CurrentSkill) -> SkillDetail:
-    """Return all facts about a skill as it is on disk now.
+    """Return all facts about a skill, from its files on disk.
 
-    If the stored version can't be updated, the result has the new SKILL.md and its findings, also
-    if it is invalid, and names the unreadable parts. Raises `SkillNotFound`.
+    If the stored version can't be updated, the result has the SKILL.md on disk and its findings,
+    even if that SKILL.md is invalid. The result then also names the parts of the folder that can't
+    be read. Raises `SkillNotFound`.
     """
     known = detail(core, current.stored)
     if not current.is_behind or current.found is None:
@@ -136,7 +140,7 @@ def current_detail(core: Core, current: CurrentSkill) -> SkillDetail:
 
 
 def document_now(core: Core, current: CurrentSkill) -> Document:
-    """Return the parsed SKILL.md from disk. Raises the errors of `read_bytes`."""
+    """Parse the SKILL.md that is on disk now. Raises the errors of `read_bytes`."""
     from registry.document.parse import parse_document
 
     name = os.path.basename(current.stored.path)
@@ -187,8 +191,9 @@ def read_document(
 ) -> bytes:
     """Return the bytes of a SKILL.md from disk.
 
-    ``name`` is its file name, or None if it is missing or unreadable; ``problems`` are reported if
-    nothing is stored. Raises the errors of `read_bytes`.
+    ``name`` is the file name of the SKILL.md, or None if the file is missing or unreadable. In that
+    case an error is raised; it has the stored findings or, if there are none, ``problems``. Raises
+    the errors of `read_bytes`.
     """
     if name is None:
         raise unusable(core.reader, stored, stored.skill.ref, problems)
@@ -203,9 +208,10 @@ def read_document(
 def unusable(
     reader: Reader, stored: StoredSkill, handle: str, noticed: Sequence[Diagnostic] = ()
 ) -> SkillInvalid | SkillHeld:
-    """Return the error for a skill that can't be used and was requested by ``handle``.
+    """Return the error for a skill that can't be used, which the user requested by ``handle``.
 
-    The error always has a reason; if no reason is stored, it is ``noticed``.
+    The error always has a reason. If the stored findings have none, the findings ``noticed`` are
+    used.
     """
     if stored.quarantined and stored.skill.status in {"ok", "warning"}:
         return SkillHeld(handle, stored.skill.source)
@@ -248,7 +254,7 @@ def read_file(core: Core, current: CurrentSkill, path: str) -> bytes:
 
 
 def check_path(path: str) -> None:
-    """Raise `OutsideSkill` if a text can't be the relative path of a skill's file."""
+    """Raise `OutsideSkill` if ``path`` can't be the relative path of a file in a skill."""
     if not is_safe_relative(path):
         raise OutsideSkill(path=path)
 

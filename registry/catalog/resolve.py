@@ -13,13 +13,13 @@ from registry.text import name_key, skeleton, spellings
 SUGGESTIONS: Final = 5
 
 COMPARED: Final = 60
-"""Maximum number of names to compare in full, which is slow.
+"""Maximum number of names that are compared completely with the handle, which is slow.
 
-These are the names that share most parts with the handle.
+If there are more, only the names that share most parts with the handle are compared.
 """
 
 FEW: Final = 300
-"""Maximum number of names in a registry that are all compared in full."""
+"""If a registry has at most this many names, all are compared completely with the handle."""
 
 PIECES: Final = 4
 MAX_HITS: Final = 300
@@ -29,7 +29,10 @@ MIN_PART: Final = 3
 
 
 class Names(NamedTuple):
-    """The keys of all visible names and folders, and their refs; ``text`` has one key per line."""
+    """The searchable names and folders of all visible skills, and their refs.
+
+    ``text`` has one name or folder per line.
+    """
 
     refs: dict[str, str]
     text: str
@@ -66,9 +69,9 @@ def nearest(names: Names, handle: str) -> list[str]:
 
 
 def look_alikes(reader: Reader) -> dict[str, set[tuple[str, str]]]:
-    """Return groups of (name, source) pairs whose names look alike, by what they look like.
+    """Return groups of (name, source) pairs whose names look alike, by their common appearance.
 
-    Each group has different names from different sources.
+    A group has at least two different names, from different sources.
     """
     alike: dict[str, set[tuple[str, str]]] = {}
     for name, source in names_and_sources(reader):
@@ -81,7 +84,7 @@ def look_alikes(reader: Reader) -> dict[str, set[tuple[str, str]]]:
 
 
 def imitated(alike: dict[str, set[tuple[str, str]]], name: str) -> list[str]:
-    """Return the skills, as ``source/name``, whose different names look like this name."""
+    """Return the skills, as ``source/name``, whose names look like ``name`` but differ from it."""
     pairs = alike.get(skeleton(name), ())
     return sorted(f"{source}/{other}" for other, source in pairs if other != name)
 
@@ -91,9 +94,9 @@ def _loose(key: str) -> str:
 
 
 def _alike(names: Names, wanted: str) -> list[str]:
-    """Return the keys that share a part with ``wanted``, the most similar first.
+    """Return the names that share a part with ``wanted``, the most similar first.
 
-    After a few typing errors, at least one part of a name is usually unchanged.
+    Even after a few typing errors, at least one part of a name is usually unchanged.
     """
     size = max(2, -(-len(wanted) // PIECES))
     pieces = [wanted[at : at + size] for at in range(0, len(wanted), size)]
@@ -119,15 +122,15 @@ def _holding(text: str, piece: str) -> Iterator[str]:
 
 MAX_HANDLE: Final = 1 << 16
 MAX_TOLD: Final = 200
-"""Maximum number of characters of a handle in a message."""
+"""Maximum number of characters of a handle that a message quotes."""
 
 
 def resolve(reader: Reader, handle: str) -> StoredSkill:
     """Return the stored skill that ``handle`` means.
 
-    It usually takes one query. If a handle with accents finds nothing, its other Unicode form
-    (composed or decomposed) is tried. Raises `SkillAmbiguous` with the refs to choose from, and the
-    errors of `not_found`.
+    This usually takes one query. If a handle with accents matches no skill, its other Unicode form
+    (composed or decomposed) is tried. Raises `SkillAmbiguous`, with the refs to choose from, if
+    several skills match. Raises the errors of `not_found` if none does.
     """
     for spelling in spellings(handle) if is_storable(handle) else ():
         for found in _attempts(reader, spelling):
@@ -165,12 +168,16 @@ def is_storable(handle: str) -> bool:
 
 
 def _attempts(reader: Reader, handle: str) -> list[list[StoredSkill]]:
-    """Return the skills that each way to read the handle finds, in the order of the ways."""
+    """Return the skills that match ``handle`` as source/folder, as source/name and as a name.
+
+    `resolve` uses the first of these lists that isn't empty.
+    """
     placed, named = by_handle(reader, handle)
     source, slash, rest = handle.partition("/")
     whole = [one for one in named if one.skill.name == handle]
     usable = [one for one in whole if one.is_usable and not one.skill.shadowed]
-    # Prefer skills that are visible here, then skills of other projects, then any skill.
+    # Prefer usable skills that are visible from the working folder, then usable skills of other
+    # projects, then any skill of this name.
     meant = [one for one in usable if one.within] or usable or whole
     if len(meant) > 1:  # A bare name means the skill without a team.
         meant = [one for one in meant if one.team is None] or meant

@@ -28,27 +28,28 @@ MAX_LINKS: Final = 50
 
 
 class LinkTo(NamedTuple):
-    """Another path of a skill, and the link in the path: the path itself or a parent folder."""
+    """Another path to a skill, and the link in this path: the path itself or a parent folder."""
 
     path: str
     link: str
 
     @property
     def notice(self) -> Diagnostic:
-        """Return the notice about the linked skill."""
+        """Return the notice that the skill can also be reached by this path."""
         return Diagnostic("link-known", "info", f"also in {self.path}, by a link")
 
 
 def links_to(core: Core, stored: StoredSkill) -> list[LinkTo]:
-    """Return the links in this machine's sources that lead to a skill's folder, by path.
+    """Return the links in this machine's sources that lead to a skill's folder, sorted by path.
 
-    The links that the last syncs found are checked on disk.
+    The links that the last syncs recorded are checked on disk.
     """
     if not is_here(core, stored.host, stored.root):
         return []
     document = join(stored.path, stored.document or DOCUMENT_NAMES[0])
     places = [document, stored.path]
-    # Any program may have written the row, so its root may be any path: stop at the top folder.
+    # Another program may have written this source's root, so it may be any path. Stop at the top
+    # folder.
     while (above := os.path.dirname(places[-1])) != places[-1] and is_below(above, stored.root):
         places.append(above)
     messages = {known(storable(place)).message: place for place in places}
@@ -63,7 +64,7 @@ def links_to(core: Core, stored: StoredSkill) -> list[LinkTo]:
 def _checked(skill: str, path: str, target: str) -> Iterator[LinkTo]:
     """Yield the link at ``path`` if it leads to ``target``.
 
-    ``target`` is the skill's folder, a parent folder, or the skill file.
+    ``target`` is the skill's folder, one of its parent folders, or the SKILL.md.
     """
     if is_below(target, skill) and target != skill:  # the target is the skill file itself
         for name in DOCUMENT_NAMES:
@@ -80,7 +81,7 @@ NO_DOCUMENT: Final = Diagnostic(
 )
 
 GUARDED: Final = frozenset({"missing", "empty", "shrunk"})
-"""Results of a sync that keeps skills although it no longer found them."""
+"""Results of a sync that didn't find the skills of a source, but kept them in the registry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def explain(core: Core, subject: str) -> list[Explanation]:
         raise not_found(core.reader, subject)
     found = _path(core, path)
     if found.ref is None and not is_path(subject) and not os.path.lexists(path):
-        error = not_found(core.reader, subject)  # the subject may be a mistyped ref
+        error = not_found(core.reader, subject)  # the user may have mistyped a ref
         source, _, _ = subject.partition(os.sep)
         if error.facts.get("similar") or any(
             source == one.name for one in list_sources(core.reader, counted=False)
@@ -125,7 +126,7 @@ def explained(core: Core, stored: StoredSkill) -> Explanation:
 def judged(
     core: Core, found: Sequence[Explanation], personality: str | None
 ) -> Sequence[Explanation]:
-    """Return explanations with the decisions of a personality.
+    """Return explanations that include the decisions of a personality.
 
     If the personality hides a skill of a team source, the skills that it shadows become visible.
     Raises `PersonalityNotFound`.
@@ -191,7 +192,7 @@ def _state(core: Core, stored: StoredSkill) -> Iterator[Diagnostic]:
 
 
 def _listed(core: Core, stored: StoredSkill, *, has_errors: bool) -> Diagnostic:
-    """Return why a skill is listed, with other skills of its name or the places of its copies.
+    """Return why a skill is listed, with other skills of its name, or the paths of its copies.
 
     ``has_errors`` tells whether the skill has security errors.
     """

@@ -119,6 +119,35 @@ def installed_copies(skill: "Skill") -> Iterator[tuple[str, str]]:
                             yield path, removal(folder, target.path)
 
 
+def check_meant(registry: "SkillRegistry", name: str) -> None:
+    """Raise `ChangeRefused` if a bare name may mean the copy that is installed in this project.
+
+    The registry's skill of that name is then in another place.
+    """
+    from registry.install.lockfile import read_lock
+    from registry.install.targets import Target
+
+    with suppress(OSError):  # the current folder, and so the project, may have been removed
+        target = Target.project(os.getcwd())
+        entry = None
+        with suppress(errors.RegistryError):
+            entry = read_lock(target.path).get(name)
+        if entry is None:
+            return
+        known = registry.resolve(name)
+        laid = target.install_paths(entry.agents, entry.mode, name)
+        paths = [path for one in laid if os.path.lexists(path := one.path_of(name))]
+        is_elsewhere = real_path(known.path) not in map(real_path, paths)
+        if paths and known.origin is None and is_elsewhere:
+            meant = f"{known.source}/{known.folder}"
+            reason = (
+                f"'pull' installed it; the skill {name} of the registry is in {known.path}. "
+                f"To remove the installed copy, run: {removal(name, target.path)}. "
+                f"To delete the other skill, run: skill-registry delete {quote(meant)}"
+            )
+            raise errors.ChangeRefused(path=paths[0], reason=reason)
+
+
 @contextmanager
 def naming_what_helps(
     registry: "SkillRegistry", handle: str, new_name: str | None = None

@@ -58,7 +58,7 @@ def explain(
     verbs = _PLANNING if dry_run else _TELLING
     foreign = [one for one in edited if os.path.basename(one.path) not in locked]
     installed = [one for one in done if _is_installed(session, one, locked)]
-    staying = [one for one in installed if one.state == "gone" or _way_out(session, one.ref)]
+    staying = [one for one in installed if _stays(session, one, locked)]
     messages = {
         **{
             one.path: "was not installed: 'pull' did not create the existing folder"
@@ -119,6 +119,16 @@ def _is_installed(session: Session, one: "InstallResult", locked: "Mapping[str, 
         return False
     skill = owner(session.registry.core, entry)
     return one.state == "gone" or (skill is not None and skill.ref == one.ref)
+
+
+def _stays(session: Session, one: "InstallResult", locked: "Mapping[str, Locked]") -> bool:
+    """Tell whether exactly the installed files are quarantined, or their skill is gone."""
+    from registry.install.provenance import owner
+
+    entry = locked[os.path.basename(one.path)]
+    skill = owner(session.registry.core, entry)
+    is_outdated = skill is not None and skill.tree_hash != entry.tree_hash
+    return one.state == "gone" or (bool(_way_out(session, one.ref)) and not is_outdated)
 
 
 def _reason(session: Session, one: "InstallResult", bring: str, message: str) -> str:

@@ -17,7 +17,10 @@ from registry.disk.files import read_file
 from registry.errors import AgentNotFound, RegistryError
 
 SHARED: Final = ".agents/skills"
-"""The folder that most agents read. Pulls give the other agents links into this folder."""
+"""The folder that most agents read.
+
+For the other agents, a pull creates links that lead into this folder.
+"""
 
 OTHER_FOLDERS: Final = tuple(
     f"{agent}/skills"
@@ -28,7 +31,7 @@ OTHER_FOLDERS: Final = tuple(
 )
 """Further folders with skills, below the home folder and below a project.
 
-Older versions of agents read them, or agents that are not in the table.
+They are read by older versions of agents, or by agents that are not in the table.
 """
 
 _DEFAULTS: Final = {
@@ -48,11 +51,12 @@ _MANIFEST_BYTES: Final = 1 << 20
 
 
 class Agent(NamedTuple):
-    """An agent: its folder in a project, its folder for all projects, and how it is detected.
+    """An agent: its folders, and how it is detected.
 
-    ``everywhere`` is empty if the agent only has skills in projects. ``installed`` is empty if the
-    agent can't be detected. ``reads`` has further folders that the agent reads; no pull writes to
-    them. All folders are written as in `agents.tsv`.
+    ``everywhere`` is the folder for all projects; it is empty if the agent only has skills in
+    projects. ``installed`` is the condition for detecting the agent; it is empty if the agent can't
+    be detected. ``reads`` has further folders that the agent reads, but to which no pull writes.
+    All folders are written as in `agents.tsv`.
     """
 
     id: str
@@ -64,7 +68,7 @@ class Agent(NamedTuple):
 
     @property
     def is_universal(self) -> bool:
-        """True if the agent also reads `SHARED` in the home folder besides its own folder."""
+        """True if the agent reads its own folder and also `SHARED` in the home folder."""
         return self.project == SHARED and self.id not in {"replit", "universal"}
 
     @property
@@ -81,7 +85,7 @@ class Agent(NamedTuple):
 
     @property
     def personal(self) -> str:
-        """The folder for all projects that pulls write to, as in `agents.tsv`."""
+        """The folder for all projects to which a pull writes, as in `agents.tsv`."""
         return f"~/{SHARED}" if self.is_universal else self.everywhere
 
 
@@ -96,7 +100,7 @@ def agents() -> Mapping[str, Agent]:
 def find_agent(name: str) -> Agent:
     """Return the agent with this id.
 
-    Raises `AgentNotFound` with similar ids and all ids.
+    Raises `AgentNotFound` if there is none. The error has similar ids and all ids.
     """
     known = agents()
     found = known.get(name.strip().casefold())
@@ -124,10 +128,11 @@ def installed_agents(project: str) -> list[Agent]:
 
 
 def expand(place: str) -> str | None:
-    """Return the path of a folder in `agents.tsv`: the first choice whose parent folder exists.
+    """Return the path of a folder in `agents.tsv`.
 
-    If no parent exists, returns the first choice. Returns None if all choices depend on the project
-    or on variables that are not set.
+    The folder may have several choices: the first choice whose parent folder exists is used. If no
+    parent exists, the first choice is used. Returns None if all choices depend on the project, or
+    on variables that are not set.
     """
     choices = filter(None, place.split(" | "))
     found = [path for one in choices if (path := _path(one, None)) is not None]
@@ -144,7 +149,10 @@ def project_folders() -> tuple[str, ...]:
 
 
 def personal_folders(home: str) -> list[str]:
-    """Return the agents' skill folders below a home folder, or where variables move them."""
+    """Return the agents' skill folders below a home folder.
+
+    An environment variable can move such a folder to another path.
+    """
     known = dict.fromkeys(os.path.join(home, one) for one in OTHER_FOLDERS)
     for one in agents().values():
         for place in one.personal_places:

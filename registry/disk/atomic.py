@@ -1,7 +1,7 @@
 """Rename without overwriting, write durably, and compute digests of whole folders.
 
-A `Place` is an open folder and a name in it. If another process replaces a parent folder by a link
-meanwhile, the write still goes to the opened folder. "Durable" means flushed to the disk, so that
+A `Place` is an open folder and a name in it. If another process meanwhile replaces a parent folder
+by a link, the write still goes to the opened folder. "Durable" means flushed to the disk, so that
 the change survives a power failure.
 """
 
@@ -27,14 +27,17 @@ MAX_DEPTH: Final = 200
 
 
 class Place(NamedTuple):
-    """A name in an open folder. The file or folder may not exist yet."""
+    """A name in an open folder.
+
+    There may be no file or folder with this name yet.
+    """
 
     folder: Folder
     name: str
 
     @property
     def path(self) -> str:
-        """The absolute path of the place, for messages."""
+        """The absolute path of this name, for messages."""
         return self.folder.path_of(self.name)
 
 
@@ -103,9 +106,10 @@ def write_file(
     times: tuple[int, int] | None = None,
     durable: bool = True,
 ) -> None:
-    """Write a new file, which must not exist. If ``durable``, flush it to the disk.
+    """Write a new file. If a file with the name exists, raise FileExistsError.
 
-    ``times`` are the last access and the last change, in nanoseconds.
+    If ``durable``, flush the file to the disk. ``times`` are the times of the last access and the
+    last change, in nanoseconds.
     """
     descriptor = os.open(place.name, WRITE_NEW, mode, dir_fd=place.folder.fd)
     try:
@@ -129,13 +133,13 @@ def write_below(tree: Folder, path: str, data: bytes, mode: int) -> None:
 
 
 def make_folder(place: Place, mode: int = 0o777) -> Folder:
-    """Create a folder, which must not exist, and open it."""
+    """Create a folder and open it. If the folder exists, raise FileExistsError."""
     os.mkdir(place.name, mode, dir_fd=place.folder.fd)
     return place.folder.folder(place.name)
 
 
 def make_folders(folder: Folder, path: str) -> Folder:
-    """Open the folder at ``path`` below another, without following links.
+    """Open the folder at ``path`` below ``folder``, without following links.
 
     Missing folders are created durably.
     """
@@ -154,12 +158,12 @@ def make_folders(folder: Folder, path: str) -> Folder:
 
 
 def open_named(path: str) -> Folder:
-    """Open a folder that the user named. A link is followed."""
+    """Open a folder whose path the user gave. If it is a link, the link is followed."""
     return Folder(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), path)
 
 
 OWN: Final = 0o700
-"""Mode of the folders with the registry's own data. It doesn't depend on the umask."""
+"""Mode of the folders with the registry's own data. The umask doesn't change it."""
 
 
 def make_path(path: str, mode: int = 0o777) -> None:
@@ -168,7 +172,7 @@ def make_path(path: str, mode: int = 0o777) -> None:
         return
     parent = os.path.dirname(path)
     make_path(parent, mode)
-    # Another process may create it; if it is a file, opening it fails later.
+    # Another process may create the folder first. If it created a file, opening it fails later.
     with suppress(FileExistsError):
         os.mkdir(path, mode)
     with open_named(parent) as above:
@@ -176,7 +180,10 @@ def make_path(path: str, mode: int = 0o777) -> None:
 
 
 def sync_tree(place: Place) -> None:
-    """Flush the names of all folders of a tree to disk, bottom-up, and the tree's own name last."""
+    """Flush the names in all folders of a tree to the disk.
+
+    The innermost folders come first. The tree's own name comes last.
+    """
 
     def fail(error: OSError) -> None:
         raise error
@@ -188,9 +195,10 @@ def sync_tree(place: Place) -> None:
 
 
 def copy_tree(source: Place, target: Place) -> None:
-    """Copy a folder with all contents and times durably.
+    """Copy a folder with all its contents and their times durably.
 
-    Raises OSError, also for special files such as sockets and devices.
+    Raises OSError if copying fails, or if the folder contains special files such as sockets and
+    devices.
     """
     with source.folder.folder(source.name) as tree:
         _copy(tree, target, 0)
@@ -224,7 +232,7 @@ def _copy_file(source: Place, target: Place) -> None:
 
 
 def remove_tree(place: Place) -> None:
-    """Remove a file, or a folder with all contents. A missing one is not an error."""
+    """Remove a file, or a folder with all its contents. If it is missing, do nothing."""
     with suppress(FileNotFoundError):
         if S_ISDIR(place.folder.lstat(place.name).st_mode):
             shutil.rmtree(place.name, dir_fd=place.folder.fd)
@@ -235,7 +243,7 @@ def remove_tree(place: Place) -> None:
 def is_gone(place: Place) -> bool:
     """Tell whether the file or folder certainly doesn't exist.
 
-    Other errors of the disk don't prove that, so the result is False.
+    If the disk reports another error than "not found", this proves nothing, so the result is False.
     """
     try:
         place.folder.lstat(place.name)
@@ -249,7 +257,7 @@ def is_gone(place: Place) -> bool:
 def exists(folder: Folder, path: str) -> bool:
     """Tell whether ``path`` exists below a folder.
 
-    Raises OSError, for example if a folder on the path is a link.
+    Raises OSError if this can't be determined, for example if a folder on the path is a link.
     """
     try:
         folder.lstat(path)

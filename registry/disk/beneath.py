@@ -28,7 +28,7 @@ FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 WRITE_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 PASS: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""Flags for a parent folder that is only opened to open files below it.
+"""Flags for a folder that is only opened in order to open files below it.
 
 They don't require permission to list the folder.
 """
@@ -39,13 +39,13 @@ GONE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
 
 @cache
 def _openat2() -> Callable[[int, bytes, int, int, int], int] | None:
-    """Return a function that calls openat2, or None if this system doesn't have it.
+    """Return a function that calls openat2, or None if this system doesn't have openat2.
 
     The function returns a file descriptor or a negative error number.
     """
     if not sys.platform.startswith("linux"):
         return None
-    import ctypes  # imported late: readers of the database don't need it
+    import ctypes  # imported here because programs that only read the database don't need it
 
     try:
         syscall: Callable[..., int] = ctypes.CDLL(None, use_errno=True).syscall
@@ -113,7 +113,7 @@ def _check(path: str) -> None:
 
 
 def _walk(folder: int, path: str, flags: int, mode: int) -> int:
-    """Open ``path`` one part at a time."""
+    """Open ``path`` one part at a time, for systems without openat2."""
     *above, name = [part for part in path.split("/") if part not in {"", "."}] or ["."]
     held = -1
     try:
@@ -152,12 +152,15 @@ class Folder:
 
     @classmethod
     def open(cls, path: str) -> Self:
-        """Open a folder that the user named. It must not be a link. Raises OSError."""
+        """Open a folder whose path the user gave. The folder must not be a link. Raises OSError."""
         return cls(_open_part(None, path, FOLDER), path)
 
     @classmethod
     def passing(cls, path: str) -> Self:
-        """Open a folder, as `open` does, only to open files below it. It can't be listed."""
+        """Open a folder as `open` does, but only to open files below it.
+
+        The folder can't be listed.
+        """
         return cls(_open_part(None, path, PASS), path)
 
     def folder(self, path: str, flags: int = FOLDER) -> "Folder":
@@ -192,7 +195,7 @@ class Folder:
         return True
 
     def entries(self) -> "list[os.DirEntry[str]]":
-        """Return the entries of this folder.
+        """Return the entries (files, folders and links) of this folder.
 
         The ``path`` of each entry is only its name. The entries can't be used after the folder is
         closed.

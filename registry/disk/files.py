@@ -17,7 +17,7 @@ CHUNK: Final = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The bytes of a file and its stat result, both from the same moment."""
+    """The bytes of a file and its stat result, read at the same moment."""
 
     data: bytes
     facts: os.stat_result
@@ -49,11 +49,12 @@ def open_home(root: str, folder: str) -> Folder:
 
 
 def read_file(path: str, limit: int) -> Content:
-    """Read the regular file at ``path``, which a user named; it may have at most ``limit`` bytes.
+    """Read the regular file at ``path``, which the user gave.
 
-    If the file changes during the reading, it is read again, up to three times. Raises
-    `FileTooLarge`, `FileChanging` and FileNotFoundError. Raises `SkillInaccessible` if it isn't a
-    regular file or can't be read, and `IsLink` if it is a link.
+    The file may have at most ``limit`` bytes. If it changes while it is being read, it is read
+    again, up to three times. Then `FileChanging` is raised. Raises FileNotFoundError if the file
+    doesn't exist, `FileTooLarge` if it exceeds the limit, and `IsLink` if it is a link. Raises
+    `SkillInaccessible` if it isn't a regular file or can't be read.
     """
     return _read(None, path, path, limit)
 
@@ -130,14 +131,15 @@ def _read_once(holder: int | None, name: str, path: str, limit: int) -> Content 
         if before.st_size > limit:
             raise FileTooLarge(path=path, size=before.st_size, limit=limit)
         chunks, size = [], 0
-        # Read only up to the known size. The second fstat shows whether the file grew.
+        # Read only up to the size that was known at the beginning. The second fstat shows whether
+        # the file grew.
         while size < before.st_size and (chunk := os.read(descriptor, CHUNK)):
             chunks.append(chunk)
             size += len(chunk)
         after = os.fstat(descriptor)
         now = os.stat(name, dir_fd=holder, follow_symlinks=False)
     except FileNotFoundError:
-        return None  # the file was replaced during the reading
+        return None  # the file was replaced while it was being read
     except OSError as error:
         raise SkillInaccessible(path=path, reason=error.strerror or str(error)) from error
     finally:
@@ -153,7 +155,11 @@ def digest(data: bytes) -> str:
 
 
 def tree_digest(files: "list[tuple[str, bool, str]]") -> str:
-    """Return the hash of all files' relative paths, executable bits and hashes, sorted."""
+    """Return the hash of a skill's files.
+
+    For each file, sorted by path, it includes the relative path, the executable bit and the hash of
+    the bytes.
+    """
     total = hashlib.sha256()
     for path, executable, content in sorted(files):
         total.update(

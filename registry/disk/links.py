@@ -1,4 +1,7 @@
-"""Resolve symbolic links, and decide from open folders, not from names, where the links lead."""
+"""Resolve symbolic links, and decide where they lead.
+
+The decision uses open folders, not names.
+"""
 
 import errno
 import os
@@ -13,14 +16,14 @@ from registry.model import Diagnostic, Severity
 
 
 class Leads(Enum):
-    """The kinds of places to which a link can lead."""
+    """Where a link can lead."""
 
-    INSIDE = "inside"  # to a place in the skill's own folder
-    KNOWN = "known"  # to a place below a registered source
-    OUTSIDE = "outside"  # to a place outside all sources
+    INSIDE = "inside"  # to a file or folder in the skill's own folder
+    KNOWN = "known"  # to a file or folder below a registered source
+    OUTSIDE = "outside"  # to a file or folder outside all sources
     NOWHERE = "nowhere"
     ROUND = "round"  # to itself, through other links
-    CLOSED = "closed"  # to a place that this user may not read
+    CLOSED = "closed"  # to a file or folder that this user may not read
 
 
 class Link(NamedTuple):
@@ -72,12 +75,12 @@ def _unresolved(path: str, error: OSError, roots: Iterable[str]) -> Link:
         return Link(Leads.NOWHERE, "", None)
     if error.errno == errno.ELOOP:
         return Link(Leads.ROUND, "", None)
-    target = real_path(path)  # the path as far as it can be resolved
+    target = real_path(path)  # the path, resolved as far as possible
     return Link(Leads.CLOSED, target if _holding(target, roots) else "", None)
 
 
 def real_path(path: str) -> str:
-    """Return the path without links, as far as it can be resolved.
+    """Return the path with all links replaced by their targets, as far as possible.
 
     The result is only a hint, because links may change at any time.
     """
@@ -100,10 +103,11 @@ LINK_KNOWN: Final = "link-known"
 
 
 def known(target: str, unread: str | None = None, *, in_project: bool = False) -> Diagnostic:
-    """Return the notice of a link to ``target``, a path in its stored form.
+    """Return the finding about a link that leads to another skill.
 
-    ``unread`` is a folder that must be synced first, if there is one. ``in_project`` is True if
-    that folder belongs to a project.
+    ``target`` is the path to which the link leads, in its stored form. ``unread`` is a folder that
+    must be synced before that skill is known, or None. ``in_project`` is True if ``unread`` belongs
+    to a project.
     """
     message = f"a link to {target}; its files count as part of that skill"
     scope = " --scope project" if in_project else ""
@@ -114,7 +118,7 @@ def known(target: str, unread: str | None = None, *, in_project: bool = False) -
 def finding(link: Link, path: str | None, *, fatal: bool) -> Diagnostic:
     """Return the finding about a link that can't be used.
 
-    If ``fatal``, the skill can't be used without the link.
+    If ``fatal``, the skill can't be used either.
     """
     severity: Severity = (
         "error" if fatal or link.leads in {Leads.KNOWN, Leads.OUTSIDE} else "warning"

@@ -18,7 +18,10 @@ BEGINNING: Final = b'{"pid": '
 
 
 class NotALock(OSError):
-    """Another file has the path of this user's lock file. The message says which kind of file."""
+    """The path of this user's lock file leads to a file that isn't a lock file of this user.
+
+    The message says what kind of file it is.
+    """
 
 
 class FileLock:
@@ -57,8 +60,8 @@ class FileLock:
                     if time.monotonic() >= deadline:
                         os.close(descriptor)
                         return False
-                    # Random pauses prevent waiting processes from retrying at the same moments.
-                    time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311  # no secret
+                    # Random pauses keep waiting processes from retrying at the same moment.
+                    time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311  # not for a secret
                     pause = min(pause * 1.5, 0.02)
                 else:
                     self._descriptor = descriptor
@@ -71,7 +74,7 @@ class FileLock:
     def release(self) -> None:
         """Release the lock."""
         if self._descriptor is not None:
-            # A child that was forked at this moment may also have the descriptor.
+            # A child process that was forked at this moment may also have the descriptor.
             with suppress(OSError):
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             self.forget()
@@ -87,11 +90,12 @@ class FileLock:
             self._descriptor = None
 
     def sign(self, doing: str) -> None:
-        """Write the process id and activity into the locked file, so that `owner` can report them.
+        """Write the process id and the activity into the locked file.
 
-        Raises `NotALock` if the file contains anything else.
+        `owner` reports this note to other processes. Raises `NotALock` if the file is neither empty
+        nor contains such a note.
         """
-        assert self._descriptor is not None  # noqa: S101  # otherwise a programming error
+        assert self._descriptor is not None  # noqa: S101  # only a programming error can cause this
         if not _may_be_note(os.pread(self._descriptor, NOTE_BYTES, 0)):
             raise self._refusal("it is not a lock file of skill-registry; move it away")
         note = json.dumps({"pid": os.getpid(), "doing": doing}).encode()
@@ -99,12 +103,15 @@ class FileLock:
         os.pwrite(self._descriptor, note, 0)
 
     def now_ns(self) -> int:
-        """Return the lock file's mtime, which uses the same clock as the times of other files."""
-        assert self._descriptor is not None  # noqa: S101  # otherwise a programming error
+        """Return the lock file's mtime, which `sign` sets.
+
+        It comes from the same clock as the times of other files.
+        """
+        assert self._descriptor is not None  # noqa: S101  # only a programming error can cause this
         return os.fstat(self._descriptor).st_mtime_ns
 
     def owner(self) -> str:
-        """Return a description of the process that last called `sign`."""
+        """Return a description of the process that wrote the last note with `sign`."""
         try:
             reading = self._flags & ~(os.O_CREAT | os.O_RDWR)
             with os.fdopen(self._open(reading), "rb") as file:
@@ -141,7 +148,10 @@ class FileLock:
 
 
 class FolderLock(FileLock):
-    """A lock on an open folder. It creates no file, and can't be signed."""
+    """A lock on an open folder.
+
+    It creates no file, and `sign` can't be used.
+    """
 
     _flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -164,7 +174,10 @@ os.register_at_fork(after_in_child=_forget_all)
 
 
 def _may_be_note(data: bytes) -> bool:
-    """Tell whether a lock file is empty or has a note, maybe cut off by a power failure."""
+    """Tell whether a lock file is empty or contains a note.
+
+    A power failure may have cut off the note.
+    """
     begins_so = all(byte in {0, wanted} for byte, wanted in zip(data, BEGINNING, strict=False))
     return begins_so and len(data) < NOTE_BYTES
 

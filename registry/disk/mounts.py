@@ -10,7 +10,10 @@ _REMOTE: Final = frozenset(
 
 
 def is_remote(path: str) -> bool:
-    """Tell whether other machines can change the file system of ``path`` without notice here."""
+    """Tell whether ``path`` is on a network file system.
+
+    Other machines can change such files, and this machine isn't notified.
+    """
     return file_system(path) in _REMOTE
 
 

@@ -12,13 +12,19 @@ ROOT = "."
 """The stored path of a skill at the root of its source."""
 
 IGNORED = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"})
-"""Folders that contain no skills and aren't part of a skill (as the guide for clients says)."""
+"""Folders that contain no skills and aren't part of a skill.
+
+The specification's guide for clients lists them.
+"""
 
 ARCHIVES: Final = (".zip", ".tar", ".tar.gz", ".tgz", ".skill")
 """File endings of archives."""
 
 STATE_SUFFIX = ".skill-registry"
-"""Ending of the names of the registry's own state folders, which are never scanned."""
+"""Ending of the names of folders with the registry's own data.
+
+Such folders are never searched for skills.
+"""
 
 PART_BYTES: Final = 255
 """Maximum length of a file's or folder's name on common file systems, in bytes."""
@@ -47,8 +53,8 @@ def is_ignored(name: str) -> bool:
 def storable(path: str) -> str:
     """Return ``path`` in its stored form: bytes that are not UTF-8 become escapes.
 
-    A backslash that would look like an escape is also escaped, so no two paths have the same stored
-    form.
+    A backslash that would look like the beginning of an escape is also escaped. So no two paths
+    have the same stored form.
     """
     if "\\" not in path and path.isascii():
         return path
@@ -63,11 +69,11 @@ def called_on_disk(path: str) -> str:
 
 
 def position(folder: str) -> str:
-    """Return the sort key that puts stored folders in the order of the walk.
+    """Return the key by which stored folders are sorted into the order of the walk.
 
-    Children come before their parent. In a key, ``/`` sorts before all characters of names, and the
-    end of a path sorts right after all its children. So keys can be compared as plain text in
-    Python and in SQL.
+    In this order, children come before their parent. In a key, ``/`` sorts before all characters of
+    names, and the end of a path sorts right after all its children. So keys can be compared as
+    plain text in Python and in SQL.
     """
     if folder == ROOT:
         return "\U0010ffff\U0010ffff"
@@ -75,7 +81,10 @@ def position(folder: str) -> str:
 
 
 def entry_order(name: str) -> str:
-    """Return the sort key for the entries of a folder. It gives the same order as `position`."""
+    """Return the key by which the entries of one folder are sorted.
+
+    It gives the same order as `position`.
+    """
     return _ordered(storable(name))
 
 
@@ -120,10 +129,10 @@ def check_path(path: str) -> str | None:
 
 
 def check_paths(paths: Iterable[str]) -> tuple[str, str] | None:
-    """Return the first path that must not be copied, and the reason, or None if all may be.
+    """Return the first path to which a file must not be copied, and the reason.
 
-    Two paths must not be the same file on a common file system, and a path must not be both a file
-    and a folder.
+    Returns None if all paths are allowed. Two paths must not mean the same file on a common file
+    system. A path must not be both a file and a folder.
     """
     known = list(paths)
     seen: dict[str, str] = {}

@@ -1,7 +1,7 @@
 """Read and write folders and files that only this user can access.
 
-They contain data that the registry later completes, restores or trusts. So they are opened without
-following links, and the owner of the opened file is checked.
+They contain data from which the registry later completes changes, restores files or decides whom to
+trust. So they are opened without following links, and the owner of the opened file is checked.
 """
 
 import errno
@@ -19,11 +19,11 @@ from registry.disk.beneath import FOLDER, READ, Folder
 _OTHERS: Final = 0o077
 
 _ELSE: Final = frozenset({errno.ENOTDIR, errno.ELOOP, errno.EISDIR})
-"""Error numbers for a link, or for an entry of another kind than expected."""
+"""Error numbers for a link, or for a file or folder of another kind than expected."""
 
 
 class NotOurs(OSError):
-    """A file or folder exists that isn't private to this user."""
+    """A file or folder exists, but isn't private to this user."""
 
     def __init__(
         self, path: str, reason: str = "this registry did not create it for you; move it away"
@@ -34,7 +34,8 @@ class NotOurs(OSError):
 def open_own_folder(place: Place, *, make: bool = False) -> Folder:
     """Open a folder of this user (mode 0700). If ``make``, create it if it is missing.
 
-    Raises `NotOurs`, FileNotFoundError.
+    Raises `NotOurs` if it isn't private to this user. Raises FileNotFoundError if it is missing and
+    not ``make``.
     """
     folder, name = place
     if make:
@@ -58,7 +59,7 @@ def open_own_folder(place: Place, *, make: bool = False) -> Folder:
 def read_own_file(place: Place, limit: int) -> bytes:
     """Return at most ``limit`` bytes of a file of this user (mode 0600).
 
-    Raises `NotOurs`, FileNotFoundError.
+    Raises `NotOurs` if the file isn't private to this user, and FileNotFoundError if it is missing.
     """
     try:
         descriptor = os.open(place.name, READ, dir_fd=place.folder.fd)
@@ -87,7 +88,7 @@ def write_own_file(place: Place, data: bytes) -> None:
 
 
 def is_ours_alone(path: str) -> bool:
-    """Tell whether only this user can write a SQLite file and its companions (such as -wal)."""
+    """Tell whether only this user can write a SQLite file and its companions (such as ``-wal``)."""
     real = os.path.realpath(path)
     for name in (real, *(real + ending for ending in ("-wal", "-shm", "-journal"))):
         try:
@@ -102,7 +103,7 @@ def is_ours_alone(path: str) -> bool:
 
 
 def open_to_others(paths: Iterable[str]) -> list[str]:
-    """Return the paths among these to which other users may write.
+    """Return those of the paths to which other users may write.
 
     A folder with the sticky bit protects its files, so it isn't returned.
     """
@@ -118,8 +119,8 @@ def open_to_others(paths: Iterable[str]) -> list[str]:
 def _check_ours(facts: os.stat_result, path: str) -> None:
     """Raise `NotOurs` if another user owns the file, or if other users may access it.
 
-    The message lets the user decide, because the user may have run a command that opened the trash
-    to others.
+    The message lets the user decide what to do: perhaps the user ran a command that gave others
+    access to the trash.
     """
     if facts.st_uid != os.geteuid():
         raise NotOurs(path)

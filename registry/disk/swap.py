@@ -2,11 +2,14 @@
 
 The new content waits at ``staged``, on the same file system as its final path ``live``. Before the
 first rename, the caller durably records the digests of the current content (``base``) and the new
-content (``new``), in the journal or in a staging directory. A single rename is the commit point.
-Afterwards, the replaced content is verified. If it was edited at that moment, the edit is restored.
+content (``new``), in the journal or in a staging directory.
+
+A single rename is the commit point: it makes the change valid. Afterwards, the replaced content is
+verified. If a user edited it just before the rename, the edit is restored.
+
 A process may be killed at any instruction. Then `Swap.settle` brings the disk to the old or the new
-state. It may also be killed, and called again. Without renameat2(2), two renames are needed.
-Between them, the old content has the staged name with the suffix ``.old``.
+state. If `settle` is also killed, it can be called again. Without renameat2(2), two renames are
+needed. Between them, the old content has the staged name with the suffix ``.old``.
 
 The same code completes successful changes, failed changes, and the changes of killed processes.
 """
@@ -33,28 +36,29 @@ from registry.disk.atomic import (
 from registry.disk.paths import STATE_SUFFIX
 
 TREE: Final = "tree"
-"""Name of the new or replaced content in the folder of a change."""
+"""Name of the new or the replaced content in the folder that a change uses."""
 
 OLD: Final = ".old"
 """Suffix for the old content, next to the staged path, if the system can't exchange two names."""
 
 NEW: Final = ".new"
-"""Suffix for new content, next to the staged path, if an edit had to be restored in its place."""
+"""Suffix for new content, next to the staged path, if an edit had to be restored at its path."""
 
 PREFIX: Final = ".exchange-"
-"""Prefix of drafts (temporary files) and staging directories next to folders that users see.
+"""Prefix of drafts (temporary files) and staging directories.
 
-Their names end in `STATE_SUFFIX`, so that no sync reads them.
+They are next to folders that users see. Their names end in `STATE_SUFFIX`, so that no sync reads
+them.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """A change of one path, as places in open folders, with the digests before and after.
+    """A change of one path: its names in open folders, and the digests before and after.
 
     ``live`` and ``staged`` are None if their folder is missing or was replaced by a link. ``base``
-    is None if the change creates ``live``. ``new`` is None if the change deletes ``live``: then it
-    moves the content to ``staged``.
+    is None if the change creates ``live``. ``new`` is None if the change deletes ``live``: then the
+    content is moved to ``staged``.
     """
 
     live: Place | None
@@ -74,9 +78,9 @@ class Swap:
 
     @property
     def in_order(self) -> list[Place]:
-        """Both places, with the new name first.
+        """Both names, with the name that the rename creates first.
 
-        The new name must be on disk before the old name is removed.
+        This name must be on disk before the other name is removed.
         """
         places = (self.staged, self.live) if self.deletes else (self.live, self.staged)
         return [one for one in places if one is not None]
@@ -85,8 +89,8 @@ class Swap:
         """Make the rename that is the commit point; return where the replaced content is now.
 
         Returns None if nothing was replaced. The caller must verify the replaced content. Raises
-        OSError, for example FileExistsError or FileNotFoundError if another process changed the
-        path first.
+        OSError if the rename fails. For example, FileExistsError or FileNotFoundError means that
+        another process changed the path first.
         """
         live, staged = self._ends()
         if self.creates:
@@ -98,11 +102,14 @@ class Swap:
         return put_in_place(staged, live)
 
     def is_done(self) -> bool:
-        """Tell whether ``live`` has the new state. Raises OSError."""
+        """Tell whether ``live`` has the state after the change. Raises OSError."""
         return (None if self.live is None else digest_of(self.live)) == self.new
 
     def settle(self, set_aside: Callable[[Place], None]) -> None:
-        """Complete or undo the change. ``set_aside`` saves edits that can't be restored."""
+        """Complete or undo the change.
+
+        The function ``set_aside`` is called to save edits that can't be restored.
+        """
         if self.staged is None or self.creates:
             return
         if self.deletes:
@@ -124,7 +131,7 @@ class Swap:
         if digest_of(staged) in {None, self.base, self.new}:
             return
         if self.live is not None and digest_of(self.live) == self.new:
-            exchange(staged, self.live)  # an edit by the user wins
+            exchange(staged, self.live)  # a user's edit is kept
         else:
             set_aside(staged)
 
@@ -134,7 +141,7 @@ class Swap:
         if displaced is None:
             return
         if live is None:
-            set_aside(old)  # its old folder is missing
+            set_aside(old)  # the folder of the edit is missing
         elif is_gone(live):
             if displaced == self.base and digest_of(staged) == self.new:
                 rename_new(staged, live)
@@ -142,10 +149,13 @@ class Swap:
                 rename_new(old, live)
         elif displaced != self.base and digest_of(live) == self.new:
             rename_new(live, _beside(staged, NEW))
-            rename_new(old, live)  # an edit by the user wins
+            rename_new(old, live)  # a user's edit is kept
 
     def roll_forward(self) -> None:
-        """Publish the new content, unless a file was edited since. Call `settle` afterwards."""
+        """Publish the new content, unless a user edited the files meanwhile.
+
+        Call `settle` afterwards.
+        """
         if self.live is None or self.staged is None:
             return
         if self.creates:
@@ -161,7 +171,10 @@ class Swap:
                 rename_new(self.live, _beside(self.staged, OLD))
 
     def roll_back(self) -> None:
-        """Undo a publication, unless the new content was edited since. Call `settle` afterwards."""
+        """Undo a publication, unless a user edited the new content meanwhile.
+
+        Call `settle` afterwards.
+        """
         if self.live is None or self.staged is None:
             return
         if self.creates:
@@ -181,7 +194,7 @@ class Swap:
         """Move published content back to its staged path."""
         if is_gone(staged) and digest_of(live) == self.new:
             rename_new(live, staged)
-            # The content was edited between the check and the rename.
+            # A user edited the content between the check and the rename.
             if digest_of(staged) != self.new:
                 rename_new(staged, live)
 
@@ -190,7 +203,7 @@ class Swap:
         return [] if self.staged is None else unknown_in(self.staged, {self.base, self.new})
 
     def _ends(self) -> tuple[Place, Place]:
-        # Checked before.
+        # The callers have checked this.
         assert self.live is not None and self.staged is not None  # noqa: PT018, S101
         return self.live, self.staged
 
@@ -200,18 +213,22 @@ class Swap:
 
 
 def unknown_in(staged: Place, known: Iterable[str | None]) -> list[Place]:
-    """Return the staged place, and the places next to it, with content that has another digest."""
+    """Return those of the staged names whose content has a digest that isn't ``known``.
+
+    These are the staged name, and the same name with `OLD` and `NEW`. Names without content are
+    left out.
+    """
     places = (staged, _beside(staged, OLD), _beside(staged, NEW))
     return [one for one in places if digest_of(one) not in {None, *known}]
 
 
 def is_exchanged(staged: Place) -> bool:
-    """Tell whether the staged folder has no trace of an exchange by two renames."""
+    """Tell whether the staged folder has no trace of an unfinished exchange by two renames."""
     return is_gone(_beside(staged, OLD)) and is_gone(_beside(staged, NEW))
 
 
 def put_in_place(new: Place, live: Place) -> Place:
-    """Exchange new and old content; return the place of the old content."""
+    """Exchange new and old content; return where the old content is now."""
     try:
         exchange(new, live)
     except ExchangeUnsupported:

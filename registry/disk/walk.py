@@ -1,8 +1,8 @@
 """Walk a source: yield each skill folder with the stat results of its files, in a fixed order.
 
-A walk reads no file and follows no link out of the sources. Each folder is opened relative to the
-open parent folder, so another process can't redirect the walk by renaming folders. The walk yields
-children before their parent, in the order of `paths.position`, so that the result can be merged
+A walk reads no file, and follows no link that leads out of the sources. Each folder is opened
+relative to its open parent folder. So another process can't redirect the walk by renaming folders.
+Children come before their parent, in the order of `paths.position`. So the result can be merged
 with the database's rows.
 """
 
@@ -40,9 +40,9 @@ WALK_CODES: Final = frozenset(
 """Codes of the findings that a walk makes, before any file is read."""
 
 UNREADABLE: Final = "unreadable"
-"""Code of the finding about a part of a skill that can't be read.
+"""Code of the finding about a file or folder of a skill that can't be read.
 
-Such a finding doesn't prove that the part was removed.
+Such a finding doesn't prove that the file or folder was removed.
 """
 _SAYING: Final = "it can't be read: "
 
@@ -77,10 +77,11 @@ _FILE: Final = f"FileStat({', '.join(f'{name}=%r' for name in FileStat._fields)}
 
 @dataclass(frozen=True, slots=True)
 class ScannedFolder:
-    """A folder that contains a skill, or a top-level folder that contains none.
+    """A folder that contains a skill, or a top-level folder that contains no skill.
 
     ``document`` is the name of the skill file, or None if it is missing or must not be read.
-    ``name`` is the folder's own name. ``problems`` are the findings of the walk.
+    ``name`` is the last part of the folder's path. ``problems`` are the findings that the walk has
+    made.
     """
 
     folder: str
@@ -96,18 +97,24 @@ class ScannedFolder:
 
     @property
     def unread(self) -> list[Diagnostic]:
-        """The findings about unreadable parts. If there are any, ``files`` is incomplete."""
+        """The findings about files and folders that can't be read.
+
+        If there are any, ``files`` is incomplete.
+        """
         return [problem for problem in self.problems if problem.code == UNREADABLE]
 
     def with_unread(self, findings: Iterable[Diagnostic]) -> Self:
-        """Return a copy with additional findings about unreadable files."""
+        """Return a copy with additional findings about files that can't be read."""
         return replace(
             self, problems=[*self.problems, *(f for f in findings if f not in self.problems)]
         )
 
     @property
     def fingerprint(self) -> str:
-        """A digest of the stat results of the files and of the codes of the findings."""
+        """A digest of the files' stat results and of the findings' codes.
+
+        If it is unchanged, the skill needn't be read again.
+        """
         # This text equals the repr of all these values, but takes a third of the time.
         files = ", ".join([_FILE % file for file in self.files])
         listed = f"[{files}]" if files else repr(self.files)
@@ -117,7 +124,7 @@ class ScannedFolder:
 
     @property
     def newest_ns(self) -> int:
-        """The latest change of any file or its mode, in nanoseconds; 0 without files."""
+        """Time of the latest change of any file or its mode, in nanoseconds; 0 without files."""
         return max((max(file.mtime_ns, file.ctime_ns) for file in self.files), default=0)
 
 
@@ -138,11 +145,11 @@ class RootMissing(Exception):
 
 
 class RootUnreadable(Exception):
-    """The root of a source can't be listed. The argument is the reason."""
+    """The root of a source can't be listed. The exception's argument is the reason."""
 
 
 class Collector:
-    """Collects the files of a skill, within the limits."""
+    """Collects the files of one skill, and checks the limits for skills."""
 
     def __init__(self, folder: str, limits: Limits) -> None:
         self.folder = folder
@@ -152,7 +159,7 @@ class Collector:
         self._count = self._bytes = 0
 
     def note(self, code: str, message: str, fix: str, path: str | None = None) -> None:
-        """Add an error, which makes the skill unusable."""
+        """Add a finding of severity ``error``, which makes the skill unusable."""
         self.problems.append(Diagnostic(code, "error", message, fix=fix, path=path))
 
     def add(self, path: str, facts: os.stat_result) -> None:
@@ -169,7 +176,7 @@ class Collector:
             self.files.append(file)
 
     def finish(self) -> None:
-        """Add findings about exceeded limits and about names that not all file systems store."""
+        """Add findings about exceeded limits, and about names that not all file systems allow."""
         self._check_names()
         most = self._limits
         if self._count > most.files:
@@ -225,9 +232,9 @@ def _order(entry: Entry) -> str:
 class Walk:
     """A walk of the source at ``root``, an absolute path without links.
 
-    ``roots`` are the real paths of all sources. If a link leads into one of them, the target is
-    only listed at its real path. The root of another source inside this one is skipped unless
-    ``nested``, because the other source lists it. Iterating raises `RootMissing` or
+    ``roots`` are the real paths of all sources. If a link leads into one of them, its target is
+    only listed at the target's real path. A source inside this source is skipped, because the walk
+    of that source lists it. If ``nested``, it is not skipped. Iterating raises `RootMissing` or
     `RootUnreadable`. ``notices`` are complete when the iteration has ended.
     """
 
@@ -300,7 +307,8 @@ class Walk:
     ) -> Iterator[ScannedFolder]:
         """Visit the folder named ``called`` in the open folder ``above``.
 
-        ``below`` is the folder's path in the skill of ``outer``, with a slash at the end.
+        If the folder is inside a skill, ``outer`` collects the skill's files, and ``below`` is the
+        folder's path in that skill, with a slash at the end.
         """
         try:
             here = os.open(called, FOLDER, dir_fd=above)
@@ -359,7 +367,8 @@ class Walk:
     def _own_documents(self, named: list[Entry], folder: str) -> list[Entry]:
         """Return the skill files among ``named``, with the preferred name first.
 
-        A link to another skill's file is left out: that skill is listed at its real path.
+        A link to the skill file of another skill is left out, because that skill is listed at its
+        real path.
         """
         documents = []
         for entry in named:
@@ -403,7 +412,10 @@ class Walk:
             message = "the folder's name is not UTF-8 text"
             problems.append(Diagnostic("path-not-utf8", "error", message, fix="rename the folder"))
         if shown != folder:
-            document, collector.files = None, []  # the stored name doesn't lead to the files
+            document, collector.files = (
+                None,
+                [],
+            )  # the stored name doesn't lead to the files
         name = os.path.basename(self.root) if folder == ROOT else folder.rpartition("/")[2]
         return ScannedFolder(shown, document, collector.files, problems, storable(name))
 
@@ -416,7 +428,10 @@ class Walk:
         where: str,
         documents: list[Entry],
     ) -> ScannedFolder | None:
-        """Handle a link in ``folder``. ``where`` is its path in the skill of ``collector``."""
+        """Add the file to which a link in ``folder`` leads, or a finding about the link.
+
+        ``where`` is the link's path in the skill whose files ``collector`` collects.
+        """
         home = join(self.root, collector.folder) if collector else None
         link = follow(join(join(self.root, folder), entry.name), home, self._roots)
         if collector is None:

@@ -10,9 +10,9 @@ from registry.text import Fact, masked
 class RegistryError(Exception):
     """The registry can't do what was requested.
 
-    ``code`` is stable: the class's name in snake case, unless the class sets another. ``facts`` are
-    the details, and also attributes; passwords and tokens of addresses are masked in them. Errors
-    can be copied and pickled.
+    ``code`` never changes: it is the class's name in snake case, unless the class sets another.
+    ``facts`` are the details of the error; each is also an attribute. Passwords and tokens of
+    addresses are masked in them. Errors can be copied and pickled.
     """
 
     code: ClassVar[str] = "registry_error"
@@ -29,7 +29,7 @@ class RegistryError(Exception):
             cls.code = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Exception's own method would pass the values without their names.
+        # Exception's own method would pass the facts without their names.
         return _made_again, (type(self), dict(self.facts)), vars(self)
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class RegistryError(Exception):
         return self.fill(self.sentence + near) + self._details()
 
     def fill(self, template: str) -> str:
-        """Return a template with the facts filled in."""
+        """Return a template in which the names of facts are replaced by their values."""
         return template.format_map({key: Fact(value) for key, value in self.facts.items()})
 
     def _details(self) -> str:
@@ -60,7 +60,7 @@ def _made_again(kind: type[RegistryError], facts: dict[str, Any]) -> RegistryErr
 
 
 class NotFound(RegistryError, LookupError):
-    """The named thing doesn't exist, or isn't visible to the user."""
+    """The skill, source or other item of this name doesn't exist, or isn't visible to the user."""
 
 
 class Conflict(RegistryError):
@@ -125,7 +125,7 @@ class AgentNotFound(NotFound):
 
 
 class ToolsetNotFound(NotFound):
-    """There is no toolset of this name: ``name``, ``similar``, ``known``."""
+    """No toolset has this name: ``name``, ``similar`` names, and all ``known`` names."""
 
     sentence = "No toolset named {name:q}. Known toolsets: {known:list}."
 
@@ -135,7 +135,7 @@ class ToolsetNotFound(NotFound):
 
 
 class FindingUnknown(NotFound):
-    """No finding has this code or prefix: ``name``, ``similar``."""
+    """No finding has this code or prefix: ``name``, and ``similar`` codes."""
 
     sentence = "There are no findings with the code {name:q}."
 

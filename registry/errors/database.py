@@ -37,7 +37,8 @@ class NotWritable(DatabaseProblem):
 class DatabaseRefused(DatabaseProblem):
     """The server refuses the login: ``path``, ``reason``.
 
-    ``user`` is set if the password is wrong, ``unknown`` if the user doesn't exist.
+    ``user`` is the name of the user if the password is wrong. ``unknown`` is the name if the user
+    doesn't exist.
     """
 
     user: str | None = None
@@ -48,7 +49,7 @@ class RightMissing(DatabaseProblem):
     """The server does not let this user do this: ``path``, ``reason``.
 
     ``writing``: the request would have changed data. ``team``: the team to which the user doesn't
-    belong.
+    belong, if that is the reason.
     """
 
     code = "right_missing"
@@ -77,7 +78,7 @@ class DatabaseTooNew(DatabaseProblem):
 
 
 class DatabaseTooOld(DatabaseProblem):
-    """The schema is older than the first release: ``path``, ``revision``."""
+    """The database has a schema from before the first release: ``path``, ``revision``."""
 
     sentence = (
         "The database {path} can't be used: its schema ({revision}) is from before the first "
@@ -88,7 +89,10 @@ class DatabaseTooOld(DatabaseProblem):
 
 
 class DatabaseBehind(DatabaseProblem):
-    """A server has an older schema, and no upgrade was requested: ``path``, ``revision``."""
+    """A server's database has an older schema, and the caller requested no upgrade.
+
+    Details: ``path``, ``revision``.
+    """
 
     sentence = (
         "The database {path} has the schema of an older skill-registry ({revision}). After an "
@@ -99,7 +103,7 @@ class DatabaseBehind(DatabaseProblem):
 
 
 class DatabaseCorrupt(DatabaseProblem):
-    """The file is not a sound database: ``path``, ``reason``.
+    """The file is not an undamaged database: ``path``, ``reason``.
 
     ``is_row`` is True if only a row is damaged.
     """

@@ -46,7 +46,10 @@ class SkillInvalid(RegistryError):
 
 
 class SkillNotVisible(NotFound):
-    """The skill exists but is not visible to the user: ``name``, ``rule``, ``reason``."""
+    """The skill exists but is not visible to the user: ``name``, ``rule``, ``reason``.
+
+    ``rule`` is the rule that hides the skill.
+    """
 
     sentence = "The skill {name:q} is not shown: {reason}."
 
@@ -65,7 +68,7 @@ class SkillInaccessible(RegistryError):
 
 
 class SkillMissing(NotFound):
-    """The skill's folder or file is gone from disk: ``name``, ``path``."""
+    """The skill's folder or file no longer exists on disk: ``name``, ``path``."""
 
     code = "skill_missing_on_disk"
     sentence = "The skill {name:q} is no longer on disk ({path})."
@@ -75,7 +78,7 @@ class SkillMissing(NotFound):
 
 
 class FileTooLarge(RegistryError):
-    """A file is over the limit: ``path``, ``size``, ``limit`` in bytes."""
+    """A file exceeds the size limit: ``path``, ``size`` and ``limit`` in bytes."""
 
     sentence = "{path:q} has {size} bytes, {limit} are allowed."
 
@@ -85,7 +88,7 @@ class FileTooLarge(RegistryError):
 
 
 class NotUtf8(RegistryError):
-    """A file is not UTF-8 text: ``path``, ``offset`` of the first bad byte."""
+    """A file is not UTF-8 text: ``path``, ``offset`` of the first invalid byte."""
 
     sentence = "{path:q} is not UTF-8 text (byte {offset}). Save it as UTF-8."
 
@@ -121,7 +124,7 @@ class FileNotFoundInSkill(NotFound):
 
 
 class FileChanging(Unavailable):
-    """A file changed each time while it was being read: ``path``."""
+    """A file changed during each attempt to read it: ``path``."""
 
     sentence = (
         "{path:q} kept changing while it was read. Try again when the other program has finished"
@@ -134,9 +137,10 @@ class FileChanging(Unavailable):
 class SkillHeld(SkillNotVisible):
     """A skill of a remote source has security errors that no user has accepted: ``name``.
 
-    ``source`` is the source in which it is quarantined; ``address`` is the requested address, if
-    the source may have been made for it. If the skill was not imported, ``source`` is None;
-    ``problems`` are the findings, and ``url`` is its remote source, if it can be pulled from there.
+    ``source`` is the source in which the skill is quarantined. ``address`` is the address that the
+    user requested, if the source may have been added for this request. If the skill was not
+    imported, ``source`` is None and ``problems`` are the findings. If the skill can be pulled from
+    a remote source, ``url`` is this source's address.
     """
 
     sentence = "{name:q} comes from a remote source and has security errors: {reason}."
@@ -187,7 +191,7 @@ class SkillChangedOnDisk(Conflict):
     """The folder has changed since the change was prepared: ``name``, ``path``."""
 
     sentence = (
-        "The skill {name:q} ({path}) was edited on disk after it was read, so nothing was changed."
+        "The skill {name:q} ({path}) has changed on disk since it was read, so nothing was done."
         " Look at it again, then repeat the change."
     )
 
@@ -205,7 +209,7 @@ class ChangeRefused(RegistryError):
 
 
 class RootMissing(ChangeRefused):
-    """The folder of a source to change doesn't exist: ``path``, ``reason``."""
+    """The folder of a source that should be changed doesn't exist: ``path``, ``reason``."""
 
     code = "change_refused"
 
@@ -229,9 +233,9 @@ class OwnFileUnusable(RegistryError):
 
 
 class ChangePending(RegistryError):
-    """The disk may have changed, but not the database: ``path``, ``reason``.
+    """The files on disk may have changed, but not the database: ``path``, ``reason``.
 
-    The next open finishes the change.
+    The change is finished when the database is opened next.
     """
 
     sentence = (
@@ -258,8 +262,8 @@ class SkillNotFound(NotFound):
 class ShorthandUnclear(SkillNotFound):
     """``name`` may be a mistyped skill of a source, so no repository of that name was fetched.
 
-    ``source`` is the source whose name is the first part, or similar to it. ``address`` is the
-    explicit form of the repository.
+    ``source`` is the source with the first part of ``name``, or with a similar name. ``address`` is
+    the unmistakable address of the repository.
     """
 
     code = "skill_not_found"
@@ -279,9 +283,9 @@ class ShorthandUnclear(SkillNotFound):
 
 
 class SkillGone(SkillNotFound):
-    """The skill was removed at the time ``since``, from ``source`` and ``place``.
+    """The skill was removed at the time ``since``, from the folder ``place`` of ``source``.
 
-    The last two are empty if unknown.
+    ``source`` and ``place`` are empty if they are unknown.
     """
 
     code = "skill_not_found"
@@ -300,7 +304,10 @@ class SkillGone(SkillNotFound):
 
 
 class SkillInTrash(SkillGone):
-    """The skill was deleted: ``since``, ``source``, ``place`` as in `SkillGone`."""
+    """The skill was deleted, and is in the trash.
+
+    ``since``, ``source`` and ``place`` are as in `SkillGone`.
+    """
 
     code = "skill_not_found"
     sentence = "{name:q} is in the trash (deleted {since})."
@@ -324,7 +331,7 @@ class SkillNotDeleted(NotInTrash):
 
 
 class RevisionNotFound(NotFound):
-    """The skill has no such revision: ``name``, ``number``, ``known`` (numbers)."""
+    """The skill has no revision with this number: ``name``, ``number``, ``known`` numbers."""
 
     sentence = "The skill {name:q} has no revision {number}"
 
@@ -339,7 +346,7 @@ class RevisionNotFound(NotFound):
 
 
 class ContentMissing(NotFound):
-    """A file of a revision is not stored: ``name``, ``number``, ``path``."""
+    """The bytes of a file of a revision are not stored: ``name``, ``number``, ``path``."""
 
     sentence = "{path:q} of revision {number} of {name:q} is not stored."
 
@@ -349,7 +356,10 @@ class ContentMissing(NotFound):
 
 
 class NotAllKept(RegistryError):
-    """A removed skill can't be restored completely: ``name``, ``number``, ``paths`` missing."""
+    """A removed skill can't be restored completely: ``name``, ``number``.
+
+    ``paths`` are the missing files.
+    """
 
     sentence = "{name:q} can't be restored: revision {number} lacks {paths:or}."
 
@@ -369,8 +379,8 @@ class ContentDamaged(RegistryError):
 class ChangeNotUndone(Conflict):
     """The last change can't be undone, and nothing was changed: ``kind``, ``name``, ``reason``.
 
-    ``place`` (source/folder) is where the skill was. ``revision`` is the number of its content
-    before the change; None if it is unknown or if there was no skill.
+    ``place`` (source/folder) is where the skill was. ``revision`` is the number of the skill's
+    revision before the change. It is None if it is unknown or if there was no skill.
     """
 
     sentence = "Can't undo the {kind} of {name:q}: {reason}."

@@ -9,8 +9,8 @@ from registry.text import MAX_CHOICES, escaped
 class SourceUnclear(RegistryError):
     """No source was named, and the registry has none or several: ``known``.
 
-    ``foreign`` are remote sources, if there are no others. ``elsewhere``: all sources belong to
-    other machines. ``to_read``: the request only reads.
+    ``foreign`` are the remote sources, if there are no local ones. ``elsewhere``: all sources
+    belong to other machines. ``to_read``: the request only reads.
     """
 
     sentence = ""
@@ -62,7 +62,7 @@ class SourceNotFound(NotFound):
 
 
 class SourceElsewhere(RegistryError):
-    """The source belongs to another machine: ``name``, ``host``."""
+    """The source belongs to another machine: ``name``, ``host`` (the name of that machine)."""
 
     sentence = "The source {name:q} is on {host:q}. Sync and change it there."
 
@@ -73,8 +73,8 @@ class SourceElsewhere(RegistryError):
 class SourceNotAdopted(SourceElsewhere):
     """The source has this host's name, but this user did not add it: ``name``, ``host``.
 
-    If the user added it when the registry had another address, that is ``formerly``; the current
-    one is ``address``.
+    If the user added it when the registry had another address, ``formerly`` is that address, and
+    ``address`` is the current one.
     """
 
     sentence = ""
@@ -95,7 +95,10 @@ class SourceNotAdopted(SourceElsewhere):
 
 
 class SourceNotYours(RegistryError):
-    """Only its owner, on its machine, or an admin may do this: ``name``, ``owner``, ``host``."""
+    """Only the owner of a source, on its machine, or an admin may do this.
+
+    Details: ``name``, ``owner``, ``host``.
+    """
 
     sentence = (
         "The source {name:q} belongs to {owner:q} on {host:q}. Only this role on that machine,"
@@ -127,7 +130,7 @@ class RoleNotFound(NotFound):
 
 
 class HostTaken(Conflict):
-    """Another role used this machine's name first: ``host``, ``role``."""
+    """Another role of the server uses this machine's name already: ``host``, ``role``."""
 
     sentence = "The host name {host:q} is already used by the role {role:q}: choose another one."
 
@@ -188,7 +191,7 @@ class ArchiveRefused(RegistryError):
 
 
 class NoUpstream(NotFound):
-    """The skill has no known remote source: ``name``, ``reason``."""
+    """The skill has no known remote source from which it came: ``name``, ``reason``."""
 
     sentence = "{name:q} can't be compared with upstream: {reason}."
 
@@ -200,9 +203,9 @@ class NoUpstream(NotFound):
 
 
 class SeveralSkills(RegistryError):
-    """The address has several skills, and none was chosen: ``path``, ``names``.
+    """The address has several skills, and the user chose none: ``path``, ``names``.
 
-    ``held``: the skills that are quarantined until the source ``source`` is trusted.
+    ``held``: the skills that are quarantined until the user trusts the source ``source``.
     """
 
     sentence = "{path:q} holds {count} skills:"
@@ -259,7 +262,10 @@ class LockMissing(NotFound):
 
 
 class LockNotMet(Conflict):
-    """The content of a lock file can't be installed: ``path``, ``missing`` with the reasons."""
+    """The skills in a lock file can't be installed in the locked state: ``path``, ``missing``.
+
+    ``missing`` gives the reasons.
+    """
 
     sentence = "The content of {path} is not available, and nothing was changed: {missing:list}."
 
@@ -268,7 +274,10 @@ class LockNotMet(Conflict):
 
 
 class LockEdited(LockNotMet):
-    """Installed skills were edited after the lock was written: ``path``, ``missing`` as before."""
+    """Installed skills were edited after the lock was written: ``path``, ``missing``.
+
+    ``missing`` gives the reasons, as in `LockNotMet`.
+    """
 
     code = "lock_not_met"
     sentence = "Skills of {path} were edited here, and nothing was changed: {missing:list}."
@@ -285,7 +294,7 @@ class NotPulled(NotFound):
 
 
 class PullClash(Conflict):
-    """Two skills would be pulled into one folder: ``folder``, ``refs``."""
+    """Two skills would be pulled into the same folder: ``folder``, ``refs`` of the skills."""
 
     sentence = "{refs:or} need the same folder {folder:q}. Install them into different folders."
 
@@ -311,7 +320,7 @@ class RemoteProblem(RegistryError):
 
 
 class RemoteUnreachable(RemoteProblem, Unavailable):
-    """The server doesn't answer, or not completely: ``url``, ``reason``."""
+    """The server doesn't answer, or its answer is incomplete: ``url``, ``reason``."""
 
     sentence = "{url:q} can't be reached: {reason}."
 
@@ -337,7 +346,7 @@ class RemoteInvalid(RemoteProblem):
 class PinMoved(RemoteProblem):
     """The pin of a source now points to another version: ``url``, ``reason``.
 
-    ``way``: the command that accepts the new version. ``commit``: the new version.
+    ``way``: the command with which the user accepts the new version. ``commit``: the new version.
     """
 
     sentence = "{url:q} was not fetched: {reason}. To accept this, run: {way}"

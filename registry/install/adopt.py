@@ -1,6 +1,7 @@
-"""Record skills that the ``skills`` command line tool installed as installed by `pull`.
+"""Take over skills that the ``skills`` command line tool installed into our own lock.
 
-Its lock file lists the skills. The files on disk show how they are installed.
+The lock file of that tool lists the skills. The files on disk show how they are installed.
+Afterwards the skills count as installed by `pull`.
 """
 
 import json
@@ -33,13 +34,13 @@ _GLOBAL_VERSION: Final = 3
 _MAX_BYTES: Final = 16 << 20
 
 _SHARING: Final = "codex"
-"""The agent recorded for the global shared folder if no installed agent reads that folder."""
+"""The agent to record for the global shared folder if no installed agent reads this folder."""
 
 
 def adopt(core: Core, target: Target, how: InstallOptions = PLAIN) -> list[InstallResult]:
-    """Add the installed skills from the lock of the ``skills`` tool to our lock.
+    """Add the skills that the lock of the ``skills`` tool lists to our lock.
 
-    Raises `LockMissing`.
+    Raises `LockMissing` if the tool has no lock for the target.
     """
     theirs = _client_lock(core, target)
     if theirs is None:
@@ -49,7 +50,7 @@ def adopt(core: Core, target: Target, how: InstallOptions = PLAIN) -> list[Insta
 
 
 def client_lock_path(target: Target) -> str:
-    """Return the path of the lock of the ``skills`` tool for a project, or for all projects."""
+    """Return the path of the ``skills`` tool's lock for a project or for all projects."""
     if not target.is_global:
         return os.path.join(target.path, _NAME)
     state = os.environ.get("XDG_STATE_HOME")
@@ -59,7 +60,7 @@ def client_lock_path(target: Target) -> str:
 
 
 def _client_lock(core: Core, target: Target) -> Mapping[str, Mapping[str, Any]] | None:
-    """Return the entries of the lock of the ``skills`` tool, by the names of the skills.
+    """Return the entries in the lock of the ``skills`` tool, by the names of the skills.
 
     Returns None if the lock is missing or can't be read.
     """
@@ -130,7 +131,7 @@ def _is_folder(path: str) -> bool:
 
 
 def _agents_with(target: Target, folder: str) -> dict[str, str]:
-    """Return, by label, the id of an agent for each agent folder that has an entry of this name."""
+    """Return the labels of the agents' folders that contain ``folder``, each with an agent's id."""
     found: dict[str, str] = {}
     for one in agents().values():
         label = one.personal if target.is_global else one.project
@@ -165,9 +166,9 @@ def _owned(core: Core, entry: Locked) -> Locked:
 
 
 def _origin(name: str, facts: Mapping[str, Any]) -> dict[str, str | None] | None:
-    """Return the origin of a skill from its entry in the lock of the ``skills`` tool.
+    """Return the origin (address, ref and folder) of a skill from its entry in that tool's lock.
 
-    Returns None if the skill is local or the entry doesn't name an address.
+    Returns None if the skill is local or the entry doesn't have a valid address.
     """
     kind, path = facts.get("sourceType"), facts.get("skillPath")
     text = facts.get("source") if kind == "github" else facts.get("sourceUrl")

@@ -45,17 +45,17 @@ class Entry:
 
 
 def content_of(core: Core, skill: Skill, *, quarantined: bool = False) -> list[Entry]:
-    """Return a skill's current files, sorted by path, from a single state of the skill.
+    """Return a skill's current files, sorted by path; all belong to one state of the skill.
 
-    If ``quarantined``, also return the files of a quarantined skill, so that they can be shown.
-    Raises `SkillInvalid`, `SkillInaccessible`, `ContentDamaged`, `FileTooLarge`, `FileChanging`,
-    `PathRefused`, and the errors of `SkillRegistry.get`.
+    If ``quarantined``, the files of a quarantined skill are also returned, so that they can be
+    shown. Raises `SkillInvalid`, `SkillInaccessible`, `ContentDamaged`, `FileTooLarge`,
+    `FileChanging`, `PathRefused`, and the errors of `SkillRegistry.get`.
     """
     problem: RegistryError = FileChanging(path=skill.path)
     for _ in range(ATTEMPTS):
         found = resolve(core.reader, f"{skill.source}/{skill.folder}")
-        # Name the skill by the caller's ref in errors: the caller may not see all skills of this
-        # name.
+        # Errors name the skill by the ref that the caller used, because the caller may not see all
+        # skills of this name.
         found = found._replace(skill=replace(found.skill, ref=skill.ref))
         current = CurrentSkill.of_stored(core, found)
         stored = current.stored
@@ -74,21 +74,21 @@ def content_of(core: Core, skill: Skill, *, quarantined: bool = False) -> list[E
 
 
 def tree_hash(entries: Sequence[Entry]) -> str:
-    """Return the tree hash of these files, equal to the hash that the registry stores."""
+    """Return the tree hash of these files. It equals the hash that the registry stores."""
     return tree_digest([(one.path, one.executable, digest(one.data)) for one in entries])
 
 
 def same_files(entries: Sequence[Entry], place: Place) -> bool:
-    """Tell whether a folder exists and contains exactly these files. Raises OSError."""
+    """Tell whether the folder at ``place`` exists and has exactly these files. Raises OSError."""
     if not S_ISDIR(place.folder.lstat(place.name).st_mode):
         return False
     return local_files(place) == {one.path: (digest(one.data), one.executable) for one in entries}
 
 
 def local_files(place: Place) -> dict[str, tuple[str, bool]]:
-    """Return the hash and executable bit of each file, by path.
+    """Return the hash and the executable bit of each file in a folder, by path.
 
-    The hash is '' if the entry is not a regular file.
+    The hash is '' for a link and for any other file that is not a regular file.
     """
     found: dict[str, tuple[str, bool]] = {}
     with place.folder.folder(place.name) as folder:
@@ -107,7 +107,7 @@ def local_files(place: Place) -> dict[str, tuple[str, bool]]:
 
 
 def tree_hash_at(place: Place) -> str | None:
-    """Return the tree hash of a folder, or None if an entry is not a regular file or folder."""
+    """Return the tree hash of a folder, or None if it contains a link or a special file."""
     if not S_ISDIR(place.folder.lstat(place.name).st_mode):
         return None
     files = local_files(place)
@@ -117,7 +117,7 @@ def tree_hash_at(place: Place) -> str | None:
 
 
 def local_content(core: Core, place: Place) -> list[Entry]:
-    """Return the regular files in a folder, by path. Raises OSError, `FileTooLarge`."""
+    """Return the regular files in a folder, sorted by path. Raises OSError, `FileTooLarge`."""
     room, found = core.settings.limits.skill_bytes, []
     for path, (hashed, executable) in sorted(local_files(place).items()):
         if hashed:
@@ -140,10 +140,10 @@ def _check_whole(core: Core, current: CurrentSkill) -> None:
 def content_as_locked(
     core: Core, name: str, tree: str, *, foreign: bool = True
 ) -> list[Entry] | None:
-    """Return the files with this tree hash, from a skill of this name or from any revision.
+    """Return files with this tree hash, from a skill of this name or from any stored revision.
 
-    Returns None if neither has them. Skips quarantined skills and, unless ``foreign``, revisions of
-    remote sources.
+    Returns None if no such skill or revision exists. Skips quarantined skills. Unless ``foreign``,
+    also skips revisions of remote sources.
     """
     for stored in skills.same_files(core.reader, name, tree):
         with suppress(RegistryError):
@@ -161,14 +161,14 @@ def content_as_locked(
 
 
 def is_known(core: Core, name: str, tree: str) -> bool:
-    """Tell whether a skill or revision has this tree hash, without reading files."""
+    """Tell whether a skill or a stored revision has this tree hash, without reading files."""
     return bool(
         skills.same_files(core.reader, name, tree) or revisions_with_files(core.reader, tree)
     )
 
 
 def _kept(core: Core, revision: Revision) -> list[Entry] | None:
-    """Return the files of a revision, or None if not all of them are stored."""
+    """Return the files of a revision, or None if the database doesn't have all of them."""
     _check_files(core, revision.files, revision.name)
     room, entries = core.settings.limits.skill_bytes, []
     for file in revision.files:
@@ -181,7 +181,7 @@ def _kept(core: Core, revision: Revision) -> list[Entry] | None:
 
 
 def _check_files(core: Core, files: Sequence[SkillFile], path: str) -> None:
-    """Raise if the number of files exceeds the limit, or if a path leads out of the folder."""
+    """Raise an error if there are too many files, or if a path leads out of the skill's folder."""
     limits = core.settings.limits
     if len(files) > limits.files:
         reason = f"it has {len(files)} files, {limits.files} are allowed"
@@ -206,7 +206,7 @@ def _entries(core: Core, stored: StoredSkill) -> list[Entry]:
 
 
 def _home(core: Core, stored: StoredSkill) -> AbstractContextManager[Folder | None]:
-    """Open the folder of a skill once for all its files.
+    """Open the folder of a skill once, to read all its files.
 
     Yields None if the folder is on another machine or can't be opened.
     """
@@ -246,12 +246,15 @@ MAX_NAMED: Final = 5
 MAX_DIFF_BYTES: Final = 1 << 18
 """Maximum size of a file whose changed lines are counted, in bytes.
 
-For larger files the summary only says that they differ.
+For a larger file, the summary only reports that the file differs.
 """
 
 
 def edit_summary(core: Core, place: Place, pulled: Locked) -> str:
-    """Return a summary of the edits to an installed skill, by file. Raises OSError."""
+    """Summarise how an installed skill differs from the files that `pull` wrote, file by file.
+
+    Raises OSError.
+    """
     entries = content_as_locked(core, pulled.name, pulled.tree_hash)
     if entries is not None:
         return diff_summary(place, entries)
@@ -271,7 +274,10 @@ def edit_summary(core: Core, place: Place, pulled: Locked) -> str:
 
 
 def diff_summary(place: Place, entries: Sequence[Entry]) -> str:
-    """Return a summary of how a folder differs from these files, by file. Raises OSError."""
+    """Summarise how the folder at ``place`` differs from these files, file by file.
+
+    Raises OSError.
+    """
     if no_folder := _no_folder(place):
         return no_folder
     there, coming = local_files(place), {one.path: one for one in entries}
@@ -299,7 +305,7 @@ def _listed(told: Sequence[str]) -> str:
 
 
 def _lines(place: Place, coming: Entry) -> str:
-    """Return the counts of added and removed lines, such as " (+2 -1)".
+    """Return the counts of added and removed lines of a changed file, such as " (+2 -1)".
 
     Returns "" if the file is too large or not text.
     """

@@ -1,6 +1,6 @@
-"""Publish skills for agent skill discovery (RFC 0.2.0) as an index and archive files.
+"""Publish skills for agent skill discovery (RFC 0.2.0): an index, SKILL.md files and archives.
 
-The archives contain no times and owners, so equal skills give equal bytes.
+The archives contain no times and owners. So skills with equal files give equal archives.
 """
 
 import gzip
@@ -33,9 +33,9 @@ INDEX: Final = "index.json"
 
 @dataclass(frozen=True, slots=True)
 class Exported(Value):
-    """An entry of the index.
+    """A skill's entry in the index that an export writes.
 
-    ``digest`` is the SHA-256 of the artifact's bytes, as ``sha256:…``.
+    ``digest`` is the SHA-256 of the file that the entry refers to, as ``sha256:…``.
     """
 
     name: str
@@ -49,8 +49,8 @@ class Exported(Value):
 class Export(Value):
     """The path of the written index, the exported skills, and the skipped skills (``left_out``).
 
-    ``left_out`` has pairs of a ref and a reason. ``failed`` has the refs of skipped skills with
-    files that can't be read at the moment.
+    ``left_out`` has a pair of ref and reason for each skipped skill. ``failed`` has the refs of the
+    skipped skills whose files can't be read at the moment.
     """
 
     KEYS: ClassVar = ("path", "skills", "left_out")
@@ -62,9 +62,10 @@ class Export(Value):
 
 
 def export(core: Core, skills: Sequence[Skill], to: str) -> Export:
-    """Write the index and the artifacts of these skills below ``to``; overwrite existing files.
+    """Write an index and a SKILL.md or archive for each skill below ``to``.
 
-    Removes files that only the previous index lists. Raises `ExportRefused`.
+    Overwrites existing files, and removes files that only the previous index lists. Raises
+    `ExportRefused`.
     """
     to = os.path.abspath(os.path.expanduser(to))
     path = os.path.join(to, FOLDER)
@@ -114,7 +115,7 @@ def archive(entries: Sequence[Entry]) -> bytes:
 
 
 def zipped(entries: Sequence[Entry], folder: str = "") -> bytes:
-    """Return files as a zip archive, at its root or in ``folder``.
+    """Return files as a zip archive: at the top of the archive or, if given, in ``folder``.
 
     The same files give the same bytes.
     """
@@ -140,13 +141,14 @@ def _publish(home: Folder, skill: Skill, entries: Sequence[Entry]) -> Exported:
     above, _, name = path.rpartition("/")
     with make_folders(home, above) as holder:
         replace_file(Place(holder, name), data)
-    # The artifact keeps the whole description. Readers reject index entries with a longer one.
+    # The exported SKILL.md keeps the whole description. In the index it is shortened, because
+    # readers of the index reject longer descriptions.
     description = shorten(skill.description, DESCRIPTION, whole_words=True)
     return Exported(skill.name, kind, description, f"/{FOLDER}/{path}", digest(data))
 
 
 def _listed(home: Folder) -> set[str]:
-    """Return the files that the existing index lists."""
+    """Return the paths of the files that the index of an earlier export lists."""
     try:
         with os.fdopen(home.open_file(INDEX), "rb") as file:
             skills = json.load(file)["skills"]
@@ -156,7 +158,7 @@ def _listed(home: Folder) -> set[str]:
 
 
 def _remove(home: Folder, url: str) -> None:
-    """Remove an artifact if its URL has the form that `_publish` writes; ignore other URLs."""
+    """Remove the file of an index URL if `_publish` could have written it; ignore other URLs."""
     path = url.removeprefix(f"/{FOLDER}/")
     name = path.removesuffix("/SKILL.md").removesuffix(".tar.gz")
     if check_new_name(name) is None and path in {f"{name}.tar.gz", f"{name}/SKILL.md"}:

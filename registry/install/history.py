@@ -1,7 +1,8 @@
-"""Record pulls: a signed record for `undo`, and a note file for the next sync during a pull.
+"""Record pulls: a signed record for `undo`, and a note for the next sync while a pull runs.
 
-A pull is one row of the `changes` table, however many skills it installs. ``folder`` is the folder
-of the lock. ``before`` and ``after`` are the lock's entries of each skill.
+A pull has one row in the `changes` table, however many skills it installs. In this row, ``folder``
+is the folder of the lock. ``before`` and ``after`` are the lock's entries of each skill before and
+after the pull.
 
 The pull writes the note file before its first change and removes it at the end. The note file is
 named after the folder of the lock. It has mode 0600 and is in a folder of mode 0700 in this user's
@@ -52,12 +53,13 @@ _FROM_FILES: Final = frozenset({"files", "digest"})
 
 @dataclass(frozen=True, slots=True)
 class InstallRecord:
-    """The change that a pull made to the skill in one folder.
+    """The change that a pull made to one skill, in one of the target's folders.
 
-    ``before`` is the lock's entry without the fields that are computed from the files, or None.
-    ``state`` and ``left`` are the `state_of` the entry before and after the pull. ``edits`` has
-    digests of the replaced edits and folders that `keep_edit` stored, by the label of their folder.
-    ``is_kept`` is True if the pull replaced no other files.
+    ``before`` is the lock's entry before the pull, without the fields that are computed from the
+    files. It is None if there was no entry. ``state`` and ``left`` are the `state_of` the entry
+    before and after the pull. ``edits`` has the digests of the replaced edits and folders that
+    `keep_edit` stored, by the label of their folder. ``is_kept`` is True if the pull replaced no
+    other files.
     """
 
     name: str
@@ -71,7 +73,7 @@ class InstallRecord:
     def of(
         cls, was: Locked | None, now: Locked | None, edits: Mapping[str, str], *, is_kept: bool
     ) -> Self:
-        """Return the record of a change from lock entry ``was`` to ``now``.
+        """Return the record of a pull that changed the lock's entry from ``was`` to ``now``.
 
         None means that the lock has no entry.
         """
@@ -84,20 +86,20 @@ class InstallRecord:
 
     @property
     def is_changed(self) -> bool:
-        """True if the pull changed files of the skill, not only the lock's entry."""
+        """True if the pull changed files of the skill, and not only the lock's entry."""
         return self.state != self.left or bool(self.edits) or not self.is_kept
 
 
 def state_of(entry: Locked | None) -> list[Any] | None:
-    """Return the tree hash, agents and mode of an entry, to compare its states."""
+    """Return the tree hash, the agents and the mode of a lock entry, to compare two entries."""
     return None if entry is None else [entry.tree_hash, list(entry.agents), entry.mode]
 
 
 def remember(core: Core, target: Target, made: Mapping[str, InstallRecord]) -> None:
-    """Record a pull for `undo`.
+    """Record a pull, so that `undo` can undo it.
 
-    ``made`` has the changes by the folders of the skills. A pull that changed no files isn't
-    recorded.
+    ``made`` has the changes of the pull, by the folders of the skills. A pull that changed no files
+    isn't recorded.
     """
     names = [one.name for one in made.values() if one.is_changed]
     if not names or core.reader.empty or not is_encodable(target.path):
@@ -106,7 +108,7 @@ def remember(core: Core, target: Target, made: Mapping[str, InstallRecord]) -> N
     number = new_numbers()[0]
     before = {folder: asdict(one) for folder, one in made.items()}
     after = {folder: facts.pop("left") for folder, facts in before.items()}
-    # Most pulls change no files, so import the code that writes only if it is needed.
+    # Imported only here, because most pulls change no files and don't write to the database.
     from registry.db.write.history import add_change, drop_old_changes
 
     with suppress(RegistryError):
@@ -137,7 +139,7 @@ def remembered_pulls(core: Core) -> list[RecordedChange]:
 
 
 def records_of(change: RecordedChange) -> dict[str, InstallRecord]:
-    """Return the changes of a pull (from `remembered_pulls`), by the folders of the skills."""
+    """Return the changes of a pull (one of `remembered_pulls`), by the folders of the skills."""
     before, after = json.loads(change.before or "{}"), json.loads(change.after or "{}")
     for facts in before.values():
         facts.pop("client", None)  # a field that earlier versions wrote
@@ -146,13 +148,13 @@ def records_of(change: RecordedChange) -> dict[str, InstallRecord]:
 
 EDITS: Final = "edits"
 EDIT_DAYS: Final = 90
-"""Days after which a replaced edit is deleted if no `undo` restored it."""
+"""Number of days for which `undo` can restore an edit that a pull replaced."""
 
 
 def keep_edit(place: Place, digest: str) -> bool:
-    """Copy a folder of regular files that a pull will replace, so that `undo` can restore it.
+    """Copy a folder that a pull will replace, so that `undo` can restore it.
 
-    Returns False if the folder can't be copied completely.
+    Returns False if the folder has links or special files, or can't be copied completely.
     """
     with suppress(OSError, RegistryError):
         if not all(hashed for hashed, _ in local_files(place).values()):
@@ -190,9 +192,10 @@ MAX_NOTE_BYTES: Final = 1 << 16
 
 
 def note_begun(target: Target) -> None:
-    """Write the note that a pull changes a target.
+    """Write the note that a pull has begun to change a target.
 
-    Without this note, only the next pull into the target finishes an interrupted pull.
+    The next sync reads this note and finishes an interrupted pull. Without the note, only the next
+    pull into the same target would finish it.
     """
     with suppress(OSError, ValueError):  # the path may not be UTF-8 text (ValueError)
         make_path(str(data_folder()), OWN)
@@ -201,13 +204,13 @@ def note_begun(target: Target) -> None:
 
 
 def note_ended(target: Target) -> None:
-    """Remove the note of a target, because no unfinished pull is left in it."""
+    """Remove the note of a target, because the target has no unfinished pull any more."""
     with suppress(OSError, ValueError), _own(FOLDER) as folder:
         os.unlink(_note_place(folder, target).name, dir_fd=folder.fd)
 
 
 def interrupted_targets() -> list[Target]:
-    """Return the targets of running and interrupted pulls."""
+    """Return the targets that have a note: those of running and of interrupted pulls."""
     try:
         with _own(FOLDER) as folder:
             return [one for name in os.listdir(folder.fd) for one in _noted(folder, name)]
@@ -234,7 +237,10 @@ def _data(target: Target) -> bytes:
 
 @contextmanager
 def _own(name: str, *, make: bool = False) -> Iterator[Folder]:
-    """Open a folder in the user's data folder. Only this user may own the folder or write to it."""
+    """Open the folder ``name`` in the user's data folder; create it if ``make``.
+
+    Only this user may own the folder or write to it.
+    """
     with (
         open_named(str(data_folder())) as home,
         open_own_folder(Place(home, name), make=make) as folder,

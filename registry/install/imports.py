@@ -1,4 +1,7 @@
-"""Import skills from an archive or an address, which isn't trusted, into a local source."""
+"""Import skills from an archive or an address, which isn't trusted, into a local source.
+
+An import creates copies of the skills, after a check for security errors.
+"""
 
 import io
 import os
@@ -59,10 +62,10 @@ def import_archive(
     name: str | None = None,
     trust: bool = False,
 ) -> SkillDetail:
-    """Create the skill in an archive (.skill, .zip, .tar.gz), and return it.
+    """Create a skill from the single skill in an archive (.skill, .zip, .tar.gz); return it.
 
-    Raises `ArchiveRefused`, `SkillInvalid`, `InvalidName`, `SkillHeld` (unless ``trust``), and the
-    errors of `SkillRegistry.create`.
+    Raises `ArchiveRefused`, `SkillInvalid`, `InvalidName`, and the errors of
+    `SkillRegistry.create`. Raises `SkillHeld` if the skill has security errors, unless ``trust``.
     """
     home = target_source(core, source)
     files, executable = read_archive(path, core.settings.limits)
@@ -122,12 +125,12 @@ def import_skills(
     name: str | None = None,
     trust: bool = False,
 ) -> list[SkillDetail]:
-    """Create the skills of an archive, a repository, a site or a hub, and return them.
+    """Create copies of the skills in an archive, a repository, a site or a hub; return them.
 
     If one skill can't be created, none is. ``skills`` names the skills to create. If it is empty,
-    all skills are created if ``every``, or else the only skill. Raises `SkillHeld` (unless
-    ``trust``), `SeveralSkills`, `ArchiveRefused`, `AddressInvalid`, `RemoteProblem`, and the errors
-    of `SkillRegistry.create`.
+    all skills are created if ``every``, or else the only skill. Raises `SeveralSkills` if there are
+    several, and `SkillHeld` if a skill has security errors, unless ``trust``. Raises
+    `ArchiveRefused`, `AddressInvalid`, `RemoteProblem`, and the errors of `SkillRegistry.create`.
     """
     address = address_of(core, list_sources(core.reader, counted=False), target)
     _check_there(target, address)
@@ -188,7 +191,7 @@ class OfferedSkill(Value):
 def offered_at(core: Core, target: str) -> list[OfferedSkill]:
     """Return the skills that an address offers, sorted by name.
 
-    Raises `UsageProblem`, `RemoteProblem`.
+    Raises `UsageProblem` if ``target`` is not an address, and `RemoteProblem`.
     """
     address = address_of(core, list_sources(core.reader, counted=False), target)
     if address is None:
@@ -207,7 +210,7 @@ def offered_at(core: Core, target: str) -> list[OfferedSkill]:
 
 @contextmanager
 def _opened(core: Core, remote: Remote) -> Iterator[Snapshot]:
-    """Fetch a remote into a temporary folder, which is removed afterwards.
+    """Fetch a remote into a temporary folder; the folder is removed when the block ends.
 
     Raises `RemoteProblem`.
     """
@@ -226,7 +229,7 @@ def _parsed(data: bytes, folder: str) -> Document:
 
 @dataclass(frozen=True, slots=True)
 class _Brought:
-    """A skill that will be created."""
+    """A skill that an import will create."""
 
     folder: str
     name: str
@@ -276,9 +279,10 @@ def _document(files: Mapping[str, bytes]) -> bytes:
 def _without_copies(
     skills: Mapping[str, Mapping[str, str]], wanted: Mapping[str, Blob]
 ) -> dict[str, Mapping[str, str]]:
-    """Return the skills without copies.
+    """Return the skills of a repository, without copies of the same skill.
 
-    Several agents' folders may contain copies of a skill. Only the first copy is returned.
+    A repository may contain a copy of a skill for each of several agents. Only the first copy is
+    returned.
     """
     first: dict[object, str] = {}
     for folder, paths in skills.items():
@@ -288,9 +292,9 @@ def _without_copies(
 
 
 def _check(core: Core, home: Source, one: _Brought) -> None:
-    """Raise the errors of creating a skill.
+    """Raise the errors that creating this skill would raise.
 
-    This check runs for all skills before the first one is created.
+    `import_skills` checks all skills before it creates the first one.
     """
     limits = core.settings.limits
     reason = check_folder_name(one.folder)

@@ -36,7 +36,8 @@ class Seen(Value):
     ``pulled``: the lock and the registry agree with the disk; ``behind``, ``edited``, ``gone``: as
     `InstallResult` defines them; ``missing``: the lock lists the skill, but it is not on disk;
     ``registered``: a skill of a source that no pull installed; ``unknown``: a skill that is neither
-    installed by a pull nor in a source. Fields that the registry does not know are null.
+    installed by a pull nor in a source. If the registry does not know a skill, the other fields are
+    null.
     """
 
     KEYS: ClassVar = (*Skill.KEYS, "state", "where", "place")
@@ -69,7 +70,7 @@ def seen_by(core: Core, agent: Agent, project: Target | None) -> list[Seen]:
 
 
 def _once(found: Sequence[Seen]) -> list[Seen]:
-    """Remove the second entry for the same path, and prefer the entry that a lock lists."""
+    """Return one item for each path; if a path has two, the item that a lock lists."""
     kept: dict[tuple[str, str], Seen] = {}
     for one in found:
         folder, name = os.path.split(one.place)
@@ -82,7 +83,10 @@ def _once(found: Sequence[Seen]) -> list[Seen]:
 def explained_for(
     core: Core, explanations: Sequence[Explanation], agent: Agent, project: Target
 ) -> list[Explanation]:
-    """Return explanations that also tell whether and from where an agent reads each skill."""
+    """Return the explanations, with findings that tell from which path an agent reads each skill.
+
+    If the agent doesn't read a skill, a finding reports this.
+    """
     seen = [one for one in seen_by(core, agent, project) if one.state != "missing"]
     return [
         replace(one, reasons=(*one.reasons, *_read_by(one, agent, seen))) for one in explanations
@@ -90,7 +94,7 @@ def explained_for(
 
 
 def _read_by(one: Explanation, agent: Agent, seen: Sequence[Seen]) -> Iterator[Diagnostic]:
-    """Yield findings: the path from which an agent reads a skill, and skills of the same name."""
+    """Yield findings: the path from which an agent reads a skill, and other skills of its name."""
     real = real_path(one.path)
     here = [
         each
@@ -101,7 +105,7 @@ def _read_by(one: Explanation, agent: Agent, seen: Sequence[Seen]) -> Iterator[D
     if not here:
         fix = f"run: skill-registry pull {one.ref} --agent {agent.id}" if one.ref else None
         if one.skill is not None and any(each.name == one.skill.name for each in seen):
-            fix = None  # the pull would write into the folder of the other skill of that name
+            fix = None  # `pull` would write into the folder of the other skill of that name
         yield Diagnostic("agent", "info", f"{agent.name} does not read it", fix=fix)
         return
     for each in here:
@@ -122,7 +126,7 @@ def _read_by(one: Explanation, agent: Agent, seen: Sequence[Seen]) -> Iterator[D
 
 
 def told_of_namesakes(agent: Agent, seen: Sequence[Seen]) -> Iterator[str]:
-    """Say of each name that several skills have on disk which of them an agent loads."""
+    """For each name that several skills on disk have, yield which of them an agent loads."""
     by_name: dict[str, dict[str, Seen]] = {}
     for one in seen:
         if one.state != "missing":
@@ -139,16 +143,19 @@ def told_of_namesakes(agent: Agent, seen: Sequence[Seen]) -> Iterator[str]:
 
 
 def loaded_of(agent: Agent, namesakes: Sequence[Seen]) -> Seen | None:
-    """Return the skill that an agent loads if several have the same name.
+    """Return the skill that an agent loads if several skills have the same name.
 
-    Returns None if this is unknown.
+    Returns None if the agent's documentation doesn't tell this.
     """
     found = [one for one in namesakes if one.where == _WINS.get(agent.id)]
     return found[0] if len({real_path(one.place) for one in found}) == 1 else None
 
 
 _WINS: Final[dict[str, Where]] = {"claude-code": "global", "gemini-cli": "project"}
-"""The scope that wins if a skill is in both, according to the agent's documentation."""
+"""For each agent: which of two skills of one name it loads, the global one or the project's.
+
+This is taken from the agents' documentation.
+"""
 
 _PULLED: Final[dict[str, Known]] = {
     "unchanged": "pulled",
@@ -174,10 +181,11 @@ class _Look:
             ours = {
                 folder: entry
                 for folder, entry in standing.locked.items()
-                # also list skills of other agents that read the same folder
+                # Other agents may read the same folder, so also list the skills that were installed
+                # for them.
                 if agent.id in entry.agents or {*self._target.labels(entry.agents)} & {*labels}
             }
-            # List the skills of a folder only once, also if another folder is a link to it.
+            # If one folder is a link to another folder, list its skills only once.
             seen: set[str] = set()
             for label in labels:
                 path = self._path(label)
@@ -228,7 +236,7 @@ class _Look:
 
 
 def _folders(path: str) -> Iterator[str]:
-    """Yield the sorted names of the folders that contain a skill file; follow links."""
+    """Yield the sorted names of the subfolders that contain a SKILL.md. Links are followed."""
     try:
         with Folder(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), path) as folder:
             names = sorted(entry.name for entry in folder.entries() if entry.name[:1] != ".")
@@ -241,7 +249,7 @@ def _folders(path: str) -> Iterator[str]:
 
 
 def _read(place: str) -> tuple[str, str | None]:
-    """Return the name and description of a skill that the registry does not know."""
+    """Return the name and description in the SKILL.md of a skill that isn't in the registry."""
     name = os.path.basename(place)
     for document in DOCUMENT_NAMES:
         with suppress(RegistryError, OSError):

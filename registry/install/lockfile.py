@@ -1,7 +1,8 @@
-"""Read and write the lock file, which records versions, origins and agents of installed skills.
+"""Read and write the lock file: the versions, origins and agents of installed skills.
 
-People commit and merge lock files from others, so every field is checked before use. The same pulls
-write the same bytes on every machine, so the file has no times and no absolute paths.
+People commit lock files and merge those of other people, so every field is checked before it is
+used. The same pulls write the same bytes on every machine, so the file has no times and no absolute
+paths.
 """
 
 import json
@@ -24,7 +25,7 @@ from registry.text import masked, utc_text, without_secrets
 
 NAME: Final = LOCK
 KNOWN: Final = (1, VERSION)
-"""Supported versions of the lock file. Version 1 had neither origins nor agents."""
+"""Versions of the lock file that can be read. Version 1 had no origins and no agents."""
 MAX_BYTES: Final = 256 << 20
 
 Mode: TypeAlias = Literal["link", "copy"]
@@ -34,13 +35,13 @@ ORIGIN: Final = ("commit", "path", "ref", "url")
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """An installed skill: its origin, its hashes, and the hash of each of its files by path.
+    """A lock file's entry for an installed skill.
 
-    ``digest`` is the digest of the written folder (`disk.atomic.digest_of`). ``source`` and
-    ``folder`` identify the skill in the registry. ``origin`` is the address of the skill, with the
-    keys `ORIGIN`, or None. ``agents`` has the ids of the agents for which the skill is installed,
-    as links or copies (``mode``). If ``agents`` is empty, the skill is in the folder of the lock
-    file.
+    It has the skill's origin, its hashes, and the hash of each of its files by path. ``digest`` is
+    the digest of the folder that `pull` wrote (`disk.atomic.digest_of`). ``source`` and ``folder``
+    identify the skill in the registry. ``origin`` is the address of the skill, with the keys
+    `ORIGIN`, or None. ``agents`` has the ids of the agents for which the skill is installed, as
+    links or copies (``mode``). If ``agents`` is empty, the skill is in the folder of the lock file.
     """
 
     name: str
@@ -78,7 +79,7 @@ def read_lock(to: str) -> dict[str, Locked]:
 
 
 def pulled_at(to: str) -> str | None:
-    """Return the modification time of the lock as UTC text, a hint at the last pull."""
+    """Return the modification time of the lock file as UTC text: about that of the last pull."""
     with suppress(OSError, LockFileInvalid):
         if read_lock(to):
             return utc_text(os.stat(os.path.join(to, NAME)).st_mtime_ns)
@@ -98,9 +99,10 @@ def encoded(data: object, *, sort: bool) -> bytes:
 
 
 def locked_from(record: Any) -> Locked:
-    """Return an entry from its JSON.
+    """Return a lock entry from its JSON, after checking every field.
 
-    Raises KeyError, TypeError, AttributeError, `AgentNotFound`.
+    Raises KeyError, TypeError or AttributeError if a field is missing or has a wrong type, and
+    `AgentNotFound`.
     """
     files, origin, mode = record["files"], record.get("origin"), record.get("mode", "copy")
     texts = {name: record[name] for name in _TEXTS}
@@ -118,7 +120,10 @@ def locked_from(record: Any) -> Locked:
 
 
 def origin_from(record: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return an origin with the keys `ORIGIN`, without a password. Raises TypeError."""
+    """Return an origin with exactly the keys `ORIGIN`, its address without a password.
+
+    Raises TypeError if a field has a wrong type.
+    """
     origin = {key: record.get(key) for key in ORIGIN}
     if not all(one is None or isinstance(one, str) for one in origin.values()):
         raise TypeError("the values of an origin must be text")
@@ -128,7 +133,7 @@ def origin_from(record: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def has_secrets(to: str) -> list[str]:
-    """Return the addresses in a lock file that hold a password or token, masked."""
+    """Return the addresses in a lock file that contain a password or token, with it masked."""
     path = os.path.join(to, NAME)
     with suppress(OSError, RegistryError, ValueError, LookupError, TypeError, AttributeError):
         data = read_file(path, MAX_BYTES).data
@@ -141,7 +146,7 @@ def has_secrets(to: str) -> list[str]:
 
 
 def safe_folder(name: str) -> str:
-    """Return an untrusted folder name unchanged if it is safe. Raises ValueError."""
+    """Return a folder's name from an untrusted file if it is safe. Raises ValueError if not."""
     reason = check_folder_name(name)
     if reason is not None:
         raise ValueError(f"{name[:100]!r} can't be a folder: {reason}")

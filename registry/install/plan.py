@@ -1,4 +1,4 @@
-"""Compare installed skills with their lock, and plan and make the changes of a pull."""
+"""Compare installed skills with their lock entries, and plan and make the changes of a pull."""
 
 import errno
 import os
@@ -49,28 +49,28 @@ from registry.sync.sources import own_sources
 
 
 def made(entry: Locked, one: InstallPath) -> set[str]:
-    """Return the digests of the files and the link that a pull may have installed at a path."""
+    """Return the digests that a folder or link may have at a path if a pull installed it there."""
     return {entry.digest, *({digest_of_link(one.link)} if one.link else ())}
 
 
 _UNWRITABLE_NAME: Final = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
-"""Errors of a file system that can't store this file name, but can store others."""
+"""Error numbers of a file system that can't store a particular file name."""
 
 _NOT_SO: Final = "the registry does not have this version"
 
 EQUAL: Final = "its files are equal, but it was not installed by pull"
-"""Reason for a folder that no pull made: its files are equal, so the folder is left unchanged."""
+"""Reason in a result: a folder that no pull made has equal files, so it is left unchanged."""
 
 FOREIGN: Final = "it was not installed by pull"
 
 ADOPTED: Final = "its files are equal, and it counts as installed by pull now"
-"""Reason for an equal folder with ``--adopt``: the folder is now in the lock, unchanged."""
+"""Reason in a result: with ``--adopt``, an equal folder is now in the lock, unchanged."""
 
 KEPT: Final = "your edits stay, and count as edits of this version"
-"""Reason for an edited skill with ``keep``."""
+"""Reason in a result: an edited skill keeps its edits, because of the option ``keep``."""
 
 BEHIND_TOO: Final = "an update is available"
-"""Appended to the reason if an edited skill also has an update."""
+"""Added to the reason if a newer version of an edited skill is available."""
 
 QUARANTINED: Final = "it has security errors and is quarantined now"
 UPDATE_QUARANTINED: Final = "the update has security errors and is quarantined"
@@ -79,7 +79,7 @@ _ELSEWHERE: Final = "It was pulled {there}: remove it first."
 
 
 class Edited(Exception):
-    """The folder at ``path`` has content that no pull made; ``reason`` tells how it differs."""
+    """The folder at ``path`` has files that no pull wrote; ``reason`` tells how they differ."""
 
     def __init__(self, path: str, reason: str | None = None) -> None:
         super().__init__(path)
@@ -115,7 +115,7 @@ class InstallPlan:
         self._by_path = {} if anchor is None else {real_path(target.path): anchor}
 
     def path(self, folder: str) -> str:
-        """Return the path of a skill's folder that the lock lists, for messages."""
+        """Return the path of the folder of a skill in the lock, for messages."""
         return self._known_paths(self.locked[folder], folder)[0].path_of(folder)
 
     def _known_paths(self, entry: Locked | None, folder: str) -> list[InstallPath]:
@@ -124,7 +124,7 @@ class InstallPlan:
         return self._paths(entry.agents, entry.mode, folder)
 
     def _paths(self, ids: tuple[str, ...], mode: Mode, folder: str) -> list[InstallPath]:
-        """Return `Target.install_paths`, computed once for each set of agents and each mode."""
+        """Return `Target.install_paths`, computed only once for each pair of agents and mode."""
         if (ids, mode) not in self._bases:
             self._bases[ids, mode] = self._target.install_paths(ids, mode, "")
         bases = self._bases[ids, mode]
@@ -133,14 +133,14 @@ class InstallPlan:
     def found(self, one: InstallPath, folder: str) -> str | None:
         """Return the digest of a skill's folder or link at an install path, None if missing."""
         if not os.path.lexists(os.path.join(one.path, folder)):
-            return None  # don't create the parent folder only to look into it
+            return None  # opening the parent folder would create it
         try:
             return digest_of(Place(self.folder_at(one.label), folder))
         except FileNotFoundError:
             return None
 
     def folder_at(self, label: str) -> Folder:
-        """Open the folder with a label, and keep it open. Raises OSError."""
+        """Open the folder with a label, and keep it open until the plan ends. Raises OSError."""
         if label not in self._opened:
             real = real_path(self._target.path_of(label))
             if real not in self._by_path:
@@ -153,7 +153,7 @@ class InstallPlan:
         return self._stack.enter_context(self._target.open(label, anchor, make=False))
 
     def _holds_files(self, known: Locked, folder: str, one: InstallPath) -> bool:
-        """Return True if an install path contains a folder that a pull wrote, not a link."""
+        """Return True if an install path has the files that a pull wrote, and not a link."""
         were_files = {laid.label for laid in self._known_paths(known, folder) if not laid.is_link}
         mode = self.folder_at(one.label).lstat(folder).st_mode
         return one.label in were_files and S_ISDIR(mode)
@@ -166,7 +166,7 @@ class InstallPlan:
         mode: Mode | None = None,
         entries: Sequence[Entry] | None = None,
     ) -> InstallResult:
-        """Install a skill for these agents and for the agents that already have it.
+        """Install a skill for these agents, and update it for the agents that already have it.
 
         Raises `DatabaseProblem`, OSError.
         """
@@ -200,7 +200,10 @@ class InstallPlan:
         return InstallResult(skill.ref, path, state, lost)
 
     def _left(self, folder: str, skill: Skill, entry: Locked, edited: Edited) -> InstallResult:
-        """Return the result for a folder that was left; ``entry``: what would be in the lock."""
+        """Return the result for a folder that was left unchanged because it was edited.
+
+        ``entry`` is the entry that the lock would get.
+        """
         known, reason = self.locked.get(folder), edited.reason
         is_edit = known is not None and reason != EQUAL
         if is_edit and self._how.keep:
@@ -244,9 +247,10 @@ class InstallPlan:
         return True
 
     def check(self, folder: str, skill: Skill | None) -> InstallResult:
-        """Compare the recorded hashes of a skill with the installed copy.
+        """Compare the installed copy of a skill with the skill's current hashes in the registry.
 
-        If ``skill`` is None, only compare the lock with the installed copy.
+        The skill's files aren't read. If ``skill`` is None, only compare the installed copy with
+        the lock.
         """
         entry = self.locked.get(folder)
         laid = self._known_paths(entry, folder)
@@ -275,7 +279,10 @@ class InstallPlan:
         return InstallResult(ref, path, state, "; ".join(told) or None)
 
     def compare(self, folder: str, skill: Skill | None) -> InstallResult:
-        """Compare a lock entry with its registry skill, or with None if the registry has none."""
+        """Compare the installed copy of a lock entry with the registry's skill.
+
+        ``skill`` is None if the registry doesn't have the skill.
+        """
         entry = self.locked[folder]
         if skill is not None:
             return self.check(folder, skill)
@@ -316,13 +323,16 @@ class InstallPlan:
         return InstallResult(entry.ref, path, "removed", "; ".join(lost) or None)
 
     def begin(self) -> None:
-        """Add changes that an interrupted pull completed on disk but didn't write into the lock."""
+        """Add the changes that an interrupted pull completed on disk to the lock entries.
+
+        An interrupted pull may not have written them into the lock file.
+        """
         anchor = self._opened.get(LOCK_DIR)
         if anchor is None:
             return
         for name in staging_dirs(anchor):
             group = None
-            # If a folder is missing or can't be opened, ignore its unfinished change.
+            # If a folder is missing or can't be opened, ignore the unfinished change in it.
             with suppress(OSError, PullRefused):
                 known = self._target.known_labels()
                 group = GroupSwap.found(anchor, name, known, self.folder_at)
@@ -338,10 +348,10 @@ class InstallPlan:
         *,
         is_edit: bool = False,
     ) -> bool:
-        """Change all install paths of a skill, or none.
+        """Change all install paths of a skill, or none of them.
 
-        Returns False if another process changed a path first. ``is_edit`` is True if the new files
-        differ from the lock's entry.
+        Returns False if another process changed one of the paths first. ``is_edit`` is True if the
+        new files aren't those of the lock's entry.
         """
         del parts, entries, is_edit
         self.note(folder, entry)
@@ -350,18 +360,18 @@ class InstallPlan:
     def _displaced(
         self, folder: str, entry: Locked | None, edits: Mapping[str, str], *, is_kept: bool
     ) -> None:
-        """Record the lock entry before a change (None if there was none), for `InstallRecord`.
+        """Record the lock entry from before a change for `InstallRecord`; None if there was none.
 
-        Call this method after the change of the lock.
+        Call this method after the lock entry was changed.
         """
 
     def _keep(self, folder: str, edits: dict[str, str]) -> dict[str, str]:
-        """Store copies of edits that will be replaced; return the edits that `undo` can restore."""
+        """Copy the edits that the pull will replace; return the edits that `undo` can restore."""
         del folder
         return edits
 
     def put_edit(self, folder: str, label: str, entries: Sequence[Entry]) -> None:
-        """Restore an edit that a pull replaced, without a change of the lock's entry."""
+        """Restore an edit that a pull replaced; the lock's entry stays unchanged."""
         path = os.path.join(self._target.path_of(label), folder)
         is_there = os.path.lexists(path)
         base = digest_of(Place(self.folder_at(label), folder)) if is_there else None
@@ -387,7 +397,10 @@ class InstallPlan:
         return reason and f"{os.path.join(self._target.path, lockfile.NAME)}: {reason}"
 
     def _mode(self, known: Locked | None, ids: Sequence[str]) -> Mode:
-        """Return the default mode: the mode of the installed skill, but never a second copy."""
+        """Return the default mode: the mode in which the skill is installed, if it is installed.
+
+        A skill in the shared folder gets no second copy in another agent's folder.
+        """
         if known is None or self._target.labels(known.agents) == [self._target.shared]:
             return self._target.usual_mode(ids)
         return known.mode
@@ -398,7 +411,10 @@ class InstallPlan:
     def _put(
         self, folder: str, entry: Locked, entries: Sequence[Entry], laid: Sequence[InstallPath]
     ) -> tuple[State, str | None]:
-        """Install a skill at these paths; return the new state and a summary of replaced edits."""
+        """Install a skill at the paths ``laid``; return the new state and a summary of edits.
+
+        The summary is about the edits that were replaced.
+        """
         known = self.locked.get(folder)
         parts: list[TargetChange] = []
         kept = None
@@ -408,7 +424,7 @@ class InstallPlan:
             found = self.found(one, folder)
             if one.is_link and found == digest_of_link(one.link):
                 continue
-            # An install path for a link may have files, if the file system refused the link.
+            # A path that should have a link may have files, if the file system can't store links.
             may_be_files = not one.is_link or (known is not None and known.mode == "link")
             if may_be_files and self._is_right(one, folder, found, entry, entries):
                 if not (
@@ -466,7 +482,7 @@ class InstallPlan:
     def _left_behind(
         self, known: Locked, folder: str, laid: Sequence[InstallPath]
     ) -> list[TargetChange]:
-        """Return the removals of installed folders and links that the new plan no longer uses."""
+        """Return changes that remove the folders and links that the new plan no longer uses."""
         paths = {one.path for one in laid}
         found = []
         for one in self._known_paths(known, folder):
@@ -476,10 +492,11 @@ class InstallPlan:
         return found
 
     def _named_as(self, known: Locked | None, entry: Locked) -> Locked:
-        """Return ``entry``, with the ref and origin of the known entry if the files are equal.
+        """Return ``entry`` with the ref and the origin of the known entry, if the files are equal.
 
-        The origin is kept even if its address is not a source on this machine. The ref depends on
-        the other sources of this machine, but people commit lock files, so it must not change.
+        The known origin is kept even if its address is not a source on this machine. The ref
+        depends on the other sources of this machine. But people commit lock files, so the ref must
+        not change without reason.
         """
         if known is None or known.tree_hash != entry.tree_hash:
             return entry
@@ -491,14 +508,14 @@ class InstallPlan:
 
 
 BATCH: Final = 100
-"""Number of changed skills after which the lock file is written.
+"""Number of changed skills after which the lock file is written again.
 
-Until then, the staging directories (folders with the prepared new state) record the changes.
+Before that, only the staging directories (folders with the prepared new state) record the changes.
 """
 
 
 class InstallTransaction(InstallPlan):
-    """An install plan that writes its changes; it locks its folders against other pulls."""
+    """An install plan that makes its changes. It locks its folders against other pulls."""
 
     def __init__(
         self, core: Core, stack: ExitStack, target: Target, anchor: Folder, how: InstallOptions
@@ -524,7 +541,7 @@ class InstallTransaction(InstallPlan):
         self.flush()
 
     def flush(self) -> None:
-        """Write the lock file, then remove the staging directories of the changes in it."""
+        """Write the lock file, then remove the staging directories of the changes in the file."""
         if self.locked != self._written:
             lockfile.write_lock(self._anchor, self.locked)
             self._written = dict(self.locked)

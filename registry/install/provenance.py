@@ -1,4 +1,4 @@
-"""Choose the folder of each skill, and find the skill or address of each lock entry."""
+"""Choose the folder of each skill, and find the registry's skill for each lock entry."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from typing import Final
 from registry.catalog.reading import CurrentSkill
 from registry.catalog.resolve import resolve
 from registry.core import Core
-from registry.db.read.history import skills_that_had
+from registry.db.read.history import has_revision_with, skills_that_had
 from registry.db.read.skills import StoredSkill, same_name
 from registry.db.read.sources import list_sources
 from registry.disk.files import digest
@@ -29,27 +29,28 @@ from registry.text import folded, name_key
 
 NO_FOLDER: Final = "Neither its name nor its folder's can be the name of a folder on every system."
 ALREADY_THERE: Final = "it is there already"
-"""Start of the reason if a skill is already in the folder that it would be installed into."""
+"""Start of a refusal's reason: the skill's own folder is the folder to install into."""
 
 LIES_ABOVE: Final = "It would be installed inside its own folder."
 UNLESS_FORCED: Final = "unless that is forced"
-"""End of the reason of a refusal that ``force`` overrides."""
+"""End of a refusal's reason, if the option ``force`` overrides the refusal."""
 
 _NOT_KEPT: Final = re.compile(r"[^a-z0-9._]+")
 _MAX_NAME: Final = 255
 
 
 def agents_folder(name: str) -> str:
-    """Return the folder name of a skill for agents, as the ``skills`` tool would choose it."""
+    """Return the name of the folder that the ``skills`` tool would give to a skill."""
     return _NOT_KEPT.sub("-", name.lower()).strip(".-")[:_MAX_NAME] or "unnamed-skill"
 
 
 def folders(
     skills: Sequence[Skill], to: str, *, for_agents: bool
 ) -> tuple[dict[str, Skill], list[InstallResult]]:
-    """Return the skills by target folder (named after the skill or its folder), and the refusals.
+    """Return the skills by the folder into which they are installed, and the refusals.
 
-    Skills that would share a folder are all refused. Raises `PullClash` if every skill is refused.
+    A folder is named after the skill or after the skill's own folder. Skills that would share a
+    folder are all refused. Raises `PullClash` if every skill is refused.
     """
     refused: list[InstallResult] = []
     wanted: dict[str, dict[tuple[str, str], tuple[str, Skill]]] = {}
@@ -82,18 +83,18 @@ def _is_safe(folder: str) -> bool:
 
 
 def owner(core: Core, entry: Locked) -> Skill | None:
-    """Return the registry's skill from which a folder was installed, or None if there is none.
+    """Return the registry's skill from which an entry was installed, or None if there is none.
 
-    The function first tries the skill at the entry's source and folder, if it has the entry's
-    origin. Then it tries the skill with that origin, and last a skill that moved: it is from the
-    same address and had the locked files. It never returns an installed copy.
+    The function first tries the skill at the entry's source and folder, if this skill has the
+    entry's origin. Then it tries the skill with that origin. Last it tries a skill that moved: a
+    skill from the same address that had the locked files. It never returns an installed copy.
     """
     found = None
     with suppress(SkillNotFound, SkillAmbiguous):
         found = resolve(core.reader, f"{entry.source}/{entry.folder}")
     origin = entry.origin
     if origin is None:
-        if found is not None:
+        if found is not None and had(core, found.skill, entry.tree_hash):
             return original(core, found.skill)
         moved = _moved(core, [entry.source], entry.name, entry.tree_hash)
         return next((one.skill for one in moved if not one.remote), None)
@@ -104,10 +105,10 @@ def owner(core: Core, entry: Locked) -> Skill | None:
 
 
 def original(core: Core, skill: Skill) -> Skill:
-    """Return the remote source's skill of an unedited installed copy, or else the skill itself."""
+    """Return the remote source's skill for an unedited installed copy, or else ``skill`` itself."""
     if skill.origin is None:
         return skill
-    with suppress(RegistryError):  # if this fails, the next reader of the skill reports the error
+    with suppress(RegistryError):  # the next reader of the skill reports the error
         found = resolve(core.reader, f"{skill.source}/{skill.folder}")
         if not found.remote:
             now = CurrentSkill.of_stored(core, found).stored.skill
@@ -122,7 +123,10 @@ def original(core: Core, skill: Skill) -> Skill:
 def at_origin(
     core: Core, name: str, origin: Mapping[str, str | None], tree: str
 ) -> StoredSkill | None:
-    """Return the skill that a remote source has at an origin, or had there with this tree hash."""
+    """Return the remote source's skill at an origin.
+
+    If no skill is there now, return a skill of the same address that has or had this tree hash.
+    """
     for one in same_name(core.reader, name):
         if one.is_usable and one.remote and is_of(one.skill, origin):
             return one
@@ -134,10 +138,20 @@ def at_origin(
     return next((one for one in _moved(core, names, name, tree) if one.remote), None)
 
 
-def _moved(core: Core, sources: Sequence[str], name: str, tree: str) -> list[StoredSkill]:
-    """Return the usable skills of sources that have or had these files.
+def had(core: Core, skill: Skill, tree: str) -> bool:
+    """Tell whether a skill has or had these files, by the revisions in this registry.
 
-    Skills with this name come first.
+    A lock names a local source only by its name. On another machine, an unrelated source may have
+    the same name.
+    """
+    those = skills_that_had(core.reader, skill.source, tree)
+    return any(one.skill.folder == skill.folder for one in those)
+
+
+def _moved(core: Core, sources: Sequence[str], name: str, tree: str) -> list[StoredSkill]:
+    """Return the usable skills of these sources that have or had this tree hash.
+
+    Skills with the name ``name`` come first.
     """
     found = [one for source in sources for one in skills_that_had(core.reader, source, tree)]
     usable = [one for one in found if one.is_usable]
@@ -145,7 +159,7 @@ def _moved(core: Core, sources: Sequence[str], name: str, tree: str) -> list[Sto
 
 
 def locked(skill: Skill, entries: Sequence[Entry], ids: tuple[str, ...], mode: Mode) -> Locked:
-    """Return the lock entry of a skill with these files, before its folder is written."""
+    """Return the lock entry for a skill with these files, before its folder is written."""
     hashes = {one.path: digest(one.data) for one in entries}
     return Locked(
         name=skill.name,
@@ -163,7 +177,7 @@ def locked(skill: Skill, entries: Sequence[Entry], ids: tuple[str, ...], mode: M
 
 
 def origin_of(skill: Skill) -> dict[str, str | None] | None:
-    """Return the origin of a skill or its original, in the form of a lock.
+    """Return the origin of a skill (or of its original, for a copy), in the form of a lock entry.
 
     Returns None if the skill has no origin.
     """
@@ -171,7 +185,7 @@ def origin_of(skill: Skill) -> dict[str, str | None] | None:
 
 
 def is_of(skill: Skill, origin: Mapping[str, str | None]) -> bool:
-    """Tell whether a skill comes from an origin; commits are not compared."""
+    """Tell whether a skill comes from an origin. The commits may differ."""
     found = origin_of(skill)
     return found is not None and _place(found) == _place(origin)
 
@@ -181,29 +195,33 @@ def _place(origin: Mapping[str, str | None]) -> tuple[str, str]:
 
 
 def is_taken(core: Core, entry: Locked | None, skill: Skill) -> str | None:
-    """Return the reason why a folder belongs to another skill, or None if it doesn't."""
-    if entry is None or (entry.source, entry.folder) == (skill.source, skill.folder):
+    """Return the reason why an entry's folder belongs to another skill, or None if it doesn't."""
+    if entry is None or _is_owner(core, entry, skill):
         return None
-    if entry.origin is not None and is_of(skill, entry.origin):
-        return None  # two sources with the same origin count as the same owner
     whose = owner(core, entry)
-    if whose is None:
-        is_same = entry.tree_hash == skill.tree_hash or entry.origin == origin_of(skill) is not None
-        if is_same:
-            return None
-        place = entry.source and f"{entry.source}/{entry.folder}"
-        return (
-            f"its folder was pulled from {place or 'another source'}, which is no longer known, "
-            f"and is not replaced {UNLESS_FORCED}"
-        )
-    if (whose.source, whose.folder) == (skill.source, skill.folder):
+    if whose is not None:
+        place = f"{whose.source}/{whose.folder}"
+        is_other = (whose.source, whose.folder) != (skill.source, skill.folder)
+        reason = f"its folder was pulled from {place}, and is not replaced {UNLESS_FORCED}"
+        return reason if is_other else None
+    if entry.tree_hash == skill.tree_hash or entry.origin == origin_of(skill) is not None:
         return None
-    place = f"{whose.source}/{whose.folder}"
-    return f"its folder was pulled from {place}, and is not replaced {UNLESS_FORCED}"
+    place = f"{entry.source}/{entry.folder}" if entry.source else "another source"
+    known = "which is no longer known"
+    if (entry.source, entry.folder) == (skill.source, skill.folder):
+        known = "but the skill of this name here never had its files"
+    return f"its folder was pulled from {place}, {known}, and is not replaced {UNLESS_FORCED}"
+
+
+def _is_owner(core: Core, entry: Locked, skill: Skill) -> bool:
+    """Tell whether a folder was installed from this skill, or from the same origin."""
+    if (entry.source, entry.folder) == (skill.source, skill.folder):
+        return entry.origin is not None or had(core, skill, entry.tree_hash)
+    return entry.origin is not None and is_of(skill, entry.origin)
 
 
 def installed_owners(core: Core, target: Target, skills: Sequence[Skill]) -> list[Skill]:
-    """Return each skill, or the skill from which its folder was installed.
+    """Return each skill, or the skill from which the folder of that name was installed before.
 
     Raises `LockFileInvalid`.
     """
@@ -230,16 +248,21 @@ _NOT_IN_SOURCE: Final = "its source {source} no longer has a skill in {path}"
 class Provenance:
     """Finds the registry's skills for the entries of a lock.
 
-    It lists the sources only once.
+    It reads the list of sources only once.
     """
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     def is_strange(self, entry: Locked) -> bool:
-        """Tell whether an entry has an address that, with its folder, is not a source here."""
-        is_from_address = entry.origin is not None and bool(entry.origin["url"])
-        return is_from_address and self._source(entry) is None
+        """Tell whether an entry comes from a source that is not here.
+
+        Its address, with its folder, is not a source here. If it has no address, no skill of this
+        registry ever had its files: it is from a folder of another machine.
+        """
+        if entry.origin is None or not entry.origin["url"]:
+            return not has_revision_with(self._core.reader, entry.tree_hash)
+        return self._source(entry) is None
 
     def reason(self, entry: Locked) -> str:
         """Return the reason why the registry has no skill for an entry."""

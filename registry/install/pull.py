@@ -35,12 +35,12 @@ from registry.remotes.git import COMMIT
 def pull(
     core: Core, skills: Sequence[Skill], target: Target, how: InstallOptions = PLAIN
 ) -> list[InstallResult]:
-    """Write skills into folders of their names; folders with equal files are left unchanged.
+    """Write skills into folders with their names, and leave folders with equal files unchanged.
 
-    Edited folders, folders that no pull made, and folders of skills from another source are also
-    left unchanged, unless an option of ``how`` allows it. If a remote source has the original of an
-    installed copy, the original is installed. Raises `PullClash`, `PullRefused`, `LockFileInvalid`,
-    `AgentNotFound`, `UsageProblem`.
+    The following are also left unchanged, unless an option of ``how`` allows the change: edited
+    folders, folders that no pull made, and folders of skills from another source. If a remote
+    source has the original of an installed copy, the original is installed. Raises `PullClash`,
+    `PullRefused`, `LockFileInvalid`, `AgentNotFound`, `UsageProblem`.
     """
     target.labels(how.agents)
     skills = [original(core, one) for one in skills]
@@ -56,10 +56,10 @@ def pull(
 def update(
     core: Core, target: Target, names: Sequence[str] | None = None, how: InstallOptions = PLAIN
 ) -> list[InstallResult]:
-    """Update the installed skills in the folders ``names``, or all that the lock lists.
+    """Update the installed skills in the folders ``names``, or all skills that the lock lists.
 
-    Missing files of a skill whose address is not a source here are restored from the lock. Raises
-    `LockMissing`, and the errors of `pull`.
+    If the address of a skill is not a source here, its missing files are restored in the locked
+    version. Raises `LockMissing`, and the errors of `pull`.
     """
     if not os.path.isdir(target.path):
         check_locked(target)
@@ -87,7 +87,7 @@ def update(
 def remove(
     core: Core, target: Target, names: Sequence[str], how: InstallOptions = PLAIN
 ) -> list[InstallResult]:
-    """Remove installed skills from these folders, with their links, unless they were edited."""
+    """Remove the installed skills in these folders, and their links. Edited skills stay."""
     with open_transaction(core, target, how) as work:
         return [work.remove(folder) for folder in names]
 
@@ -95,10 +95,11 @@ def remove(
 def restore_from_lock(
     core: Core, target: Target, how: InstallOptions = PLAIN
 ) -> list[InstallResult]:
-    """Restore every skill to the lock's state, byte for byte, or change nothing.
+    """Restore every skill to the state that the lock records, byte for byte, or change nothing.
 
-    Files of a remote source are scanned unless their skill is listed. Raises `LockNotMet`, its
-    subclass `LockEdited` if only edits prevent the restore, and the errors of `pull`.
+    Files of a remote source are scanned for security errors, unless their skill is listed. Raises
+    `LockNotMet` if a skill's locked state can't be restored (`LockEdited`, a subclass, if the only
+    obstacles are edits), and the errors of `pull`.
     """
     check_locked(target)
     missing: dict[str, list[str]] = {}
@@ -131,7 +132,8 @@ def _restore_one(
 ) -> InstallResult:
     if work.is_as_locked(folder):
         return InstallResult(entry.ref, work.path(folder), "unchanged")
-    # Read the files again instead of keeping them: all skills together may not fit into memory.
+    # The files are read a second time here: the files of all skills together may not fit into
+    # memory.
     reason = None
     entries = content_as_locked(core, entry.name, entry.tree_hash, foreign=False)
     if entries is None:
@@ -151,7 +153,7 @@ def _restore_one(
 
 
 def _why_held(core: Core, entry: Locked, held: SkillHeld) -> str:
-    """Return the first security error of a lock's entry, and a command that accepts it."""
+    """Return the first security error of an entry's files, and a command that accepts the skill."""
     found = next(one for one in held.facts["problems"] if one.severity == "error")
     waiting = same_files(core.reader, entry.name, entry.tree_hash)
     source = next((one.skill.source for one in waiting if one.quarantined), None)
@@ -164,7 +166,10 @@ def _why_held(core: Core, entry: Locked, held: SkillHeld) -> str:
 
 
 def check_locked(target: Target) -> None:
-    """Raise `LockMissing` if the target has no lock, because "nothing is behind" would mislead."""
+    """Raise `LockMissing` if the target has no lock.
+
+    Without this check, the result would be "nothing is behind", which would mislead.
+    """
     if not is_locked(target):
         raise LockMissing(path=os.path.join(target.path, lockfile.NAME))
 
@@ -175,9 +180,9 @@ def is_locked(target: Target) -> bool:
 
 
 def folders_of(target: Target, names: Sequence[str]) -> list[str]:
-    """Return the folders of installed skills; ``names`` are names, refs or folders of skills.
+    """Return the folders of the installed skills that ``names`` mean (names, refs or folders).
 
-    Raises `NotPulled`, `LockMissing`.
+    Raises `NotPulled` if a name means none of them, and `LockMissing`.
     """
     check_locked(target)
     locked = lockfile.read_lock(target.path)
@@ -202,8 +207,8 @@ def check(
 ) -> list[InstallResult]:
     """Return how installed skills differ from the registry.
 
-    Compares ``skills`` or, if None, the lock's skills in the folders ``names`` (if None, in all
-    folders).
+    Compares the given ``skills``. If ``skills`` is None, compares the lock's skills in the folders
+    ``names`` or, without names, in all folders.
     """
     with as_pull_refused(target.path), ExitStack() as stack:
         standing = InstallPlan(core, stack, target)
@@ -229,10 +234,10 @@ def open_transaction(
     remembers: bool = True,
     wait: float = LOCK_SECONDS,
 ) -> Iterator[InstallPlan]:
-    """Open the install transaction of a target, or only its plan if ``how`` asks for a dry run.
+    """Open the transaction that changes a target, or only a plan if ``how`` asks for a dry run.
 
-    If ``remembers``, the pull is recorded for `undo`. ``wait`` is the time to wait for another pull
-    to end, in seconds.
+    If ``remembers``, the pull is recorded for `undo`. ``wait`` is the maximum time to wait for
+    another pull to end, in seconds.
     """
     with as_pull_refused(target.path), ExitStack() as stack:
         if how.dry_run:
@@ -255,7 +260,7 @@ def open_transaction(
 
 
 def clear_up(core: Core) -> None:
-    """Finish or undo interrupted pulls; running pulls are not touched."""
+    """Finish or undo all interrupted pulls of this user. Running pulls are not touched."""
     for target in history.interrupted_targets():
         if not os.path.isdir(target.path):
             history.note_ended(target)
@@ -266,7 +271,7 @@ def clear_up(core: Core) -> None:
 
 @contextmanager
 def as_pull_refused(path: str) -> Iterator[None]:
-    """Raise `PullRefused` instead of an OSError."""
+    """Raise `PullRefused` instead of an OSError that the block raises."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Fetch locked skills from their origins, on a machine whose registry doesn't have them."""
+"""Fetch locked skills from their remote origins, if this machine's registry lacks them."""
 
 import os
 import tempfile
@@ -32,9 +32,9 @@ _WEB_KINDS: Final = frozenset({"git", "web", "archive", "site", "hub"})
 
 
 class LockedOrigins:
-    """The remote origins of a lock. Each origin is opened once.
+    """The remote origins in a lock. Each origin is opened only once.
 
-    If ``offline``, only use files that were fetched before.
+    If ``offline``, only files that were fetched before are used.
     """
 
     def __init__(self, core: Core, stack: ExitStack, *, offline: bool) -> None:
@@ -46,14 +46,14 @@ class LockedOrigins:
         self._trees: dict[tuple[str, str | None], Snapshot | RemoteProblem] = {}
 
     def expect(self, entries: Iterable[Locked]) -> None:
-        """Announce the entries to be read, so that a repository's files are fetched together."""
+        """Announce the entries that will be read, so that a repository is asked only once."""
         for one in entries:
             if one.origin is not None and (url := one.origin["url"]) is not None:
                 folders = self._expected.setdefault((url, _ref(one.origin)), set())
                 folders.add(one.origin["path"] or ROOT)
 
     def files(self, entry: Locked) -> list[Entry] | None:
-        """Return the files of a locked skill from its origin, or None if it has no address.
+        """Return the files of a locked skill from its origin, or None if the entry has no address.
 
         Raises `AddressInvalid`, `RemoteProblem`.
         """
@@ -90,7 +90,7 @@ class LockedOrigins:
         return lambda _ref, _folders: tree
 
     def _bounds(self, address: Address, url: str) -> Bounds:
-        """Return the limits for an address of a lock, which an untrusted person may have written.
+        """Return the limits for fetching an address in a lock, which may be another person's.
 
         Only the addresses of this user's own sources may be on this machine or in its network. Only
         the hosts of these sources get a password. Raises `RemoteInvalid`.
@@ -121,7 +121,7 @@ Found = TypeVar("Found")
 
 
 def _once(known: dict[Key, Found | RemoteProblem], key: Key, find: Callable[[], Found]) -> Found:
-    """Return the cached result of ``find`` for a key, or raise its cached `RemoteProblem`."""
+    """Return ``find()``, called once for each key. If it raised `RemoteProblem`, raise it again."""
     if key not in known:
         try:
             known[key] = find()
@@ -151,7 +151,10 @@ def _address(core: Core, url: str) -> Address:
 
 @contextmanager
 def _cache(url: str) -> Iterator[str]:
-    """Yield the locked cache folder of an address, or a temporary folder if there is none."""
+    """Yield the cache folder of an address, locked.
+
+    Yields a temporary folder if there is no cache folder.
+    """
     above = str(cache_folder() / "origins")
     try:
         make_path(above, OWN)

@@ -1,14 +1,15 @@
-"""Replace the folder of a skill at one path or at several paths: all of them or none.
+"""Replace the folder of a skill at one path, or at several paths: all of them or none.
 
-A staging directory next to each path contains the new files (see `disk.swap`) and a record, until
-the lock file lists the new state. If the process is killed, the next process finishes the recorded
-change.
+A staging directory next to each path contains the new files (see `disk.swap`) and a record. It
+stays until the lock file lists the new state. If the process is killed, the next process finishes
+the recorded change.
 
 A single rename can't change two folders. So for several paths, every staging directory is prepared
 first, and one path is the deciding path. A record in the lock's folder lists all paths. If the
-deciding path has its new state, any process that finds the record rolls the others forward.
-Otherwise it rolls them back. A link is created before its target, and leads nowhere until the
-target exists. So at any crash, all or none of the links and their folder are visible.
+deciding path has its new state, any process that finds the record also brings the other paths to
+their new state. Otherwise it restores the old state of all paths. A link is created before its
+target, and leads nowhere until the target exists. So at any crash, all or none of the links and
+their folder are visible.
 """
 
 import errno
@@ -41,13 +42,16 @@ from registry.install.content import Entry
 from registry.install.lockfile import MAX_BYTES, Locked, locked_from, safe_folder
 
 RECORD: Final = "note.json"
-"""Name of the file in each staging directory that records the old and new state of a path."""
+"""Name of the file in a staging directory that records the old and the new state of its path."""
 
 GROUP: Final = "places.json"
-"""Name of the file next to the lock that lists the labels of a group; written before staging."""
+"""Name of the file next to the lock with the labels of all paths of a change.
+
+It is written before staging.
+"""
 
 ENTRY: Final = "entry.json"
-"""Name of the file next to the lock that has the lock's new entry.
+"""Name of the file next to the lock that has the skill's new lock entry.
 
 It is written after staging, before the first change.
 """
@@ -55,15 +59,15 @@ It is written after staging, before the first change.
 LOCK_SECONDS: Final = 30.0
 
 _UNLOCKABLE: Final = {errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP}
-"""Errors of network file systems that don't support locks. Pulls then run without a lock."""
+"""Error numbers of file systems that don't support file locks. Pulls then run without a lock."""
 
 _ALSO_COPIES: Final = frozenset({errno.EDQUOT, errno.EIO, errno.ENOSPC, errno.EROFS})
-"""Errors that prevent a copy as well as a link. After all other errors, copy instead of link."""
+"""Errors after which a copy would also fail. After other errors, copy instead of link."""
 
 UNREADABLE: Final = (
     *(RegistryError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError),
 )
-"""Errors of records that are incomplete or that another program wrote."""
+"""Errors of reading a record that is incomplete or that another program wrote."""
 
 
 @contextmanager
@@ -79,7 +83,10 @@ def open_exclusively(path: str, wait: float = LOCK_SECONDS) -> Iterator[Folder]:
 
 @contextmanager
 def exclusive_lock(folder: Folder, wait: float = LOCK_SECONDS) -> Iterator[None]:
-    """Lock an open folder against other pulls and exports. Raises OSError with a message."""
+    """Lock an open folder against other pulls and exports.
+
+    Raises OSError, with a message for the user.
+    """
     with FolderLock(folder) as lock:
         try:
             taken = lock.acquire(wait)
@@ -109,7 +116,7 @@ def _is_staged(name: str) -> bool:
 
 
 def is_ours(place: Place) -> bool:
-    """Tell whether a place is a folder that belongs to this user."""
+    """Tell whether there is a folder at ``place`` that belongs to this user."""
     try:
         open_own_folder(place).close()
     except (NotOurs, FileNotFoundError):
@@ -118,14 +125,17 @@ def is_ours(place: Place) -> bool:
 
 
 def where(folder: str, error: OSError) -> str:
-    """Return the full path of an OSError's file; the error may name it relative to the folder."""
+    """Return the full path of the file in an OSError.
+
+    The error may name the file relative to ``folder``.
+    """
     name = error.filename
     return f"{folder}/{name}" if isinstance(name, str) and name[:1] != "/" else name or folder
 
 
 @dataclass(frozen=True, slots=True)
 class SwapRecord:
-    """The record in a staging directory: the skill's folder, and its digests before and after."""
+    """The record in a staging directory: the skill's folder, its old and its new digest."""
 
     folder: str
     base: str | None
@@ -133,14 +143,14 @@ class SwapRecord:
 
 
 def put(to: Folder, name: str) -> bool:
-    """Make the change in the record of a staging directory.
+    """Make the change that the record of a staging directory describes.
 
     Returns False if another process changed the path first.
     """
     with _opened(to, name) as (record, swap):
         if record is None:
             return False
-        # Another process may create or remove the path at this moment.
+        # Another process may create or remove the skill's folder at this moment.
         with suppress(FileExistsError, FileNotFoundError):
             swap.publish()
     return repair(to, name) is not None
@@ -149,7 +159,7 @@ def put(to: Folder, name: str) -> bool:
 def repair(to: Folder, name: str) -> SwapRecord | None:
     """Verify or finish a change, and restore an edit that the change moved away.
 
-    Returns the record if the change is done, or else None.
+    Returns the record if the new state is in place, or else None.
     """
     with _opened(to, name) as (record, swap):
         if record is None:
@@ -161,7 +171,7 @@ def repair(to: Folder, name: str) -> SwapRecord | None:
 
 
 def roll_back(to: Folder, name: str) -> None:
-    """Restore a path to its state before `put`, unless it was edited since."""
+    """Restore the state that a path had before `put`, unless the path was edited since then."""
     with _opened(to, name) as (_, swap):
         swap.settle(_leave)
         swap.roll_back()
@@ -169,9 +179,9 @@ def roll_back(to: Folder, name: str) -> None:
 
 
 def record_in_place(to: Folder, name: str) -> SwapRecord | None:
-    """Return the record of a staging directory if its new state is in place, or else None.
+    """Return the record of a staging directory if its path has the new state, or else None.
 
-    Changes nothing.
+    This function changes nothing.
     """
     with _opened(to, name) as (record, swap):
         return record if record is not None and swap.is_done() else None
@@ -180,7 +190,7 @@ def record_in_place(to: Folder, name: str) -> SwapRecord | None:
 def clear(to: Folder, name: str) -> None:
     """Remove a staging directory after the lock file was written.
 
-    If it may contain an edit, it stays.
+    If the directory may contain an edit, it stays.
     """
     with open_own_folder(Place(to, name)) as home:
         record = read_record(home)
@@ -203,7 +213,8 @@ def read_record(home: Folder) -> SwapRecord | None:
     """Return the record in an open staging directory, or None if it is missing or incomplete."""
     try:
         data = json.loads(read_below(home, RECORD, MAX_BYTES).data)
-        # Check the name: other users may be able to write here, and a path must not lead out.
+        # Check the folder's name: other users may be able to write here, and the name must not lead
+        # to another folder.
         return SwapRecord(safe_folder(data["folder"]), data["base"], data["new"])
     except UNREADABLE:
         return None  # without a complete record, nothing was renamed
@@ -221,7 +232,7 @@ def _opened(to: Folder, name: str) -> Iterator[tuple[SwapRecord | None, Swap]]:
 
 
 def _leave(_: Place) -> None:
-    """Leave an edit in the staging directory. `clear` then keeps that directory."""
+    """Leave an edit in the staging directory, which `clear` then doesn't remove."""
 
 
 def _write(to: Folder, name: str, file: str, facts: Any) -> None:
@@ -231,11 +242,10 @@ def _write(to: Folder, name: str, file: str, facts: Any) -> None:
 
 
 class TargetChange(NamedTuple):
-    """The change of one path: its label, the digest of its old state, and its new state.
+    """The change of one path: the label of its parent folder, its old and its new state.
 
-    The label is that of the parent folder.
-
-    ``link`` is the target of a link, "" for the skill's files, or None to remove the path.
+    The old state is a digest. ``link`` is the target of the new link, "" if the path gets the
+    skill's files, or None if the path will be removed.
     """
 
     label: str
@@ -245,10 +255,11 @@ class TargetChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GroupSwap:
-    """A change of several paths of one skill, recorded in the folder ``anchor`` that has the lock.
+    """A change of several paths of one skill, all or none.
 
-    ``folder`` is the name of the skill's folder. ``labels`` are the labels of the parent folders,
-    in the order of the changes. ``deciding`` is the label of the deciding path.
+    It is recorded in the folder ``anchor``, which has the lock. ``folder`` is the name of the
+    skill's folder. ``labels`` are the labels of the parent folders, in the order of the changes.
+    ``deciding`` is the label of the deciding path.
     """
 
     anchor: Folder
@@ -266,7 +277,7 @@ class GroupSwap:
         parts: Sequence[TargetChange],
         opened: Mapping[str, Folder],
     ) -> Self:
-        """Record on disk which paths the group will change, and flush the record."""
+        """Record on disk which paths will be changed, and flush the record to disk."""
         parts = in_order(parts)
         deciding = next((one for one in parts if one.link == ""), parts[0]).label
         labels = [one.label for one in parts]
@@ -302,7 +313,7 @@ class GroupSwap:
     def stage(self, parts: Sequence[TargetChange], entries: Sequence[Entry]) -> str:
         """Prepare the new state of all paths; return the digest of the staged files.
 
-        Returns "" if no path gets files. If a link can't be created, the path gets a copy of the
+        Returns "" if no path gets files. If a link can't be created, its path gets a copy of the
         files.
         """
         digest = ""
@@ -332,7 +343,7 @@ class GroupSwap:
         """Change all paths to their new state.
 
         Returns False, and leaves all paths unchanged, if one of them can't be changed. ``entry`` is
-        the new entry of the lock. If None, the entry will be removed.
+        the new entry of the lock. If it is None, the lock will have no entry.
         """
         _write(self.anchor, self.name, ENTRY, None if entry is None else asdict(entry))
         for number, label in enumerate(self.labels):
@@ -363,9 +374,9 @@ class GroupSwap:
         return True
 
     def is_decided(self) -> bool:
-        """Tell whether the deciding path has its new state, so that the change must be finished.
+        """Tell whether the deciding path has its new state. Then the whole change must be finished.
 
-        Changes nothing.
+        This method changes nothing.
         """
         if self.deciding not in self._staged():
             return False
@@ -375,7 +386,7 @@ class GroupSwap:
         return record_in_place(self.opened[self.deciding], self.name) is not None
 
     def entry(self) -> Locked | None:
-        """Return the new entry of the lock, or None if the skill was removed.
+        """Return the new entry of the lock, or None if the change removes the skill.
 
         Raises OSError, and the errors of `lockfile.locked_from`.
         """
@@ -385,7 +396,8 @@ class GroupSwap:
 
     def clear(self) -> None:
         """Remove the staging directories, except those that may contain edits."""
-        # Clear the deciding path first: without its record, no process rolls the group on or back.
+        # Remove the staging directory of the deciding path first: without its record, no process
+        # finishes or undoes the change.
         for label in sorted(self.labels, key=lambda one: one != self.deciding):
             if is_ours(Place(self.opened[label], self.name)):
                 clear(self.opened[label], self.name)
@@ -396,7 +408,7 @@ class GroupSwap:
             clear(self.anchor, self.name)
 
     def _staged(self) -> list[str]:
-        """Return the labels whose staging directories exist, in the order of the changes."""
+        """Return the labels of paths with staging directories, in the order of the changes."""
         opened = ((label, self.opened[label]) for label in self.labels)
         there = [(label, one) for label, one in opened if is_ours(Place(one, self.name))]
         return [label for label, one in there if record_in(one, self.name) is not None]

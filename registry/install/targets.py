@@ -1,6 +1,6 @@
 """Find the folders into which skills are installed, and define options and results of installs.
 
-A target is a folder, a project, or all projects of the user.
+A target is what a lock file belongs to: a folder, a project, or all projects of the user.
 """
 
 import os
@@ -23,14 +23,15 @@ LOCK_DIR: Final = "."
 """The label of the folder that contains the lock file."""
 
 _ALONE: Final = "eve"
-"""The id of an agent that gets copies, because it doesn't follow links."""
+"""The id of an agent that gets copies, because the agent doesn't follow links."""
 
 
 class InstallPath(NamedTuple):
-    """A folder that gets a skill: its label, its real path, and the target of the skill's link.
+    """A folder below which a skill is installed: its label, its path, and the skill's link, if any.
 
-    ``link`` is empty for the folder to which the links lead. ``is_link`` is True if the skill is
-    installed as a link. ``named`` is the path as the user knows it.
+    ``path`` is the real path. ``link`` is the path to which a link in this folder leads; it is
+    empty for the folder that has the files. ``is_link`` is True if the skill is installed as a
+    link. ``named`` is the path as the user knows it.
     """
 
     label: str
@@ -40,17 +41,17 @@ class InstallPath(NamedTuple):
     named: str
 
     def path_of(self, folder: str) -> str:
-        """Return the path of a skill's folder, with links unresolved, for messages."""
+        """Return the path of a skill's folder as the user knows it, for messages."""
         return os.path.join(self.named, folder)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The folder of a lock file, as an absolute path.
+    """The target of an install: the folder of its lock file, as an absolute path.
 
-    The other folders of a target have labels that are the same on every machine. In a project, a
-    label is a path relative to the project. If ``is_global``, a label is a path from the table of
-    agents.
+    A label names each other folder of the target; labels are the same on every machine. In a
+    project, a label is a path relative to the project. If ``is_global``, a label is a path from the
+    table of agents.
     """
 
     path: str
@@ -63,15 +64,15 @@ class Target:
 
     @classmethod
     def everywhere(cls) -> Self:
-        """Return the target for the folders that this user's agents read in all projects."""
+        """Return the target for all projects: the folders that agents read in every project."""
         return cls(str(data_folder()), is_global=True)
 
     @classmethod
     def project(cls, folder: str) -> Self:
-        """Return the project around ``folder``: its git checkout, or else the folder itself.
+        """Return the project that contains ``folder``: its git checkout, or else the folder itself.
 
-        A checkout of another user is ignored. The home folder is ignored unless it is ``folder``
-        itself.
+        A checkout that belongs to another user is ignored. The home folder is only a project if it
+        is ``folder`` itself.
         """
         here = real_path(folder)
         home, above = real_path(os.path.expanduser("~")), here
@@ -104,7 +105,7 @@ class Target:
         return list(found.values())
 
     def labels(self, ids: Iterable[str]) -> list[str]:
-        """Return the labels of the folders of agents; the shared folder comes first."""
+        """Return the labels of the agents' folders; that of the shared folder comes first."""
         found = set()
         for one in map(find_agent, ids):
             label = one.personal if self.is_global else one.project
@@ -114,18 +115,18 @@ class Target:
         return sorted(found, key=lambda label: (label != self.shared, label))
 
     def known_labels(self) -> set[str]:
-        """Return all valid labels."""
+        """Return all labels that a lock file may contain."""
         found = {one.personal if self.is_global else one.project for one in agents().values()}
         return (found - {""}) | {LOCK_DIR}
 
     def usual_mode(self, ids: Sequence[str]) -> Mode:
-        """Return the default mode: links, or a copy if there is only one folder."""
+        """Return the default mode: links, or a copy if the agents read only one folder."""
         return "link" if len(self.labels(ids)) > 1 else "copy"
 
     def path_of(self, label: str) -> str:
-        """Return the path of the folder with a label, which comes from an untrusted lock file.
+        """Return the path of the folder with a label from a lock file, which is untrusted.
 
-        Raises `PullRefused`.
+        Raises `PullRefused` if the label isn't valid here.
         """
         if label == LOCK_DIR:
             return self.path
@@ -139,8 +140,8 @@ class Target:
     def open(self, label: str, anchor: Folder | None, *, make: bool) -> Folder:
         """Open the folder with a label. If it is missing and ``make``, create it.
 
-        In a project, links in its path must not lead out of the project, because the files of a
-        project aren't trusted. Raises `PullRefused`, OSError.
+        In a project, links in the path must not lead out of the project, because another person may
+        have made them. Raises `PullRefused`, OSError.
         """
         path = self.path_of(label)
         if self.is_global or label == LOCK_DIR or anchor is None:
@@ -160,7 +161,7 @@ class Target:
 
     @property
     def shared(self) -> str:
-        """The label of the folder that most agents read."""
+        """The label of the folder that most agents share."""
         return f"~/{SHARED}" if self.is_global else SHARED
 
 
@@ -178,7 +179,7 @@ State: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class InstallResult(Value):
-    """The result of an install for one skill, or the expected result of ``check``.
+    """The result of an install for one skill, or the result that ``check`` expects.
 
     ``path`` is the folder of the skill. ``edited``: the folder was changed or not made by a pull,
     and was left unchanged; ``gone``: the registry no longer has the skill; ``failed``: the skill is
@@ -216,7 +217,7 @@ class InstallOptions:
     progress: Progress | None = None
 
     def with_progress(self, names: Collection[str]) -> Iterator[str]:
-        """Yield the names of the skills to install, and report the progress."""
+        """Yield the names of the skills to install, and report the progress of the install."""
         for number, name in enumerate(names):
             if self.progress is not None:
                 self.progress("pulling", number, len(names))

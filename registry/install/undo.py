@@ -38,7 +38,7 @@ _DRY: Final = InstallOptions(dry_run=True)
 
 
 class Taken(NamedTuple):
-    """The result of undoing a pull for one skill, and the number of its install paths."""
+    """The result of undoing a pull for one skill, and at how many paths the skill was installed."""
 
     name: str
     fate: Fate
@@ -65,7 +65,7 @@ def last_change(core: Core) -> "Undo | PullUndo":
 
 @dataclass(frozen=True, slots=True)
 class PullUndo:
-    """A pull from `remembered_pulls`, with methods to show and undo it."""
+    """A pull from `remembered_pulls`. Its methods show the pull and undo it."""
 
     core: Core
     change: RecordedChange
@@ -74,7 +74,7 @@ class PullUndo:
 
     @classmethod
     def of(cls, core: Core, change: RecordedChange) -> Self:
-        """Return a `PullUndo` for the record of a pull."""
+        """Return a `PullUndo` for a recorded pull."""
         everywhere = Target.everywhere()
         target = everywhere if everywhere.path == change.folder else Target(change.folder)
         return cls(core, change, target, records_of(change))
@@ -94,7 +94,7 @@ class PullUndo:
 
     @property
     def taken(self) -> list[Taken]:
-        """The results for the skills that aren't restored yet."""
+        """The skills that the undo still has to restore, each with what will happen to it."""
         found, locked = [], read_lock(self.target.path)
         for folder, one in self.brought.items():
             state = one.left or one.state
@@ -108,7 +108,7 @@ class PullUndo:
         return found
 
     def forget(self) -> None:
-        """Delete the record of the pull, so that it can't be undone."""
+        """Delete the record of the pull without undoing it. It can't be undone afterwards."""
         with self.core.writer.transaction() as connection:
             drop_change(connection, self.change)
 
@@ -123,11 +123,11 @@ class PullUndo:
     def carry_out(self) -> None:
         """Undo the pull, and delete its record.
 
-        Raises `ChangeNotUndone`, and the errors of `pull.pull`. After an error nothing has changed,
-        unless another process edited a skill at that moment. The next call skips the skills that
-        are already restored.
+        Raises `ChangeNotUndone` if a skill has changed since the pull, and the errors of
+        `pull.pull`. After an error nothing has changed, unless another process edited a skill at
+        that moment. If you call the method again, it skips the skills that are already restored.
         """
-        self._check_lock()  # don't create a folder only for the lock
+        self._check_lock()  # opening the lock would create its folder
         with open_transaction(self.core, self.target, remembers=False) as work:
             for folder in self._planned():
                 self._take_back(work, folder)
@@ -138,9 +138,9 @@ class PullUndo:
             raise self._refused(f"there is no lock in {self.target.path} any more")
 
     def _planned(self) -> list[str]:
-        """Return the folders to restore.
+        """Return the folders that must be restored.
 
-        An interrupted undo may have restored some folders already.
+        An interrupted undo may have restored some of the pull's folders already.
         """
         self._check_lock()
         found = []
@@ -157,7 +157,7 @@ class PullUndo:
                             self._check(plan.check(folder, None))
                     self._take_back(plan, folder)
                 elif one.is_changed or state_of(now) != one.left:
-                    continue  # it is already restored, or a newer entry replaced the record's entry
+                    continue  # already restored, or a later pull replaced the entry
                 found.append(folder)
         return found
 
@@ -201,7 +201,7 @@ class PullUndo:
         self._check(work.restore(folder, replace(entry, files=files), entries))
 
     def _content(self, entry: Locked) -> list[Entry] | None:
-        """Return the files of a lock's entry without network access.
+        """Return the files of a lock entry without network access.
 
         Returns None if the files are quarantined or not stored.
         """

@@ -1,4 +1,4 @@
-"""Compare a skill with its upstream: the skill of the remote source that it came from."""
+"""Compare a skill with its upstream: the skill of the remote source from which it came."""
 
 import os
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ QUARANTINED: Final = "upstream, quarantined"
 
 
 class UpstreamDiff(NamedTuple):
-    """A unified diff, or "" if nothing differs.
+    """A unified diff, or "" if nothing differs, and the sources that limit what can be installed.
 
     ``source``: the source in which the upstream skill is quarantined. ``fetch``: the source that
     you must sync before `pull` can install the version in the diff.
@@ -50,9 +50,9 @@ def diff_upstream(core: Core, name: str) -> UpstreamDiff:
 
     For an installed skill, the diff leads from the installed copy to the version that `pull` would
     install. If that version is installed already, the diff leads to the remote's current version.
-    For a skill of a remote source, it shows the changes of the next sync. For any other skill, it
-    leads to the skill of the same name in the strongest remote source. Raises `SkillNotFound`,
-    `NoUpstream`, `RemoteProblem`.
+    For a skill of a remote source, the diff shows the changes that the next sync would fetch. For
+    any other skill, the diff leads to the skill of the same name in the remote source of highest
+    precedence. Raises `SkillNotFound`, `NoUpstream`, `RemoteProblem`.
     """
     installed = _installed(name)
     if installed is not None and (found := _diff_installed(core, *installed)) is not None:
@@ -61,9 +61,10 @@ def diff_upstream(core: Core, name: str) -> UpstreamDiff:
 
 
 def _installed(name: str) -> tuple[Target, str] | None:
-    """Return the nearest lock that lists a skill, and the skill's folder.
+    """Return the lock that lists a skill, and the skill's folder; None if no lock lists it.
 
-    ``name`` is the name of a skill or the path of a folder.
+    The lock of the current project comes before the lock for all projects. ``name`` is the name of
+    a skill or the path of a folder.
     """
     path = os.path.expanduser(name)
     if os.sep in name and os.path.lexists(path):
@@ -131,7 +132,7 @@ def _diff_skill(core: Core, name: str) -> str:
 
 
 def _original(core: Core, stored: StoredSkill) -> StoredSkill | None:
-    """Return the remote source's skill: the skill itself, or the original of an installed copy."""
+    """Return the remote source's skill: ``stored`` itself, or the original of an installed copy."""
     origin = origin_of(stored.skill)
     if stored.remote or origin is None:
         return stored if stored.remote else None
@@ -139,14 +140,17 @@ def _original(core: Core, stored: StoredSkill) -> StoredSkill | None:
 
 
 def _newest(core: Core, stored: StoredSkill, origin: Origin) -> FilesByPath | None:
-    """Return the current files of a skill at its remote, or None if the remote hasn't changed."""
+    """Return the current files of a skill at its remote.
+
+    Returns None if the remote hasn't changed since the last sync.
+    """
     source = find(core, stored.skill.source)
     remote = source.remote
     if remote is None:
         raise NoUpstream(name=stored.skill.ref)
     kinds = core.settings.source_kinds
     commit = commit_now(source, Bounds())
-    # Use a temporary folder: the checkout must keep the version that the source read last.
+    # Fetch into a temporary folder: the source's checkout must keep the version of the last sync.
     with (
         TemporaryDirectory(prefix="skill-registry-") as state,
         open_remote(remote, state, remote.version, Bounds(), kinds, commit=commit) as tree,

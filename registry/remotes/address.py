@@ -1,4 +1,7 @@
-"""Parse the addresses that users type for remote sources, like the ``skills`` client does."""
+"""Parse the addresses that users type for remote sources.
+
+The forms are those of the ``skills`` client.
+"""
 
 import ipaddress
 import os
@@ -43,7 +46,10 @@ _TREE = re.compile(
 )
 
 _TOKEN = re.compile(r"(?:gh[a-z]_|github_pat_|gl[a-z]+-|hf_)\w{16,}[\w-]*|[\w-]{40,}")
-"""Matches a user name in an address that is a password: some hosts accept tokens as user names."""
+"""Matches a user name in an address that is a token, and so must be kept secret.
+
+Some hosts accept a token as the user name.
+"""
 
 GIT_SCHEMES: Final = frozenset({"ssh", "git", "git+ssh", "ssh+git"})
 WEB_SCHEMES: Final = frozenset({"http", "https"})
@@ -54,8 +60,9 @@ class Address:
     """An address from which skills are fetched.
 
     ``kind`` is git, archive, a kind that a package adds, or ``web``: an http address whose kind
-    only the server can tell. ``ref``, ``part`` and ``only`` are as in `model.Remote`. ``is_short``
-    is True if the user typed ``owner/repo``, which looks like ``source/skill``.
+    must be asked from the server. ``ref``, ``part`` and ``only`` are as in `model.Remote`.
+    ``is_short`` is True if the user typed ``owner/repo``, which has the same form as a skill's
+    ``source/skill``.
     """
 
     kind: str
@@ -67,12 +74,12 @@ class Address:
 
     @property
     def host(self) -> str:
-        """The host and path of a site, from which the source's name is derived."""
+        """The host and path of a site, from which the name of a new source is made."""
         return "/" + (urlsplit(self.url).hostname or "").removeprefix("www.").replace(":", "-")
 
     @property
     def telling(self) -> str:
-        """The path from which the source's name is derived."""
+        """The path from which the name of a new source is made."""
         path = unquote(urlsplit(self.url).path) if "://" in self.url else self.url
         path = path.rpartition(":")[2].rstrip("/").removesuffix(".git")
         if not path.strip("/") and "://" in self.url:
@@ -87,8 +94,8 @@ def parse_address(
 ) -> Address | None:
     """Parse a typed address. Returns None if the text is a folder or a name.
 
-    ``hosts`` are added to `HOSTS`. ``kinds`` are the kinds that packages add. Raises
-    `AddressInvalid`.
+    ``hosts`` are used in addition to `HOSTS`. ``kinds`` are the kinds of sources that packages add.
+    Raises `AddressInvalid`.
     """
     if len(text) > MAX_ADDRESS or not text.isprintable() or text != text.strip():
         return None
@@ -136,7 +143,7 @@ def _parse(text: str, hosts: Mapping[str, str], kinds: Collection[str]) -> Addre
     if _SCP.fullmatch(text):
         return Address("git", text)
     file = os.path.abspath(os.path.expanduser(text))
-    # The user mistyped: the file isn't an archive, and its name must not be sent to a host.
+    # The user mistyped the address: the file isn't an archive. Its name must not be sent to a host.
     if os.path.isfile(file):
         return Address("archive", f"file://{quote(file)}") if is_archive(text) else None
     # The name of a missing archive is a typing error too, and must not be sent to a host.
@@ -199,7 +206,7 @@ def _path_of(url: str) -> str:
 
 
 def _of_file(text: str, path: str) -> Address:
-    """Return the address of an archive, or of the repository at the path or around it."""
+    """Return the address of an archive, or of the git repository that contains the path."""
     if is_archive(path) and os.path.isfile(path):
         return Address("archive", text)
     part, above = "", path
@@ -213,7 +220,7 @@ def _of_file(text: str, path: str) -> Address:
 
 
 def file_path_of(url: str) -> str | None:
-    """Return the path in a file: address, or None if the address isn't a file: address."""
+    """Return the path in a ``file:`` address, or None for any other address."""
     return _path_of(url) if url.startswith("file://") else None
 
 
@@ -271,7 +278,7 @@ def check_file_host(url: str, shown: str) -> None:
 
 
 def check_secret(url: str, shown: str) -> None:
-    """Raise `AddressInvalid` for an address with a password or token, which would be stored."""
+    """Raise `AddressInvalid` if the address has a password or token, because it would be stored."""
     parts = _parts(url, shown)
     user = parts.username or (url.partition("@")[0] if _SCP.fullmatch(url) else "")
     if parts.password is None and without_secrets(url) == url and not _TOKEN.search(user):
@@ -291,7 +298,7 @@ def is_loopback(host: str | None) -> bool:
 
 PORTS: Final = {"http": 80, "https": 443}
 THIS_MACHINE: Final = tuple(map(ipaddress.IPv4Network, ("127.0.0.0/8", "0.0.0.0/8")))
-"""IPv4 networks through which a machine reaches itself."""
+"""IPv4 networks whose addresses lead back to this machine."""
 
 IPV6_LOOPBACK: Final = ipaddress.IPv6Address("::1")
 IPV4_MAPPED: Final = ipaddress.IPv6Network("::ffff:0:0/96")
@@ -328,7 +335,10 @@ IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def normalize_url(url: str) -> str:
-    """Return a repository's address in a form for comparison, without the optional ``.git``."""
+    """Return a repository's address in a form for comparison, without the optional ``.git``.
+
+    Addresses of the same repository have equal forms.
+    """
     return url.rstrip("/").removesuffix(".git")
 
 
@@ -345,9 +355,10 @@ def redacted(url: str) -> str:
 
 
 def resolved(base: str, url: str = "") -> str:
-    """Return the absolute address of ``url`` relative to ``base``, without user and fragment.
+    """Return the absolute address of ``url``, which is relative to ``base``.
 
-    Raises `RemoteInvalid` if it leads from https to http, or to any other scheme.
+    The user name and the fragment are left out. Raises `RemoteInvalid` if the result leads from
+    https to http, or uses any scheme but these two.
     """
     before = split(base)
     try:
@@ -378,34 +389,40 @@ def split(url: str) -> SplitResult:
 
 
 def host_of(parts: SplitResult) -> str:
-    """Return the host as requests need it. Raises ValueError if the host is invalid."""
+    """Return the host in the form that requests need. Raises ValueError if the host is invalid."""
     return (parts.hostname or "").encode("idna").decode()
 
 
 def port_of(parts: SplitResult) -> int:
-    """Return the port for requests. Raises ValueError if it is invalid."""
+    """Return the port for requests. Raises ValueError if the port is invalid."""
     return parts.port or PORTS.get(parts.scheme, 0)
 
 
 def origin_of(parts: SplitResult) -> tuple[str, int | None]:
-    """Return the host and port of an address. A password is only sent to equal origins.
+    """Return the host and port of an address.
 
-    The port is None if it is the default: an http server may redirect to https on its host.
+    A password is only sent to an address with the same host and port as the address that it was
+    given for. The port is None if it is the default of the scheme, because an http server may
+    redirect to https on its host.
     """
     port = port_of(parts)
     return host_of(parts), None if port == PORTS[parts.scheme] else port
 
 
 def stranger_reason(reason: str, url: str) -> str:
-    """Return why no request is sent to an address from a lock file, and how to allow it."""
+    """Return a message for an address in a lock file to which no request is sent.
+
+    It says why, and how to allow the request.
+    """
     command = f"skill-registry sync {shlex.quote(url)}"
     return f"{reason}, and only a lock file names it. If you trust it, run: {command}"
 
 
 def place_of(address: IPAddress) -> str:
-    """Return the kind of network of an IP address, or of an IPv4 address inside it.
+    """Return the kind of network of an IP address.
 
-    The kinds are "public", "private", "link-local" and "loopback".
+    The kinds are "public", "private", "link-local" and "loopback". If an IPv6 address contains an
+    IPv4 address that isn't public, return the kind of the IPv4 address.
     """
     if isinstance(address, ipaddress.IPv6Address):
         if address == IPV6_LOOPBACK:

@@ -1,4 +1,4 @@
-"""Cache the downloads of a remote by digest between runs, and read archives as files."""
+"""Cache a remote's downloads between runs, by their digests, and read archives as files."""
 
 import errno
 import hashlib
@@ -52,10 +52,11 @@ NOTES_BYTES: Final = 64 << 20
 
 
 class ArtifactCache:
-    """A folder of this user with notes, and with downloads that are named by their SHA-256.
+    """A folder of this user with downloaded files, and notes about them.
 
-    ``notes`` are JSON data of the source's kind. They are only hints, because each file is verified
-    by its digest. Only one process at a time uses the folder, but several threads may.
+    Files are named by their SHA-256. ``notes`` are JSON data in the format of the source's kind.
+    They are only hints, because each file is verified by its digest. Only one process at a time
+    uses the folder, but it may use several threads.
     """
 
     def __init__(self, folder: Folder) -> None:
@@ -66,7 +67,7 @@ class ArtifactCache:
             self.notes = notes if isinstance(notes, dict) else {}
 
     def noted(self, key: str) -> Mapping[str, Any]:
-        """Return the note with this key. Returns an empty mapping if the value isn't a mapping."""
+        """Return the note with this key. Returns an empty mapping if the note isn't a mapping."""
         found = self.notes.get(key)
         return found if isinstance(found, dict) else {}
 
@@ -81,7 +82,7 @@ class ArtifactCache:
     ) -> tuple[str | None, HTTPMessage]:
         """Download an address; return its digest and the response headers.
 
-        The digest is None if the server reports no change.
+        The digest is None if the server reports that the file has not changed.
         """
         draft = Place(self._folder, f"draft-{secrets.token_hex(8)}")
         descriptor = os.open(draft.name, WRITE_NEW, 0o600, dir_fd=self._folder.fd)
@@ -98,7 +99,7 @@ class ArtifactCache:
         return digest, answer.headers
 
     def has(self, digest: str) -> bool:
-        """Return True if a file with this digest exists. `open` verifies the file."""
+        """Return True if a file with this digest is in the cache. Only `open` verifies the file."""
         return self._folder.holds(digest)
 
     def open(self, digest: str) -> BufferedReader:
@@ -131,7 +132,7 @@ class ArtifactCache:
 def open_cache(state: str) -> Iterator[ArtifactCache]:
     """Open the artifact cache in ``state`` (mode 0700). The folder is created if it is missing.
 
-    Raises OSError, `NotOurs`.
+    Raises OSError, or `NotOurs` if the folder isn't private to this user.
     """
     above, name = os.path.split(os.path.abspath(state))
     make_path(above, OWN)
@@ -157,7 +158,7 @@ def past(seconds: float) -> int | None:
 
 
 Stored = str | dict[str, str]
-"""The stored form of a skill: the digest of its archive, or the digests of its files by path."""
+"""The cached form of a skill: the digest of its archive, or the digests of its files by path."""
 
 
 class Part(NamedTuple):
@@ -168,9 +169,10 @@ class Part(NamedTuple):
 
 
 def packed(opened: Callable[[], IO[bytes]], room: Room, refuse: Refuse = strictly) -> Part:
-    """Return the files of an archive, without a single folder around them.
+    """Return the files of an archive.
 
-    ``opened`` is called for each reading of the archive. Raises `BadArchive`, `TooMuch`.
+    If one folder contains all files, it is left out of their paths. ``opened`` is called each time
+    the archive is read. Raises `BadArchive`, `TooMuch`.
     """
     found: dict[str, Blob] = {}
     for path, executable, data in unpack(opened(), room, refuse):
@@ -219,7 +221,10 @@ def loose(cache: ArtifactCache, files: Mapping[str, str]) -> Part:
 
 
 def part_of(cache: ArtifactCache, stored: Stored, bounds: Bounds) -> Part:
-    """Return the files of a stored skill. Raises `BadArchive`, `TooMuch`, FileNotFoundError."""
+    """Return the files of a skill from its cached form.
+
+    Raises `BadArchive`, `TooMuch`, FileNotFoundError.
+    """
     if isinstance(stored, str):
         room = Room(bounds.artifact_files, bounds.artifact_bytes, bounds.artifact_bytes)
         part = packed(lambda: cache.open(stored), room)
@@ -236,16 +241,19 @@ AT_ONCE: Final = 4
 """Maximum number of connections to one server."""
 
 
-class Removed(Exception):  # the name is a state, like those of other exceptions
-    """The index removed a skill, so no version of it may stay. The message gives the reason."""
+class Removed(Exception):  # the name is a state, like `RemoteInvalid`
+    """The index removed a skill, so no version of the skill may stay here.
+
+    The message gives the reason.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class FetchResult:
-    """The skills of an index by their folders, with the stored form of each.
+    """The skills of an index by their folders, with the cached form of each.
 
-    ``failed`` has the skills that could not be fetched as offered. Some of them keep their former
-    version. ``parts`` is None if nothing changed since the known version.
+    ``failed`` has the skills that could not be fetched as the index offers them. Some of them keep
+    their former version. ``parts`` is None if nothing changed since the known version.
     """
 
     parts: dict[str, Part] | None
@@ -254,7 +262,7 @@ class FetchResult:
     failed: set[str]
 
     def tree(self, made_at: int | None) -> Snapshot | None:
-        """Return the snapshot of the skills, or None if it is the known version."""
+        """Return the snapshot of the skills, or None if its version is the known version."""
         parts = self.parts
         if parts is None:
             return None
@@ -273,7 +281,10 @@ class FetchResult:
 
 
 def files_of(stored: Iterable[object]) -> set[str]:
-    """Return the digests of all cached files of skills. Invalid notes are skipped."""
+    """Return the digests of all cached files of skills.
+
+    ``stored`` comes from notes; invalid notes are skipped.
+    """
     found: set[str] = set()
     for one in filter(is_stored, stored):
         found.update([one] if isinstance(one, str) else one.values())
@@ -281,13 +292,16 @@ def files_of(stored: Iterable[object]) -> set[str]:
 
 
 def version_of(stored: Mapping[str, Stored]) -> str:
-    """Return the version (a digest) of stored skills, given by their folders."""
+    """Return the version (a digest) of all skills.
+
+    ``stored`` has the cached form of each skill by its folder.
+    """
     said = json.dumps(stored, sort_keys=True).encode()
     return f"sha256:{hashlib.sha256(said).hexdigest()}"
 
 
 def is_stored(value: object) -> TypeGuard[Stored]:
-    """Tell whether a value from notes is the stored form of a skill."""
+    """Tell whether a value from notes is the cached form of a skill."""
     if isinstance(value, dict):
         return bool(value) and all(map(_is_digest, value.values()))
     return _is_digest(value)
@@ -305,9 +319,9 @@ def fetch_skills(
 ) -> FetchResult:
     """Fetch and open skills in the given order, unless their version is ``known``.
 
-    ``wanted`` has a function for each skill that fetches it, or raises `RemoteProblem`,
-    `BadArchive` or `Removed`. A skill that can't be fetched keeps its version from ``before``.
-    Raises `RemoteProblem` if no skill is left.
+    ``wanted`` has a function for each skill. The function fetches the skill, or raises
+    `RemoteProblem`, `BadArchive` or `Removed`. A skill that can't be fetched keeps its version from
+    ``before``. Raises `RemoteProblem` if no skill is left.
     """
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
@@ -408,14 +422,14 @@ def open_archive(
         else:
             opened = partial(cache.open, found)
             yield _tree(redacted(client.url), version, made_at(answer), opened, bounds)
-        if found is not None:  # if None, the checkout already has these files
+        if found is not None:  # None means that the checkout already has these files
             seen = {"etag": answer.get("ETag"), "modified": answer.get("Last-Modified")}
             cache.note({"version": version, **seen})
             cache.keep_only(())
 
 
 def _asking(cache: ArtifactCache, known: str | None) -> dict[str, str]:
-    """Return request headers so that a server only answers in full after a change."""
+    """Return request headers with which a server sends the file only if it has changed."""
     noted = {"If-None-Match": "etag", "If-Modified-Since": "modified"}
     if known is None or cache.notes.get("version") != known:
         return {}

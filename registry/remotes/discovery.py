@@ -1,4 +1,7 @@
-"""Find the skill folders of a remote, and their files, by the rules of the ``skills`` client."""
+"""Find the skill folders of a remote, and the files of its skills.
+
+The rules are those of the ``skills`` client.
+"""
 
 import json
 import os
@@ -24,7 +27,10 @@ CONTAINERS: Final = (
 """Folders that contain skills, down to `NESTED` levels below them."""
 
 REPOSITORIES: Final = frozenset({"git", "archive"})
-"""Kinds whose skills are only searched in the usual folders. In other kinds, search all folders."""
+"""Kinds of remotes in which skills are only searched in the usual folders.
+
+In other kinds, all folders are searched.
+"""
 
 NESTED: Final = 3
 ANYWHERE: Final = 5
@@ -45,7 +51,10 @@ MAX_FOLDER: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The folders of skills (none is inside another), and notices about missing skills."""
+    """The folders of skills, and notices about missing skills.
+
+    No folder is inside another one.
+    """
 
     folders: tuple[str, ...]
     notices: tuple[str, ...] = ()
@@ -111,7 +120,10 @@ def _is_usual(folder: str, named: set[str]) -> bool:
 
 
 def _outermost(folders: Iterable[str]) -> list[str]:
-    """Return folders without folders inside them: a folder in a skill is part of that skill."""
+    """Return the folders that aren't inside another of the folders.
+
+    A folder inside a skill is a part of this skill.
+    """
     kept: list[str] = []
     for folder in sorted(folders, key=lambda one: one.split("/")):
         if not kept or not folder.startswith(f"{kept[-1]}/"):
@@ -156,7 +168,10 @@ def _name_plugin(plugin: dict[str, Any], root: str, named: set[str], notices: li
 
 
 def _name_skills(plugin: dict[str, Any], home: str, named: set[str]) -> None:
-    """Add the skill folders that a plugin lists, and those in its ``skills`` folder."""
+    """Add the folders that a plugin lists, their parent folders, and its ``skills`` folder.
+
+    They are added to ``named``, the set of folders in which skills are searched.
+    """
     listed = plugin.get("skills")
     for one in [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else ():
         path = _path_inside(one, home)
@@ -166,9 +181,10 @@ def _name_skills(plugin: dict[str, Any], home: str, named: set[str]) -> None:
 
 
 def _path_inside(path: object, home: str) -> str | None:
-    """Return a path that a file contains, relative to the repository.
+    """Return a path from a file of the repository, relative to the repository.
 
-    Returns None if the path leads out of the repository.
+    ``home`` is the folder from which the path starts. Returns None if the path leads out of the
+    repository.
     """
     if not isinstance(path, str) or path.startswith(("/", "~")) or len(path) > PATH_BYTES:
         return None
@@ -180,7 +196,7 @@ def _path_inside(path: object, home: str) -> str | None:
 def wanted_files(
     tree: Snapshot, remote: Remote, bounds: Bounds, *, may_be_none: bool = False
 ) -> tuple[dict[str, Blob], list[str]]:
-    """Return the files of the wanted skills, and notices.
+    """Return the files of the wanted skills, and notices about skills that are left out.
 
     Raises `RemoteInvalid`, `RemoteTooLarge`.
     """
@@ -214,13 +230,16 @@ def _above(path: str) -> Iterator[str]:
 
 
 def skills_of(files: Iterable[str]) -> list[str]:
-    """Return the folders that contain a skill file, without folders inside other skills."""
+    """Return the folders that contain a skill file.
+
+    A folder inside another skill is left out.
+    """
     folders = {next(_above(one)) for one in files if os.path.basename(one) in DOCUMENT_NAMES}
     return [one for one in sorted(folders) if one == ROOT or folders.isdisjoint(_above(one))]
 
 
 def by_skill(files: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return the files of each skill, by its folder and by the paths in that folder."""
+    """Return a mapping for each skill's folder: the files by their paths in that folder."""
     known = list(files)
     found: dict[str, dict[str, str]] = {folder: {} for folder in skills_of(known)}
     for path in known:
@@ -231,7 +250,10 @@ def by_skill(files: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def _named(tree: Snapshot, folders: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return the folders of the named skills. Folder names are tried first, then skill names."""
+    """Return the folders of the named skills.
+
+    A name is compared with the names of folders first, then with the names of skills.
+    """
     wanted = {name.casefold() for name in names}
     found = [one for one in folders if os.path.basename(one).casefold() in wanted]
     if len({os.path.basename(one).casefold() for one in found}) == len(wanted):

@@ -68,10 +68,10 @@ DRAFT: Final = "new"
 LOCK_SECONDS: Final = 30.0
 _NAME = re.compile(r"[A-Za-z0-9-]+")
 _DRAFT: Final = "."
-"""Prefix of a new checkout's name while it is being created and no source uses it."""
+"""Prefix of a new checkout's name until a source uses the checkout."""
 
 _BEGUN_SECONDS: Final = 86_400.0
-"""Age in seconds after which an unfinished checkout is abandoned.
+"""Age in seconds after which an unfinished new checkout is considered abandoned.
 
 A fetch takes minutes at most.
 """
@@ -84,9 +84,9 @@ def checkouts() -> Path:
 
 @contextmanager
 def new_place(telling: str) -> Iterator[tuple[str, str]]:
-    """Yield a folder for a new checkout, and the checkout's final path, named after ``telling``.
+    """Yield a folder for a new checkout, and the path that the checkout will have later.
 
-    Both are removed if the block raises.
+    The path is named after ``telling``. If the block raises, both are removed.
     """
     _sweep()
     name = "".join(c if c.isascii() and c.isalnum() else "-" for c in os.path.basename(telling))
@@ -131,7 +131,8 @@ def home_of(tree: str, name: str) -> str:
 def remove_checkout(tree: str, remote: Remote, name: str) -> None:
     """Remove a source's checkout.
 
-    Raises `SourceInvalid` if the checkout belongs to another source, and `SyncRunning`.
+    Raises `SourceInvalid` if the checkout belongs to another source, and `SyncRunning` if another
+    process uses it.
     """
     home = home_of(tree, name)
     with Checkout.locked(home) as checkout:
@@ -140,7 +141,7 @@ def remove_checkout(tree: str, remote: Remote, name: str) -> None:
 
 
 def _without_secret(noted: dict[str, Any]) -> dict[str, Any]:
-    """Return a recorded request without the password or token in its address."""
+    """Return the recorded remote without the password or token in its address."""
     asked = noted.get("asked")
     if isinstance(asked, list) and len(asked) > 1 and isinstance(asked[1], str):
         return {"asked": [asked[0], without_secrets(asked[1]), *asked[2:]]}
@@ -152,7 +153,7 @@ def _asked(remote: Remote) -> list[str | None]:
 
 
 class Checkout:
-    """A locked checkout. It contains only files that this class writes."""
+    """A checkout that this process has locked. It contains only files that this class writes."""
 
     def __init__(self, home: str) -> None:
         self.home = home
@@ -163,7 +164,10 @@ class Checkout:
     @classmethod
     @contextmanager
     def locked(cls, path: str) -> Iterator[Self]:
-        """Open and lock a checkout, which is created if missing. Raises `SyncRunning`, OSError."""
+        """Open and lock a checkout, which is created if it is missing.
+
+        Raises `SyncRunning` if another process has the lock, and OSError.
+        """
         above, name = os.path.split(path)
         make_path(above, OWN)
         with open_named(above) as parent, open_own_folder(Place(parent, name), make=True) as home:
@@ -176,11 +180,11 @@ class Checkout:
                 yield cls(path)
 
     def check_asked(self, remote: Remote, name: str, *others: Remote) -> None:
-        """Record the remote of a new checkout, or check the recorded remote.
+        """Record the remote of a new checkout, or check the remote recorded for an old one.
 
-        ``others`` are remotes that the checkout may also have. Raises `SourceInvalid` for any other
-        remote, because another user's row may name our checkout and pin it to a hostile commit.
-        (Servers deliver commits even if no branch contains them.)
+        ``others`` are remotes that the checkout may also have. Raises `SourceInvalid` if another
+        remote is recorded: a database row of another user may name our checkout, and pin it to a
+        hostile commit. (Servers deliver commits even if no branch contains them.)
         """
         noted = self._noted(ASKED)
         if not noted:
@@ -201,7 +205,7 @@ class Checkout:
 
     @property
     def pin(self) -> tuple[str, str] | None:
-        """The kind of the pinned ref (see `Git.refs`), and its recorded commit."""
+        """The recorded kind and commit of the pinned ref (see `Git.refs`), or None."""
         match self._noted(ASKED).get("pin"):
             case [str(kind), str(commit)]:
                 return kind, commit
@@ -213,7 +217,7 @@ class Checkout:
         return self._noted(ASKED).get("pin", "") is None
 
     def note_pin(self, kind: str, commit: str) -> None:
-        """Record the pin if none is recorded.
+        """Record the kind and commit of the pinned ref, unless they are recorded already.
 
         Call this before a fetch, because a fetch may be interrupted.
         """
@@ -222,15 +226,18 @@ class Checkout:
 
     @property
     def version(self) -> str | None:
-        """The version that was written last. After a crash, its files may be incomplete on disk."""
+        """The version that was written last.
+
+        After a crash of the computer, its files may be incomplete on disk.
+        """
         version = self._was.get("version")
         return version if isinstance(version, str) else None
 
     def known(self, *, verify: bool) -> str | None:
         """Return the version whose files are certainly on disk.
 
-        Returns None if the files must be compared: if ``verify``, or if the computer may have
-        crashed since they were written.
+        Returns None if the files must be compared with the remote's. This is the case if
+        ``verify``, or if the computer may have crashed since the files were written.
         """
         boot = self._was.get("boot")
         is_sure = (boot is None or boot == this_boot()) and not verify
@@ -239,7 +246,7 @@ class Checkout:
     def take(
         self, tree: Snapshot, known: str | None, wanted: Mapping[str, Blob], bounds: Bounds
     ) -> None:
-        """Change the checkout so that it contains the wanted files of a snapshot.
+        """Change the checkout so that it contains the ``wanted`` files of the snapshot ``tree``.
 
         Raises `RemoteProblem`, OSError.
         """
@@ -270,8 +277,8 @@ class Checkout:
     def _sure_from(self, *, changed: bool) -> str | None:
         """Return the boot id under which the files were written.
 
-        Returns None if the files were found unchanged after a reboot, because they are then
-        certainly on disk.
+        Returns None if the files were found unchanged after a reboot: then they are certainly on
+        disk.
         """
         now = this_boot()
         if changed or now is None or not self._was:
@@ -372,7 +379,7 @@ def pin_now(checkout: Checkout, remote: Remote, name: str, bounds: Bounds) -> Pi
 
 
 def commit_now(source: Source, bounds: Bounds) -> str | None:
-    """Return the current commit of a source's pin, even if the pin moved.
+    """Return the current commit of a source's pinned branch or tag, even if a pinned tag moved.
 
     Returns None if no pin is recorded.
     """
@@ -389,7 +396,10 @@ def commit_now(source: Source, bounds: Bounds) -> str | None:
 
 
 def _before(checkout: Checkout, found: Mapping[str, str]) -> Pin | None:
-    """Return the recorded pin, or None if it is unknown."""
+    """Return the recorded pin, or None if no pin can be found.
+
+    ``found`` are the remote's refs with the name of the pin.
+    """
     if checkout.pin is not None:
         return Pin(*checkout.pin)
     version = checkout.version
@@ -410,7 +420,7 @@ TOGETHER: Final = 3.0
 """Maximum time to collect fetched sources before they are stored together, in seconds."""
 
 WINK: Final = 0.05
-"""Interval between two checks whether interrupted work has ended, in seconds."""
+"""Interval in seconds between two checks whether an interrupted fetch has ended."""
 
 
 def fetch_sources(
@@ -422,7 +432,8 @@ def fetch_sources(
     """Fetch remote sources, and yield the results by the source's path as they arrive.
 
     The first result comes within `TOGETHER` seconds and may be empty, so that a slow server only
-    delays its own source. A source that can't be fetched keeps its files and reports why.
+    delays its own source. A source that can't be fetched keeps its files; its result gives the
+    reason.
     """
     with ThreadPoolExecutor(min(AT_ONCE, len(sources)) or 1, "registry-fetch") as pool:
         jobs = {pool.submit(_fetched, core, one, options): one for one in sources}

@@ -1,9 +1,11 @@
 """Read the files of a git repository with the installed git, but without a git checkout.
 
 Git provides credentials, ssh and proxies. It fetches commits, trees and the blobs of skills into a
-bare repository of ours, and never writes a file of the remote repository. So no hook, filter, link
-or attribute of the remote repository takes effect. The server or the address may be hostile. So
-protocols are limited, git never prompts, and bytes and time are bounded.
+bare repository of ours. It never writes a file of the remote repository. So no hook, filter, link
+or attribute of the remote repository takes effect.
+
+The server or the address may be hostile. So protocols are limited, git never prompts, and bytes and
+time are bounded.
 """
 
 import hashlib
@@ -28,7 +30,10 @@ from registry.remotes.address import check_git_url, host_of, is_loopback, port_o
 from registry.remotes.snapshot import Blob, Bounds, Paths, SkippedFiles, Snapshot, below
 
 _KEPT: Final = ("GIT_SSH", "GIT_SSL_", "GIT_CONFIG_", "GIT_PROXY_", "GIT_TRACE", "GIT_EXEC_PATH")
-"""Prefixes of environment variables that git gets: for connections, not for working folders."""
+"""Prefixes of environment variables that are passed to git.
+
+They are about connections, not about working folders.
+"""
 
 _SETTINGS: Final = (
     *("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.askPass="),
@@ -40,10 +45,10 @@ _SETTINGS: Final = (
 _SSH: Final = "ssh -oBatchMode=yes -oConnectTimeout=15"
 _SERVED: Final = "git -c uploadpack.allowFilter=true upload-pack"
 _LIMITED: Final = 'ulimit -f "$0"; ulimit -d "$1"; shift; exec "$@"'
-"""Shell command that limits the size of files that git writes, and git's memory, and starts git.
+"""Shell command that limits git's memory and the size of the files that git writes.
 
-Git keeps all refs of a server in memory. It refuses a pack that is too large while receiving it. If
-the user already has a lower limit, that limit stays.
+Then it starts git. Git keeps all refs of a server in memory. It refuses a pack that is too large
+while receiving it. If the user already has a lower limit, that limit stays.
 """
 
 _BLOCK: Final = 512
@@ -70,7 +75,7 @@ _USUAL: Final = (
     "Please make sure you have the correct access rights",
     "and the repository exists.",
 )
-"""Lines that git adds to errors of every kind."""
+"""Lines that git adds to its errors, whatever the error is."""
 
 _MOVED = re.compile(r"returned error: 30[12378]\b")
 _SILENT = re.compile(r"(?i)^(?:fatal|error|remote|warning): *")
@@ -104,7 +109,10 @@ def _hear(stream: IO[bytes], said: list[bytes]) -> None:
 
 
 def _without_netrc() -> dict[str, str]:
-    """Return variables with which git ignores ``~/.netrc`` but reads the user's git settings."""
+    """Return environment variables with which git ignores ``~/.netrc``.
+
+    Git still reads the user's git settings.
+    """
     home = os.path.expanduser("~")
     settings = os.environ.get("GIT_CONFIG_GLOBAL", os.path.join(home, ".gitconfig"))
     return {
@@ -148,19 +156,25 @@ TAG: Final = "tag"
 BRANCH: Final = "branch"
 
 SEEN: Final = "refs/registry/seen"
-"""Prefix of refs in our bare repository that point to the commit that was read last.
+"""Prefix of refs in our bare repository: each points to the commit that was read last.
 
-Each requested ref has its own.
+Each requested ref of the remote has its own.
 """
 
 MAX_LISTED: Final = 1_000_000
 """Maximum number of files in a commit."""
 
 LOOKED_BACK: Final = 50
-"""Number of commits in which to look for the previous commit if commit times are wrong."""
+"""Maximum number of commits in which the previous commit is searched.
+
+It is needed if the times of commits are wrong.
+"""
 
 MAX_PACKS: Final = 50
-"""Number of fetches after which everything is fetched again. Each fetch adds two packs."""
+"""Number of fetches after which the repository is fetched again as a whole.
+
+Each fetch adds two packs.
+"""
 
 _DAY: Final = 86_400
 
@@ -178,8 +192,8 @@ def open_git(
 ) -> Iterator[Snapshot | None]:
     """Open a repository at ``ref``, or at its default branch if ``ref`` is None.
 
-    Yields None if the commit equals ``known``. ``commit`` is the current commit of the ref; if
-    None, the remote is asked for it. If ``part`` is given, only this folder is read. Raises
+    ``commit`` is the current commit of the ref; if None, the remote is asked for it. Yields None if
+    this commit equals ``known``. If ``part`` is given, only this folder is read. Raises
     `RemoteProblem`.
     """
     git = Git(url, os.path.join(state, "busy"), bounds)
@@ -198,14 +212,14 @@ def open_git(
         files, made_at = git.listed(commit, notices, part)
         yield Snapshot(commit, made_at, files, notices, partial(git.read, files))
         git.run("update-ref", seen, commit)
-    finally:  # the next fetch compares with this commit even if the caller refused its files
+    finally:  # the next fetch compares with this commit even after a refusal
         git.end(rest)
 
 
 def is_changed(url: str, part: str, before: str, now: str, bounds: Bounds) -> bool:
     """Return True if a folder of a repository differs between two commits.
 
-    If this can't be found out, returns True.
+    Also returns True if the commits can't be compared.
     """
     if not COMMIT.fullmatch(before) or not COMMIT.fullmatch(now):
         return True
@@ -220,7 +234,7 @@ def is_changed(url: str, part: str, before: str, now: str, bounds: Bounds) -> bo
 
 
 class Git:
-    """Runs git within limits, on a bare repository of ours and the remote that fills it."""
+    """Runs git within limits, in a bare repository of ours that is filled from a remote."""
 
     _partial = True
 
@@ -234,7 +248,7 @@ class Git:
         self._deadline = time.monotonic() + bounds.seconds
         schemes = "https:ssh:git:file"
         parts = urlsplit(url)
-        # On this machine we start the server, so we can allow it to omit blobs.
+        # For a repository on this machine, we start git's server, so we can allow it to omit blobs.
         self.served = [f"--upload-pack={_SERVED}"] if parts.scheme == "file" else []
         if parts.scheme in {"git", "http"} and not is_loopback(parts.hostname):
             reason = f"{parts.scheme} does not protect files in transit: use https"
@@ -242,7 +256,7 @@ class Git:
         self._settings = [*_SETTINGS]
         if parts.scheme == "http":
             schemes += ":http"
-            # Passwords in plain http must not leave this machine.
+            # A proxy could read passwords in plain http.
             self._settings.append("http.proxy=")
         self._environment = _environment(schemes)
         if bounds.anonymous:
@@ -274,7 +288,7 @@ class Git:
     ) -> bytes:
         """Run git to its end and return its output.
 
-        If ``errors``, return its error output instead. Raises `RemoteProblem`.
+        If ``errors``, return git's error output instead. Raises `RemoteProblem`.
         """
         code, out, said = self._ended(*arguments, given=given, at_home=at_home)
         text = said.decode(errors="replace")
@@ -338,7 +352,10 @@ class Git:
         return True
 
     def left(self) -> float:
-        """Return the remaining seconds. Raises `RemoteUnreachable` if no time is left."""
+        """Return the remaining seconds for the fetch.
+
+        Raises `RemoteUnreachable` if no time is left.
+        """
         left = self._deadline - time.monotonic()
         if left <= 0:
             self.has_failed = True
@@ -349,7 +366,7 @@ class Git:
     def running(
         self, *arguments: str, at_home: bool = True, heard: bool = True
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """Start git in its own session, so that no child of git prompts or outlives git.
+        """Start git in a separate session, so that no child of git prompts or outlives git.
 
         If ``heard``, capture git's error output. It is not read while git runs.
         """
@@ -360,7 +377,7 @@ class Git:
         limits = str(self.bounds.bytes // _BLOCK), str(_MEMORY)
         pipe = subprocess.PIPE
         try:
-            process = subprocess.Popen(  # noqa: S603  # the arguments are checked above
+            process = subprocess.Popen(  # noqa: S603  # the caller checks the arguments
                 ["/bin/sh", "-c", _LIMITED, *limits, *git, *arguments],
                 stdin=pipe,
                 stdout=pipe,
@@ -395,7 +412,7 @@ class Git:
         lines = [_SILENT.sub("", line).strip() for line in said.splitlines()]
         told = "; ".join(dict.fromkeys(one for one in lines if one and one not in _USUAL))[:500]
         text = told.lower()
-        # The shell reports that git is missing.
+        # With this status, the shell reports that git is missing.
         if code == 127 or "git: not found" in text:  # noqa: PLR2004
             return RemoteInvalid(url=self.url, reason="git is not installed")
         # The pack was too large, so git was killed without a message.
@@ -413,7 +430,10 @@ class Git:
         return RemoteInvalid(url=self.url, reason=f"git reports: {told or f'exit status {code}'}")
 
     def find(self, ref: str | None) -> str:
-        """Return the current commit of a ref at the remote. A tag wins over a branch."""
+        """Return the commit to which a ref of the remote points now.
+
+        If a tag and a branch have the same name, the tag is used.
+        """
         if ref is None:
             commit = self._listed_refs("HEAD").get("HEAD")
             if commit is None:
@@ -423,9 +443,9 @@ class Git:
         return ref if COMMIT.fullmatch(ref) else next(iter(self.refs(ref).values()))
 
     def refs(self, ref: str) -> dict[str, str]:
-        """Return the commits of the tag and the branch with a name, by kind, the tag first.
+        """Return the commits of the tag and of the branch with this name, by kind, the tag first.
 
-        Raises `RemoteInvalid`.
+        Raises `RemoteInvalid` if the remote has neither.
         """
         names = {f"refs/tags/{ref}^{{}}": TAG, f"refs/tags/{ref}": TAG, f"refs/heads/{ref}": BRANCH}
         names[ref] = TAG if ref.startswith("refs/tags/") else BRANCH
@@ -442,7 +462,7 @@ class Git:
         return found
 
     def _listed_refs(self, *names: str) -> dict[str, str]:
-        """Return the commits of these refs that exist at the remote, in one request."""
+        """Return the commits of those given refs that exist at the remote, in one request."""
         said = self.run("ls-remote", "--quiet", "--", "origin", *names, at_home=False)
         found: dict[str, str] = {}
         for line in said.decode(errors="replace").split("\n"):
@@ -452,10 +472,10 @@ class Git:
         return found
 
     def begin(self, rest: str | None, commit: str) -> None:
-        """Move the bare repository at ``rest`` to the path for use, or create a new repository.
+        """Move the bare repository from ``rest`` to the path for use, or create a new repository.
 
-        ``commit`` determines the hash format of a new repository. A repository in use has another
-        path, because a killed process may leave locks or incomplete packs.
+        ``commit`` determines the hash format of a new repository. While a repository is used, it
+        has another path, because a killed process may leave locks or incomplete packs in it.
         """
         shutil.rmtree(self.home, ignore_errors=True)
         if rest is not None:
@@ -467,7 +487,10 @@ class Git:
         self.run("init", "--quiet", "--bare", "--template=", *names, self.home, at_home=False)
 
     def end(self, rest: str) -> None:
-        """Move the bare repository to ``rest``, or delete it if a new clone is better."""
+        """Move the bare repository back to ``rest``.
+
+        It is deleted instead if a new clone is better.
+        """
         shutil.rmtree(rest, ignore_errors=True)
         if self._is_sound():
             os.rename(self.home, rest)
@@ -477,10 +500,10 @@ class Git:
     def _is_sound(self) -> bool:
         """Return True if the repository is small enough and complete.
 
-        Completeness is only checked after a failure of git.
+        Whether it is complete is only checked after git has failed.
         """
         with suppress(OSError, RemoteProblem):
-            # Includes an index and more files for each pack.
+            # The folder contains an index and other files for each pack.
             found = list(os.scandir(f"{self.home}/objects/pack"))
             packs = sum(one.name.endswith(".pack") for one in found)
             size = sum(one.stat().st_size for one in found)
@@ -492,7 +515,7 @@ class Git:
     def at(self, name: str) -> str | None:
         """Return the id of the object with a name, such as ``COMMIT:FOLDER`` for a tree.
 
-        Returns None if it doesn't exist.
+        Returns None if there is no such object.
         """
         code, out, _ = self._ended("rev-parse", "--quiet", "--verify", name)
         return out.decode().strip() if code == 0 else None
@@ -506,15 +529,15 @@ class Git:
         when = self.made_at(before)
         try:
             self._fetch(f"--shallow-since=@{when}", refspecs=[refspec])
-        except RemoteProblem:  # no commit may be that new; the next fetch reports any other problem
+        except RemoteProblem:  # no commit may be as new; the next fetch reports other problems
             self._fetch(f"--depth={LOOKED_BACK}", refspecs=[refspec])
         return self._ended("merge-base", "--is-ancestor", before, commit)[0] == 0
 
     def _fetch(self, *options: str, refspecs: Sequence[str], settled: bool = True) -> None:
         """Fetch objects.
 
-        If ``settled``, git tells the server which commits it has, so that only new objects are
-        sent.
+        If ``settled``, git tells the server which commits are present here, so that only new
+        objects are sent.
         """
         said = self.run(
             *() if settled else ("-c", "fetch.negotiationAlgorithm=noop"),
@@ -536,7 +559,7 @@ class Git:
     ) -> tuple[dict[str, Blob], int | None]:
         """Return the regular files of a commit (below ``part``), and the commit's time.
 
-        Adds notices for other entries.
+        Adds notices about links and other entries that aren't regular files.
         """
         files: dict[str, Blob] = {}
         paths = Paths()
@@ -611,7 +634,7 @@ class Git:
                 yield wanted, data
 
     def _entries(self, *arguments: str) -> Iterator[bytes]:
-        """Yield the entries of git's output. Raises `RemoteProblem` if the output is incomplete."""
+        """Yield the entries of git's output. Raises `RemoteProblem` if the output is cut off."""
         room = self.bounds.bytes
         with self.running(*arguments, heard=False) as process:
             assert process.stdout is not None  # noqa: S101
@@ -636,9 +659,9 @@ def open_commits(
 ) -> Iterator[Callable[[str | None, Collection[str]], Snapshot]]:
     """Yield a function that returns the snapshot at a commit or ref.
 
-    If the ref is None, it uses the default branch. The function's second argument names folders
-    whose blobs are fetched together. The snapshots can be read in parallel. If ``offline``, the
-    remote is not asked.
+    If its first argument is None, the function uses the default branch. Its second argument names
+    folders whose blobs are fetched together. The snapshots can be read in parallel. If ``offline``,
+    no request is sent to the remote.
     """
     kept = _Kept(url, state, bounds, is_offline=offline)
     try:
@@ -648,7 +671,7 @@ def open_commits(
 
 
 def has_commits(state: str) -> bool:
-    """Tell whether this folder contains a repository from an earlier fetch."""
+    """Tell whether this folder contains a git repository from an earlier fetch."""
     return os.path.isdir(_at_rest(state))
 
 
@@ -657,7 +680,10 @@ def _at_rest(state: str) -> str:
 
 
 class _Kept(Git):
-    """A bare repository that is read in its folder, and only moved to fetch something into it."""
+    """A bare repository that is read in its own folder.
+
+    It is only moved to another path in order to fetch something into it.
+    """
 
     def __init__(self, url: str, state: str, bounds: Bounds, *, is_offline: bool) -> None:
         self._at_rest = _at_rest(state)
@@ -684,17 +710,20 @@ class _Kept(Git):
         files, made_at = self.listed(commit, notices)
         soon = {files[path].id for one in folders for path in below(files, one).values()}
         if soon and not self._is_offline:
-            # The limit applies to each request: later reads may fetch fewer blobs.
+            # The limit applies to each request: later requests may fetch fewer blobs, so try them.
             with suppress(RemoteTooLarge):
                 self.fetch_blobs(list(soon))
         return Snapshot(commit, made_at, files, notices, partial(self.read, files))
 
     def fetch_blobs(self, ids: Sequence[str]) -> None:
-        """Fetch blobs in one request. If all exist locally, the remote is not asked."""
+        """Fetch blobs in one request.
+
+        If all of them exist locally, no request is sent.
+        """
         failed = self.has_failed
         try:
             self.check_size(ids)
-        except RemoteInvalid:  # git reports a missing blob like this, which is harmless here
+        except RemoteInvalid:  # git also reports a missing blob like this, which is harmless here
             if self._is_offline:
                 raise
             self.has_failed = failed

@@ -1,9 +1,11 @@
 """Send HTTP requests to untrusted servers, with limited bytes and time, outside private networks.
 
 A redirect, or an address in an index, may lead to a private address only if the first address is
-private. So no outside server can make this machine query its own network. The connection uses the
-IP address that was checked. The user name and password of the first address, or those for its host
-in ``~/.netrc``, are sent only to its host, and never shown.
+private. So no outside server can make this machine query its own network. The IP address that was
+checked is the one that is used for the connection.
+
+A user name and password come from the first address, or from ``~/.netrc`` for its host. They are
+only sent to this host, and never shown.
 """
 
 import base64
@@ -49,7 +51,10 @@ OTHERS: Final = 0o077
 
 
 def reason_of(error: Exception) -> str | None:
-    """Return the reason if the server can't be reached, or None if its response is at fault."""
+    """Return why the server can't be reached.
+
+    Returns None if the error is a fault in the server's response.
+    """
     match error:
         case ssl.SSLCertVerificationError():
             return f"its certificate can't be trusted: {error.verify_message}"
@@ -66,17 +71,21 @@ def reason_of(error: Exception) -> str | None:
 
 
 def login_of(parts: SplitResult) -> str | None:
-    """Return the login header for the user and password in an address, or None if it has none."""
+    """Return the Authorization header for the user and password in an address.
+
+    Returns None if the address has no user.
+    """
     if parts.username is None:
         return None
     return _basic(unquote(parts.username), unquote(parts.password or ""))
 
 
 def login_at(parts: SplitResult) -> str | None:
-    """Return the login header for an address, from the address or from ``~/.netrc`` (or `NETRC`).
+    """Return the Authorization header for an address.
 
-    An unreadable netrc file counts as missing. Raises `RemoteInvalid` if the file has a password
-    for this host, and other users can read or change the file.
+    User and password come from the address, or from ``~/.netrc`` (or `NETRC`). An unreadable netrc
+    file counts as missing. Raises `RemoteInvalid` if the file has a password for this host, and
+    other users can read or change the file.
     """
     own = login_of(parts)
     if own is not None or parts.hostname is None:
@@ -116,10 +125,10 @@ TIMEOUT: Final = 15.0
 REDIRECTS: Final = 5
 
 ATTEMPTS: Final = 3
-"""Maximum number of attempts if a server is busy (as in the `clawhub` client)."""
+"""Maximum number of attempts to send a request to a busy server (as in the `clawhub` client)."""
 
 PAUSE: Final = 0.5
-"""Time before a new attempt if a busy server names no time, in seconds.
+"""Time before a new attempt if a busy server gives no time, in seconds.
 
 It doubles with each attempt.
 """
@@ -127,12 +136,15 @@ It doubles with each attempt.
 JSON_BYTES: Final = 8 << 20
 """Maximum size of a JSON response, in bytes.
 
-An index of 20,000 skills is smaller.
+Even an index of 20,000 skills is smaller.
 """
 
 PACKED: Final = frozenset({"gzip", "x-gzip"})
 TAPES: Final = (".tar.gz", ".tgz")
-"""Endings of files for which servers may report the file's own compression as an encoding."""
+"""Endings of compressed files.
+
+For these, servers may send the file's own compression as ``Content-Encoding``.
+"""
 
 CHUNK: Final = 1 << 16
 OK: Final = 200
@@ -147,9 +159,9 @@ SERVER_ERRORS: Final = 500
 
 
 class Answer(NamedTuple):
-    """A server's response: ``url`` after redirects, and ``status``.
+    """A server's response; ``url`` is the address after redirects.
 
-    The status is 200, or 304 after a conditional request.
+    ``status`` is 200, or 304 after a conditional request.
     """
 
     url: str
@@ -158,7 +170,10 @@ class Answer(NamedTuple):
 
 
 class Client:
-    """HTTP client for one remote. All its requests share the limits. It is thread-safe."""
+    """HTTP client for one remote; it is thread-safe.
+
+    All its requests share the limits of bytes and time.
+    """
 
     def __init__(self, url: str, bounds: Bounds) -> None:
         self._bounds = bounds
@@ -196,7 +211,7 @@ class Client:
         *,
         cut: bool = False,
     ) -> Answer:
-        """Write a response to ``into``. Raises `RemoteTooLarge` for more than ``most`` bytes.
+        """Write a response to ``into``. Raises `RemoteTooLarge` if it has more than ``most`` bytes.
 
         If ``cut``, the first ``most`` bytes of a larger response are written before the error.
         """
@@ -224,7 +239,7 @@ class Client:
 
     @staticmethod
     def _check_plain(parts: SplitResult) -> None:
-        """Raise `RemoteInvalid` for plain http to another machine, because others can read it."""
+        """Raise `RemoteInvalid` for plain http to another machine: other people can read it."""
         if parts.scheme == "http" and not is_loopback(parts.hostname):
             reason = "plain http is only used on this machine: use https"
             raise RemoteInvalid(url=redacted(parts.geturl()), reason=reason)
@@ -247,7 +262,10 @@ class Client:
 
     @contextmanager
     def _asked(self, url: str, headers: Mapping[str, str]) -> Iterator[http.client.HTTPResponse]:
-        """Send a request, and yield the response. The connection closes at the deadline."""
+        """Send a request, and yield the response.
+
+        The connection is closed at the deadline.
+        """
         parts = split(url)
         self._check_plain(parts)
         host, port = host_of(parts), port_of(parts)
@@ -299,9 +317,9 @@ class Client:
         return max(min(TIMEOUT, self._left()), 0.001)
 
     def _proxy(self, parts: SplitResult) -> SplitResult | None:
-        """Return the environment's proxy for an https address, or None.
+        """Return the proxy in the environment for an https address, or None.
 
-        A proxy resolves host names itself.
+        If there is a proxy, it resolves host names itself.
         """
         said = getproxies().get("https")
         if parts.scheme != "https" or not said or proxy_bypass(parts.netloc):
@@ -341,7 +359,10 @@ class Client:
         raise problem
 
     def _check(self, url: str, addresses: list[IPAddress]) -> list[IPAddress]:
-        """Return the permitted addresses. Raises `RemoteInvalid` if none is permitted."""
+        """Return those of the ``addresses`` that may be used.
+
+        Raises `RemoteInvalid` if there is none.
+        """
         places = {address: place_of(address) for address in addresses}
         if self._first_place is None:
             allowed = [one for one in addresses if places[one] == "public"] or addresses
@@ -378,7 +399,7 @@ class Client:
             with self._network(url):
                 chunk = response.read1(min(CHUNK, most + 1))
             if not chunk:
-                # The end may come from the deadline, which closes the connection.
+                # An early end may come from the deadline, which closes the connection.
                 self._check_time(url)
                 break
             into.write(chunk[: most - size])
@@ -439,7 +460,7 @@ def _cut_off_after(seconds: float, held: list[socket.socket], late: Event) -> Ti
 
     def end() -> None:
         late.set()
-        with suppress(OSError):  # close the TCP connection without waiting for the end of TLS
+        with suppress(OSError):  # close TCP without waiting for the end of TLS
             socket.socket.shutdown(held[0], socket.SHUT_RDWR)
 
     timer = Timer(max(seconds, 0.0), end)
@@ -450,7 +471,7 @@ def _cut_off_after(seconds: float, held: list[socket.socket], late: Event) -> Ti
 
 @contextmanager
 def _in_time(late: Event) -> Iterator[None]:
-    """Raise TimeoutError instead of errors after the deadline closed the connection."""
+    """If the deadline closed the connection, raise TimeoutError in place of other errors."""
     try:
         yield
     except (http.client.HTTPException, OSError, ValueError) as error:

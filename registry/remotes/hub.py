@@ -34,7 +34,7 @@ GONE: Final = frozenset({NOT_FOUND, 410, 451})
 
 
 class _Item(NamedTuple):
-    """A skill in a hub's list. ``updated`` is in milliseconds since 1970."""
+    """A skill in a hub's list. ``updated`` is a time in milliseconds since 1970."""
 
     slug: str
     owner: str | None
@@ -47,7 +47,10 @@ class _Item(NamedTuple):
         return f"{self.owner}/{self.slug}" if self.owner else self.slug
 
     def query(self, **more: str) -> str:
-        """Return the query of a request about this skill, with its owner and ``more``."""
+        """Return the query string of a request about this skill.
+
+        It contains the skill's owner and ``more``.
+        """
         owner = {"ownerHandle": self.owner} if self.owner else {}
         return f"?{urlencode(more | owner)}" if more or owner else ""
 
@@ -56,7 +59,8 @@ class _Item(NamedTuple):
 def open_hub(url: str, state: str, known: str | None, bounds: Bounds) -> Iterator[Snapshot | None]:
     """Open the newest version of each skill of a hub, in folders ``slug`` or ``owner/slug``.
 
-    Yields None if these versions equal ``known``. A downloaded version is assumed not to change.
+    Yields None if all these versions equal ``known``. A version that was downloaded is assumed
+    never to change.
     """
     client = Client(url, bounds)
     base = find_base(client)
@@ -158,7 +162,7 @@ def _is_blocked(said: Any) -> bool:
 
 
 def _is_known(cache: ArtifactCache, item: _Item, *, any_time: bool = False) -> bool:
-    """Return True if this version is cached, and the hub's entry for it is unchanged."""
+    """Return True if this version is cached, and the hub's facts about it are unchanged."""
     stored = cache.noted("skills").get(item.folder)
     version = cache.noted("versions").get(item.folder)
     noted = [item.version, item.updated]

@@ -1,11 +1,12 @@
 """Open remotes of each kind. Packages can add kinds with entry points.
 
 An entry point of the group `GROUP` has the name of the kind. It is a function ``fetch(url, into,
-known)`` that writes the files of skills below ``into``, an empty folder (`pathlib.Path`), and
-returns their version, a string. ``known`` is the version of the last fetch, or None. If the version
-is still ``known``, the function writes nothing and returns None. Only kinds in the setting
-``source_kinds`` are loaded. The written files are not trusted: links are skipped, paths are
-checked, and sizes are limited.
+known)`` that writes the files of skills below ``into``, an empty folder (`pathlib.Path`). It
+returns the version of these files, a string. ``known`` is the version of the last fetch, or None.
+If the version is still ``known``, the function writes nothing and returns None.
+
+Only kinds in the setting ``source_kinds`` are loaded. The written files are not trusted: links are
+skipped, paths are checked, and sizes are limited.
 """
 
 import difflib
@@ -54,9 +55,9 @@ def open_remote(
 ) -> AbstractContextManager[Snapshot | None]:
     """Open the current snapshot of a remote; yields None if its version is still ``known``.
 
-    ``state`` is a folder in which the kind keeps its data. ``kinds`` are the kinds in the settings.
-    ``commit`` is the commit of a git pin, if the remote was asked for it already. Raises
-    `RemoteProblem`, `AddressInvalid`, `SourceKindUnusable`.
+    ``state`` is a folder in which the code for the remote's kind keeps its data. ``kinds`` are the
+    kinds in the settings. ``commit`` is the commit of a git pin, if it was already requested from
+    the remote. Raises `RemoteProblem`, `AddressInvalid`, `SourceKindUnusable`.
     """
     match remote.kind:
         case "git":

@@ -37,7 +37,10 @@ _DIGEST: Final = re.compile(r"sha256:([0-9a-f]{64})")
 
 
 class Index(NamedTuple):
-    """A skill index and its address. ``skills`` are unchecked entries from the server."""
+    """A skill index and its address.
+
+    ``skills`` has the server's data about each skill, which are not checked yet.
+    """
 
     url: str
     skills: list[Any]
@@ -46,7 +49,7 @@ class Index(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """A skill in the newer form of an index: its stored form, its digest and its address."""
+    """A skill in the newer form of an index: its cached form, its digest and its address."""
 
     stored: Stored
     digest: str
@@ -88,7 +91,10 @@ def open_site(url: str, state: str, known: str | None, bounds: Bounds) -> Iterat
 
 
 def find_index(client: Client) -> Index:
-    """Return a site's first index. Raises the first `RemoteProblem` other than "not found"."""
+    """Return the first skill index that a site has.
+
+    If there is none, raises the first `RemoteProblem` other than "not found".
+    """
     problems: list[RemoteProblem] = []
     for url in _places(client.url):
         try:
@@ -123,7 +129,7 @@ def _index(url: str, document: Any, answer: Answer) -> Index:
 
 
 def _entries(index: Index, notices: Notices) -> dict[str, _Entry]:
-    """Return the entries of an index by name. Invalid entries are skipped with a notice."""
+    """Return the skills of an index by name. Invalid skills are skipped with a notice."""
     found: dict[str, _Entry] = {}
     for entry in index.skills:
         name = _name(entry)
@@ -143,7 +149,10 @@ def _name(entry: Any) -> str:
 
 
 def _entry(entry: Any, base: str) -> _Entry:
-    """Return a checked entry. Raises `BadArchive` or `RemoteInvalid` if it breaks a rule."""
+    """Return the checked data about a skill.
+
+    Raises `BadArchive` or `RemoteInvalid` if they break a rule of the index format.
+    """
     if (reason := check_new_name(_name(entry))) is not None:
         raise BadArchive(reason)
     kind, description, url, digest = map(entry.get, ("type", "description", "url", "digest"))

@@ -1,4 +1,7 @@
-"""Define the files of a remote at one version, for every kind, and check their paths."""
+"""Define the files of a remote at one version, and check their paths.
+
+All kinds of remotes use these classes.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,9 +19,9 @@ class Bounds:
     """Limits of one fetch.
 
     ``private``: redirects may lead to private addresses. ``public``: requests are only sent to
-    public hosts, for example for an address that an untrusted person wrote. ``anonymous``: no
-    password of the user is sent. A download stops if it is slower than ``slowest`` bytes per second
-    for ``patience`` seconds.
+    public hosts, for example because an untrusted person wrote the address. ``anonymous``: no
+    password of the user is sent. A download is stopped if it is slower than ``slowest`` bytes per
+    second for ``patience`` seconds.
     """
 
     bytes: int = 256 << 20
@@ -34,7 +37,10 @@ class Bounds:
 
 
 class Blob(NamedTuple):
-    """A file of a snapshot. Equal ids mean equal bytes. ``size`` is in bytes (None if unknown)."""
+    """A file of a snapshot. Files with equal ids have equal bytes.
+
+    ``size`` is in bytes (None if unknown).
+    """
 
     id: str
     executable: bool
@@ -45,11 +51,11 @@ class Blob(NamedTuple):
 class Snapshot:
     """The files of a remote at one version.
 
-    ``version`` is the identifier of the version, such as a commit or a digest. ``made_at`` is its
-    time in seconds since 1970, or None if unknown. ``files`` has the files by their relative paths
-    with ``/``. All paths are safe (`disk.paths.is_safe_relative`), and no two paths differ only in
-    case. ``notices`` are messages about skipped files and the reasons. ``read`` yields the bytes of
-    some files, or raises `RemoteProblem`.
+    ``version`` is the identifier of the version, such as a commit or a digest. ``made_at`` is the
+    time of the version in seconds since 1970, or None if unknown. ``files`` has the files by their
+    relative paths with ``/``. All paths are safe (`disk.paths.is_safe_relative`), and no two paths
+    differ only in case. ``notices`` are messages that name skipped files and give the reasons.
+    ``read`` yields the bytes of some files, or raises `RemoteProblem`.
     """
 
     version: str
@@ -64,20 +70,21 @@ MAX_NOTICES: Final = 20
 
 
 MAX_NAMED: Final = 3
-"""Maximum number of skipped files that a message names, for each kind."""
+"""Maximum number of skipped files of each kind that a message names."""
 
 
 class Paths:
-    """Check from their paths that files can be stored together in one folder."""
+    """Check whether files can be stored together in one folder, by their paths."""
 
     def __init__(self) -> None:
         self._files: dict[str, str] = {}
         self._folders: set[str] = set()
 
     def add(self, path: str) -> str | None:
-        """Add a path.
+        """Add a path to the checked paths.
 
-        Returns None, or a reason for a refusal that can follow the path in a sentence.
+        Returns None, or the reason if the path is refused. The reason can follow the path in a
+        sentence.
         """
         reason = _refusal(path)
         if reason is not None:
@@ -97,9 +104,9 @@ class Paths:
 
 
 class Notices:
-    """Collect the reasons for skipped or outdated skills.
+    """Collect the reasons why skills are skipped or outdated.
 
-    Keeps the first reasons in full, and only counts the others.
+    The first reasons are kept in full. Further reasons are only counted.
     """
 
     def __init__(self) -> None:
@@ -125,7 +132,7 @@ class Notices:
             self._more += 1
 
     def said(self) -> list[str]:
-        """Return the notices, without full stops."""
+        """Return the notices as sentences without full stops."""
         return [*self._said, f"{self._more} more like these"] if self._more else self._said
 
 
@@ -143,7 +150,7 @@ class SkippedFiles:
             self._first[kind].append(path)
 
     def said(self) -> list[str]:
-        """Return a sentence for each kind, without a full stop."""
+        """Return a sentence for each kind of skipped file, without a full stop."""
         found = []
         for kind, count in self._count.items():
             names = ", ".join(map(quoted, self._first[kind]))
@@ -167,6 +174,9 @@ def _refusal(path: str) -> str | None:
 
 
 def below(files: Iterable[str], folder: str) -> dict[str, str]:
-    """Return the paths of files below a folder, by the path relative to that folder."""
+    """Return the paths of files below a folder.
+
+    The keys of the result are the paths relative to that folder.
+    """
     begin = "" if folder == ROOT else f"{folder}/"
     return {path[len(begin) :]: path for path in files if path.startswith(begin)}

@@ -43,7 +43,10 @@ ASK_SECONDS: Final = 30.0
 """Maximum time in which a remote must report whether it has changes, in seconds."""
 
 SCOPE: Final[Scope] = "community"
-"""Default scope of a remote source, so that its skills don't shadow the user's own skills."""
+"""Default scope of a remote source.
+
+It is weak, so that the skills of the source don't shadow the user's own skills.
+"""
 
 
 def sync(  # noqa: C901  # first resolve addresses, then store batches
@@ -68,7 +71,7 @@ def sync(  # noqa: C901  # first resolve addresses, then store batches
         address_of(core, known, one) or one if isinstance(one, str) else one for one in targets
     ]
     _check_targets(core, known, meant, scope=scope, name=name)
-    with ExitStack() as added:  # if one of the new sources can't be fetched, remove all of them
+    with ExitStack() as added:  # if a fetch fails, all new sources are removed
         for target, address in zip(targets, meant, strict=True):
             if isinstance(address, str):
                 chosen.append(address)
@@ -138,7 +141,10 @@ def _check_targets(
     scope: Scope | None,
     name: str | None,
 ) -> None:
-    """Raise the error of `sync` for a target that can't be a source, before any source is added."""
+    """Raise the error of `sync` for a target that can't be a source.
+
+    This happens before any source is added.
+    """
     if local := [one for one in targets if isinstance(one, str)]:
         folders.choose(core, known, local, scope=scope, name=name, register=False)
     for one in targets:
@@ -147,7 +153,7 @@ def _check_targets(
 
 
 def add(core: Core, target: str, *, name: str | None, scope: Scope | None, priority: int) -> Source:
-    """Register a folder, or fetch a remote and register its checkout."""
+    """Register a folder as a source, or fetch a remote and register its checkout."""
     known = list_sources(core.reader, counted=False)
     address = address_of(core, known, target)
     if address is None:
@@ -169,7 +175,7 @@ def update(
 ) -> Source:
     """Change a source. ``ref`` is the new pin, or "" to remove the pin.
 
-    The remote is asked whether the ref exists.
+    First, the remote is asked whether the new pin exists.
     """
     if unknown := change.keys() - folders.Change.__annotations__.keys():
         told = ", ".join(["ref", *folders.Change.__annotations__])
@@ -212,9 +218,11 @@ def trust(
 ) -> int:
     """Trust the quarantined skills of a source, and return their number.
 
-    If ``shown`` is given, the skills must have exactly these tree hashes (or `TrustOutdated` is
-    raised). If ``revoke``, the function instead quarantines the skills with security errors (and
-    raises `UsageProblem` for a local folder).
+    If ``shown`` is given, it has the tree hashes of the skills that the user saw. If the skills
+    have other hashes now, `TrustOutdated` is raised.
+
+    If ``revoke``, the skills with security errors are quarantined instead. For a local folder this
+    raises `UsageProblem`.
     """
     from registry.db.write.sources import distrust_source, trust_source
 
@@ -236,7 +244,7 @@ def remove(
     """Remove a source and its checkout.
 
     If ``with_tombstones``, the skills are recorded as removed. Otherwise the registry forgets that
-    they existed.
+    the skills existed.
     """
     source = folders.remove(core, name, as_admin=as_admin, with_tombstones=with_tombstones)
     if source.remote is not None and is_here(core, source.host, source.path):
@@ -249,7 +257,10 @@ def remove(
 
 
 def asked(core: Core, sources: Sequence[Source]) -> list[Source]:
-    """Ask the remotes of sources, several at a time, whether they have a newer version."""
+    """Return the sources; their remotes record whether there is a newer version (``behind``).
+
+    Several remotes are asked at the same time.
+    """
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(AT_ONCE, "registry-ask") as pool:
@@ -261,9 +272,9 @@ def asked(core: Core, sources: Sequence[Source]) -> list[Source]:
 
 
 def _behind(core: Core, source: Source) -> bool | None:
-    """Return True if a source's remote has a newer version or its pin moved.
+    """Return True if a source's remote has a newer version or if a pinned tag moved.
 
-    Returns None if this is unknown or the source has no remote.
+    Returns None if this is unknown or if the source has no remote.
     """
     if source.remote is None or not is_here(core, source.host, source.path):
         return None
@@ -308,16 +319,19 @@ def _is_behind(core: Core, source: Source, remote: Remote) -> bool:
 
 
 def check_exists(address: Address) -> None:
-    """Raise `AddressInvalid` if the address is a missing file or folder of this machine."""
+    """Raise `AddressInvalid` if the address is a file or folder of this machine that is missing."""
     path = file_path_of(address.url)
-    # Git also looks for NAME.git if you name NAME.
+    # Git also accepts NAME for a repository called NAME.git.
     if path is not None and not any(map(os.path.lexists, (path, f"{path}.git"))):
         kind = "file" if is_archive(path) else "folder"
         raise AddressInvalid(address=address.url, reason=f"there is no such {kind}")
 
 
 def kind_of(address: Address, bounds: Bounds = Bounds()) -> str:  # noqa: B008  # immutable
-    """Return the kind of an address. For http the server is asked. Raises `RemoteProblem`."""
+    """Return the kind of an address.
+
+    For an http address, the server is asked. Raises `RemoteProblem`.
+    """
     if address.kind != "web":
         return address.kind
     from registry.remotes.git import Git
@@ -339,9 +353,10 @@ def address_of(core: Core, known: Sequence[Source], target: str) -> Address | No
     """Return the address in a target, or None if the target is a source or a local folder.
 
     ``owner/repo`` looks like ``source/skill``, so a typing error could install an unknown person's
-    skill. Unless one of the ``known`` sources has the repository, the target is refused if it is
-    the ref of a skill or of a deleted skill, or if its owner is similar to the name of a source.
-    Raises `SkillNotFound`, `SkillAmbiguous`, `UsageProblem`, `AddressInvalid`.
+    skill. Such a target is accepted if one of the ``known`` sources has the repository. Otherwise
+    it is refused in two cases: it is the ref of a skill or of a deleted skill, or its owner is
+    similar to the name of a source. Raises `SkillNotFound`, `SkillAmbiguous`, `UsageProblem`,
+    `AddressInvalid`.
     """
     if any(target in {one.name, one.path} for one in known):
         return None
@@ -371,7 +386,10 @@ def _has_repository(known: Sequence[Source], address: Address) -> bool:
 
 
 def _check_shorthand(core: Core, known: Sequence[Source], text: str) -> None:
-    """Raise an error if ``owner/repo`` may be a skill's ref. Only visible sources are compared."""
+    """Raise an error if ``owner/repo`` may be the ref of a skill.
+
+    Only sources that this user can see are compared.
+    """
     explicit = f"github:{text}"
     try:
         skill = resolve(core.reader, text).skill
@@ -380,7 +398,7 @@ def _check_shorthand(core: Core, known: Sequence[Source], text: str) -> None:
     else:
         message = f"{text} is a skill of the source {skill.source}. For a repository: {explicit}"
         raise UsageProblem(message=message)
-    if type(found) is not SkillNotFound:  # the ref of a deleted skill
+    if type(found) is not SkillNotFound:  # a deleted skill has this ref
         raise found
     names = {name_key(one.name): one.name for one in known}
     near = get_close_matches(name_key(text.partition("/")[0]), names, n=1)
@@ -389,7 +407,7 @@ def _check_shorthand(core: Core, known: Sequence[Source], text: str) -> None:
 
 
 def _same(known: Sequence[Source], address: Address) -> Source | None:
-    """Return the source that already has this address, ref, folder and selection of skills."""
+    """Return the source with the same address, ref, folder and selected skills, or None."""
     asked = address.ref, address.part, address.only
     for one in known:
         remote = one.remote
@@ -402,7 +420,10 @@ def _same(known: Sequence[Source], address: Address) -> Source | None:
 def _add(
     core: Core, address: Address, *, name: str | None, scope: Scope | None, priority: int
 ) -> tuple[Source, Fetched]:
-    """Fetch an address into a new checkout, then register it. After a failure nothing is left."""
+    """Fetch an address into a new checkout, then register the checkout as a source.
+
+    After a failure, nothing is left on disk.
+    """
     from registry.remotes.fetch import fetch, new_place, tree_of
 
     check_exists(address)
@@ -410,7 +431,7 @@ def _add(
     remote = Remote(kind, address.url, address.ref, address.part, address.only)
     telling = address.host if kind in {"site", "hub"} else address.telling
     if kind == "archive" and file_path_of(address.url) is not None:
-        telling = "/" + os.path.basename(telling)  # the parent folder is not a useful name
+        telling = "/" + os.path.basename(telling)  # the parent folder's name is not useful
     # Importing the code that stores the source takes 0.25 s. Do it while the remote responds.
     Thread(target=import_module, args=("registry.sync.apply",)).start()
     with new_place(telling) as (draft, home):
@@ -419,9 +440,9 @@ def _add(
         source = None
         while source is None:
             same = _same(list_sources(core.reader, counted=False), address)
-            if same is not None:  # another process added the address meanwhile
+            if same is not None:  # another process added the address in the meantime
                 raise SourceExists(name=same.name, path=same.path)
-            # Another process may take a generated name at this moment. If so, try another name.
+            # Another process may take a generated name at this moment. Then another name is tried.
             with suppress(*() if name else (SourceExists,)):
                 source = folders.add(
                     core,
@@ -436,7 +457,7 @@ def _add(
 
 
 Choose: TypeAlias = Callable[[Sequence[Skill]], Sequence[Skill]]
-"""A function that returns the wanted skills among the given skills."""
+"""A function that selects skills: it returns the wanted ones of the given skills."""
 
 
 def is_address(core: Core, name: str) -> bool:
@@ -466,13 +487,15 @@ def skills_at(
     dry_run: bool = False,
     choose: Choose | None = None,
 ) -> list[Skill]:
-    """Fetch an address as a source (added if new), and return the selected skills.
+    """Fetch an address as a source (added if it is new), and return the selected skills.
 
-    ``skills`` names the skills to select. If it is empty, all skills are selected if ``every``, or
-    else the only skill. If there are several, ``choose`` selects some. If this fails, a source that
-    was added by this call is removed. If ``dry_run``, nothing is fetched or added. Quarantined
-    skills are skipped, with a warning. Raises `SeveralSkills`, `SkillNotFound`, `SkillHeld`,
-    `UsageProblem`, `AddressInvalid`, `RemoteProblem`.
+    ``skills`` names the skills to select. If it is empty and ``every``, all skills are selected. If
+    it is empty otherwise, the only skill is selected; if there are several, ``choose`` selects
+    some.
+
+    Quarantined skills are skipped, with a warning. If ``dry_run``, nothing is fetched or added.
+    After an error, a source that this call added is removed. Raises `SeveralSkills`,
+    `SkillNotFound`, `SkillHeld`, `UsageProblem`, `AddressInvalid`, `RemoteProblem`.
     """
     known = {one.name: one for one in list_sources(core.reader, counted=False)}
     asked = address_of(core, list(known.values()), address)
@@ -495,16 +518,16 @@ def skills_at(
             raise UsageProblem(message=f"{address} is a folder here: name the skills themselves")
     try:
         return _chosen(core, name, address, part, skills, every=every, choose=choose)
-    except BaseException:  # also if the user interrupts a prompt
+    except BaseException:  # also after an interrupt in a prompt
         if name not in known:
             remove(core, name, with_tombstones=False)
         raise
 
 
 def _source_of(core: Core, known: Iterable[Source], asked: Address) -> Source | None:
-    """Return the source of exactly this address, or else a source of the whole repository.
+    """Return the source that has exactly this address, or else a source of the whole repository.
 
-    Returns None if no source contains the address.
+    Returns None if there is no such source.
     """
     found = None
     for one in known:
@@ -556,7 +579,7 @@ def _chosen(
 def _offered(core: Core, source: str, part: str) -> tuple[list[Skill], list[Skill]]:
     """Return the usable skills of a source below a folder, and the quarantined skills there.
 
-    Each copy of a usable skill is returned once.
+    If usable skills are copies of each other, only one of them is returned.
     """
     offered, held = [], []
     for stored in skills_of_source(core.reader, source):
@@ -575,7 +598,10 @@ def _offered(core: Core, source: str, part: str) -> tuple[list[Skill], list[Skil
 def _named(
     name: str, source: str, address: str, offered: Sequence[Skill], held: Sequence[Skill]
 ) -> Skill:
-    """Return the skill with a name, or else the skill in a folder with that name."""
+    """Return the skill with a name.
+
+    If no skill has the name, return the skill in a folder with this name.
+    """
     for one in (*_of_name(name, offered), *_of_name(name, held)):
         if one in offered:
             return one

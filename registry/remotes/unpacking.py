@@ -14,28 +14,28 @@ from registry.model import DOCUMENT_NAMES
 from registry.text import quoted
 
 TAR_HEADERS: Final = 4096
-"""Maximum size of headers and padding in a tar, in bytes for each file."""
+"""Maximum size of the headers and the padding in a tar file, in bytes for each member."""
 
 ZIP_ENTRY: Final = 256
-"""Maximum size of a zip's directory, in bytes for each file.
+"""Maximum size of a zip's directory, in bytes for each member.
 
-Real entries need about 120 bytes.
+Real zips need about 120 bytes.
 """
 
 ZIP_DIRECTORY: Final = 16 << 20
 """Maximum size of a zip's directory, in bytes.
 
-The directory is read as a whole before the first file.
+The whole directory is read before the first member.
 """
 
 HEADER: Final = 1 << 20
 """Maximum size of a tar header, in bytes. A header is read in one call."""
 
 RATIO: Final = 200
-"""Maximum ratio of unpacked to packed size. Source code has about 10."""
+"""Maximum ratio of unpacked to packed size. Source code has a ratio of about 10."""
 
 RATIO_FREE: Final = 16 << 20
-"""Number of bytes to which any archive may unpack, at any ratio."""
+"""Number of bytes to which any archive may unpack, whatever its ratio is."""
 
 GZIP: Final = b"\x1f\x8b"
 
@@ -54,7 +54,10 @@ Other methods may need as much memory as the archive claims.
 ENCRYPTED: Final = 0x1
 
 Refuse = Callable[[str, str], None]
-"""A function that is called with the name of a refused member and the reason. It may raise."""
+"""A function that is called with the name of a refused member and the reason.
+
+It may raise an exception, which then refuses the whole archive.
+"""
 
 
 class BadArchive(ValueError):
@@ -66,7 +69,10 @@ class TooMuch(BadArchive):
 
 
 class Room(NamedTuple):
-    """Limits of an archive of ``what``: number of files, bytes of all files, bytes of each file."""
+    """Limits of an archive: number of files, bytes of all files, bytes of each file.
+
+    ``what`` names the archive in messages.
+    """
 
     files: int
     size: int
@@ -95,7 +101,7 @@ def strictly(name: str, reason: str) -> NoReturn:
 
 
 def unpack(file: IO[bytes], room: Room, refuse: Refuse = strictly) -> Iterator[Member]:
-    """Yield the regular files of a zip or tar archive in their order, with checked paths.
+    """Yield the regular files of a zip or tar archive in the archive's order, with checked paths.
 
     ``file`` must be seekable, and is closed at the end. ``refuse`` is called for links, devices and
     paths that can't be in a skill's folder. The caller must check for duplicate paths. Raises
@@ -112,7 +118,10 @@ def unpack(file: IO[bytes], room: Room, refuse: Refuse = strictly) -> Iterator[M
 
 
 def wrapping(paths: Iterable[str]) -> str:
-    """Return the single folder that contains all files, with a slash, or "" if there is none."""
+    """Return the single folder that contains all files, with a slash at the end.
+
+    Returns "" if there is no such folder.
+    """
     tops = set()
     for path in paths:
         if path in DOCUMENT_NAMES:
@@ -154,7 +163,7 @@ def _entries(file: IO[bytes], room: Room, most: int) -> Iterator[_Entry]:
         yield from _zip_entries(file, room)
         return
     file.seek(0)
-    # Limit the unpacked bytes before reading them, because a header may claim a gigabyte.
+    # Limit the unpacked bytes before they are read, because a header may claim a gigabyte.
     plain: IO[bytes] = gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[assignment]
     with _Tape(plain, most + room.files * TAR_HEADERS) as tape:
         yield from _tar_entries(tape)
@@ -189,7 +198,7 @@ def _tar_entries(tape: "_Tape") -> Iterator[_Entry]:
         while (entry := tar.next()) is not None:
             # Otherwise `tarfile` keeps all members in memory.
             tar.members.clear()  # type: ignore[attr-defined]
-            if entry.size < 0:  # the next header would be one that was already read
+            if entry.size < 0:  # the next header would be a header that was already read
                 raise BadArchive("it has a file of less than no bytes")
             if entry.isdir() or os.path.basename(entry.name).startswith(EXTRA):
                 continue
@@ -207,7 +216,7 @@ def _opened_tar(tape: "_Tape") -> tarfile.TarFile:
 
 
 def _read(opened: Callable[[], IO[bytes] | None], most: int) -> bytes:
-    """Read a member up to one byte over the limit, whatever size the archive claims."""
+    """Read a member, but at most one byte more than ``most``, whatever size the archive claims."""
     stream = opened()
     assert stream is not None  # noqa: S101  # only regular files are opened
     chunks, size = [], 0
@@ -219,7 +228,10 @@ def _read(opened: Callable[[], IO[bytes] | None], most: int) -> bytes:
 
 
 class _Sips(io.BufferedReader):
-    """A file that limits each read, because `zipfile` reads a zip's directory in a single call."""
+    """A file that limits the size of each read.
+
+    `zipfile` would otherwise read a zip's whole directory in a single call.
+    """
 
     def __init__(self, file: IO[bytes], largest: int) -> None:
         super().__init__(file)  # type: ignore[arg-type]
@@ -234,9 +246,9 @@ class _Sips(io.BufferedReader):
 
 
 class _Tape(io.BufferedReader):
-    """A file that can only be read forwards and up to a limit.
+    """A file that can only be read forwards, and only up to a limit.
 
-    Without it, a negative size in a header could lead back to an earlier header.
+    In an ordinary file, a negative size in a header could lead back to an earlier header.
     """
 
     def __init__(self, file: IO[bytes], most: int) -> None:

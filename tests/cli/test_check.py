@@ -315,7 +315,7 @@ def test_a_file_that_can_not_be_changed_costs_no_other(root, tea, skill, cli, mo
     result = cli("check", str(root), "--fix", "--yes")
     assert [len(found) for found in taken] == [2]
     assert result.exit_code == 1
-    assert "was changed on disk" in result.stderr
+    assert "has changed on disk" in result.stderr
     assert result.stderr.endswith("Fixed 1 skill.\n")
     assert 'note: "x: y"' in (root / "beta" / "SKILL.md").read_text()
     assert tea.read_text() == "Edited.\n"

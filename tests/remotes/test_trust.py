@@ -125,6 +125,27 @@ def test_the_command_trusts_what_it_printed_and_nothing_newer(cli, upstream, lea
     assert cli("source", "trust", "team", "--yes").stdout == "1 skill is listed now.\n"
 
 
+def test_to_revoke_a_trust_that_was_not_given_is_not_called_harmless(cli, upstream, leak):
+    cli("sync", upstream.url)
+    assert cli("source", "trust", "team", "--revoke", "--yes").stdout == "No skill was trusted.\n"
+
+
+def test_an_installed_copy_is_not_called_quarantined_because_its_update_is(
+    cli, upstream, tmp_path, monkeypatch
+):
+    (tmp_path / "project" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "project")
+    cli("sync", upstream.url)
+    assert cli("pull", "team/alpha", "-a", "codex").exit_code == 0
+    upstream.write("skills/alpha/SKILL.md", document("alpha", body=SENDS.format("x.example")))
+    upstream.commit()
+    cli("sync")
+    pulled = cli("pull")
+    assert "alpha was not updated: " in pulled.stderr
+    assert "still installed" not in pulled.stderr
+    assert "--remove" not in pulled.stderr
+
+
 @pytest.mark.parametrize(("answer", "listed"), [(b"n\n", False), (b"y\n", True)])
 def test_on_a_terminal_the_findings_come_before_the_question(
     cli,

@@ -1,4 +1,4 @@
-"""Explain a skill's place among the hits of a query, and which words its description lacks."""
+"""Explain a skill's rank among the hits of a query, and which words its description lacks."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -19,10 +19,10 @@ from registry.model import Diagnostic, Value
 from registry.text import fold, has_unspaced, name_key
 
 MAX_AHEAD: Final = 5
-"""Maximum number of better hits that are named."""
+"""Maximum number of better hits that an explanation names."""
 
 MAX_TO_WRITE: Final = 8
-"""Maximum number of missing words that are named."""
+"""Maximum number of missing words that an explanation names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class AskedWord(Value):
     """A search word, and the parts of the skill that contain the word with any ending.
 
     If ``word`` is a synonym or a correction, ``said`` is the word that the user typed. ``telling``
-    is its weight, from 0 (every skill has the word) to 1 (no skill has it).
+    is how rare the word is, from 0 (every skill has the word) to 1 (no skill has it).
     """
 
     word: str
@@ -46,12 +46,12 @@ class AskedWord(Value):
 
 @dataclass(frozen=True, slots=True)
 class Ahead(Value):
-    """A better hit, and why it is better.
+    """A hit that ranks higher than the explained skill, and the reasons.
 
-    ``words`` holds words of its name, tags and description that are missing there in the explained
-    skill. ``stronger`` holds words that are in its name or tags, but only in the description of the
-    explained skill. The rarest words come first. ``named`` tells whether its name is exactly the
-    query.
+    ``words`` holds words of the query that are in this hit's name, tags or description, but not in
+    those of the explained skill. ``stronger`` holds words that are in this hit's name or tags, but
+    only in the description of the explained skill. The rarest words come first. ``named`` tells
+    whether this hit's name is exactly the query.
     """
 
     ref: str
@@ -64,12 +64,13 @@ class Ahead(Value):
 
 @dataclass(frozen=True, slots=True)
 class Placed(Value):
-    """The place of a skill among the hits of a query, from 1; None if it is not a hit.
+    """The rank of a skill among the hits of a query, from 1; None if it is not a hit.
 
     ``ref``, ``path``, ``listed`` and ``reasons`` are as in `SkillRegistry.why`; the reasons include
-    the filters that exclude the skill. ``total`` is the number of places. ``beside`` is the
-    near-duplicate that takes the skill's place. ``confidence`` is as in a search. ``to_write``
-    holds words of the query that its name, tags and description lack; words in its body come first.
+    the filters that exclude the skill. ``total`` is the number of ranked hits. ``beside`` is the
+    near-duplicate that is shown instead of the skill. ``confidence`` is how well the skill matches,
+    as in a search. ``to_write`` holds words of the query that the skill's name, tags and
+    description lack; words that are in its body come first.
     """
 
     ref: str | None
@@ -94,7 +95,7 @@ def placed(
     wanted: FilterArguments,
     personality: str | None,
 ) -> list[Placed]:
-    """Explain the places of skills for a query; see `SkillRegistry.why_found`."""
+    """Explain the ranks of skills for a query; see `SkillRegistry.why_found`."""
     narrowed = chosen(core, filters, wanted)
     subjects = judged(core, explain(core, subject), personality)
     seen = narrowed if personality is None else seen_by(core, personality, narrowed)
@@ -108,7 +109,7 @@ def placed(
 
 
 class _Search:
-    """A query and its hits, for explaining the places of skills."""
+    """A query and its hits, used to explain the ranks of several skills."""
 
     def __init__(
         self,
@@ -128,7 +129,7 @@ class _Search:
         self.typed = set(parse(query))
 
     def place(self, subject: Explanation) -> Placed:
-        """Return the place of a skill; None if it is not stored."""
+        """Return the rank of a skill and its explanation; None if the skill is not stored."""
         known = subject.ref, subject.path, subject.listed, subject.reasons, self.query
         answer = Placed(*known, None, len(self.found), None, 0.0, (), (), ())
         skill = subject.skill
@@ -160,7 +161,7 @@ class _Search:
         )
 
     def words(self, version: int) -> tuple[AskedWord, ...]:
-        """Return the search words, each with the parts that contain it; rarest words first."""
+        """Return the search words, the rarest first, each with the parts that contain it."""
         parts = self.reader.index.parts(
             self.reader, version, [pattern for pattern, _, _ in self.looked_for]
         )
@@ -170,7 +171,7 @@ class _Search:
         )
 
     def ahead(self, mine: Sequence[AskedWord], before: Sequence[Match]) -> Iterator[Ahead]:
-        """Yield the better hits, with the reasons why they are better."""
+        """Yield the hits that rank higher than the skill, with the reasons."""
         skills = bodies_and_skills(self.reader, [one.id for one in before], self.reader.visibility)
         for place, one in enumerate(before, 1):
             skill = skills[one.id][1]
@@ -189,7 +190,10 @@ class _Search:
             )
 
     def to_write(self, words: Sequence[AskedWord]) -> tuple[str, ...]:
-        """Return the words to add to a description, without words that are parts of other words."""
+        """Return the words to add to the description.
+
+        Words that are parts of other returned words are left out.
+        """
         meant, told = self._translated(words)
         lacking = [
             one
@@ -233,7 +237,7 @@ class _Search:
     def reasons(
         self, subject: Explanation, version: int, words: Collection[AskedWord]
     ) -> Iterator[Diagnostic]:
-        """Yield the reasons why a skill is not a hit, in addition to the reasons of `why`."""
+        """Yield the reasons why a skill is not a hit that `catalog.why` doesn't know."""
         is_usable = subject.skill is not None and subject.skill.status in {"ok", "warning"}
         for name, value in _given(self.filters) if is_usable else ():
             alone: Mapping[str, object] = {name: value, "ids": [version]}
@@ -253,7 +257,7 @@ class _Search:
 def _looked_for(
     reader: Reader, query: str, asked: Asked, among: Among | None
 ) -> list[tuple[Pattern, str | None, float]]:
-    """Return each pattern of the search, the typed word, and its weight, highest weight first."""
+    """Return each pattern of the search, the typed word and its weight, highest weight first."""
     found: dict[Pattern, tuple[str | None, float]] = {}
     for word in asked.words:
         said = None if word.pattern.words == word.typed else " ".join(word.typed)

@@ -56,7 +56,7 @@ SNIPPET: Final = 160
 
 _SMALL_K: Final = "\N{KELVIN SIGN}"
 _SMALL_I: Final = "\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}"
-"""Capital letters outside ASCII whose small letters are in ASCII."""
+"""Capital letters outside ASCII whose lower-case form is or contains an ASCII letter."""
 
 
 def make_snippet(body: str, description: str, terms: Sequence[Term]) -> str:
@@ -83,19 +83,19 @@ def _first_match(text: str, terms: Sequence[Term]) -> int | None:
 
 
 def _lowered(text: str, for_ascii: bool) -> str:
-    """Return a text in lower case, with every character at its old offset.
+    """Return a text in lower case, in which every character keeps its offset.
 
-    If ``for_ascii``, only ASCII letters must be correct.
+    If ``for_ascii``, only the ASCII letters of the result must be in lower case.
     """
     if for_ascii and not text.isascii() and _SMALL_K not in text and _SMALL_I not in text:
         # This is ten times as fast as converting each letter.
         return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
     lowered = text.lower()
-    return lowered if len(lowered) == len(text) else text  # a few become two small letters
+    return lowered if len(lowered) == len(text) else text  # a few capitals become two characters
 
 
 def _place(text: str, term: Term) -> int:
-    """Return the offset of a term, or -1; this is much faster than a regular expression."""
+    """Return the offset of a term in a text, or -1; much faster than a regular expression."""
     if has_unspaced(term[0]):
         found = re.search(pattern(term), text)
         return found.start() if found else -1
@@ -125,7 +125,7 @@ MAX_QUERIES: Final = 5
 """Maximum number of queries in one search."""
 
 BEST: Final = 5
-"""Number of hits that decide the confidence; with several queries, so many for each query."""
+"""Number of best hits, for each query, from which the confidence is computed."""
 
 COVERED: Final = 20
 """Number of best hits that are reordered by the words in their name, tags and description."""
@@ -135,10 +135,10 @@ NAMED: Final = 10.0
 
 
 class Match(NamedTuple):
-    """A hit, and its near-duplicates, which are not shown.
+    """A hit, and its near-duplicates (``alike``), which are not shown.
 
-    ``fits`` is the share of the query that its name, tags and description contain; None if it is
-    not computed yet.
+    ``fits`` is the share of the query that the hit's name, tags and description contain. It is None
+    if it is not computed yet.
     """
 
     id: int
@@ -151,17 +151,17 @@ class Match(NamedTuple):
 def search(
     reader: Reader, queries: Sequence[str], filters: Filters, *, limit: int = 20, offset: int = 0
 ) -> Found:
-    """Return one page of hits, best first, and the total number of places.
+    """Return one page of hits, best first, and the total number of hits.
 
-    If there are several queries, their hits alternate, the best hit of each query first. Copies and
-    near-duplicates share one place. If more than `MAX_RANKED` skills match, only the best are
-    counted, or as many as the page needs. Raises `UsageProblem` if there are too many queries, or
-    none.
+    If there are several queries, their hits alternate, beginning with the best hit of each query. A
+    skill and its copies and near-duplicates count as one hit. If more than `MAX_RANKED` skills
+    match, only the best are counted, or as many as the page needs. Raises `UsageProblem` if there
+    are too many queries, or none.
     """
     most = MAX_RANKED
     with reader.snapshot():
         found, understood, visibility = _asked(reader, queries, filters, most)
-        # A first page may be short, because in some catalogues copies of one skill fill the lists.
+        # The first page may be short: copies of one skill can fill the list of ranked skills.
         goes_on = offset != 0 or limit > most
         while goes_on and len(found) < offset + limit and _skills(found) >= most:
             most *= 4
@@ -200,9 +200,9 @@ def _skills(found: Sequence[Match]) -> int:
 
 
 def _continued(found: Sequence[Match], more: Sequence[Match]) -> list[Match]:
-    """Return the earlier hits, then the new hits of a longer search.
+    """Return the hits of a shorter search, followed by the hits that only a longer search found.
 
-    So pages don't overlap.
+    The known hits keep their order, so that the pages of a search don't overlap.
     """
     result = list(found)
     places = {member: at for at, one in enumerate(found) for member in (one.id, *one.alike)}
@@ -219,7 +219,7 @@ def _continued(found: Sequence[Match], more: Sequence[Match]) -> list[Match]:
 
 
 def places(reader: Reader, queries: Sequence[str], filters: Filters) -> list[int]:
-    """Return the versions that `search` counts as places. Raises the errors of `search`."""
+    """Return the versions that `search` would show, best first. Raises the errors of `search`."""
     with reader.snapshot():
         return [one.id for one in _asked(reader, queries, filters, MAX_RANKED)[0]]
 
@@ -229,8 +229,9 @@ def _asked(
 ) -> tuple[list[Match], list[Asked], Visibility]:
     """Return the result of `answers`, cached until the database changes.
 
-    On a server, the search is sent with the last known visibility, together with the query that
-    checks the visibility.
+    To save a round trip to a server, the search is sent together with the query for the current
+    visibility, and uses the visibility that was valid last. If the visibility has changed, the
+    search is repeated.
     """
     if not 0 < len(queries) <= MAX_QUERIES:
         raise UsageProblem(message=f"ask 1 to {MAX_QUERIES} queries, not {len(queries)}")
@@ -254,7 +255,10 @@ def _key(queries: Sequence[str], condition: Condition, most: int, among: Among |
 
 
 class Expected(NamedTuple):
-    """Parsed queries that were sent ahead; for each query, the skills with exactly this name."""
+    """Parsed queries whose SELECTs were already sent, and functions that return their results.
+
+    ``named`` has a function for each query. It returns the skills whose name is exactly the query.
+    """
 
     said: Sequence[Said]
     named: Sequence[Callable[[], list[int]]]
@@ -267,9 +271,9 @@ def expecting(
     most: int,
     among: Among | None = None,
 ) -> Expected:
-    """Send ahead the SELECTs that a search will need.
+    """Send the SELECTs that a search will need, before their results are needed.
 
-    In a narrowed view, only the SELECTs for exact names are sent ahead.
+    In a view that doesn't show all skills, only the SELECTs for exact names are sent.
     """
     said = list(map(Said.of, queries))
     if among is None:
@@ -289,8 +293,8 @@ def answers(
 ) -> tuple[list[Match], list[Asked]]:
     """Return the alternating hits of several queries, best first, and each parsed query.
 
-    ``among`` holds the skills of a narrowed view; the rarity of words is counted only in these
-    skills.
+    If a view doesn't show all skills, ``among`` holds the skills of the view. Only these skills
+    decide how rare a word is.
     """
     expected = expected or expecting(reader, queries, condition, most, among)
     try:
@@ -336,14 +340,17 @@ def _scores(
 
 
 def _covered(asked: Asked, scores: Mapping[int, float], heads: Mapping[int, str]) -> list[Match]:
-    """Return the hits; the best are reordered by the words in their name, tags and description."""
+    """Return the hits of one query, the best hits reordered.
+
+    They are reordered by the query words that their names, tags and descriptions contain.
+    """
     sought = wanted(asked)
     fits = {one: sought.named_by(head) for one, head in heads.items()}
     found = [
         Match(one, score * (1 + fits.get(one, 0.0)) / 2, asked, fits.get(one))
         for one, score in scores.items()
     ]
-    # The score of a hit without this check is halved, so it can't come before checked hits.
+    # A hit that wasn't checked keeps only half of its score, so it can't come before a checked hit.
     return sorted(found, key=lambda match: -match.score)
 
 
@@ -359,9 +366,9 @@ def _in_turn(lists: Sequence[Sequence[Match]]) -> list[Match]:
 def _gathered(reader: Reader, found: Sequence[Match], sketches: Mapping[int, bytes]) -> list[Match]:
     """Return the hits, each with its near-duplicates.
 
-    The near-duplicate from the source of highest precedence is shown, so that another person's copy
-    can't replace it. Between owners an admin's precedence counts; if there is none, the better
-    match is shown.
+    The near-duplicate from the source of highest precedence is shown, so that
+    another person's copy can't replace it. Between sources of different owners, only a precedence
+    that an admin has set counts. If there is none, the better match is shown.
     """
     matches = {one.id: one for one in found}
     groups = gathered(list(matches), sketches)
@@ -375,7 +382,7 @@ def _gathered(reader: Reader, found: Sequence[Match], sketches: Mapping[int, byt
 
 
 def _strongest_first(members: Sequence[int], precedences: Mapping[int, Precedence]) -> list[int]:
-    """Return near-duplicates in order of preference; only the first is shown."""
+    """Return near-duplicates in the order in which they are preferred. Only the first is shown."""
     known = {one: precedences.get(one, Precedence()) for one in members}
     top = max(one.admin for one in known.values())
     owner = next(one.owner for one in known.values() if one.admin == top)

@@ -74,17 +74,17 @@ Term: TypeAlias = tuple[str, ...]
 """Lower-case words that must follow each other."""
 
 MAX_TERMS: Final = 32
-"""Maximum number of terms; the first distinct words of a longer query show its topic."""
+"""Maximum number of terms that are used. The first words of a long query show its topic."""
 
 _QUOTED: Final = re.compile(r'"([^"]*)"|\u201c([^\u201d]*)\u201d|\u300c([^\u300d]*)\u300d')
 _OTHER_WIDTH: Final = re.compile("[\uff01-\uffee]+")
 _BETWEEN: Final = re.compile(r"[\s'\u2019]+")
-"""Separators of words; an apostrophe also splits words, as the index does ("the team's")."""
+"""Separators of words. An apostrophe also separates ("the team's"), as in the search index."""
 _ONLY_KANA: Final = re.compile("[\u3040-\u309f\u30fc]+")
 _MIN_JOINED: Final = 3
 _MIN_STEM: Final = 4
 _LONGEST_KEPT: Final = 40
-"""Maximum length of a word whose stem is cached, so that very long words don't fill the memory."""
+"""Maximum length of a word whose stem is cached. Very long words would fill the memory."""
 
 
 def parse(query: str) -> list[Term]:
@@ -108,12 +108,12 @@ def unquoted(query: str) -> str:
 
 
 def _of_usual_width(text: str) -> str:
-    """Return a text in which full-width letters and digits are replaced by usual ones."""
+    """Return a text in which full-width letters and digits are replaced by the ASCII ones."""
     return _OTHER_WIDTH.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
 
 
 def _phrase(text: str) -> Term:
-    """Return the words of a phrase, in the order and form of the index."""
+    """Return the words of a phrase in order, in the form in which the search index stores them."""
     said: list[str] = []
     parts = runs(text)
     for place, part in enumerate(parts):
@@ -129,7 +129,7 @@ def _phrase(text: str) -> Term:
 
 
 def _loose(text: str) -> Iterator[Term]:
-    """Yield the terms outside of quotes; a compound yields itself and its parts."""
+    """Yield the terms outside of quotes. For a compound, yield it and then its parts."""
     for piece in _BETWEEN.split(text):
         for place, part in enumerate(runs(piece)):
             if place % 2:
@@ -141,10 +141,10 @@ def _loose(text: str) -> Iterator[Term]:
 
 
 def _unspaced(run: str) -> list[str]:
-    """Return pairs of adjacent characters of a text without spaces.
+    """Return the pairs of adjacent characters of a text without spaces.
 
-    Pairs of function characters count only if there are no other pairs. A single character is a
-    term by itself.
+    Pairs of function characters are only returned if there are no other pairs. A single character
+    is returned as a term by itself.
     """
     parts = [letters(part) for part in FUNCTION_CHARACTERS.split(run)]
     found = [pair for part in parts for pair in pairs(part)]
@@ -178,7 +178,7 @@ def pattern(term: Term) -> str:
 
 
 def between(term: Term) -> str:
-    """Return a regular expression that finds these words with little text between them."""
+    """Return a regular expression for these words in order, with little text between them."""
     return r"\W{0,3}".join(map(re.escape, term))
 
 
@@ -203,14 +203,14 @@ def _cut_off(word: str) -> str:
 
 
 _stem = lru_cache(maxsize=8192)(_cut_off)
-"""The stems are cached, because descriptions repeat the same words."""
+"""The stems are cached, because descriptions use the same words again and again."""
 
 
 MAX_WORDS: Final = 16
-"""Maximum number of terms of each kind that are added to a query."""
+"""Maximum number of synonyms, and of translations, that are added to a query."""
 
 MAX_KEY: Final = 12
-"""Maximum number of characters of a word in a script without spaces."""
+"""Maximum length of a known foreign word in a script without spaces, in characters."""
 
 _ELSEWHERE: Final = OTHERS - ENGLISH
 _BEGINNING: Final = 4
@@ -218,7 +218,7 @@ _OF_Y: Final = ("y", "ies")
 _ENDING: Final = 2
 
 _Words: TypeAlias = dict[str, list[tuple[str, str]]]
-"""Phrases and their meanings, by the first word of the phrase."""
+"""Known phrases and their meanings, by the first word of the phrase."""
 
 
 class OtherWords(NamedTuple):
@@ -246,7 +246,7 @@ def said_for(query: str) -> dict[Term, str]:
 
 
 def _meant(query: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the meanings of everyday English words and of foreign words, each with the word."""
+    """Return the meanings of everyday English and of foreign words, each with the typed word."""
     lay: dict[str, str] = {}
     foreign: dict[str, str] = {}
     if has_unspaced(query):
@@ -260,7 +260,7 @@ def _meant(query: str) -> tuple[dict[str, str], dict[str, str]]:
         rest = said_words[start:]
         for meant, said in _in_words(told, rest, _is_same_in_english):
             lay.setdefault(meant, said)
-        # A word that is also an English word is treated as English.
+        # A word that exists in English and in a foreign language is treated as English.
         if not (is_english or word in english or word in FUNCTION_WORDS):
             for meant, said in _in_words(_foreign(), rest, _is_same):
                 foreign.setdefault(meant, said)
@@ -268,7 +268,7 @@ def _meant(query: str) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _is_english_sentence(words: Sequence[str]) -> bool:
-    """Tell whether the function words of a text are English."""
+    """Tell whether the function words (such as "the") of a text are English."""
     return not ENGLISH.isdisjoint(words) and _ELSEWHERE.isdisjoint(words)
 
 
@@ -311,7 +311,7 @@ def _is_same(known: str, word: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _english() -> tuple[_Words, set[str]]:
-    """Return everyday English words with their meanings, and the words to leave unchanged."""
+    """Return everyday English words with their meanings, and all English words of the table."""
     table: _Words = {}
     known: set[str] = set()
     for author, others, *_ in _concepts():
@@ -334,7 +334,7 @@ def _foreign() -> _Words:
 
 @lru_cache(maxsize=1)
 def _unspaced_words() -> dict[str, list[str]]:
-    """Return the foreign words of scripts without spaces."""
+    """Return the foreign words of scripts without spaces, with their meanings."""
     table: dict[str, list[str]] = {}
     for author, _, *languages in _concepts():
         for one in filter(None, "|".join(languages[:3]).split("|")):

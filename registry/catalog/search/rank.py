@@ -1,6 +1,7 @@
 """Rank skills for a query, and compute how well they match.
 
-Matches in heads (name, tags and description) and in bodies are combined into one list.
+A search makes one list of matches in heads (name, tags and description) and one of matches in
+bodies, and combines them.
 """
 
 import json
@@ -27,43 +28,46 @@ from registry.model import Skill
 from registry.text import has_unspaced, shorten, words
 
 MAX_RANKED: Final = 100
-"""Maximum number of hits that are ranked in each list; users don't page further."""
+"""Maximum number of skills that are ranked in each list of matches; users don't page further."""
 
 COMMON: Final = 3000
-"""Number of texts from which a word counts as equally common as any more frequent word."""
+"""A word in at least this number of texts counts as common. All common words weigh the same."""
 
 MAX_BODY_TERMS: Final = 6
 MAX_TEXTS: Final = 3000
 """Maximum number of bodies to rank.
 
-The rarest words of a query are searched in bodies until their matches exceed this number, because
-more matches take time and improve little.
+The rarest words of a query are searched in bodies first. If their matches exceed this number, no
+further word is searched, because it would take time and improve little.
 """
 
 EVERYWHERE: Final = 10_000
-"""Number of bodies from which a word has no weight in bodies; counting stops at this number.
+"""A word in at least this number of bodies is ignored there; counting stops at this number.
 
-If all words are so common, only the rarest word is searched.
+If all words of a query are so common, only the rarest of them is searched in bodies.
 """
 
 MAX_KNOWN, MAX_LENGTH = 5000, 60
-"""Maximum number of patterns with cached counts, and maximum number of characters of a pattern."""
+"""Maximum number of patterns whose counts are cached, and maximum length of such a pattern."""
 
 RANK: Final = 6
 """The constant k of reciprocal rank fusion, k / (k + rank); at rank k the score is half."""
 
 HEADS, BODIES, LAY, FOREIGN = 1.0, 0.6, 1.0, 1.0
-"""Weight of the first result of each list.
+"""Weight of the first result of each list of matches.
 
-HEADS: names, tags and descriptions; BODIES: bodies; LAY: names, tags and descriptions with synonyms
-of everyday words; FOREIGN: the same with translations.
+HEADS: matches in names, tags and descriptions. BODIES: matches in bodies. LAY: as HEADS, with
+synonyms of everyday words. FOREIGN: as HEADS, with translations.
 """
 
 _UNKNOWN_PAIR: Final = 0.2
-"""Factor for character pairs in no name, tag or description, which are usually not words."""
+"""Factor for the weight of character pairs that are in no name, tag or description.
+
+Such pairs are usually not words.
+"""
 
 _LEAST: Final = 0.1
-"""Weight of a word that every skill contains."""
+"""Weight of a word that every skill contains, which is the minimum weight."""
 
 _BELOW: Final = 0.9
 _MIN_PREFIX: Final = 3
@@ -71,21 +75,24 @@ _MIN_SPELLED: Final = 5
 _SAME_BEGINNING: Final = 1
 _CUTOFF: Final = 0.8
 _NEAREST: Final = 3
-"""Maximum number of similar words to try.
+"""Maximum number of similar words to try for a word that no skill contains.
 
-On a server, some words of the index are in no skill any more.
+On a server, the index may still have words that no skill contains any more.
 """
 
 
 class Among(NamedTuple):
-    """The versions that a narrowed view shows; ``key`` differs for each view of a database."""
+    """The versions that a view shows if it doesn't show all skills.
+
+    ``key`` is different for each such view of a database, so it can be used for caches.
+    """
 
     ids: frozenset[int]
     key: str
 
     @classmethod
     def of(cls, ids: Collection[int] | None) -> "Among | None":
-        """Return the versions of a view; None if the view is not narrowed."""
+        """Return the versions ``ids`` of a view; None if the view shows all skills."""
         return None if ids is None else _among(tuple(ids))
 
 
@@ -95,7 +102,7 @@ def _among(ids: tuple[int, ...]) -> Among:
 
 
 class Word(NamedTuple):
-    """A typed term, its pattern, and the number of heads and bodies that contain the pattern."""
+    """A typed term, its search pattern, and the number of heads and of bodies with the pattern."""
 
     typed: Term
     pattern: Pattern
@@ -143,10 +150,11 @@ class Said(NamedTuple):
 
 
 def understand(reader: Reader, said: Said, among: Among | None = None) -> Asked:
-    """Return the query with patterns from the index.
+    """Return the query with patterns that the search index contains.
 
     A word that no skill contains is replaced by words that begin with it, or by words with a
-    similar spelling. ``among`` holds the skills of a narrowed view; all counts are limited to them.
+    similar spelling. If a view doesn't show all skills, ``among`` holds its skills, and only they
+    are counted.
     """
     terms = said.terms
     sought = [(term, _pattern(term)) for term in (*terms, *said.compounds)]
@@ -157,7 +165,7 @@ def understand(reader: Reader, said: Said, among: Among | None = None) -> Asked:
 
 
 def expect(reader: Reader, queries: Sequence[Said], condition: Condition, most: int) -> None:
-    """Announce the queries to the index, so that a server gets all SELECTs at once."""
+    """Tell the index which queries will follow, so that a server gets all SELECTs at once."""
 
     def sought(said: Said) -> SearchTerms:
         typed = [
@@ -187,7 +195,7 @@ def counted(
 def _held(
     reader: Reader, patterns: Sequence[Pattern], among: Among | None
 ) -> list[tuple[int, int]]:
-    """Return the number of heads and bodies with each pattern, from the cache if possible."""
+    """Return the number of heads and of bodies with each pattern, if possible from the cache."""
 
     def nothing(_: Reader) -> dict[Pattern, tuple[int, int]]:
         return {}
@@ -232,15 +240,15 @@ def _instead(reader: Reader, words: Sequence[Word], among: Among | None) -> list
 
 
 def _may_begin(term: Term) -> bool:
-    """Tell whether words that begin with this word may replace it."""
+    """Tell whether a term that no skill contains may be replaced by words that begin with it."""
     return len(term) == 1 and len(term[0]) >= _MIN_PREFIX and not has_unspaced(term[0])
 
 
 def _nearly(reader: Reader, word: Word, among: Among | None) -> Word:
     """Return a similar word for a word that no skill contains; if there is none, the word itself.
 
-    The index has the words of all skills. In a narrowed view, words of hidden skills must not take
-    the place of visible words, so a narrowed search tries all similar words.
+    The index has the words of all skills. If the view doesn't show all skills, the most similar
+    words may be in hidden skills only. So such a search tries all similar words.
     """
     said = word.typed[0]
     if len(said) < _MIN_SPELLED:
@@ -257,14 +265,14 @@ def _nearly(reader: Reader, word: Word, among: Among | None) -> Word:
 def rank(
     reader: Reader, asked: Asked, condition: Condition, most: int, among: Among | None = None
 ) -> dict[int, float]:
-    """Return the scores of the skills that match and meet a condition, by id, best first.
+    """Return the scores of the skills that match and meet a condition, by version id, best first.
 
-    At most ``most`` skills of each list count.
+    At most ``most`` skills of each list of matches are used.
     """
     in_heads = [word.pattern for word in asked.words if word.heads]
     in_bodies = [word.pattern for word in _rarest(asked)]
     every = sum(word.weight for word in asked.words) or 1.0
-    # The weight of a list is the weight of its words in the query.
+    # The share of a list in the score is the weight of its words in the query.
     above = sum(word.weight for word in asked.words if word.heads) / every
     below = sum(word.weight for word in asked.words if word.bodies) / every
     questions: list[tuple[float, IndexQuery]] = [
@@ -281,14 +289,14 @@ def rank(
     for (weight, _), found in zip(questions, lists, strict=True):
         for place, one in enumerate(found):
             scores[one] = scores.get(one, 0.0) + weight * RANK / (RANK + place)
-    if len(asked.words) == 1:  # a head with this word contains the whole query
+    if len(asked.words) == 1:  # a head with the only word of the query contains the whole query
         named = set[int]().union(lists[0], *lists[2:])
         _put_last(scores, scores.keys() - named, named)
     return dict(sorted(scores.items(), key=lambda one: (-one[1], one[0])))
 
 
 def _put_last(scores: dict[int, float], last: Collection[int], others: Collection[int]) -> None:
-    """Lower the scores of the skills ``last`` below all other scores, and keep their order."""
+    """Lower the scores of the skills ``last`` below those of ``others``, and keep their order."""
     most = max((scores[one] for one in last), default=0.0)
     least = min((scores[one] for one in others), default=most)
     for one in last:
@@ -296,7 +304,7 @@ def _put_last(scores: dict[int, float], last: Collection[int], others: Collectio
 
 
 def _rarest(asked: Asked) -> list[Word]:
-    """Return the words to search in bodies."""
+    """Return the words to search in bodies, the rarest words of the query."""
     said = (word for word in asked.words if word.bodies)
     telling = [word for word in said if word.bodies < EVERYWHERE or word.heads < MAX_RANKED]
     held = sorted(telling, key=lambda word: word[::-1])
@@ -311,10 +319,10 @@ def _rarest(asked: Asked) -> list[Word]:
 
 
 FITS: Final = 0.68
-"""Confidence below which a search reports that there is no close match.
+"""If the confidence is below this value, a search reports that there is no close match.
 
-In a trial with keywords over 10,000 skills, it did so for 14 of 15 queries without an answer, and
-for 7 of 228 queries with an answer.
+In a trial with keywords over 10,000 skills, it reported this for 14 of 15 queries without an
+answer, and for 7 of 228 queries with an answer.
 """
 
 MEANT: Final = 0.9
@@ -327,7 +335,10 @@ _LAY: Final = 0.3
 
 
 class _Sought(NamedTuple):
-    """The stems of a pattern; if ``last`` isn't empty, another word must begin with it."""
+    """The word stems to find for one form of a word.
+
+    If ``last`` isn't empty, the text must also have a word that begins with ``last``.
+    """
 
     stems: Sequence[str]
     last: str = ""
@@ -336,7 +347,7 @@ class _Sought(NamedTuple):
 class Wanted(NamedTuple):
     """The patterns to find in each head (name, tags, description), and the weights of the words.
 
-    ``every`` is the total weight. A word counts if one of its patterns is found.
+    ``every`` is the sum of all weights. A word counts as found if one of its patterns is found.
     """
 
     words: Sequence[tuple[float, Sequence[_Sought]]]
@@ -345,7 +356,7 @@ class Wanted(NamedTuple):
     foreign: Sequence[_Sought]
 
     def named_by(self, head: str) -> float:
-        """Return the share of the query that a head contains, from 0 to 1."""
+        """Return the weighted share of the query's words that a head contains, from 0 to 1."""
         said = _stems(head)
         own = 0.0
         for weight, ways in self.words:
@@ -358,7 +369,7 @@ class Wanted(NamedTuple):
 def confidence(asked: Asked, skill: Skill) -> float:
     """Return the share of the query that a skill's head contains, from 0 to 1.
 
-    Rare words weigh more. The head is name, tags and description.
+    Rare words weigh more than common words. The head is the skill's name, tags and description.
     """
     return wanted(asked).named_by(head_of(skill))
 
@@ -409,9 +420,10 @@ def wanted(asked: Asked) -> Wanted:
 
 
 def _ways(asked: Asked) -> list[tuple[Word, list[_Sought]]]:
-    """Return the typed words, each with its forms and its compound with an adjacent word.
+    """Return each typed word with its forms and its compound with an adjacent word.
 
-    A compound replaces both words and is not an additional word: "web socket", "websocket".
+    A compound ("websocket") may be found instead of both words ("web socket"); it isn't an
+    additional word.
     """
     neighbours = {one: pair for pair in pairwise(asked.terms) for one in joined(list(pair))}
     compounds = [word for word in asked.words if word.typed in neighbours]
@@ -438,6 +450,6 @@ def _sought(pattern: Pattern) -> _Sought:
 def _stems(text: str) -> frozenset[str]:
     """Return the stems of the words in a head.
 
-    They are cached, because many queries find the same skills.
+    The results are cached, because many queries find the same skills.
     """
     return frozenset(stems(words(text.casefold())))

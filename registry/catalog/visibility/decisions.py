@@ -50,8 +50,8 @@ def decisions(
     """Yield each visible skill by name: the id of its version, the skill, and the decision.
 
     A skill is visible if no skill of a source with higher precedence shadows it. A skill that the
-    personality does not see shadows nothing. ``environ`` holds the environment variables that
-    skills may need, including ``PATH``. ``name`` limits the result to skills of this name.
+    personality does not see shadows no other skill. ``environ`` holds the environment variables
+    that skills may need, including ``PATH``. ``name`` limits the result to skills of this name.
     ``source_id`` limits the result to this source, and includes its shadowed skills.
     """
     is_one_source = source_id is not None
@@ -86,12 +86,12 @@ def _decided(
 
 
 def unhidden(some: Iterable[Candidate]) -> set[int]:
-    """Return the versions among these usable skills that no other of them shadows.
+    """Return the ids of the usable skills ``some`` that no other skill among them shadows.
 
     The rules are the same as in `db.write.names`. A project's skill shadows the skills of projects
-    with lower precedence and of no project. Otherwise a source with higher precedence shadows
-    another if both have the same team and owner, or an admin has set their precedence. Among
-    copies, only the first remains.
+    with lower precedence, and skills that belong to no project. Among all other skills, a source
+    with higher precedence shadows another source in two cases: both have the same team and owner,
+    or an admin has set their precedence. Only the first of several copies is returned.
     """
     skills = list(some)
     projects: dict[str, int] = {}
@@ -149,7 +149,7 @@ def decide_document(
     personality: Personality | None,
     environ: Mapping[str, str],
 ) -> Decision:
-    """Decide about a skill file that was just read from a source, whether stored or not."""
+    """Decide about a SKILL.md that was just read from a source, even if it isn't stored yet."""
     facts = Facts(
         name=document.name,
         source=source.name,
@@ -187,17 +187,17 @@ S = TypeVar("S", bound=Skill)
 T = TypeVar("T", bound=Any)
 
 MAX_COPIES: Final = 50
-"""Maximum number of copies that are listed with a skill."""
+"""Maximum number of copies that the facts about a skill list."""
 
 MAX_TOLD: Final = 200
-"""Maximum length of a handle in a message, in characters."""
+"""Maximum number of characters of a handle that a message quotes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of a view: a source, a scope, a personality, or several of these.
+    """The limits of a view: a source, a scope, a personality, or several of these.
 
-    If ``offered``, lists omit skills that are hidden from models.
+    If ``offered``, lists in the view omit skills that their authors hide from models.
     """
 
     source: str | None = None
@@ -212,7 +212,7 @@ class Limits:
 
 
 class Row(NamedTuple):
-    """A skill of the view; ``everywhere`` is its ref in an unlimited view.
+    """A skill of the view; ``everywhere`` is its ref in a view of all skills.
 
     ``usable`` is True if the skill is neither invalid nor quarantined. ``shadowed`` is True if
     another skill of the view shadows it.
@@ -236,11 +236,12 @@ class Row(NamedTuple):
 
 
 class Seen:
-    """The skills of a narrowed view at one state of the database.
+    """The skills of a view that doesn't show all skills, at one state of the database.
 
-    ``listed`` holds versions that a listing shows. ``unhidden`` also holds invalid and quarantined
-    versions, ``every`` also shadowed versions. ``as_stored`` is True if no skill outside the view
-    shadows a skill in the view, so the stored shadowing is valid in the view.
+    ``listed`` holds the versions that a listing shows. ``unhidden`` also holds invalid and
+    quarantined versions. ``every`` also holds shadowed versions. ``as_stored`` is True if no skill
+    outside the view shadows a skill in the view. Then the stored shadowing is also right for the
+    view.
     """
 
     def __init__(self, rows: Sequence[Row], limits: Limits, *, as_stored: bool = False) -> None:
@@ -257,7 +258,7 @@ class Seen:
         return row.usable and not row.shadowed and not (self._offered and row.hidden)
 
     def localized(self, skill: S) -> S:
-        """Return a skill with its ref, copies and shadowing in this view."""
+        """Return a skill with the ref, the copies and the shadowing that it has in this view."""
         row = self._at.get((skill.source, skill.folder))
         if row is None:  # the skill was added after this view was computed
             return replace(skill, ref=f"{skill.source}/{skill.folder}", copies=())
@@ -265,7 +266,7 @@ class Seen:
         return replace(skill, ref=self._refs[row.id], copies=copies, shadowed=row.shadowed)
 
     def localized_all(self, some: Iterable[S]) -> tuple[S, ...]:
-        """Return each skill with its ref, copies and shadowing in this view."""
+        """Return each skill with the ref, the copies and the shadowing that it has in this view."""
         return tuple(map(self.localized, some))
 
     def localized_hits(self, found: Found) -> Found:
@@ -274,12 +275,12 @@ class Seen:
         return replace(found, items=self.localized_all(hits))
 
     def renamed(self, some: Iterable[T]) -> list[T]:
-        """Return values with the refs of this view; their refs were those of an unlimited view."""
+        """Return values with the refs of this view instead of the refs in a view of all skills."""
         known = self.by_ref
         return [replace(one, ref=known[one.ref]) for one in some if one.ref in known]
 
     def refs(self, some: Iterable[str]) -> tuple[str, ...]:
-        """Return the refs in this view for refs of an unlimited view."""
+        """Replace refs in a view of all skills by the refs in this view."""
         return tuple(self.by_ref[ref] for ref in some if ref in self.by_ref)
 
     def lists(self, stored: StoredSkill) -> bool:
@@ -288,15 +289,16 @@ class Seen:
         return row is not None and self._lists(row)
 
     def stored(self, reader: Reader, version: int) -> StoredSkill | None:
-        """Return a stored version, `localized`; None if it was removed."""
+        """Return a stored version, `localized` for this view; None if it was removed."""
         found = by_id(reader, version)
         return None if found is None else found._replace(skill=self.localized(found.skill))
 
     def resolve(self, handle: str) -> int:
         """Return the version that a handle means among the skills of the view.
 
-        Handles are interpreted in the order of `catalog.resolve`. Raises `SkillAmbiguous`. Raises
-        `SkillNotFound`, without similar names.
+        Handles are interpreted in the same order as in `catalog.resolve`. Raises `SkillAmbiguous`
+        if several skills of the view match. Raises `SkillNotFound`, without similar names, if none
+        matches.
         """
         for spelling in spellings(handle) if is_storable(handle) else ():
             for found in self._attempts(spelling):
@@ -320,7 +322,10 @@ class Seen:
         yield meant
 
     def of_name(self, name: str, *, usable: bool = False) -> list[int]:
-        """Return the listed versions with this name; if ``usable``, also the shadowed versions."""
+        """Return the listed versions with this name.
+
+        If ``usable``, also return the usable versions that are shadowed.
+        """
         rows = self._named.get(name, ())
         return [row.id for row in rows if self._lists(row) or (usable and row.usable)]
 
@@ -344,7 +349,7 @@ class Seen:
 
     @cached_property
     def listed_places(self) -> frozenset[tuple[str, str]]:
-        """The places (source, folder) of the listed skills."""
+        """The listed skills, each as its source and its folder in the source."""
         return frozenset((row.source, row.folder) for row in self._rows if self._lists(row))
 
     @cached_property
@@ -362,7 +367,7 @@ class Seen:
 
     @cached_property
     def by_ref(self) -> Mapping[str, str]:
-        """The refs in this view, by the refs that skills have in an unlimited view."""
+        """The refs in this view, by the refs that the skills have in a view of all skills."""
         return {row.everywhere: self._refs[row.id] for row in self._rows}
 
     @cached_property
@@ -382,7 +387,10 @@ class Seen:
 
     @cached_property
     def _refs(self) -> Mapping[int, str]:
-        """The shortest handle of each version, chosen as `db.write.names` does among all skills."""
+        """The shortest handle of each version in this view.
+
+        It is chosen by the rules that `db.write.names` applies to all skills.
+        """
         sources = {row.source for row in self._rows}
         return {
             row.id: ref
@@ -414,10 +422,10 @@ def _refs(
 
 
 def seen(reader: Reader, limits: Limits, environ: Mapping[str, str], *, anew: bool = False) -> Seen:
-    """Return a narrowed view, cached until the database changes.
+    """Return a view that doesn't show all skills, cached until the database changes.
 
     Without a personality, the view has all skills of a source or scope, including invalid skills.
-    If ``anew``, it is checked again which programs and environment variables are available.
+    If ``anew``, programs and environment variables that skills need are looked up again.
     """
 
     def load(reader: Reader) -> list[tuple[Seen, Host]]:
@@ -441,7 +449,7 @@ def _load(reader: Reader, limits: Limits, host: Host) -> Seen:
     rows = [_row(one, shadowed=one.usable == 1 and one.id not in free) for one in some]
     pairs = zip(some, rows, strict=True)
     as_stored = bool(rows) and all(one.skill.shadowed == row.shadowed for one, row in pairs)
-    if limits.personality is not None:  # of the shadowed skills, only copies of visible skills stay
+    if limits.personality is not None:  # of the shadowed skills, keep only copies of visible skills
         same = {row.files for row in rows if not row.shadowed}
         rows = [row for row in rows if not row.shadowed or row.files in same]
     return Seen(rows, limits, as_stored=as_stored)
@@ -470,9 +478,10 @@ def shown_now(
     personality: Personality | None,
     environ: Mapping[str, str],
 ) -> CurrentSkill:
-    """Return a skill that is visible as stored, if it is also visible as it is on disk.
+    """Return a skill whose stored version is visible, if the version on disk is also visible.
 
-    Raises `SkillInvalid`, `SkillNotVisible`, and the errors of reading the file.
+    Raises `SkillInvalid` if the SKILL.md on disk is invalid and `SkillNotVisible` if it isn't
+    visible. Also raises the errors of reading the file.
     """
     if not current.is_behind:
         return current

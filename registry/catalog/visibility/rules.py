@@ -14,10 +14,10 @@ from registry.settings import GlobalIngest, Personality
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Requirements of a skill.
+    """The tools, environment variables and programs that a skill requires or replaces.
 
     The skill is hidden if the toolset has a tool of ``fallback_for``, or if a variable of
-    ``variables`` is missing. Of ``programs``, one is enough.
+    ``variables`` is not set. One available program of ``programs`` is enough.
     """
 
     fallback_for: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ def needs_of(values: Mapping[str, JsonValue]) -> Needs:
 
 
 def _paths(values: Mapping[str, JsonValue], prefix: str) -> Iterator[tuple[str, JsonValue]]:
-    """Yield values with the path of keys to each value.
+    """Yield each value with the path of keys to it.
 
     The path is one word, in lower case and without separators.
     """
@@ -92,7 +92,7 @@ class Facts:
 
     @property
     def qualified_name(self) -> str:
-        """The name by which ``allow`` and ``deny`` mean only the skill of this source."""
+        """The skill's name with its source: in ``allow`` and ``deny``, it means only this skill."""
         return f"{self.source}/{self.name}"
 
 
@@ -100,8 +100,8 @@ class Facts:
 class Decision:
     """Whether a skill is visible, and why.
 
-    ``rule`` is the stable code of the rule that decided, ``reason`` explains it in words. A visible
-    skill may have a ``warning``.
+    ``rule`` is the stable code of the rule that decided. ``reason`` explains the decision in words.
+    A visible skill may have a ``warning``.
     """
 
     visible: bool
@@ -111,7 +111,7 @@ class Decision:
 
 
 class Host:
-    """The environment that skills may require: environment variables, and programs on PATH."""
+    """The environment of the registry: the environment variables and the programs on PATH."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -119,7 +119,7 @@ class Host:
         self._programs: dict[str, bool] = {}
 
     def is_like(self, environ: Mapping[str, str]) -> bool:
-        """Tell whether another environment gives the same answers as this environment has given."""
+        """Tell whether ``environ`` gives the same answers to all questions asked so far."""
         other = Host(environ)
         return all(
             other.has_variable(name) == has for name, has in self._variables.items()
@@ -139,9 +139,9 @@ class Host:
 
 
 def decide(facts: Facts, personality: Personality | None, host: Host) -> Decision:
-    """Decide whether a model with this personality sees a skill; if None, for any model.
+    """Decide whether a model with this personality sees a skill; if None, any model.
 
-    The skill is visible apart from the personality.
+    The caller has already checked that no other skill shadows this skill.
     """
     if facts.hidden:
         return HIDDEN
@@ -152,7 +152,7 @@ def decide(facts: Facts, personality: Personality | None, host: Host) -> Decisio
 
 
 def _admit(facts: Facts, personality: Personality) -> Decision:
-    """Decide by the scope, source, name and tags of a skill."""
+    """Decide by the scope, the source, the name and the tags of a skill."""
     if facts.scope == "project":
         return _in("own", "it belongs to the project")
     if facts.scope == "team":
@@ -191,7 +191,7 @@ def _by_capability(facts: Facts, ingest: GlobalIngest) -> Decision:
 
 
 def _unreachable(facts: Facts, personality: Personality, host: Host) -> Decision | None:
-    """Return the decision to hide a skill that can't work; None if the skill can work."""
+    """Return the decision to hide a skill because its requirements aren't met, or else None."""
     missing = [tool for tool in facts.required_tools if tool not in personality.toolset]
     if missing:
         return _out("tools-missing", f"the toolset lacks {', '.join(missing)}, which it requires")

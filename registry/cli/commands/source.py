@@ -336,7 +336,7 @@ def trust(session: Session, *, name: str, revoke: bool, yes: bool, as_admin: boo
         f"{formatting.count(changed, 'skill')} {are} {'quarantined' if revoke else 'listed'} now."
     )
     if not changed:
-        done = "No skill has security errors." if revoke else "No skill was quarantined."
+        done = "No skill was trusted." if revoke else "No skill was quarantined."
     key = "held" if revoke else "trusted"
     session.answer({key: changed}, [done])
     if revoke and changed:

@@ -42,7 +42,7 @@ def delete(
     also stay and are listed.
     """
     from registry.changes.trash import warn_of_successor
-    from registry.cli.hints import naming_what_helps, removal
+    from registry.cli.hints import check_meant, naming_what_helps, removal
     from registry.sync.installed import lock_of
 
     if copies and force:
@@ -50,6 +50,8 @@ def delete(
     if if_hash and names[1:]:
         raise click.UsageError("--if-hash requires a single NAME.")
     registry = session.registry
+    for name in names:
+        check_meant(registry, name)
     visible: set[str] = set()
 
     def remove(name: str) -> "Trashed":

@@ -195,7 +195,8 @@ def find_corruption(reader: Reader, without: Collection[str] = ()) -> str | None
             continue
         columns = list(table.columns)
         names = ", ".join(
-            "substr(data, 1, 1)" if column is contents.c.data else column.name for column in columns
+            "coalesce(substr(data, 1, 1), data)" if column is contents.c.data else column.name
+            for column in columns
         )
         for row in reader.stream(f"SELECT {names} FROM {table.name}"):
             for column, value in zip(columns, row, strict=True):

@@ -65,6 +65,11 @@ def skills_that_had(reader: Reader, source: str, tree_hash: str) -> list[StoredS
     return select(reader, condition, source, tree_hash)
 
 
+def has_revision_with(reader: Reader, tree_hash: str) -> bool:
+    """Tell whether any skill, current or removed, has or had these files."""
+    return bool(reader.rows("SELECT 1 FROM revisions WHERE tree_hash = ? LIMIT 1", (tree_hash,)))
+
+
 def _select(reader: Reader, condition: str, value: str) -> list[Revision]:
     file_hash = reader.json_item.format(3)
     rows = reader.rows(
