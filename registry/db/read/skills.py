@@ -276,7 +276,7 @@ def by_id(reader: Reader, skill_id: int) -> StoredSkill | None:
 
 
 def by_ids(reader: Reader, ids: Iterable[int]) -> dict[int, StoredSkill]:
-    """Return those of these versions that are still current, in the order of ``ids``."""
+    """Return the versions with these ids that are still current, in the order of ``ids``."""
     wanted = list(ids)
     if not wanted:
         return {}

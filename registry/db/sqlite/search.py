@@ -139,7 +139,7 @@ def _ranked(reader: Reader, place: IndexPart, patterns: Sequence[Pattern], most:
 def _matches(
     reader: Reader, place: IndexPart, pattern: Pattern, among: Collection[int]
 ) -> list[int]:
-    """Return the ids of those versions in the view (``among``) that contain a pattern."""
+    """Return the ids of the versions in the view (``among``) that contain the pattern."""
     rows = reader.rows(f"SELECT rowid FROM {_matching(place)}", [expression([pattern])])
     return [one for (one,) in rows if one in among]
 

@@ -224,7 +224,7 @@ def distrust_source(connection: Connection, source_id: int) -> int:
 
 
 def begin_importing(connection: Connection, source_ids: Sequence[int]) -> set[int]:
-    """Hide those of these sources that have no visible skills, during their first import.
+    """During a first import, hide the given sources that have no visible skills yet.
 
     Returns their ids. Their new skills become visible with `finish_importing`, after
     `begin_resolving`.
