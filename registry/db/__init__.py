@@ -1,4 +1,4 @@
-"""The database: its schema, and reading and writing on SQLite and PostgreSQL.
+"""The database: its schema, and the code that reads and writes SQLite and PostgreSQL.
 
-Internal, see `registry`: anything here may change with any version.
+Internal, see `registry`: everything in this package may change with any version.
 """

@@ -1,10 +1,12 @@
-"""Sources that this user added on this machine, recorded in the user's own data folder.
+"""Sources that this user added or adopted on this machine, recorded in the user's data folder.
 
-On a server, don't trust the host of a source: any user with write access can register any folder
-under any machine's name, and that machine's next sync would upload the folder. So a source of a
-server is read, synced and changed only if this user added or adopted it. Each such source is one
-small file (mode 0600, in a folder of mode 0700), whose name is a hash of the database's address,
-the host and the path. If the path in the database changes, the source no longer counts as adopted.
+On a server, don't trust the host of a source. Any user with write access can register any folder
+under any machine's name, and the next sync on that machine would upload the folder. So a source on
+a server is read, synced and changed only if this user added or adopted it.
+
+Each such source is recorded in one small file (mode 0600, in a folder of mode 0700). The name of
+the file is a hash of the database's address, the host and the path. If the path in the database
+changes, the source no longer counts as adopted.
 """
 
 import hashlib
@@ -29,16 +31,19 @@ MAX_BYTES: Final = 1 << 16
 
 
 def is_adopted(backend: Backend, path: str) -> bool:
-    """Tell whether this user added the folder ``path`` to this database on this machine."""
+    """Tell whether this user added or adopted the source at ``path`` here, in this database."""
     try:
         with _place(backend, path) as (place, data):
             return read_own_file(place, MAX_BYTES) == data
     except OSError:
-        return False  # `remember` reports an unreadable folder
+        return False  # if the folder is unreadable, `remember` reports it
 
 
 def remember(backend: Backend, path: str) -> None:
-    """Remember that this user added a folder. Raises `OwnFileUnusable`."""
+    """Record that this user added or adopted the source at ``path``.
+
+    Raises `OwnFileUnusable` if the record can't be written.
+    """
     home = str(data_folder())
     try:
         make_path(home, OWN)
@@ -51,15 +56,15 @@ def remember(backend: Backend, path: str) -> None:
 
 
 def forget(backend: Backend, path: str) -> None:
-    """Forget that this user added a folder."""
+    """Delete the record that this user added or adopted the source at ``path``."""
     with suppress(OSError), _place(backend, path) as (place, _):
         os.unlink(place.name, dir_fd=place.folder.fd)
 
 
 def former_addresses(backend: Backend) -> dict[str, str]:
-    """Return folders that this user added on this host when the database had another address.
+    """Return the folders that this user recorded here when the database had another address.
 
-    The values are the last used addresses, without secrets.
+    Each folder is mapped to the last of these addresses, without secrets.
     """
     found: list[tuple[int, str, str]] = []
     with (
@@ -77,7 +82,7 @@ def former_addresses(backend: Backend) -> dict[str, str]:
 
 
 def address_of(identity: str) -> str:
-    """Return the address from the identity of a server's database, without secrets."""
+    """Return the address in a server database's `Backend.identity`, without secrets."""
     address, _, where = identity.rpartition(" [")
     further = ", ".join(f"{key}={value}" for key, value in literal_eval(f"[{where}"))
     return masked(f"{address} ({further})" if further else address)
@@ -86,8 +91,9 @@ def address_of(identity: str) -> str:
 def adopt_copied(source: Backend, target: Backend) -> list[Source]:
     """Record this user's sources on this machine as adopted in a copy of a registry; return them.
 
-    For a copy from a server, these are the sources that were added or adopted here. For a copy from
-    a file, these are all sources, unless other users can write the file. Raises `OwnFileUnusable`.
+    For a copy from a server, these are the sources that this user added or adopted on this machine.
+    For a copy from a file, these are all sources, or none if other users can write the file. Raises
+    `OwnFileUnusable` if a record can't be written.
     """
     if not target.host or not (source.host or is_ours_alone(source.path)):
         return []
@@ -106,7 +112,7 @@ def adopt_copied(source: Backend, target: Backend) -> list[Source]:
 
 @contextmanager
 def _place(backend: Backend, path: str, *, make: bool = False) -> Iterator[tuple[Place, bytes]]:
-    """Open the folder of recorded sources, and yield the file for a path and its content."""
+    """Open the folder of these records; yield the file for ``path`` and what it must contain."""
     facts = {"database": backend.identity, "host": backend.host, "path": path}
     data = json.dumps(facts, sort_keys=True).encode()
     name = hashlib.sha256(data).hexdigest()

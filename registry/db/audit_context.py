@@ -1,7 +1,7 @@
-"""The audit context: the tool, client and command that make a change.
+"""The audit context: which tool, client and command make a change.
 
-The tool and the client are recorded for people to read; they decide nothing. ``command`` is the
-random number of one run of the program, by which `undo` finds all changes of that run.
+The tool and the client are recorded only for people to read. ``command`` is the random number of
+one run of the program, by which `undo` finds all changes of that run.
 """
 
 from collections.abc import Iterator
@@ -16,11 +16,11 @@ MAX_CLIENT: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class AuditContext:
-    """The tool, client and command of a change.
+    """Which tool, client and command make a change.
 
-    ``tool`` is a command, or a toolset's tool. ``client`` is the name that an MCP client gives
-    itself. ``command`` is a hex number that all changes of one run share; None if each change is
-    separate.
+    ``tool`` is a command of the program, or a tool of a toolset. ``client`` is the name that an MCP
+    client gives itself. ``command`` is a hex number that all changes of one run share; None if each
+    change is separate.
     """
 
     tool: str | None = None
@@ -42,7 +42,7 @@ def current_context() -> AuditContext:
 def audit_context(
     tool: str | None = None, client: str | None = None, *, command: str | None = None
 ) -> Iterator[None]:
-    """Set the audit context of a block; if an argument is None, its current value stays.
+    """Set the audit context of a ``with`` block; an argument that is None keeps its current value.
 
     If ``command`` is an empty string, the changes belong to no command.
     """

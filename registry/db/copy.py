@@ -1,4 +1,4 @@
-"""Copy a registry from one database into another, of the same or another kind."""
+"""Copy a registry from one database into another database, such as from a file to a server."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,17 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
 
 PAGE: Final = 500
-"""Maximum number of rows in memory; a tenth of it for file contents, which can have 16 MiB each."""
+"""Maximum number of rows in memory.
+
+For file contents, which can have 16 MiB each, it is a tenth of this number.
+"""
 
 _LIVE: Final = "(SELECT id FROM skills WHERE live = 1)"
 
 
 @dataclass(frozen=True, slots=True)
 class CopyCounts:
-    """The numbers of copied rows."""
+    """How many sources, skills, revisions and contents were copied."""
 
     sources: int
     skills: int
@@ -34,10 +37,12 @@ def copy(
 ) -> CopyCounts:
     """Copy a snapshot of the registry with its history, completely or not at all.
 
-    The host of this machine's sources changes to its name in the target (empty in a file).
-    Unfinished changes and syncs are not copied. Signatures are not copied either, so changes made
-    before the copy can't be undone. Raises `UsageProblem` if there is nothing to copy or the target
-    already holds a registry, and `DatabaseProblem`.
+    If a source is on this machine, its host changes to the machine's name in the target (empty in a
+    file). Unfinished changes and the locks of syncs are not copied. Signatures are not copied
+    either, so changes made before the copy can't be undone.
+
+    Raises `UsageProblem` if there is no registry to copy, or if the target already contains a
+    registry. Raises `DatabaseProblem` if a database can't be used.
     """
     for backend in (source, target):
         backend.reader.empty = backend.reader.state() is State.EMPTY
@@ -71,8 +76,7 @@ class _Copy:
         from registry.db import schema
         from registry.db.write.names import refresh_names
 
-        # The audit log is copied first, because the target adds rows to it for the tables that
-        # follow.
+        # Copy the audit log first, because the target adds audit rows for the tables that follow.
         self._whole(schema.audit, "id", self._numbered_anew)
         sources = self._whole(schema.sources, "id", self._placed)
         skills = self._whole(schema.skills, "id", condition="live = 1")

@@ -19,7 +19,10 @@ WAIT_SECONDS: Final = 10.0
 
 
 class DatabaseActivity:
-    """Counts the threads that are using any database of this process; ``with`` may be nested."""
+    """Counts the threads that are using any database of this process.
+
+    A thread can nest its ``with`` blocks.
+    """
 
     def __init__(self) -> None:
         self._own = threading.local()
@@ -27,7 +30,7 @@ class DatabaseActivity:
         self.restart()
 
     def restart(self) -> None:
-        """Start again in a forked child, in which only this thread exists."""
+        """Reset the counts in a forked child, in which only this thread exists."""
         self._changed = threading.Condition()
         self._inside = int(self._depth > 0)
         self._is_shut = False
@@ -52,18 +55,21 @@ class DatabaseActivity:
                     self._changed.notify_all()
 
     def before_fork(self) -> None:
-        """Keep new threads out, and wait for the threads inside."""
+        """Keep new threads out of the databases, and wait for the threads inside."""
         self.idle_at_fork = self._shut() and not self._depth
 
     def open(self) -> None:
-        """Let other threads in again, after the fork."""
+        """Let threads in again after the fork."""
         with self._changed:
             self._is_shut = False
             self._changed.notify_all()
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
-        """Keep other threads out of all databases; yield False if they did not leave in time."""
+        """Keep other threads out of all databases during the ``with`` block.
+
+        Yields False if threads were still inside after `WAIT_SECONDS`.
+        """
         try:
             yield self._shut()
         finally:
@@ -83,9 +89,10 @@ _reopening: WeakSet[Any] = WeakSet()
 
 
 def reopen_in_child(one: Any) -> None:
-    """Call ``one.forked(idle=...)`` in each forked child.
+    """Arrange that each forked child calls ``one.forked(idle=...)``.
 
-    If ``idle``, no thread was inside a call, so inherited connections may be closed.
+    ``idle`` is True if no thread was inside a database at the fork, so inherited connections may be
+    closed.
     """
     _reopening.add(one)
 

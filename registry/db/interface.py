@@ -1,8 +1,8 @@
 """The interface of a database, which SQLite and PostgreSQL implement.
 
 Reads and writes are written once for both databases, with ``?`` for values. SQL that differs
-between them is an attribute or a method here; ``db/sqlite`` and ``db/postgres`` implement it in
-files of the same names.
+between them is an attribute or a method here. The packages ``db/sqlite`` and ``db/postgres``
+implement it. Files with the same name in both (such as ``reader.py``) correspond to each other.
 """
 
 import threading
@@ -41,7 +41,7 @@ SCHEMA_REVISION: Final = KNOWN_REVISIONS[-1]
 
 
 class State(Enum):
-    """The relation of a database's schema to this program: missing, older or current."""
+    """How a database's schema relates to this program: missing, older or current."""
 
     EMPTY = "empty"
     BEHIND = "behind"
@@ -67,9 +67,10 @@ MAX_INTEGER: Final = (1 << 63) - 1
 
 
 def storable(parameters: Sequence[object]) -> list[object]:
-    """Replace values that can't be stored, so that they find nothing.
+    """Replace parameters that the database can't store.
 
-    These values are surrogates and NUL in text, and integers of more than 64 bits.
+    The query then finds nothing instead of failing. Such parameters are surrogates and NUL in text,
+    and integers of more than 64 bits.
     """
     return [
         value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
@@ -82,7 +83,7 @@ def storable(parameters: Sequence[object]) -> list[object]:
 
 
 class Pattern(NamedTuple):
-    """Adjacent words to search for; if ``prefix``, the last word may be longer."""
+    """Adjacent words to search for; if ``prefix``, the last word may continue after its letters."""
 
     words: tuple[str, ...]
     prefix: bool = False
@@ -100,7 +101,7 @@ Part: TypeAlias = Literal["name", "tags", "description", "body"]
 PARTS: Final[tuple[Part, ...]] = ("name", "tags", "description", "body")
 
 IndexQuery: TypeAlias = tuple[IndexPart, Sequence[Pattern]]
-"""A query for one index: find the skills that contain any of the patterns."""
+"""A query for one full-text index: find the skills that contain at least one of the patterns."""
 
 Condition: TypeAlias = tuple[str, Sequence[object]]
 """An SQL condition on skills ``s`` and sources ``src``, and its values.
@@ -110,11 +111,11 @@ Condition: TypeAlias = tuple[str, Sequence[object]]
 
 
 class SearchTerms(NamedTuple):
-    """The words of a query; `catalog.search.rank` chooses among them by their counts.
+    """The words of a query; `catalog.search.rank` decides which of them count.
 
-    ``typed`` holds the words, each with a prefix to try if no skill has the word. ``compounds``
-    count only if a name, tag or description contains them. ``lay`` holds synonyms of everyday
-    words, ``foreign`` holds translations.
+    ``typed`` holds the words that the user typed, each with a prefix to try if no skill has the
+    word. ``compounds`` count only if a name, tag or description contains them. ``lay`` holds
+    synonyms of everyday words, ``foreign`` holds translations.
     """
 
     typed: Sequence[tuple[Pattern, Pattern | None]]
@@ -126,11 +127,12 @@ class SearchTerms(NamedTuple):
 class SearchLimits(NamedTuple):
     """Limits of a search.
 
-    ``counted`` is the maximum number of skills that are counted for a word. ``words`` is the
-    maximum number of words to look for in bodies, in at most ``texts`` bodies. If more than
-    ``counted`` bodies have a word, bodies are searched for it only if fewer than ``heads`` heads
-    (name, tags, description) have it. ``half`` is the constant k of reciprocal rank fusion, k / (k
-    + rank).
+    ``counted`` is the number of skills at which counting a word stops. ``words`` is the maximum
+    number of words to look for in bodies, and ``texts`` the maximum number of bodies to look in.
+
+    If more than ``counted`` bodies have a word, the bodies are searched for it only if fewer than
+    ``heads`` heads (name, tags, description) have it. ``half`` is the constant k of reciprocal rank
+    fusion, k / (k + rank).
     """
 
     counted: int
@@ -141,9 +143,9 @@ class SearchLimits(NamedTuple):
 
 
 class HitMetadata(NamedTuple):
-    """Data returned with a hit: the precedence of its source, the skill's sketch and head.
+    """Data that a search returns with a hit: its source's precedence, its sketch and its head.
 
-    The sketch is a MinHash of the text. The head is name, tags and description as one text.
+    The sketch is a MinHash of the skill's text. The head is name, tags and description as one text.
     """
 
     precedence: Precedence
@@ -171,7 +173,7 @@ class StatUpdates(NamedTuple):
 
     @property
     def statements(self) -> list[tuple[str, Sequence[tuple[int | str, ...]]]]:
-        """Return the statements that store the updates, each with its rows of values."""
+        """The SQL statements that store the updates, each with its rows of values."""
         return (
             [(_UPDATE_VERSION, self.versions), (_UPDATE_FILE, self.files)] if self.versions else []
         )
@@ -182,12 +184,13 @@ NO_UPDATES: Final = StatUpdates([], [])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseInfo(Value):
-    """Facts about a database; ``bytes`` includes the write-ahead log of a file.
+    """Facts about a database.
 
-    If ``wal_reset_bug``, this SQLite can lose a commit when a checkpoint meets a write from another
-    program. The registry is safe, because its own writes happen one at a time under a lock. On a
-    server, ``host`` is the name of this machine. ``server_version`` is None for a file; the facts
-    about a file are None for a server.
+    ``bytes`` includes the write-ahead log of a file. ``host`` is the name of this machine on a
+    server. ``server_version`` is None for a file; the facts about a file are None for a server.
+
+    If ``wal_reset_bug``, this SQLite can lose a commit when a checkpoint meets a write of another
+    program. The registry's own writes are safe, because they happen one at a time under a lock.
     """
 
     path: str
@@ -205,7 +208,7 @@ class DatabaseInfo(Value):
 
 
 class SyncLock(Protocol):
-    """The lock that a sync holds; another sync of the same sources waits or gives up."""
+    """The lock that a sync holds; another sync of the same file or host waits or gives up."""
 
     def acquire(self, wait: float) -> bool:
         """Try for ``wait`` seconds to take the lock; return False if another process holds it."""
@@ -214,24 +217,30 @@ class SyncLock(Protocol):
         """Describe the process that holds the lock."""
 
     def now_ns(self) -> int:
-        """Return the current time, if possible by the clock that sets file times."""
+        """Return the current time, by the clock that sets file times if possible."""
 
     def assert_held(self, writing: "Connection", /) -> None:
-        """Raise `DatabaseProblem` if the lock was lost; call it in a transaction that writes."""
+        """Raise `DatabaseProblem` if the lock was lost.
+
+        Call it in a transaction that writes; ``writing`` is its connection.
+        """
 
     def __enter__(self) -> Self:
-        """Return the lock, not taken yet; call `acquire` to take it."""
+        """Return the lock without taking it; call `acquire` to take it."""
 
     def __exit__(self, *_: object) -> None:
         """Release the lock."""
 
 
 WRITE_SECONDS = 30.0
-"""Seconds that a writer waits for other writers; a sync has many short transactions."""
+"""Seconds that a writer waits for other writers.
+
+A sync has many short transactions, so the wait for one of them is short.
+"""
 
 
 class Writer(ABC):
-    """Writes to the database at ``path``; the sources of the machine ``host`` are ours.
+    """Writes to the database at ``path``; ``host`` is the name of this machine.
 
     A transaction holds a lock until its end, so it sees all earlier transactions. The lock is a
     file lock for SQLite and a table lock on PostgreSQL.
@@ -246,11 +255,11 @@ class Writer(ABC):
     def transaction(
         self, wait: float | None = None, *, quiet: bool = False
     ) -> "Iterator[Connection]":
-        """Run a block as one transaction: commit at its end, roll back if it raises.
+        """Run a ``with`` block as one transaction: commit at its end, roll back if it raises.
 
         ``wait`` is the number of seconds to wait for other writers; by default `WRITE_SECONDS`. If
-        ``quiet``, a server transaction doesn't take the lock of writers and doesn't change the data
-        version; use it only for rows that no reader looks at.
+        ``quiet``, a transaction on a server doesn't take the lock of writers and doesn't change the
+        data version. Use ``quiet`` only for rows that no reader looks at.
 
         Raises `DatabaseProblem` and its subclasses.
         """
@@ -264,9 +273,9 @@ class Writer(ABC):
             raise self._translate(error, wait) from error
 
     def reserve(self, count: int) -> int | None:  # noqa: ARG002
-        """Reserve ``count`` version ids and return the first id.
+        """Reserve ``count`` ids for new versions, and return the first id.
 
-        Returns None if new versions must be stored under the lock of writers.
+        Returns None if this database stores new versions only under the lock of writers.
         """
         return None
 
@@ -274,41 +283,42 @@ class Writer(ABC):
         """Update the query planner's statistics after large changes."""
 
     def close(self) -> None:
-        """Close the connections of the engine."""
+        """Close the writer's connections."""
         self._engine.dispose()
 
     @abstractmethod
     def _begun(self, wait: float, *, quiet: bool) -> "AbstractContextManager[Connection]":
-        """Take the lock and begin a transaction."""
+        """Take the lock of writers and begin a transaction."""
 
     @abstractmethod
     def _translate(self, error: "DBAPIError", wait: float) -> RegistryError:
-        """Translate an error of the driver into an error of this project."""
+        """Return this project's error for an error of the database driver."""
 
 
 T = TypeVar("T")
 
 MAX_REMEMBERED: Final = 100
-"""Maximum number of results that a thread caches (`Reader.remembered`)."""
+"""Maximum number of results that one thread caches (see `Reader.remembered`)."""
 
 UsageRow: TypeAlias = tuple[int | str | None, ...]
-"""New counts of use: listed, found, read; the time of each; the skill's place.
+"""One skill's new counts of use: listed, found, read; the time of each; its source and folder.
 
-A time is None if it is unchanged.
+If a time didn't change, it is None.
 """
 
 Select: TypeAlias = tuple[str, Sequence[object]]
-"""A SELECT and its values."""
+"""A SELECT and the values of its placeholders."""
 
 
 class TextIndex(ABC):
     """Queries the full-text index, which matches inflected English words by their stems.
 
-    ``among`` holds the versions that a narrowed view shows, or None for all versions. Counts and
-    weights then come only from these versions, so results reveal nothing about other skills.
+    ``among`` holds the versions that a narrowed view shows; None means all versions. If it is
+    given, counts and weights come only from these versions, so results reveal nothing about other
+    skills.
     """
 
-    def expect(  # noqa: B027  # a file sends nothing ahead
+    def expect(  # noqa: B027  # a file sends no SELECT ahead
         self,
         reader: "Reader",
         asked: Sequence[SearchTerms],
@@ -316,14 +326,17 @@ class TextIndex(ABC):
         most: int,
         to: SearchLimits,
     ) -> None:
-        """Send all SELECTs that a search will need at once, if the backend can do that."""
+        """Send all SELECTs that a search will need together, if the database supports that."""
 
     def metadata(self, _ids: Sequence[int]) -> dict[int, HitMetadata]:
-        """Return the data that came with hits; some hits may be missing."""
+        """Return the metadata that the search returned with these hits.
+
+        Hits without metadata are left out.
+        """
         return {}
 
     def forget(self) -> None:  # noqa: B027
-        """Drop the SELECTs that were sent ahead."""
+        """Forget the SELECTs that `expect` sent ahead, and their rows."""
 
     @abstractmethod
     def counts(
@@ -333,7 +346,7 @@ class TextIndex(ABC):
         most: int,
         among: Collection[int] | None = None,
     ) -> list[tuple[int, int]]:
-        """Return for each pattern how many heads and bodies contain the pattern.
+        """Return for each pattern the number of heads and the number of bodies that contain it.
 
         Counting stops at ``most``. A head is the name, tags and description of a skill.
         """
@@ -347,46 +360,53 @@ class TextIndex(ABC):
         most: int,
         among: Collection[int] | None = None,
     ) -> list[list[int]]:
-        """Return for each query the ids of the skills that meet the condition, best first."""
+        """Return for each query the ids of matching skills that meet the condition, best first."""
 
     @abstractmethod
     def parts(
         self, reader: "Reader", skill_id: int, patterns: Sequence[Pattern]
     ) -> list[tuple[Part, ...]]:
-        """Return for each pattern the parts of the skill that contain it."""
+        """Return for each pattern the parts of the skill, such as its name, that contain it."""
 
     @abstractmethod
     def vocabulary(self, reader: "Reader", beginning: str) -> list[str]:
-        """Return the words of names, tags and descriptions that begin with ``beginning``.
+        """Return the words in names, tags and descriptions that begin with ``beginning``.
 
-        The words are as the index stores them.
+        The words have the form in which the index stores them.
         """
 
 
 class Reader(ABC):
-    """Runs SELECTs and can't write.
+    """Runs SELECTs; it can't write.
 
     Threads can share a reader, and it can be used after a fork. ``path`` names the database in
-    messages. While ``empty``, the database doesn't exist yet, and every SELECT returns no rows.
+    messages. While ``empty`` is True, the database doesn't exist yet, and every SELECT returns no
+    rows.
     """
 
     in_json_array: str
-    """SQL condition that goes after a number: the JSON array in the parameter contains it."""
+    """SQL condition to put after a number: the JSON array in the parameter contains this number."""
 
     index: TextIndex
     """The full-text index of this database."""
 
     own: str = "1"
-    """SQL expression: 1 if the current role owns the source ``src``, else 0; always 1 in a file."""
+    """SQL expression: 1 if the current role owns the source ``src``, else 0.
+
+    In a file it is always 1.
+    """
 
     json_each: str
     """SQL: the elements of the JSON array ``{}`` as a table; give the table the alias ``e``."""
 
     json_item: str
-    """SQL: element number ``{}``, as text, of the array in row ``e``."""
+    """SQL expression: element number ``{}``, as text, of the array in the current row of ``e``."""
 
     digest: str | None = None
-    """SQL aggregate for a digest of the texts ``{}``; if None, read and compare the texts."""
+    """SQL aggregate for a digest of the texts ``{}``.
+
+    If it is None, the database has no digest: read and compare the texts.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -395,7 +415,10 @@ class Reader(ABC):
 
     @property
     def empty(self) -> bool:
-        """Whether the database doesn't exist yet. Raises the errors of `state`."""
+        """Whether the database doesn't exist yet.
+
+        Raises the errors of `state`.
+        """
         if self._empty:
             self._empty = self.state() is not State.CURRENT
         return self._empty
@@ -406,7 +429,10 @@ class Reader(ABC):
 
     @property
     def visibility(self) -> Visibility:
-        """The visible projects; in this class all of them, see `db.scoped_reader`."""
+        """Which projects' skills are visible.
+
+        This class shows all projects; see `db.scoped_reader`.
+        """
         return EVERYTHING
 
     @abstractmethod
@@ -422,7 +448,7 @@ class Reader(ABC):
 
     @abstractmethod
     def stream(self, sql: str, parameters: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
-        """Yield the rows of a SELECT; if possible, without holding all rows in memory."""
+        """Yield the rows of a SELECT, if possible without holding all of them in memory."""
 
     def many(self, questions: "Sequence[Select]") -> list[list[tuple[Any, ...]]]:
         """Return the rows of each SELECT; all of them see one state of the database."""
@@ -430,44 +456,50 @@ class Reader(ABC):
             return [self.rows(*question) for question in questions]
 
     def pipeline(self, question: Select) -> "Callable[[], list[tuple[Any, ...]]]":
-        """Queue a SELECT, to be sent with the snapshot's next SELECT if the backend pipelines.
+        """Queue a SELECT; if the database supports it, it is sent with the snapshot's next SELECT.
 
         Returns a function that returns the rows.
         """
         return lambda: self.rows(*question)
 
-    def finish(self) -> None:  # noqa: B027  # a file sends nothing ahead
-        """End the snapshot together with its next SELECT."""
+    def finish(self) -> None:  # noqa: B027  # a file sends no SELECT ahead
+        """Announce that the next SELECT is the snapshot's last, so that the end is sent with it."""
 
     def query_visible(self, question: "Callable[[Visibility], Select]") -> list[tuple[Any, ...]]:
-        """Return the rows of a SELECT that depends on the `visibility`."""
+        """Return the rows of a SELECT that ``question`` builds from the `visibility`."""
         return self.rows(*question(self.visibility))
 
     def stream_visible(
         self, question: "Callable[[Visibility], Select]"
     ) -> Iterable[tuple[Any, ...]]:
-        """Yield the rows of `query_visible`; if possible, without holding all rows in memory."""
+        """Yield the rows of `query_visible`, if possible without holding all of them in memory."""
         return self.stream(*question(self.visibility))
 
     def last_visibility(self) -> Visibility:
-        """Return the last known `visibility` without asking the server."""
+        """Return the `visibility` that was read last, without asking the server."""
         return self.visibility
 
     def last_roots(self) -> list[str] | None:
-        """Return the folders of this host's sources; None if `query_visible` didn't read them."""
+        """Return the folders of this host's sources, or None.
+
+        They are known only if `query_visible` has just read them.
+        """
         return None
 
     def paged(
         self, question: "Callable[[Visibility], tuple[Select, Select]]"
     ) -> tuple[list[tuple[Any, ...]], int]:
-        """Return the rows of a page and the result of a count; both depend on `visibility`."""
+        """Return the rows of a page and the total count; both depend on the `visibility`."""
         with self.snapshot():
             return self.page(*question(self.visibility))[:2]
 
     def page(
         self, page: Select, count: Select, along: Select | None = None
     ) -> tuple[list[tuple[Any, ...]], int, list[tuple[Any, ...]]]:
-        """Return the rows of a page, the result of ``count``, and the rows of ``along``."""
+        """Return the rows of ``page``, the result of ``count``, and the rows of ``along``.
+
+        The result of ``count`` is the number in its only row.
+        """
         with self.snapshot():
             found = self.remembered(f"count {count}", lambda _: self.rows(*count))
             told = self.rows(*along) if along else []
@@ -475,7 +507,7 @@ class Reader(ABC):
 
     @property
     def keeps_writers_out(self) -> bool:
-        """True if readers block writers."""
+        """Whether a read in progress keeps other processes from writing."""
         return False
 
     @abstractmethod
@@ -497,10 +529,10 @@ class Reader(ABC):
         """Close the connections of all threads."""
 
     def remembered(self, name: str, load: "Callable[[Reader], T]") -> T:
-        """Return the result of ``load``, cached until the database changes.
+        """Return the result of ``load``; it is cached under ``name`` until the database changes.
 
-        Each thread has its own cache, because on SQLite a change is noticed only by a thread's own
-        connection.
+        Each thread has its own cache, because on SQLite a thread notices a change only through its
+        own connection.
         """
         if self.empty:
             return load(self)
@@ -513,16 +545,18 @@ class Reader(ABC):
         return memory[name][1]
 
     def recalls(self, name: str) -> bool:
-        """Tell whether a result with this name is cached; the result may be outdated."""
+        """Tell whether a result is cached under this name; it may be outdated."""
         return name in self._local.__dict__.get("memory", ())
 
 
 class Backend(ABC):
     """A database, in which this machine has the name ``host``.
 
-    This machine syncs and changes only the sources of ``host``. In a SQLite file, ``host`` is
-    empty, because the machine that opens the file has the folders. ``identity`` names the database
-    in this user's own records. It contains the location, and no data from inside the database.
+    This machine syncs and changes only the sources with this host. In a SQLite file, ``host`` is
+    empty, because the machine that opens the file has the folders.
+
+    ``identity`` names the database in this user's own records. It contains the location of the
+    database, and no data from inside it.
     """
 
     reader: Reader
@@ -537,7 +571,10 @@ class Backend(ABC):
 
     @property
     def shared(self) -> bool:
-        """Whether other machines use the database; if so, only `db upgrade` upgrades its schema."""
+        """Whether other machines use the database.
+
+        If so, only `db upgrade` upgrades its schema.
+        """
         return False
 
     @property
@@ -561,7 +598,10 @@ class Backend(ABC):
     def mark_unchanged(
         self, source_ids: Sequence[int], now: str, updates: StatUpdates = NO_UPDATES
     ) -> None:
-        """Record that sources were synced at ``now`` without changes; store the stat updates."""
+        """Record that these sources were synced at ``now`` without changes.
+
+        ``updates`` holds the new file times and sizes to store.
+        """
 
     @abstractmethod
     def add_usage(self, rows: Sequence[UsageRow], wait: float) -> bool:
@@ -569,11 +609,11 @@ class Backend(ABC):
 
     @abstractmethod
     def info(self) -> "DatabaseInfo":
-        """Return the facts about the database; see `SkillRegistry.database_info`."""
+        """Return facts about the database; see `SkillRegistry.database_info`."""
 
     @abstractmethod
     def check(self) -> Sequence[str]:
-        """Look for damage in the database; see `SkillRegistry.check_database`."""
+        """Look for damage in the database and describe it; see `SkillRegistry.check_database`."""
 
     @abstractmethod
     def backup(self, target: str, *, overwrite: bool) -> None:

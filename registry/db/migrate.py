@@ -1,4 +1,7 @@
-"""Find and run the migrations; `sqlite.writer` and `postgres.writer` decide when."""
+"""Find and run the migrations of the schema.
+
+`sqlite.writer` and `postgres.writer` decide when to run them.
+"""
 
 import logging
 import threading
@@ -14,7 +17,7 @@ LOGGERS: Final = ("alembic.runtime.migration", "alembic.runtime.plugins")
 """Names of the loggers in which Alembic reports its steps."""
 
 UPGRADE_SECONDS: Final = 60.0
-"""Maximum seconds to wait for another process that upgrades the same database."""
+"""Maximum seconds to wait while another process upgrades the same database."""
 
 
 def migrations_folder() -> Path:
@@ -27,7 +30,7 @@ def migrations_folder() -> Path:
 def run_migrations(connection: "Connection") -> None:
     """Upgrade the database of ``connection`` to the newest revision, inside its transaction.
 
-    Then update shadowing, copies and refs of all skills.
+    Afterwards, update shadowing, copies and refs of all skills.
     """
     from registry.db.write.names import refresh_names
 
@@ -45,9 +48,9 @@ def run_migrations(connection: "Connection") -> None:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Keep the messages of Alembic in this thread out of the surrounding program's log.
+    """Keep Alembic's messages out of the log of the program that uses this package.
 
-    The program's own use of Alembic, in other threads and later, is not affected.
+    Only messages of this thread are dropped, and only during the ``with`` block.
     """
     ours = threading.get_ident()
 

@@ -40,9 +40,10 @@ def open_backend(
     settings: Settings,
     environ: Mapping[str, str] = os.environ,
 ) -> Backend:
-    """Open the database at a path or address; if None, the one in the environment or the default.
+    """Open the database at a path or address.
 
-    Nothing is read or created yet. Raises `DatabaseProblem` if the path or address is invalid.
+    If it is None, the address comes from the environment, or else it is the default path. Nothing
+    is read or created yet. Raises `DatabaseProblem` if the path or address is invalid.
     """
     if path_or_url is None:
         path_or_url = environ.get("SKILL_REGISTRY_DB") or default_database()
@@ -65,10 +66,10 @@ def open_backend(
 
 
 def _passing() -> Backend:
-    """Return a temporary database, which is removed when it is closed or this process ends.
+    """Return a temporary database, which is removed when it is closed or when this process ends.
 
-    The database is a file that only this user can read. In memory, each connection would have its
-    own database.
+    The database is a file that only this user can read. A database in memory would not work,
+    because each connection would have its own.
     """
     from shutil import rmtree
     from tempfile import mkdtemp
@@ -79,7 +80,7 @@ def _passing() -> Backend:
     folder, maker = mkdtemp(prefix="skill-registry-"), os.getpid()
 
     def remove() -> None:
-        if os.getpid() == maker:  # a forked child that closes it must not remove it
+        if os.getpid() == maker:  # a forked child must not remove it
             rmtree(folder, ignore_errors=True)
 
     backend = SqliteBackend(os.path.join(folder, "registry.db"))
@@ -90,9 +91,9 @@ def _passing() -> Backend:
 def file_path(given: str) -> str:
     """Return the absolute path of a database file.
 
-    Text that begins like an address is rejected, because as a file name it could contain a
-    password. An address that went through `Path` has lost a slash, or is below a folder. Raises
-    `DatabaseProblem` for an address, or part of an address.
+    Raises `DatabaseProblem` if ``given`` is an address or a part of an address, because as a file
+    name it could contain a password. This also covers an address that went through `Path`: it has
+    lost a slash, or is below a folder.
     """
     path = given
     if given.startswith(_SQLITE):
@@ -123,7 +124,7 @@ def _is_encodable(path: str) -> bool:
 
 
 def engine_at(url: str) -> "Engine":
-    """Return an engine for the address in alembic.ini."""
+    """Return an SQLAlchemy engine for the address in alembic.ini."""
     from registry.db.postgres.dialect import parse_url
     from registry.db.postgres.writer import make_engine as make_server_engine
     from registry.db.sqlite.writer import make_engine

@@ -1,10 +1,11 @@
-"""The tables of the database. Migrations build them; a test compares both.
+"""The tables of the database.
 
-The views for people (docs/reference/sql-views.md) are in the migrations that made them.
+Migrations create them; a test compares the result with this module. The views for people
+(docs/reference/sql-views.md) are defined in migrations.
 
 A row of ``skills`` is one version of a skill. A sync first stores new versions with ``live`` 0,
-which readers ignore ("staged"), and then sets all of them to 1 in one transaction. All versions of
-a skill share its ``uid``.
+which readers ignore ("staged"). Then it sets ``live`` to 1 for all of them in one transaction. All
+versions of a skill have the same ``uid``.
 """
 
 from typing import Any
@@ -24,7 +25,7 @@ from sqlalchemy import (
 from sqlalchemy import Text as AnyText
 
 Text = AnyText().with_variant(AnyText(collation="C"), "postgresql")
-"""Text that both databases compare byte by byte, so that both use the same order."""
+"""Type of text columns: both databases compare them byte by byte and so use the same order."""
 
 metadata = MetaData(
     naming_convention={
@@ -37,7 +38,7 @@ metadata = MetaData(
 
 
 def _skill_id() -> Column[int]:
-    """Return the key of rows that belong to a version of a skill and are deleted with it."""
+    """Return the column for a version's id; deleting the version also deletes these rows."""
     skill = ForeignKey("skills.id", ondelete="CASCADE")
     return Column("skill_id", skill, primary_key=True, nullable=False)
 
@@ -48,7 +49,7 @@ def _texts(names: str) -> list[Column[Any]]:
 
 
 def _given(names: str, kind: type[Integer] | AnyText = Text) -> list[Column[Any]]:
-    """Return columns that are never NULL; they are text by default."""
+    """Return columns that are never NULL; by default they hold text."""
     return [Column(name, kind, nullable=False) for name in names.split()]
 
 
@@ -71,7 +72,7 @@ sources = Table(
     # The remote source whose checkout the folder is, the way it is fetched, and the chosen parts
     # (`chosen` has one skill name per line). NULL if the folder is local.
     *_texts("kind url pin part chosen"),
-    # The version that was fetched last, and the time.
+    # The version that was fetched last, and when it was fetched.
     *_texts("version fetched_at"),
     # On a server: the role that added the source, recorded by the server itself, and the team that
     # sees the source (NULL if all roles see it). Always NULL in a file.
@@ -89,35 +90,37 @@ skills = Table(
     Column("id", Integer, primary_key=True),
     Column("uid", Text, nullable=False),
     Column("live", Integer, nullable=False),
-    # The version that this staged version replaces.
+    # The id of the version that this staged version replaces.
     Column("replaces", Integer),
     Column("source_id", ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
     *_given("folder position"),
     Column("ref", Text, nullable=False, server_default=""),
     Column("shadowed", Integer, nullable=False, server_default=text("0")),
-    # 1 if the bare name means only this skill for users who see the skill, apart from skills of
-    # other projects.
+    # 1 if the skill's bare name means only this skill, for users who see the skill. Skills of other
+    # projects don't count.
     Column("bare", Integer, nullable=False, server_default=text("0")),
     # The refs of all skills with the same name and files, including this skill, one per line.
     Column("copies", Text, nullable=False, server_default=""),
     *_given("name name_key description"),
     *_texts("kind category version license author compatibility"),
-    # The tags, one per line. They are stored here too, so that a listing needs no second query.
+    # The tags, one per line. They are also in skill_tags; here a listing reads them without a
+    # second query.
     Column("tags", Text, nullable=False, server_default=""),
     *_given("created_at updated_at indexed_at"),
     *_texts("content_hash tree_hash document"),
     Column("bytes", BigInteger, nullable=False),
     Column("file_count", Integer, nullable=False),
     Column("fingerprint", Text, nullable=False),
-    # 1 if the files were so new when they were read that equal times don't prove equal files.
+    # 1 if the files had changed so shortly before they were read that equal times don't prove equal
+    # files.
     Column("racy", Integer, nullable=False),
     Column("status", Text, nullable=False),
     Column("hidden", Integer, nullable=False, server_default=text("0")),
     # 1 if quarantined: from a remote source, with security errors that no user has accepted.
     Column("held", Integer, nullable=False, server_default=text("0")),
-    # The origin of an installed copy, from the lock of its pull, in the format of
-    # `read.skills.ORIGIN`. NULL if no lock names the folder, or if the folder was edited since the
-    # pull.
+    # The origin of an installed copy, as the lock file of its pull records it, in the format of
+    # `read.skills.ORIGIN`. NULL if no lock file lists the folder, or if the folder was edited since
+    # the pull.
     Column("installed", Text),
     Column("required_tools", Text, nullable=False, server_default="[]"),
     Column("parameters", Text, nullable=False, server_default="[]"),
@@ -127,7 +130,7 @@ skills = Table(
 _LIVE: dict[str, Any] = {"sqlite_where": skills.c.live == 1}
 Index("uq_skills_live_folder", skills.c.source_id, skills.c.folder, unique=True, **_LIVE)
 Index("ix_skills_position", skills.c.source_id, skills.c.position, **_LIVE)
-# The order of listings, so that a page needs no sort.
+# The order of listings. With this index, a page needs no sort.
 _LISTED = (skills.c.name_key, skills.c.name, skills.c.source_id, skills.c.position)
 Index("ix_skills_listing", *_LISTED, **_LIVE)
 Index("ix_skills_installed", skills.c.source_id, sqlite_where=skills.c.installed.is_not(None))
@@ -182,7 +185,7 @@ diagnostics = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("source_id", ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
-    # If NULL, the finding is about a path in the source that is not a skill.
+    # NULL if the finding is about a path in the source that is not a skill.
     Column("skill_id", ForeignKey("skills.id", ondelete="CASCADE")),
     *_given("folder code severity message"),
     Column("path", Text),
@@ -205,8 +208,8 @@ journal = Table(
     Column("started_at", Text, nullable=False),
 )
 
-# How often tools listed, found and read each skill. The key is the uid, without a foreign key,
-# because each sync adds and deletes versions, and a deleted skill may be restored.
+# How often tools listed, found and read each skill. The key is the uid, without a foreign key: each
+# sync adds and deletes versions, and a deleted skill may be restored.
 usage = Table(
     "usage",
     metadata,
@@ -225,7 +228,7 @@ usage_days = Table(
     sqlite_with_rowid=False,
 )
 
-# The bytes of files, once per content hash. If `packed`, they are compressed with zlib.
+# The bytes of files, one row per content hash. If `packed`, the bytes are compressed with zlib.
 contents = Table(
     "contents",
     metadata,
@@ -235,8 +238,8 @@ contents = Table(
     Column("data", LargeBinary, nullable=False),
 )
 
-# The history of each skill, one row per distinct content. `files` is a JSON array of [path,
-# executable, size, hash]. The key is the uid, so rows outlive the skill.
+# The history of each skill, one row for each different set of files. `files` is a JSON array of
+# [path, executable, size, hash]. The key is the uid, so the rows stay after the skill is removed.
 revisions = Table(
     "revisions",
     metadata,
@@ -249,18 +252,19 @@ revisions = Table(
     *_given("tree_hash seen_at files"),
     # The origin of the skill at that time, in the format of `read.skills.ORIGIN`.
     Column("origin", Text),
-    # The position in the order in which contents became current. NULL if it equals the revision's
-    # number, because the content never became current a second time.
+    # The position in the order in which the skill's revisions became current. NULL if it equals the
+    # revision's number, because the revision never became current a second time.
     Column("turn", Integer),
-    # The author of the change. The server itself records the role; the client sends host, tool and
-    # client.
+    # The author of the change. The server itself records the role; the client sends the other
+    # values.
     *_texts("role host tool client"),
     UniqueConstraint("uid", "number"),
     UniqueConstraint("uid", "tree_hash"),
 )
 
-# Skills that were removed with their folder or source ("tombstones"). A row is ignored if its uid
-# exists again. `trash` is the number of the folder in the trash if the registry deleted it.
+# Skills that were removed with their folder or source ("tombstones"). If a skill with the uid
+# exists again, the row is ignored. `trash` is the number of the folder in the trash if the registry
+# deleted it.
 gone = Table(
     "gone",
     metadata,
@@ -273,9 +277,9 @@ gone = Table(
 )
 Index("ix_gone_name", gone.c.name)
 
-# The last changes by the registry, for `undo`. `before` and `after` are tree hashes; for a pull,
-# they are the JSON of `install.history`. Only changes with this user's `signature` can be undone.
-# `host` is kept only for `undo`.
+# The last changes that the registry made, for `undo`. `before` and `after` are tree hashes; for a
+# pull, they are the JSON of `install.history`. Only changes with this user's `signature` can be
+# undone. `host` is stored only for `undo`.
 changes = Table(
     "changes",
     metadata,
@@ -288,8 +292,8 @@ changes = Table(
 )
 Index("ix_changes_uid", changes.c.uid)
 
-# Users of the web catalogue, by the hash of their token. A row counts only with this user's
-# `signature`. `used_at` may be forged.
+# The access tokens of the web catalogue, by hash. A row counts only with this user's `signature`.
+# `used_at` may be forged.
 tokens = Table(
     "tokens",
     metadata,
@@ -306,9 +310,9 @@ tokens = Table(
     UniqueConstraint("hash"),
 )
 
-# Changes of sources, rights, trust, tokens and history. Rows are added and never changed; on a
-# server, the server itself adds them. `detail` is JSON: the state of `subject` before or after the
-# change.
+# The audit log: changes of sources, rights, trust, tokens and history. Rows are added and never
+# changed; on a server, the server itself adds them. `detail` is JSON: the state of `subject` before
+# or after the change.
 audit = Table(
     "audit",
     metadata,

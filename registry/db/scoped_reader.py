@@ -1,4 +1,7 @@
-"""A reader for users who work in certain folders: it shows only the projects of these folders."""
+"""A reader for users who work in certain folders.
+
+It shows only the skills of projects that contain these folders, and all skills outside projects.
+"""
 
 import os
 import threading
@@ -17,7 +20,7 @@ _SOURCES = (
     "WHERE host = ? OR id = (SELECT min(id) FROM sources WHERE scope = 'project') "
     "ORDER BY strength, id"
 )
-"""The sources of a host, and one project source of any host if there is one."""
+"""SELECT for the sources of a host, and for one project source of any host if there is one."""
 
 
 def _forwarded(name: str) -> Any:
@@ -33,8 +36,8 @@ class ScopedReader(Reader):
     """A reader with the `visibility` of a user who works in ``folders`` on ``host``.
 
     ``folders`` are absolute paths without links. ``is_ours`` tells whether this user added or
-    adopted the source at a path, so that forged sources shadow nothing. Everything else is
-    forwarded to the wrapped reader.
+    adopted the source at a path, so that forged sources shadow nothing. All other methods call the
+    wrapped reader.
     """
 
     def __init__(
@@ -43,7 +46,7 @@ class ScopedReader(Reader):
         self._reader = reader
         self._host = host
         self._sources = (_SOURCES, (host,))
-        self._local = threading.local()  # holds the visibility of the current snapshot, once known
+        self._local = threading.local()  # holds the visibility of the current snapshot
         # On a server: the source rows that any thread read last.
         self._known: list[tuple[Any, ...]] | None = None
         self._folders = folders
@@ -80,7 +83,10 @@ class ScopedReader(Reader):
         return self._sight(self._reader.remembered(name, load))
 
     def last_visibility(self) -> Visibility:
-        """Return the last known `visibility`; if unknown, that of a registry without projects."""
+        """Return the visibility that was read last.
+
+        If none was read, return that of a registry without projects.
+        """
         if not self._host:
             return self.visibility
         return EVERYTHING if self._known is None else self._seen(self._known)
@@ -98,17 +104,18 @@ class ScopedReader(Reader):
         return visibility_of(tuple(source for source, path in here if self._is_ours(path)))
 
     def _around(self, rows: Sequence[tuple[Any, ...]]) -> list[tuple[ProjectSource, str]] | None:
-        """Return the sources of the projects that contain a folder, with their paths.
+        """Return the sources of the projects that contain one of the user's folders.
 
-        The project of the first folder comes first; among projects around one folder, the innermost
-        comes first. Returns None if no source belongs to a project.
+        Each source comes with its path. The project of the first folder comes first. If several
+        projects contain a folder, the innermost comes first. Returns None if no source belongs to a
+        project.
         """
         projects = [row for row in rows if row[-1] == "project"]
         if not projects:
             return None
         around = {}
         for number, host, path, project, strength, enabled, _ in projects:
-            # Another program may have forged the row, and the numbers become part of an SQL
+            # Another program may have forged the row, and these numbers become part of an SQL
             # statement.
             sound = isinstance(number, int) and isinstance(strength, int)
             is_folder = isinstance(project, str) and project.startswith(os.sep)
@@ -128,10 +135,10 @@ class ScopedReader(Reader):
     recalls, close = _forwarded("recalls"), _forwarded("close")
 
     def query_visible(self, question: Callable[[Visibility], Select]) -> list[tuple[Any, ...]]:
-        """Return the rows of a SELECT that depends on the `visibility`.
+        """Return the rows of a SELECT that ``question`` builds from the `visibility`.
 
-        On a server, one round trip reads the sources and runs the SELECT with the last known
-        visibility; if the visibility has changed, the SELECT runs again.
+        On a server, one round trip reads the sources and runs the SELECT with the visibility that
+        was read last. If the visibility has changed since, the SELECT runs again.
         """
         if not self._host:
             return super().query_visible(question)

@@ -1,8 +1,10 @@
 """SQL that decides which skills of projects are visible from a working folder.
 
 The SQL uses skills ``s`` and sources ``src``. A project's skills are visible to users who work in
-its folder on its host, and shadow other skills only for them. Stored values (`db.write.names`)
-don't depend on the working folder; each query computes the values that do.
+the project's folder on its host, and shadow other skills only for these users.
+
+The stored values (`db.write.names`) don't depend on the working folder. Each query computes the
+values that do depend on it.
 """
 
 from collections.abc import Sequence
@@ -27,7 +29,7 @@ sources.
 """
 
 RESOLVING: Final = 3
-"""Value of ``sources.enabled`` while the names of a complete first import are resolved.
+"""Value of ``sources.enabled`` after a first import, while the names of its skills are resolved.
 
 The skills aren't visible yet. They already have their final refs and copies, and only visible
 skills shadow them.
@@ -39,19 +41,27 @@ PRECEDENCE: Final = (
     "src.precedence, (SELECT min(o.id) FROM sources o "
     "WHERE coalesce(o.owner, '') = coalesce(src.owner, '')), src.strength"
 )
-"""Columns of a `Precedence`; an owner's number is the id of its oldest source."""
+"""SQL for the columns of a `Precedence`.
+
+An owner's number is the id of its oldest source.
+"""
 
 STRONGEST_FIRST: Final = (
     PRECEDENCE.replace("precedence,", "precedence DESC,") + ", s.source_id, s.position"
 )
-"""Order of skills by precedence: by the admins' decisions, then by owner, then within an owner.
+"""ORDER BY list: skills by precedence.
 
-No setting of an owner changes its position among the owners.
+Precedence is decided first by the admin's numbers, then by owner, then by the owner's settings. No
+setting of an owner changes the position of the owner among the others.
 """
 
 
 class Precedence(NamedTuple):
-    """The precedence of a source: the admin's number, its owner, and its order within the owner."""
+    """The precedence of a source.
+
+    It consists of the number that an admin set, the number of the owner, and the source's position
+    among the sources of its owner.
+    """
 
     admin: int = 0
     owner: int = 0
@@ -59,7 +69,10 @@ class Precedence(NamedTuple):
 
 
 class ProjectSource(NamedTuple):
-    """A visible project source; ``project`` numbers the projects, highest precedence first."""
+    """A visible source of a project; ``project`` is the number of the project.
+
+    The project with the highest precedence has the lowest number.
+    """
 
     id: int
     project: int
@@ -72,9 +85,11 @@ class Visibility:
 
     ``sources`` holds the ids of the visible projects' sources. ``within`` is true if the source is
     visible. ``beyond`` is true if the source belongs to a project that isn't visible. ``shadowed``
-    is 1 if another skill shadows the skill, else 0. ``ref`` is the shortest handle that finds the
-    skill from here. ``project`` is the number of the skill's project, highest precedence first;
-    skills of no project have the highest number.
+    is 1 if another skill shadows the skill, else 0.
+
+    ``ref`` is the shortest handle (name or ref) that finds the skill from the user's working
+    folder. ``project`` is the number of the skill's project, highest precedence first. Skills of no
+    project have the highest number.
     """
 
     sources: tuple[int, ...] = ()
@@ -91,16 +106,19 @@ class Visibility:
 
     @property
     def knows_projects(self) -> bool:
-        """Whether any source belongs to a project."""
+        """Whether any source of the database belongs to a project."""
         return self is not EVERYTHING
 
     def shows(self, source_id: int, scope: str) -> bool:
-        """Tell whether the skills of a source are visible."""
+        """Tell whether the skills of a source with this id and scope are visible."""
         return scope != "project" or not self.knows_projects or source_id in self.sources
 
 
 EVERYTHING: Final = Visibility()
-"""The visibility for databases without projects, and for internal queries such as a file check."""
+"""The visibility that shows everything.
+
+It is used for databases without projects, and for internal queries such as a file check.
+"""
 
 
 @lru_cache(maxsize=64)
@@ -114,8 +132,8 @@ def visibility_of(seen: tuple[ProjectSource, ...]) -> Visibility:
         f"SELECT p.name FROM skills p WHERE p.source_id IN ({ids}) AND p.live = 1 "
         "AND p.status IN ('ok', 'warning') AND p.held = 0"
     )
-    # Shadowing of projects' skills is computed in each query, because the sources stored under this
-    # host's name may be forged (`db.adopted`). Projects have few skills.
+    # The shadowing of projects' skills is computed in each query and not stored, because the
+    # sources stored under this host's name may be forged (`db.adopted`). Projects have few skills.
     places = " ".join(f"WHEN s.source_id = {one.id} THEN {one.project}" for one in seen)
     judged = " ".join(f"WHEN s.source_id = {one.id} THEN {_hidden(one, seen)}" for one in seen)
     shadowed = (
@@ -154,8 +172,8 @@ def _hidden(one: ProjectSource, seen: Sequence[ProjectSource]) -> str:
 def _ref(visible: str) -> str:
     """Return SQL for the ref of a skill in this view.
 
-    For ``visible`` skills it is the bare name if that is unambiguous for this user. All other
-    skills keep the ref that finds them from any folder.
+    For ``visible`` skills it is the bare name, if that means only one skill for this user. All
+    other skills keep the ref that finds them from any folder.
     """
     return (
         f"CASE WHEN s.bare = 1 AND s.ref <> s.name AND {OFFERABLE} AND {visible} "

@@ -1,1 +1,1 @@
-"""PostgreSQL: a server that several machines share."""
+"""Reading and writing a registry on a PostgreSQL server, which several machines share."""

@@ -27,7 +27,7 @@ _WHERE: Final = ("host", "hostaddr", "port", "dbname", "service")
 
 
 class PostgresBackend(Backend):
-    """The database at ``url``, in which this machine has the name ``host``."""
+    """The PostgreSQL database at ``url``, in which this machine has the name ``host``."""
 
     def __init__(self, url: str, host: str) -> None:
         self._address = parse_url(url)
@@ -55,9 +55,9 @@ class PostgresBackend(Backend):
         return self._writer
 
     def sync_lock(self) -> SyncLock:
-        """Return the sync lock of this host.
+        """Return the lock for syncs of this host.
 
-        All processes that publish a source share a host name.
+        All processes that may publish a source use the same host name, so they share this lock.
         """
         from registry.db.postgres.lock import ServerLock
 
@@ -70,7 +70,7 @@ class PostgresBackend(Backend):
         from registry.db.write.skills import update_stats
         from registry.db.write.sources import record_sync
 
-        if not source_ids:  # a role that only reads may not be allowed to write
+        if not source_ids:  # this role may not be allowed to write
             return
         with self.open_writer().transaction() as connection:
             update_stats(connection, updates)
@@ -83,7 +83,7 @@ class PostgresBackend(Backend):
         from registry.db.postgres.session import Session
 
         try:
-            # The writer would import SQLAlchemy, which a process that only reads must not do.
+            # A writer would import SQLAlchemy, and a process that only reads must not import it.
             with closing(Session.open(self._address, {})) as session:
                 session.begin(["BEGIN", f"SET LOCAL lock_timeout = {max(1, round(wait * 1000))}"])
                 for sql, values in statements(self.reader, rows):

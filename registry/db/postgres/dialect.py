@@ -1,4 +1,4 @@
-"""Shared by reading and writing on a PostgreSQL server: address, driver, revision, errors."""
+"""Code for both reading and writing on a PostgreSQL server: address, driver, revision, errors."""
 
 import json
 import re
@@ -22,7 +22,7 @@ from registry.errors import (
 from registry.text import Fact
 
 SCHEMES: Final = ("postgresql+psycopg", "postgresql", "postgres")
-"""Schemes of an address; all mean psycopg 3."""
+"""Schemes that an address may have; all of them mean psycopg 3."""
 
 DRIVER: Final = "postgresql+psycopg"
 
@@ -41,12 +41,12 @@ _HIDDEN: Final = re.compile(r"@|pass(?:word|wd)?\s*=|pwd\s*=", re.IGNORECASE)
 _BEFORE_AT: Final = re.compile(r"[&;\s]\w*pass\w*\s*=.*@", re.IGNORECASE | re.DOTALL)
 
 _SETTING: Final = re.compile(r"(?:^|(?<=\s))(?:-c\s*|--)(search_path)=([^\s\\]+)(?=\s|$)")
-"""Matches an option that can be set in each transaction instead of on the connection."""
+"""Matches an option (search_path) that each transaction can set instead of the connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The location and user of a database; ``query`` holds further options of libpq."""
+    """The location of a database, and the user; ``query`` holds further options of libpq."""
 
     username: str | None
     password: str | None = field(repr=False)
@@ -57,7 +57,7 @@ class Address:
 
     @property
     def shown(self) -> str:
-        """The address without the password and other secrets.
+        """The address as messages show it, without the password and other secrets.
 
         It includes ``options``, because they may choose the schema, and two schemas are two
         registries.
@@ -78,7 +78,8 @@ class Address:
     def settings(self) -> dict[str, str]:
         """Settings for each transaction; empty if ``options`` holds more than ``search_path``.
 
-        Connection poolers reject options on the connection, or lose them.
+        They are not set on the connection, because connection poolers reject such options or lose
+        them.
         """
         found = _SETTING.findall(self.query.get("options", ""))
         return dict(found) if self._is_settled else {}
@@ -104,10 +105,10 @@ class Address:
 
 
 def parse_url(given: str) -> Address:
-    """Parse an address. Raises `DatabaseProblem` if it is invalid.
+    """Parse an address of a server's database.
 
-    No part of an invalid address appears in the error or its causes, because it may be the
-    password.
+    Raises `DatabaseProblem` if the address is invalid. No part of an invalid address appears in the
+    error or its causes, because it may be the password.
     """
     scheme = given.split("://", maxsplit=1)[0]
     reason, found = None, None
@@ -152,7 +153,10 @@ def _parts(given: str) -> Address | None:
 
 
 def _hosts(address: Address) -> Address:
-    """Return the address with the ports of ``?host=ONE:5432,OTHER:5433`` as libpq expects them."""
+    """Return the address with several hosts in the form that libpq expects.
+
+    The parameter ``?host=ONE:5432,OTHER:5433`` is split into hosts and ports.
+    """
     hosts = address.query.get("host", "")
     if ":" not in hosts or "port" in address.query:
         return address
@@ -172,20 +176,23 @@ PgBouncer sends 08P01 if it lost its connection to the server, or can't open one
 """
 
 BUSY: Final = frozenset({"55P03", "40P01"})
-"""SQLSTATEs of a lock that was not available."""
+"""SQLSTATEs that mean that a lock was not available, or a deadlock."""
 
 REFUSING: Final = frozenset({"28P01", "28000"})
-"""SQLSTATEs of a refused login."""
+"""SQLSTATEs that mean that the server refused the login."""
 
 NO_DATABASE: Final = "3D000"
 
 HOST_TAKEN: Final = "SR001"
 
 READ_ONLY: Final = "25006"
-"""SQLSTATE of a write on a replica, or in a session that is read-only by default."""
+"""SQLSTATE of a write on a replica, or in a session that may only read by default."""
 
 FORBIDDING: Final = frozenset({"42501", "SR002", "SR003"})
-"""SQLSTATEs of missing rights; migration 0015 raises SR002 and SR003."""
+"""SQLSTATEs of missing rights.
+
+Migration 0015 raises SR002 and SR003.
+"""
 
 _REFUSALS: Final[Mapping[str, str]] = {
     'password authentication failed for user "(?P<user>.*)"': (
@@ -219,16 +226,16 @@ another language is shown unchanged.
 """
 
 _NOT_OF_TEAM: Final = "^this role is not of the team (?P<team>.*)"
-"""The error that migration 0015 raises."""
+"""Matches an error that migration 0015 raises."""
 
 _NO_DATABASE: Final = 'database "(?P<name>.*)" does not exist'
 
 
 def load_driver(url: Address) -> None:
-    """Check that psycopg is installed and supports the options of an address.
+    """Check that psycopg is installed and that it supports the options of an address.
 
-    Raises `DatabaseProblem` with the package to install. The name of an unknown option is not
-    shown, because it may be the part of a password after an &.
+    Raises `DatabaseProblem`, which names the package to install. The name of an unknown option is
+    not shown, because it may be the part of a password after an &.
     """
     path = url.shown
     try:
@@ -255,10 +262,10 @@ Run `REVISION` only if `FACTS` reports that its table exists.
 
 
 def schema_state(facts: Sequence[Any], revision: str | None, path: str) -> State:
-    """Compare a schema with this program, given the results of `FACTS` and `REVISION`.
+    """Return the `State` of a schema from the rows of `FACTS` and `REVISION`.
 
-    Raises `DatabaseTooNew` or `DatabaseTooOld` for an unknown revision and `DatabaseProblem` for a
-    server that can't be used.
+    Raises `DatabaseTooNew` or `DatabaseTooOld` if this program doesn't know the revision, and
+    `DatabaseProblem` if the server can't be used.
     """
     number, version, encoding, search_path, schema, is_migrated, has_skills = facts
     reason = None
@@ -313,7 +320,7 @@ def translate(error: Exception, path: str, seconds: float) -> RegistryError:
 def _unconnected(
     said: str, state: str | None, path: str, *, is_unsaid: bool
 ) -> DatabaseProblem | None:
-    """Return the error for a failed connection; None if the reason is unknown."""
+    """Return the error for a failed connection; None if its reason is not recognised."""
     if is_unsaid or state == NO_DATABASE:
         found = re.search(_NO_DATABASE, said)
         if found is not None:
@@ -329,5 +336,5 @@ def _unconnected(
 
 
 def to_pyformat(sql: str) -> str:
-    """Replace each ``?`` in ``sql`` with psycopg's placeholder."""
+    """Replace each ``?`` in ``sql`` with psycopg's placeholder ``%s``."""
     return sql.replace("%", "%%").replace("?", "%s")

@@ -1,4 +1,4 @@
-"""SQL for writes that differs on PostgreSQL: arrays, JSON and the full-text index."""
+"""SQL that a PostgreSQL server needs for writes: arrays, JSON and the full-text index."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -10,7 +10,7 @@ from registry.db.versions import Indexed
 from registry.text import MAX_LEXEME, lexemes
 
 IN_ARRAY: Final = "= ANY(?)"
-"""Condition that a value is in an array parameter, which `array` creates."""
+"""SQL condition: a value is in an array parameter, which the function `array` creates."""
 
 CONCAT: Final = "string_agg"
 
@@ -24,12 +24,12 @@ REVISION_FILES: Final = (
 REVISION_HASHES: Final = (
     "SELECT e.value ->> 3 AS hash FROM revisions r, json_array_elements(CAST(r.files AS json)) e"
 )
-"""SELECT for the hashes of the contents that revisions refer to."""
+"""SELECT for the hashes of the contents that revisions need."""
 
 MAX_BYTES: Final = 400_000
-"""Maximum size of an indexed body, in bytes; words after it aren't found.
+"""Maximum size of a body in the index, in bytes; words after it aren't found.
 
-A vector holds at most 1 MiB.
+The server's limit for a vector of words is 1 MiB.
 """
 
 _ADD: Final = (
@@ -63,7 +63,10 @@ def array(values: Sequence[int] | Sequence[str]) -> object:
 def ask_later(
     connection: Connection, sql: str, values: Sequence[object]
 ) -> Callable[[], list[Any]]:
-    """Send a SELECT together with the next statement that waits; return a function for its rows."""
+    """Queue a SELECT; it is sent with the next statement that waits for rows.
+
+    Returns a function that returns the rows.
+    """
     session: Any = connection.connection.driver_connection
     cursor = session.keep(to_pyformat(sql), values)
     return lambda: list(cursor.fetchall())
@@ -84,7 +87,10 @@ def insert_values(rows: Sequence[Sequence[object]]) -> tuple[object, ...]:
 
 
 def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:
-    """Add new versions to the index; their rows in skills and documents must already exist."""
+    """Add new versions to the full-text index.
+
+    Their rows in skills and documents must already exist.
+    """
     rows = [
         (one.id, one.sketch, *map(_words, (one.body, one.name, one.tags, one.description)))
         for one in versions
@@ -93,7 +99,7 @@ def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:
 
 
 def remove_from_index(_connection: Connection, _ids: Sequence[int]) -> None:
-    """Do nothing, because the index rows are deleted with their versions."""
+    """Do nothing: on a server, the index rows of a version are deleted with the version."""
 
 
 def _words(content: str) -> str:

@@ -1,9 +1,11 @@
 """The lock of a sync: a lease that its holder renews while the sync runs.
 
-The lease is a row and not an advisory lock, because an advisory lock belongs to a connection, and a
-pooler gives connections to other clients. If a process pauses for longer than the lease, another
-process may take it, and the first process then publishes nothing more. If a process of this machine
-died, the next process takes the lease at once.
+The lease is a row and not an advisory lock. An advisory lock belongs to a connection, and a pooler
+may give the connection to another client.
+
+If a process pauses for longer than the lease, another process may take the lease, and then the
+first process publishes nothing more. If the process that holds the lease was on this machine and
+has died, the next process takes the lease at once.
 """
 
 import os
@@ -24,7 +26,7 @@ from registry.errors import DatabaseUnreachable
 LEASE_SECONDS: Final = 30
 
 RENEWALS: Final = 3
-"""Number of renewals during one lease."""
+"""Number of times that the holder renews the lease before it would expire."""
 
 _UNTIL: Final = f"clock_timestamp() + interval '{LEASE_SECONDS} seconds'"
 
@@ -51,17 +53,20 @@ _UNWRITABLE: Final = (
 )
 
 _SETTINGS: Final = {"lock_timeout": "1s"}
-"""A publishing sync locks the row, so a renewal waits at most this long."""
+"""Settings for renewals.
+
+A publishing sync locks the row of the lease, so a renewal waits at most this long for it.
+"""
 
 _OVER: Final[set[str]] = set()
-"""Holders in this process whose lease has ended, even if their rows still exist.
+"""Ids of holders in this process whose lease has ended, even if their rows still exist.
 
 The server was unreachable when they released the lease or waited for its confirmation.
 """
 
 
 class ServerLock:
-    """The lease of a host's syncs; ``doing`` describes the holder to other processes."""
+    """The lease for the syncs of one host; ``doing`` tells other processes what its holder does."""
 
     def __init__(self, address: Address, host: str, doing: str) -> None:
         self.path = address.shown
@@ -77,8 +82,8 @@ class ServerLock:
     def acquire(self, wait: float) -> bool:
         """Try for ``wait`` seconds to take the lease; return False if another process holds it.
 
-        If this role can't write, the lease counts as taken, because a sync without changes needs no
-        lock.
+        If this role can't write, the lease counts as taken, because a sync that changes nothing
+        needs no lock.
         """
         deadline, pause = time.monotonic() + wait, 0.01
         try:
@@ -163,12 +168,16 @@ class ServerLock:
 
     def _renew(self) -> None:
         while not self._ended.wait(LEASE_SECONDS / RENEWALS):
-            # The next renewal may succeed; before it publishes, a sync checks the lease.
+            # If a renewal fails, the next one may succeed. A sync checks the lease before it
+            # publishes.
             with suppress(psycopg.Error):
                 self._ask(_RENEW, (self._host, self._holder))
 
     def _ask(self, query: str, values: tuple[object, ...]) -> list[Any]:
-        """Run a statement on the open connection, or on a new one if it broke; not thread-safe."""
+        """Run a statement on the lease's connection; if it is closed, reconnect first.
+
+        This is not thread-safe.
+        """
         session = self._session
         if session is None or not session.is_alive:
             self._close()
@@ -193,7 +202,10 @@ class ServerLock:
 
 
 def _machine() -> str:
-    """Return an id of this boot and process namespace; process ids are unique within it."""
+    """Return an id of this machine's current boot and process namespace; empty if unknown.
+
+    Process ids are unique within it.
+    """
     run = this_boot()
     with suppress(OSError):
         return f"{run} {os.readlink('/proc/self/ns/pid')}" if run else ""
@@ -201,10 +213,11 @@ def _machine() -> str:
 
 
 def _is_dead(machine: object, process: object) -> bool:
-    """Tell whether a process of this machine has ended.
+    """Tell whether the process that held a lease ran on this machine and has ended.
 
-    ``machine`` and ``process`` come from a database row that may be wrong, and the process id may
-    be in use again. If the result is wrong, two syncs may run at once, but only one publishes.
+    ``machine`` and ``process`` come from a database row that may be wrong, and another process may
+    have reused the process id. If the result is wrong, two syncs may run at once, but only one of
+    them publishes.
     """
     if not machine or machine != _machine() or not isinstance(process, int) or process <= 0:
         return False

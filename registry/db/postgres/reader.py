@@ -1,4 +1,4 @@
-"""Reading from a PostgreSQL server: the threads of a process share a few connections."""
+"""Reading from a PostgreSQL server; the threads of a process share a few connections."""
 
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -38,7 +38,7 @@ _AT_ONCE: Final = 1000
 """Number of rows that a stream fetches in one round trip."""
 
 _NUMBERS: Final = count()
-"""Numbers for cursor names; ``next`` is atomic."""
+"""Numbers that make cursor names unique; calling ``next`` is thread-safe."""
 
 _VERSION: Final[Select] = ("SELECT number FROM data_version", ())
 
@@ -46,9 +46,9 @@ _BEGIN: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
 class PostgresReader(Reader):
-    """Reads the database at ``address``; if an idle connection was dropped, it connects again."""
+    """Reads the database at ``address``; if an idle connection was closed, it opens a new one."""
 
-    # Given a list, a server with row policies would check every row. Given an array, it does not.
+    # This condition uses an array. With a list, a server with row policies would check every row.
     in_json_array = (
         "= ANY (ARRAY(SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(? AS json))))"
     )
@@ -66,8 +66,8 @@ class PostgresReader(Reader):
 
     def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # the parent's connections stay open
         """Leave the connections to the parent, which still uses them; see `registry.db.forks`."""
-        # Keep references to the inherited connections, because the driver warns about each that is
-        # dropped without being closed.
+        # Keep references to the inherited connections. If one is dropped without being closed, the
+        # driver prints a warning.
         self._inherited = [*getattr(self, "_inherited", ()), *getattr(self, "_open", ())]
         self._open: set[Session] = set()
         self._free: list[Session] = []
@@ -93,7 +93,7 @@ class PostgresReader(Reader):
             return []
         ahead, self._ahead = self._ahead, None
         if ahead is not None and sql == UNFINISHED[0]:
-            return ahead  # `state` already fetched the rows of this SELECT, usually the first
+            return ahead  # `state` has already read these rows
         return self._ask([_question(sql, parameters)])[0]
 
     def many(self, questions: Sequence[Select]) -> list[list[Any]]:
@@ -116,7 +116,7 @@ class PostgresReader(Reader):
             self._pinned.is_leaving = True
 
     def _ask(self, questions: "Sequence[Question]") -> list[list[Any]]:
-        """Return the rows of statements; also send the statements queued in the snapshot."""
+        """Send statements and return their rows; also send those queued in the snapshot."""
         pinned = self._pinned
         if pinned is None:
             return self._asked(lambda session: session.ask(questions))
@@ -152,7 +152,7 @@ class PostgresReader(Reader):
     def stream(self, sql: str, parameters: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
         """Yield the rows of a SELECT.
 
-        Within a `snapshot` it uses a cursor, which needs a transaction.
+        Within a `snapshot` the rows are read through a cursor, which needs a transaction.
         """
         if self._pinned is None or self.empty:
             return iter(self.rows(sql, parameters))
@@ -172,7 +172,7 @@ class PostgresReader(Reader):
             found = self._asked(lambda session: session.ask([fetch]))[0]
 
     def version(self) -> int | None:
-        """Return the number of transactions that have changed the database."""
+        """Return the number of transactions that have changed the registry."""
         if self.empty:
             return None
         pinned = self._pinned
@@ -184,7 +184,7 @@ class PostgresReader(Reader):
             yield
             return
         pinned = self._local.pinned = _Pinned()
-        # Most snapshots need the version, so it is sent with their first SELECT.
+        # Most snapshots need this version, so the query is sent with their first SELECT.
         pinned.version = pinned.add(_question(*_VERSION), self._ask)
         try:
             yield
@@ -196,7 +196,7 @@ class PostgresReader(Reader):
     def close(self) -> None:
         free, self._free, self._open = self._free, [], set()
         for session in free:
-            session.close()  # connections in use are closed when they are given back
+            session.close()  # connections in use are closed after their use
         self._local = threading.local()
 
     @property
@@ -204,9 +204,9 @@ class PostgresReader(Reader):
         return getattr(self._local, "pinned", None)
 
     def _asked(self, ask: "Callable[[Session], T]") -> T:
-        """Return the result of ``ask`` on a connection; a snapshot has its own connection.
+        """Call ``ask`` with a connection, and return its result; a snapshot has its own connection.
 
-        An idle connection may have been closed since its last use, so it is replaced. If a new
+        If an idle connection was closed since its last use, another connection is tried. If a new
         connection fails at once, the error is raised.
         """
         pinned = self._pinned
@@ -244,13 +244,13 @@ class PostgresReader(Reader):
 
         try:
             session.commit()
-        except psycopg.Error:  # the rows were already read
+        except psycopg.Error:  # the rows were already read, so ignore it
             self._drop(session)
         else:
             self._give(session)
 
     def _take(self) -> "tuple[Session, bool]":
-        """Return a connection, and whether the connection is new."""
+        """Take a connection from the idle connections, or open one; also tell whether it is new."""
         import psycopg
 
         from registry.db.postgres.session import READING, Session
@@ -291,10 +291,10 @@ class PostgresReader(Reader):
 
 
 class _Pinned:
-    """The connection of a snapshot, from its first SELECT on.
+    """The connection of a snapshot, which is taken at its first SELECT.
 
-    ``version`` returns the rows of the data version. ``waiting`` holds the statements to send with
-    the next statement, each with the list for its rows.
+    ``version`` returns the rows of the query for the data version. ``waiting`` holds the statements
+    to send with the next statement, each with the list to which its rows will be added.
     """
 
     session: "Session | None" = None
@@ -307,7 +307,10 @@ class _Pinned:
     def add(
         self, question: "Question", ask: "Callable[[Sequence[Question]], object]"
     ) -> "Callable[[], list[Any]]":
-        """Queue a statement; return a function that returns its rows and sends it if necessary."""
+        """Queue a statement; return a function that returns its rows.
+
+        If the statement was not sent yet, the function sends it.
+        """
         answer: list[list[Any]] = []
         self.waiting.append((question, answer))
 

@@ -1,8 +1,8 @@
 """The rights of a server's roles in a registry, and the SQL that grants and revokes them.
 
-Policies of the tables (migration 0015) decide which rows a role sees and changes. Even with all
-rights of a writer, a role can't change another role's source. An admin is a member of the role that
-owns the tables; policies don't apply to that role.
+Policies of the tables (migration 0015) decide which rows a role sees and changes. So a role can't
+change another role's source, even if it may write to all tables. An admin is a member of the role
+that owns the tables; policies don't apply to the owner.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +16,7 @@ from registry.model import Value
 Right: TypeAlias = Literal["read", "write", "admin"]
 
 Ask: TypeAlias = Callable[..., list[tuple[Any, ...]]]
-"""A function that returns the rows of a SELECT, given its values."""
+"""A function that runs a SELECT with values, and returns the rows."""
 
 _ALL: Final = "INSERT, UPDATE, DELETE"
 
@@ -26,7 +26,7 @@ _WRITTEN: Final = {
         "revisions gone tokens".split(),
         _ALL,
     ),
-    # All roles share the rows of contents, so a writer can't change or delete them.
+    # All roles share the stored contents, so a writer may add rows but not change or delete them.
     "contents": "INSERT",
     "changes": "INSERT, DELETE",
     "usage_days": "DELETE",
@@ -39,21 +39,24 @@ _COUNTED: Final = {
     "usage": "listed, found, read, last_listed_at, last_found_at, last_read_at",
     "usage_days": "listed, found, read",
 }
-"""The columns to which a reader adds: how often skills are listed, found and read.
+"""The columns in which a reader counts how often skills are listed, found and read.
 
-A reader may update only these columns, because a right to update the whole table is a right to lock
-it.
+A reader may update only these columns. A right to update the whole table would also be a right to
+lock it.
 """
 
 _ONLY_READ: Final = ("usage", "content_uses", "audit", "alembic_version")
 
 TABLES: Final = (*_WRITTEN, *_ONLY_READ)
-"""All tables that a reader may read; tables of teams and hosts are not included."""
+"""All tables that a reader may read.
+
+The tables of teams and hosts are not included.
+"""
 
 VIEWS: Final = ("skill", "skill_tag", "revision", "usage_by_day", "source", "finding")
 
 INVOKED_FROM: Final = 150000
-"""Lowest server version in which views can apply the policies of the current role."""
+"""Lowest server version in which a view can apply the policies of the role that queries it."""
 
 SEQUENCES: Final = ("sources_id_seq", "diagnostics_id_seq", "revisions_id_seq", "changes_id_seq")
 
@@ -69,7 +72,7 @@ ASKED: Final = (
 )
 
 _REFRESHED: Final = ("registry_refresh_names(text[])", "registry_refresh_names_below(text)")
-"""Procedures that update names on behalf of a writer, because all roles share names."""
+"""Procedures that update the names, refs and shadowing of all roles' skills for a writer."""
 
 _FACTS: Final = (
     "SELECT current_schema(), r.rolname, current_setting('server_version_num') "
@@ -103,16 +106,19 @@ WHERE c.oid = CAST('skills' AS regclass) AND left(r.rolname, 3) <> 'pg_'
 AND has_table_privilege(r.oid, c.oid, 'SELECT')
 AND has_schema_privilege(r.oid, c.relnamespace, 'USAGE') ORDER BY r.rolname
 """
-"""SELECT for the rights of each role; its rules match `registry_sees_all` and `registry_teams`."""
+"""SELECT for the rights of each role.
+
+Its rules must match the functions `registry_sees_all` and `registry_teams`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class RoleRights(Value):
     """The rights of a role.
 
-    ``teams`` holds the teams whose sources the role sees, besides sources without a team; None if
-    the role sees all sources. ``through`` holds the groups with rights or teams that the role is a
-    member of.
+    ``teams`` holds the teams whose sources the role sees; None if it sees all sources. Sources
+    without a team are always visible. ``through`` holds the groups that give the role rights or
+    teams.
     """
 
     role: str
@@ -123,7 +129,7 @@ class RoleRights(Value):
 
 
 class _Schema(NamedTuple):
-    """The schema of the registry, the owner of its tables, and the version of the server."""
+    """The registry's schema, the role that owns its tables, and the version of the server."""
 
     name: str
     owner: str
@@ -135,7 +141,7 @@ class _Schema(NamedTuple):
         return cls(name, owner, int(version))
 
     def within(self, *names: str) -> str:
-        """Return the quoted names of tables, sequences or routines, each with the schema."""
+        """Return names of tables, sequences or routines as SQL: quoted, each with the schema."""
         return ", ".join(f"{_quoted(self.name)}.{_quoted(name)}" for name in names)
 
     def routine(self, signature: str) -> str:
@@ -159,7 +165,7 @@ def is_role(ask: Ask, role: str) -> bool:
 def owner_of_tables(ask: Ask) -> tuple[str, bool]:
     """Return the role that owns the tables, and whether the tables exist.
 
-    If there are no tables, it is the role that would own them.
+    If there are no tables, return the current role, which would own them.
     """
     ((name, exists),) = ask(
         "SELECT CAST(coalesce((SELECT r.rolname FROM pg_class c JOIN pg_roles r "
@@ -172,10 +178,11 @@ def owner_of_tables(ask: Ask) -> tuple[str, bool]:
 def granting(ask: Ask, role: str, may: Right, team: str | None = None) -> list[str]:
     """Return the statements that let a role read, write its own sources, or do everything.
 
-    You can run them again without harm. If a writer becomes a reader, it loses the right to write,
-    unless it has the right through a group. If ``team`` is given, the role sees the sources of this
-    team, of the teams that it already belongs to, and sources without a team. If None, it sees the
-    sources of all teams.
+    The statements can be run again without harm. If a writer becomes a reader, it loses the right
+    to write, unless a group gives it this right.
+
+    If ``team`` is given, the role sees the sources of this team, of the teams that it already
+    belongs to, and sources without a team. If None, it sees the sources of all teams.
     """
     schema, who = _Schema.of(ask), _quoted(role)
     made = list(_granted(schema, who, may))
@@ -192,9 +199,10 @@ def granting(ask: Ask, role: str, may: Right, team: str | None = None) -> list[s
 
 
 def revoking(ask: Ask, role: str) -> list[str]:
-    """Return the statements that revoke all rights of a role, and free the names of its hosts.
+    """Return the statements that revoke all rights of a role.
 
-    The sources of the role remain, and it remains their owner.
+    They also free the host names that the role has used. The role stays the owner of its sources,
+    which stay in the catalogue.
     """
     schema, who = _Schema.of(ask), _quoted(role)
     made = [
@@ -222,7 +230,7 @@ def in_force(ask: Ask) -> dict[str, RoleRights]:
 
 
 def granting_again(ask: Ask) -> list[str]:
-    """Return the statements that extend the existing rights of all roles to newer tables."""
+    """Return the statements that give all roles their rights also for tables added since."""
     schema = _Schema.of(ask)
     return [
         one
@@ -260,7 +268,7 @@ def _granted(schema: _Schema, who: str, may: Right) -> Iterator[str]:
 
 
 def _unwritten(schema: _Schema, who: str) -> Iterator[str]:
-    """Yield the statements that revoke the rights that a writer has beyond a reader."""
+    """Yield the statements that revoke the rights that a writer has in addition to a reader's."""
     yield f"REVOKE {_ALL} ON {schema.within(*_WRITTEN)} FROM {who}"
     yield f"REVOKE ALL ON SEQUENCE {schema.within(*SEQUENCES, NUMBERS)} FROM {who}"
     for one in _REFRESHED:

@@ -39,9 +39,9 @@ from registry.db.postgres.search_sql import (
 
 _XIDS: Final = 1 << 32
 
-# Returns the oldest running transaction, from which the next call reads new words, and the words
-# written since the last call. Reading the words of all skills takes long, and other writers often
-# change a few.
+# Returns the number of the oldest running transaction, and the words written since the last call.
+# The next call reads the words written since that transaction. Reading the words of all skills
+# takes long, and other writers often change only a few.
 _WORDS: Final = """
 SELECT CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text), NULL
 UNION ALL
@@ -52,7 +52,7 @@ _SINCE: Final = " WHERE age(xmin) <= age(CAST(''{}'' AS xid))"
 
 
 class _Words(NamedTuple):
-    """Sorted words of all texts that were written before the transaction ``since``."""
+    """Sorted words of all texts that were written before the transaction number ``since``."""
 
     words: Sequence[str]
     since: int
@@ -76,11 +76,11 @@ _PARTS: Final[dict[Part, str]] = {
 
 
 class VectorIndex(TextIndex):
-    """Searches the ``tsvector`` columns, which have one index each."""
+    """Searches the two ``tsvector`` columns, each of which has its own index."""
 
     def __init__(self) -> None:
         self._words: _Words | None = None  # a single value, because threads share it
-        self._known: Facts | None = None  # the latest facts that any thread read
+        self._known: Facts | None = None  # the latest facts that any thread has read
         self._local = threading.local()
 
     def expect(
@@ -113,7 +113,11 @@ class VectorIndex(TextIndex):
         return getattr(self._local, "expected", None)
 
     def _answer(self, reader: Reader) -> Answer:
-        """Return the answer to the queued SELECTs; query again if the common words have changed."""
+        """Return the rows of the queued SELECTs as an answer.
+
+        If the common words have changed since the SELECTs were built, they are built and sent
+        again.
+        """
         expected = self._expected
         if expected is None:
             return Answer()
@@ -135,10 +139,10 @@ class VectorIndex(TextIndex):
         most: int,
         among: Collection[int] | None = None,
     ) -> list[tuple[int, int]]:
-        """Return for each pattern the number of heads and of bodies with it, at most ``most`` each.
+        """Return for each pattern how many heads and how many bodies contain it.
 
-        Counts of common words are estimates. In a narrowed view they are exact, because estimates
-        include all texts.
+        Counting stops at ``most``. Counts of common words are estimates. In a narrowed view they
+        are exact, because estimates would include texts outside the view.
         """
         queries = [text_query(one) for one in patterns]
         said: dict[str, tuple[int, int]] = {}
@@ -200,7 +204,7 @@ class VectorIndex(TextIndex):
         ]
 
     def vocabulary(self, reader: Reader, beginning: str) -> list[str]:
-        # Words of deleted skills stay in the result.
+        # Words that only deleted skills contained are also returned.
         version, known = reader.version(), self._words
         if known is None or known.version != version:
             known = self._words = _read_words(reader, known, version)
@@ -210,13 +214,14 @@ class VectorIndex(TextIndex):
         return list(known.words[start:end])
 
     def _facts(self, reader: Reader) -> Facts:
-        """Return the facts about all texts for the current state of the database."""
+        """Return the estimated numbers of texts (`Facts`) for the current state of the database."""
         version = reader.version()
         known = self._known
         if known is None or known.version != version:
             expected = self._expected
             rows = expected.facts() if expected and expected.facts else []
-            # Another thread may have read the facts since then, in another state of the database.
+            # `FACTS` returns no rows if nothing has changed. But another thread may have replaced
+            # the facts that were known then, so read them again.
             rows = rows or reader.rows(FACTS, [NO_VERSION, NO_VERSION])
             known = self._known = Facts.of(version, rows)
         return known
@@ -224,10 +229,10 @@ class VectorIndex(TextIndex):
 
 @dataclass(slots=True)
 class _Expected:
-    """The SELECTs of an expected search, and its answer once the rows are read.
+    """The SELECTs that were sent ahead for a search, and its answer once the rows are read.
 
-    ``common`` holds the common words that the SELECTs assume. ``facts`` returns newer facts if
-    there are any.
+    ``common`` holds the common words that the SELECTs assume. ``facts`` returns the rows of newer
+    facts, if there are any.
     """
 
     queries: Sequence[Query]
@@ -240,6 +245,6 @@ class _Expected:
     answer: Answer | None = None
 
     def questions(self, facts: Facts) -> list[Select]:
-        """Return the SELECTs for all facts that the search needs, one per query."""
+        """Return one SELECT for each query; it reads everything that the search must know."""
         rest = facts, self.condition, self.most, self.limits
         return [question(query, *rest) for query in self.queries]

@@ -1,4 +1,4 @@
-"""The SQL of a search on a server."""
+"""The SQL of a full-text search on a PostgreSQL server."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -23,8 +23,9 @@ from registry.text import MAX_LEXEME, fold, split
 class Column(NamedTuple):
     """An indexed column, and the ``weights`` of its parts in PostgreSQL's order from D to A.
 
-    ``enough`` is the rank at which a word has half of its maximum score in a text of ``usual``
-    distinct words. That is a little more than one occurrence, as with BM25's usual k1 of 1.2.
+    ``enough`` is the rank at which a word gets half of its maximum score, in a text of ``usual``
+    distinct words. A word gets this rank if it occurs a little more than once, as with BM25's usual
+    k1 of 1.2.
     """
 
     name: str
@@ -39,12 +40,16 @@ COLUMNS: Final[dict[IndexPart, Column]] = {
 }
 
 RANKED: Final = 200
-"""Number of matches that are ranked exactly; the others by number and rarity of their words."""
+"""Number of matches whose scores are calculated exactly.
+
+All further matches are ranked by how many words of the query they contain and how rare these words
+are.
+"""
 
 QUERY: Final = "to_tsquery('stems', ?)"
 
-# The score of the first texts. Concatenating the vector with an empty one puts it in memory, so
-# that it is read once for all words.
+# SQL for the exact score of the first texts. The vector is concatenated with an empty vector: this
+# puts it in memory, so that it is read only once for all words.
 RANK: Final = f"""CASE WHEN f.place <= {RANKED} THEN (SELECT {{ranks}} FROM (
     SELECT {{column}} || CAST('' AS tsvector) AS words FROM search_texts WHERE skill_id = f.id
     OFFSET 0
@@ -52,14 +57,14 @@ RANK: Final = f"""CASE WHEN f.place <= {RANKED} THEN (SELECT {{ranks}} FROM (
 
 
 def worth(column: Column, query: str) -> str:
-    """Return the SQL for the score of a text ``x`` for a query, from 0 to 1."""
+    """Return the SQL for the score, from 0 to 1, that a text ``x`` gets for a query."""
     enough = f"{column.enough} * (0.25 + 0.75 * length(x.words) / {column.usual}.0)"
     rank = f"ts_rank('{column.weights}', x.words, {query})"
     return f"(1 - {enough} / ({enough} + {rank}))"
 
 
 def single(patterns: Sequence[Pattern]) -> set[str]:
-    """Return the patterns that are a single word, as words."""
+    """Return the patterns that consist of a single word, as words."""
     single = (one.words[0] for one in patterns if len(one.words) == 1 and not one.prefix)
     return {fold(word) for word in single if split(fold(word)) == [fold(word)]}
 
@@ -77,16 +82,20 @@ def text_query(pattern: Pattern) -> str:
 
 
 COMMON: Final = 1000
-"""Number of texts from which a word is common; texts that contain no other word are read last."""
+"""A word that more texts contain is common.
+
+Texts that contain no other word of the query are read last.
+"""
 
 AMONG: Final = (
     "v AS MATERIALIZED (SELECT CAST(value AS bigint) AS id "
     "FROM json_array_elements_text(CAST(? AS json)))"
 )
-"""SQL: the versions that a narrowed view shows, as a table for a SELECT."""
+"""SQL for a SELECT: a table ``v`` of the versions that a narrowed view shows."""
 
-# Sums of integers don't depend on the order, and cost a tenth of sums of decimals. Rows are sorted
-# first and looked up one by one, until enough of them meet the condition.
+# Weights are integers: their sum doesn't depend on the order, and is ten times as fast as a sum of
+# decimals. Rows are sorted first and then looked up one by one, until enough of them meet the
+# condition.
 _FIND: Final = """
 WITH {among}m AS MATERIALIZED ({matches}),
 r AS MATERIALIZED (
@@ -107,7 +116,7 @@ FROM (
 ORDER BY f.place
 """
 
-# With a single word, all texts have the same weight at this stage.
+# If the query is a single word, all texts have the same weight before the exact ranking.
 _FIND_ONE: Final = f"""
 WITH {{among}}m AS (SELECT x AS skill_id FROM registry_find('{{column}}', {QUERY}, NULL) x{{seen}}),
 c AS (SELECT skill_id FROM m ORDER BY 1)
@@ -126,9 +135,9 @@ _WEIGHT: Final = (
 )
 
 
-# Statistics of the commonest words from the server's last analysis of the table (migration 0015).
-# The texts are counted exactly, because the server's estimate may be old. Returns no rows if the
-# data version is unchanged.
+# Statistics about the most common words, from the server's last analysis of the table (migration
+# 0015). The number of all texts is counted exactly, because the server's estimate may be old.
+# Returns no rows if the data version is unchanged.
 FACTS: Final = """
 SELECT '', '', (SELECT count(*) FROM search_texts) WHERE (SELECT number FROM data_version) <> ?
 UNION ALL
@@ -139,12 +148,12 @@ WHERE (SELECT number FROM data_version) <> ?
 NO_VERSION: Final = -1
 
 _SAME: Final = 3
-"""Number of first letters that nearly every word shares with its stem."""
+"""Number of first letters that a word and its stem nearly always share."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Estimated number of texts with each common word (by column and word), and of all texts.
+    """Estimated number of texts with each common word, by column and word, and number of all texts.
 
     ``version`` is the version of the database that the numbers describe.
     """
@@ -161,7 +170,11 @@ class Facts:
         return cls(NO_VERSION if version is None else version, said, texts)
 
     def beginning(self, column: str, word: str) -> Mapping[str, int]:
-        """Return the common stems that a word may have, chosen by its first letters."""
+        """Return the common stems that ``word`` may have, each with its number of texts.
+
+        These are the stems of common words (see `COMMON`) that have the first letters of ``word``
+        and aren't longer than ``word``.
+        """
         known = self._begun.get((column, word[:_SAME]), ())
         return {stem: texts for stem, texts in known if len(stem) <= len(word)}
 
@@ -175,7 +188,7 @@ class Facts:
 
 
 class Find:
-    """A query of one index, and its results: a list of ids, best first."""
+    """A query of one index, and the ids of the skills that it found, best first."""
 
     def __init__(self, column: Column, patterns: Sequence[Pattern]) -> None:
         self.ids: list[int] = []
@@ -185,9 +198,9 @@ class Find:
     def understand(self, answer: "Answer", most: int) -> bool:
         """Read the rows of the first SELECT; return False if better matches may be missing.
 
-        The first SELECT omits texts that contain one common word and no other word. They cost most,
-        and enough other texts nearly always match better. For bodies, it omits such texts only if
-        the query is a single word.
+        The first SELECT omits texts that contain one common word of the query and no other. Reading
+        these texts costs most, and enough other texts nearly always match better. In bodies, it
+        omits such texts only if the query is a single word.
         """
         rows = answer.found.get((self._column.name, frozenset(self.queries)))
         if rows is None:
@@ -204,10 +217,10 @@ class Find:
     def question(
         self, texts: int, condition: Condition, most: int, among: Collection[int] | None = None
     ) -> Select:
-        """Return the SELECT for ids, given the total number of ``texts``.
+        """Return the SELECT for the ids of matching skills, given the total number of ``texts``.
 
-        If ``among`` is given, only these versions count, both as results and for the rarity of
-        words.
+        If ``among`` is given, only these versions are found, and only they decide how rare a word
+        is.
         """
         column, queries = self._column.name, self.queries
         seen = "" if among is None else " JOIN v ON v.id = x"
@@ -222,9 +235,9 @@ class Find:
                 rank=self._rank(["1"]),
             )
             return sql, [*ids, queries[0], queries[0], *condition[1], most]
-        # Reading a vector costs a hundred times as much as using only the index. The server uses
-        # only the index by itself for roles that see all rows, and with a function (migration 0015)
-        # for others.
+        # Reading a vector costs a hundred times as much as using only the index. For roles that see
+        # all rows, the server uses only the index by itself. For other roles, it needs a function
+        # (migration 0015).
         matches = " UNION ALL ".join(
             f"SELECT {number} AS p, x AS skill_id "
             f"FROM registry_find('{column}', {QUERY}, NULL) x{seen}"
@@ -235,35 +248,39 @@ class Find:
         return sql, [*ids, *queries, texts, json.dumps(queries), *queries, *condition[1], most]
 
     def take(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Read the rows of `question`."""
+        """Read the ids from the rows of `question`."""
         first = sorted(rows[:RANKED], key=lambda row: (-round(row[3] or 0.0, 6), row[0]))
         self.ids = [row[0] for row in (*first, *rows[RANKED:])]
 
     def _rank(self, weights: Sequence[str]) -> str:
-        """Return the SQL for the score of a text for words with these weights."""
+        """Return the SQL for the score of a text.
+
+        ``weights`` holds the SQL for the weight of each word.
+        """
         says = worth(self._column, QUERY)
         ranks = " + ".join(f"{weight} * {says}" for weight in weights)
         return RANK.format(ranks=ranks, column=self._column.name)
 
 
 HEADS, BODIES, LAY, FOREIGN = range(4)
-"""The result lists.
+"""The lists of results that a search combines.
 
-Typed words are searched in heads (name, tags, description) and in bodies, synonyms and translations
-only in heads.
+Typed words are searched in heads (name, tags, description) and in bodies. Synonyms and translations
+are searched only in heads.
 """
 
 TYPED, COMPOUND, OF_LAY, OF_FOREIGN = range(4)
-"""The kinds of words in the rows: typed words, compounds, synonyms, translations."""
+"""The kinds of words in the rows of a search: typed words, compounds, synonyms, translations."""
 
 TOLD: Final = 40
-"""Number of best skills whose metadata is returned with the search."""
+"""Number of best skills whose metadata is returned together with the search results."""
 
 _BEGUN, _CUT, _COMMON_HEAD, _COMMON_BODY = 1, 2, 4, 8
-"""Bits of a word's flags.
+"""Flags of a word in the rows of a search.
 
-_BEGUN: words that begin with the word replaced it. _CUT: not all its texts were read. _COMMON_HEAD:
-it is common in heads (name, tags, description). _COMMON_BODY: it is common in bodies.
+_BEGUN: no skill has the word, so words that begin with it were searched instead. _CUT: not all
+texts with the word were read. _COMMON_HEAD: the word is common in heads (name, tags, description).
+_COMMON_BODY: the word is common in bodies.
 """
 
 _WORDS: Final = """
@@ -307,9 +324,9 @@ words AS MATERIALIZED (
 ),
 """
 
-# A text with a common word must also have another word of its list. If the list has no other words,
-# only some texts are read. Rows are sorted first and looked up one by one, until enough of them
-# meet the condition.
+# A text with a common word must also contain another word of the query. If the query has only
+# common words, only some texts are read. Rows are sorted first and then looked up one by one, until
+# enough of them meet the condition.
 _MATCHES: Final = """
 member AS MATERIALIZED (
     SELECT l, n, q, h FROM words JOIN (VALUES {lists}) AS v (l) ON CASE l
@@ -401,7 +418,10 @@ _RANKS: Final = {
 
 
 class Query(NamedTuple):
-    """Words of a query as ``tsquery`` text, by kind; ``begun`` maps words to prefixes to try."""
+    """The words of a query as ``tsquery`` text, by kind of word.
+
+    ``begun`` maps a word to the prefix to try if no skill has the word.
+    """
 
     kinds: Mapping[str, int]
     begun: Mapping[str, str]
@@ -409,7 +429,7 @@ class Query(NamedTuple):
 
     @property
     def lists(self) -> list[int]:
-        """The result lists for which the query has words."""
+        """The lists of results (such as `HEADS`) for which the query has words."""
         kinds = set(self.kinds.values())
         other = [one for one, kind in ((LAY, OF_LAY), (FOREIGN, OF_FOREIGN)) if kind in kinds]
         return [HEADS, BODIES, *other]
@@ -417,7 +437,10 @@ class Query(NamedTuple):
 
 @dataclass(slots=True)
 class Answer:
-    """The parsed rows of a search; ``found`` maps column and words to rows for `Find.take`."""
+    """The parsed rows of a search.
+
+    ``found`` maps a column and a set of words to the rows for `Find.take`.
+    """
 
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     common: dict[str, set[str]] = field(default_factory=dict)
@@ -428,7 +451,7 @@ class Answer:
 def question(
     query: Query, facts: Facts, condition: Condition, most: int, limits: SearchLimits
 ) -> Select:
-    """Return the SELECT for everything that a search needs to know about a query."""
+    """Return one SELECT for all the data that a search needs for a query."""
     words = [
         {
             "n": number,
@@ -458,7 +481,7 @@ def question(
 
 
 def understood(query: Query, rows: Iterable[Sequence[Any]], answer: Answer) -> None:
-    """Add the rows of a `question` to an answer."""
+    """Add the rows that the SELECT of `question` returned to an answer."""
     texts = list(query.kinds)
     said: dict[str, list[Sequence[Any]]] = {}
     for what, *row in rows:
@@ -469,7 +492,7 @@ def understood(query: Query, rows: Iterable[Sequence[Any]], answer: Answer) -> N
             texts[n]: weight for which, n, weight, *_ in said.get("weight", ()) if which == one
         }
         if one == BODIES and not cut.isdisjoint(weights):
-            continue  # some texts with the word were not read
+            continue  # not all texts with the word were read
         found = [row[1:4] for row in said.get("found", ()) if row[0] == one]
         answer.found[_COLUMN_OF[one].name, _members(query, one, weights, answer)] = [
             (number, weight, weights, rank)
@@ -483,9 +506,10 @@ def understood(query: Query, rows: Iterable[Sequence[Any]], answer: Answer) -> N
 def _understood_words(
     query: Query, rows: Iterable[Sequence[Any]], texts: list[str], answer: Answer
 ) -> set[str]:
-    """Add counts of words to an answer; return the words with texts that were not all read.
+    """Add the counts of words to an answer.
 
-    If no skill has a word, ``texts`` holds the words that begin with it instead.
+    Returns the words of which not all texts were read. If no skill has a word, ``texts`` holds the
+    words that begin with it instead.
     """
     cut: set[str] = set()
     for number, heads, bodies, how, *_ in rows:
@@ -507,9 +531,9 @@ def _understood_words(
 def _members(
     query: Query, which: int, weights: Mapping[str, int], answer: Answer
 ) -> frozenset[str]:
-    """Return the words of a list.
+    """Return the words that were searched for a list of results.
 
-    Lists of synonyms and translations include words without matches.
+    For synonyms and translations, this includes words without matches.
     """
     if which == BODIES:
         return frozenset(weights)
@@ -526,7 +550,7 @@ def _members(
 
 
 def query_of(sought: SearchTerms) -> Query:
-    """Return the search terms in the server's form; terms without words are left out."""
+    """Turn search terms into a query for the server; terms without words are left out."""
     kinds: dict[str, int] = {}
     begun: dict[str, str] = {}
     plain: dict[str, str] = {}

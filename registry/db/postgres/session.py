@@ -1,12 +1,15 @@
 """A connection that sends statements without results together with later statements.
 
-Each result costs a round trip to the server, and during a transaction all other writers wait for
-it. So a transaction of a `Session` queues statements that return no rows, and sends them with the
-next statement that returns rows, or at its end. The whole queue is sent at once. If a client is
-suspended, the server is therefore never left in the middle of the queue, where no timeout applies.
+Waiting for a result costs a round trip to the server, and during a transaction all other writers
+wait for it. So a transaction of a `Session` queues statements that return no rows. They are sent
+with the next statement that returns rows, or at the end of the transaction.
+
+The whole queue is sent at once. So if a client is suspended, the server never waits in the middle
+of the queue, where no timeout applies.
 
 Each transaction sends the connection's settings again, and they end with the transaction. Behind a
-pooler the next transaction uses another connection, and another program may get this one.
+pooler, the next transaction may use another connection, and another program may get this
+connection.
 """
 
 import select
@@ -25,8 +28,8 @@ _ALONE: Final = "VACUUM"
 _RETURNING: Final = ("SELECT", "FETCH", "SHOW")
 
 _SETTINGS: Final = {
-    # Long texts are stored beside their tables. The planner ignores the cost of reading them, so it
-    # would prefer a table scan to an index that has the answer.
+    # Long texts are stored outside their table's rows, and the planner ignores the cost of reading
+    # them. So it would prefer a table scan to an index that has the answer.
     "enable_seqscan": "off",
     "jit": "off",
 }
@@ -34,12 +37,18 @@ _SETTINGS: Final = {
 READING: Final = {"transaction_read_only": "on"}
 
 IDLE_SECONDS: Final = 10
-"""Maximum idle time of a transaction with the writers' lock, in seconds; all other writers wait."""
+"""Maximum idle time of a transaction that holds the lock of writers, in seconds.
+
+All other writers wait for it.
+"""
 
 WRITING: Final = {"idle_in_transaction_session_timeout": f"{IDLE_SECONDS}s"}
 
 MAX_VALUES: Final = 5000
-"""Maximum number of values in queued statements; at more values the queue is sent."""
+"""Maximum number of values in queued statements.
+
+If there are more, the queue is sent at once.
+"""
 
 _KEEPALIVES: Final = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 
@@ -54,8 +63,8 @@ Kept: TypeAlias = tuple[psycopg.Cursor[Any], Any, Any]
 class Session(psycopg.Connection[Any]):
     """A connection that sends all statements through a pipeline; `begin` starts a transaction.
 
-    The pipeline is never closed, because the driver then sends a message after which some server
-    versions no longer end an idle transaction.
+    The pipeline is never closed. Closing it would send a message after which some server versions
+    no longer end an idle transaction.
     """
 
     _kept: list[Kept] | None = None
@@ -64,18 +73,19 @@ class Session(psycopg.Connection[Any]):
 
     @classmethod
     def open(cls, address: Address, settings: dict[str, str], name: str | None = None) -> Self:
-        """Connect; the ``settings`` apply in each transaction.
+        """Connect to the database; each transaction applies the ``settings``.
 
-        Raises `psycopg.Error`.
+        Raises `psycopg.Error` if the connection fails.
         """
         found = cls.connect(**parameters(address, name), autocommit=True, cursor_factory=Patient)
         found.enter(settings_of(address, settings))
         return found
 
     def enter(self, settings: Question) -> None:
-        """Start the pipeline, without the driver's context manager, which would close it.
+        """Start the pipeline.
 
-        ``settings`` is the result of `settings_of`.
+        The driver's context manager isn't used, because it would close the pipeline. ``settings``
+        is the result of `settings_of`.
         """
         self._settings = settings
         self._pipeline = psycopg.Pipeline(self)
@@ -83,7 +93,11 @@ class Session(psycopg.Connection[Any]):
 
     @property
     def is_alive(self) -> bool:
-        """Whether the connection seems open; a server sends a message before it closes one."""
+        """Whether the connection seems open and idle.
+
+        A server sends a message before it closes a connection, so a message means that it is
+        closed.
+        """
         if self.closed or self.pgconn.transaction_status != TransactionStatus.IDLE:
             return False
         said = select.poll()
@@ -92,13 +106,13 @@ class Session(psycopg.Connection[Any]):
 
     @property
     def is_keeping(self) -> bool:
-        """Whether statements are queued, which `begin` starts."""
+        """Whether a transaction is queueing statements; `begin` starts this."""
         return self._kept is not None
 
     def begin(self, statements: Iterable[str]) -> None:
-        """Begin a transaction. The statements are sent together with the next query.
+        """Begin a transaction with these statements, which are sent with the next query.
 
-        If there are no statements, the statements that are sent together form one transaction.
+        If there are none, the statements that are sent together form one transaction.
         """
         self._kept = []
         for one in statements:
@@ -138,14 +152,14 @@ class Session(psycopg.Connection[Any]):
             raise first
 
     def _settle(self, kept: list[Kept]) -> None:
-        """Insert the settings at the beginning of the queued transaction."""
+        """Insert the settings of the connection at the beginning of the queued transaction."""
         first = str(kept[0][1])
         if not first.startswith(_ALONE):
             place = 1 if first.startswith("BEGIN") else 0
             kept.insert(place, (psycopg.Cursor(self), *self._settings))
 
     def ask(self, questions: Iterable[Question]) -> list[list[Any]]:
-        """Send statements together, and return the rows of each."""
+        """Send statements together, and return the rows of each statement."""
         cursors = [self.keep(*one) for one in questions]
         self.send()
         return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
@@ -158,7 +172,7 @@ class Session(psycopg.Connection[Any]):
             self._kept = None
 
     def rollback(self) -> None:
-        """Roll back the transaction if the server still has it open; drop queued statements."""
+        """Roll back the transaction if it is open on the server, and drop queued statements."""
         self._kept = None
         if self.pgconn.transaction_status != TransactionStatus.IDLE:
             with suppress(psycopg.Error):
@@ -167,10 +181,10 @@ class Session(psycopg.Connection[Any]):
 
 
 class Patient(psycopg.Cursor[Any]):
-    """A cursor of a `Session` that queues statements in a transaction unless they return rows."""
+    """A cursor of a `Session`: in a transaction, it queues statements that return no rows."""
 
     def execute(self, query: Any, params: Any = None, **_more: Any) -> Self:
-        """Execute a statement, or queue it."""
+        """Execute a statement; in a transaction, queue it if it returns no rows."""
         session = self.connection
         assert isinstance(session, Session)  # noqa: S101  # a session creates its cursors
         is_alone = not session.is_keeping
@@ -190,7 +204,7 @@ class Patient(psycopg.Cursor[Any]):
         *,
         returning: bool = False,  # noqa: ARG002
     ) -> None:
-        """Queue a statement for each row of values."""
+        """Queue the statement once for each row of values."""
         session = self.connection
         assert isinstance(session, Session)  # noqa: S101  # a session creates its cursors
         for params in params_seq:
@@ -203,8 +217,8 @@ def connect(address: Address, name: str) -> psycopg.Connection[Any]:
 
 
 def settings_of(address: Address, settings: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
-    """Return the first statement of each transaction, which sets the settings."""
-    # The settings of the address come last, so they win.
+    """Return the statement that begins each transaction and applies the settings."""
+    # The settings in the address come last, so they override the others.
     return setting({**_SETTINGS, **settings, **address.settings})
 
 
@@ -217,12 +231,12 @@ def setting(told: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
 def parameters(address: Address, name: str | None) -> dict[str, Any]:
     """Return the arguments for psycopg.connect().
 
-    ``name`` is the application name of the connection, unless the address has one.
+    ``name`` is the connection's application name, unless the address contains one.
     """
     found = _KEEPALIVES | address.parameters
     if name is not None:
         found = {"application_name": name} | found
-    # Prepared statements are off, because one plan for all values is bad for many values, and
-    # behind a pooler the statement may be missing. The encoding is fixed, so that environment and
-    # server settings don't change it.
+    # Prepared statements are off: one plan for all values is bad for many values, and behind a
+    # pooler the statement may be missing. The encoding is fixed, so that settings of the
+    # environment or the server don't change it.
     return found | {"prepare_threshold": None, "client_encoding": "utf8"}

@@ -36,19 +36,20 @@ VACUUM_TABLES: Final = (
 )
 
 QUIET_SECONDS: Final = 120
-"""Maximum idle time of a transaction without the lock of writers, in seconds."""
+"""Maximum idle time of a transaction that doesn't hold the lock of writers, in seconds."""
 
 _LOCK: Final = "LOCK TABLE data_version IN EXCLUSIVE MODE"
-"""Takes the lock of all writers; a role needs the right to update this table, as every writer has.
+"""Statement that takes the lock of all writers.
 
-Every role that can connect could take an advisory lock. Readers don't wait for this lock.
+It needs the right to update this table, which only writers have. An advisory lock would not do,
+because every role that can connect could take it. Readers don't wait for this lock.
 """
 
 _ALONE: Final = (_LOCK, "UPDATE data_version SET number = number + 1")
 
 
 class Dialect(PGDialect_psycopg):
-    """SQLAlchemy's dialect, without queries for facts that the driver already knows."""
+    """SQLAlchemy's dialect for psycopg, without queries for facts that the driver already knows."""
 
     supports_statement_cache = True
 
@@ -67,9 +68,9 @@ dialects.register("postgresql.skill_registry", __name__, Dialect.__name__)
 
 
 def make_engine(address: Address) -> Engine:
-    """Return an engine without a connection pool for the database at ``address``.
+    """Return an SQLAlchemy engine for the database at ``address``, without a connection pool.
 
-    SQLAlchemy manages the transactions; each transaction first sets the schema's search path.
+    SQLAlchemy manages the transactions. Each transaction first sets the schema's search path.
     """
 
     def connect() -> psycopg.Connection[Any]:
@@ -85,7 +86,10 @@ def make_engine(address: Address) -> Engine:
 
 
 def _patient_engine(address: Address) -> Engine:
-    """Return an engine with a connection pool, whose connections manage transactions themselves."""
+    """Return an SQLAlchemy engine with a connection pool.
+
+    Its connections (`Session`) manage transactions themselves.
+    """
 
     def connect() -> Session:
         return Session.open(address, remote.WRITING, f"skill-registry {os.getpid()}")
@@ -94,7 +98,7 @@ def _patient_engine(address: Address) -> Engine:
 
     @event.listens_for(engine, "checkout")
     def check(session: Session, record: ConnectionPoolEntry, _: object) -> None:
-        # If a new connection fails at once, its first statement raises the driver's error.
+        # If a connection is new, an error of its first statement is raised instead of reconnecting.
         is_new = "used" not in record.info
         record.info["used"] = True
         if not is_new and not session.is_alive:
@@ -106,8 +110,8 @@ def _patient_engine(address: Address) -> Engine:
 class PostgresWriter(Writer):
     """Writes to the database at ``address``, one transaction at a time, as on SQLite.
 
-    The server holds the lock and releases it with the transaction, so a dead client blocks no other
-    client. A suspended client blocks other clients only until the server's timeout for idle
+    The server holds the lock and releases it at the end of the transaction. So a dead client blocks
+    no other client, and a suspended client blocks others only until the server's timeout for idle
     transactions. Each transaction increments `data_version`, by which readers notice changes.
     """
 
@@ -127,7 +131,7 @@ class PostgresWriter(Writer):
     def update_statistics(self) -> None:
         """Add new rows to their indexes, and update the query planner's statistics.
 
-        The server also does this by itself, but minutes later.
+        The server would also do this by itself, but minutes later.
         """
         with suppress(DBAPIError), self._engine.connect() as connection:
             # VACUUM runs outside a transaction, where no search path is set.
@@ -143,14 +147,14 @@ class PostgresWriter(Writer):
             assert isinstance(session, Session)  # noqa: S101  # this engine creates sessions only
             who = current_context()
             told = {
-                # 0 would mean no timeout.
+                # A timeout of 0 would mean that there is no timeout.
                 "lock_timeout": str(max(1, round(wait * 1000))),
                 # The server records these settings with each change (migration 0015).
                 "skill_registry.host": self.host,
                 "skill_registry.tool": who.tool or "",
                 "skill_registry.client": who.client or "",
             }
-            if quiet:  # other processes don't wait for it; preparing its rows may take long
+            if quiet:  # no other process waits, so allow more time to prepare rows
                 told["idle_in_transaction_session_timeout"] = f"{QUIET_SECONDS}s"
             session.begin(["BEGIN"])
             session.keep(*remote.setting(told))
@@ -169,20 +173,23 @@ WHERE c.oid = to_regclass('skills') AND has_schema_privilege(r.oid, c.relnamespa
 AND pg_has_role(r.oid, CASE WHEN CAST(current_setting('server_version_num') AS integer) >= 160000
     THEN 'SET' ELSE 'MEMBER' END)
 """
-"""Switches to the owner of the tables, because others couldn't use a table that an admin owns."""
+"""Makes the owner of the tables the current role.
+
+Otherwise other roles couldn't use a table that an admin creates.
+"""
 
 _FIRST_TABLE: Final = """
 CREATE TABLE IF NOT EXISTS alembic_version (
     version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 )
 """
-"""Creates the table of Alembic.
+"""Creates Alembic's table, the first table of a registry.
 
-If two processes do this at once, the second waits for the first, and then gets an error.
+If two processes do this at once, the second process waits for the first, and then gets an error.
 """
 
 _MADE_MEANWHILE: Final = frozenset({"23505", "42P07", "42710"})
-"""SQLSTATEs of a table that another process created at the same time."""
+"""SQLSTATEs of that error: another process created the table at the same time."""
 
 _UPGRADE_LOCK: Final = "LOCK TABLE alembic_version IN EXCLUSIVE MODE"
 
@@ -190,9 +197,9 @@ _UPGRADE_LOCK: Final = "LOCK TABLE alembic_version IN EXCLUSIVE MODE"
 def ensure_current(address: Address) -> None:
     """Create the schema at ``address``, or upgrade it if it isn't current, in one transaction.
 
-    New tables belong to the role that owns the others. Any number of processes may call this at
-    once: they wait for each other. Only the owner of the tables may take the lock for this. Raises
-    `DatabaseProblem` and its subclasses.
+    New tables belong to the role that owns the existing tables. Any number of processes may call
+    this at once: they wait for each other. Only the owner of the tables may take the lock that this
+    needs. Raises `DatabaseProblem` and its subclasses.
     """
     path = address.shown
     engine = make_engine(address)

@@ -1,1 +1,1 @@
-"""Reading: plain SQL, written once for both databases, and the values that it returns."""
+"""Reading: plain SQL, written once for both databases, and the classes of the values it returns."""

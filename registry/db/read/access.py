@@ -1,4 +1,7 @@
-"""Tokens and the audit log. Any user with write access can add or change these rows."""
+"""Reads tokens and the audit log.
+
+Any user with write access can add or change these rows.
+"""
 
 import json
 from dataclasses import dataclass
@@ -9,7 +12,7 @@ from registry.model import Value
 
 
 class StoredToken(NamedTuple):
-    """A row that claims to be a token; don't trust it before its signature is checked."""
+    """A stored row that claims to be a token; don't trust it before its signature is checked."""
 
     number: str
     hash: str
@@ -24,16 +27,16 @@ class StoredToken(NamedTuple):
 
 
 SIGNED: Final = "hash name personality source write created_at expires_at".split()
-"""The signed columns of a token."""
+"""The columns of a token that its signature covers."""
 
 
 def all_tokens(reader: Reader) -> list[StoredToken]:
-    """Return the rows of all tokens, the oldest first."""
+    """Return the stored rows of all tokens, the oldest first."""
     return _select(reader, "ORDER BY created_at, number")
 
 
 def by_hash(reader: Reader, hashed: str) -> StoredToken | None:
-    """Return the token's row with this hash."""
+    """Return the stored row of the token with this hash; None if there is none."""
     return next(iter(_select(reader, "WHERE hash = ?", hashed)), None)
 
 
@@ -62,7 +65,7 @@ class AuditRecord(Value):
 def audit_records(reader: Reader, limit: int) -> list[AuditRecord]:
     """Return the last rows of the audit log, the latest first.
 
-    An admin gets all rows, other roles only their own.
+    On a server, an admin gets the rows of all roles, and every other role gets only its own rows.
     """
     rows = reader.rows(
         "SELECT at, role, host, tool, client, what, subject, detail FROM audit "

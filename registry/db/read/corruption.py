@@ -1,8 +1,8 @@
 """Find corruption: hash mismatches, and values that this program never stores.
 
-Databases don't notice hash mismatches by themselves. Rows are read a few at a time, and values
-larger than the limits are not read, because a database may come from an untrusted source. Values
-that this program never stores are searched only after an operation failed for an unknown reason.
+Databases don't notice hash mismatches by themselves. A database may come from an untrusted source,
+so rows are read a few at a time, and values larger than the limits are not read. Values that this
+program never stores are searched only after an operation failed for an unknown reason.
 """
 
 import json
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from sqlalchemy import Column
 
 _TEXTS: Final = 100
-"""Number of SKILL.md files that are read at once."""
+"""Number of SKILL.md files that are read with one query."""
 
 _AT_ONCE: Final = 1 << 23
-"""Maximum size of the file contents that are read at once, in bytes."""
+"""Maximum size of the file contents that are read with one query, in bytes."""
 
 _NAMED: Final = 20
-"""Maximum number of problems of one kind that are named; further problems are counted."""
+"""Maximum number of problems of one kind that are listed; further problems are only counted."""
 
 _LENGTHS: Final = "SELECT hash, length(data) FROM contents WHERE hash > ? ORDER BY hash LIMIT 1000"
 
@@ -74,8 +74,8 @@ def _fits(reader: Reader, version: int, content_hash: object, text: object, limi
         return False
     if digest(text.encode(errors="replace")) == content_hash:
         return True
-    # If the bytes of a SKILL.md differ from its text, they are stored beside the text, unless file
-    # storage is turned off.
+    # If the bytes of a SKILL.md differ from its text, the bytes are stored in `contents`, unless
+    # file storage is turned off.
     most = limits.skill_bytes
     for _, size, packed, stored in reader.rows(f"{_DATA} = ?", (most, content_hash)):
         data = _data(size, packed, stored, most)
@@ -87,7 +87,7 @@ def _fits(reader: Reader, version: int, content_hash: object, text: object, limi
 
 
 def mismatched_contents(reader: Reader, limits: Limits) -> Iterator[str]:
-    """Yield the hashes of stored contents whose bytes have another hash."""
+    """Yield the hashes under which contents are stored whose bytes have a different hash."""
     most, after = limits.skill_bytes, ""
     some = f"{_DATA} > ? AND hash <= ? ORDER BY hash"
     while rows := reader.rows(_LENGTHS, (after,)):
@@ -100,7 +100,7 @@ def mismatched_contents(reader: Reader, limits: Limits) -> Iterator[str]:
 
 
 def _data(size: object, packed: object, stored: object, most: int) -> bytes | None:
-    """Return the bytes of a stored content; None if there are more than ``most`` bytes."""
+    """Return the unpacked bytes of a stored file; None if there are more than ``most`` bytes."""
     if not isinstance(size, int) or size < 0:
         return b""
     if size > most:
@@ -110,7 +110,7 @@ def _data(size: object, packed: object, stored: object, most: int) -> bytes | No
 
 
 def _ends(rows: Sequence[tuple[Any, ...]]) -> Iterator[str]:
-    """Yield the last hash of each group of rows (hash, length) that is read at once."""
+    """Group rows of (hash, length) that can be read at once; yield the last hash of each group."""
     size = 0
     for place, (content_hash, length) in enumerate(rows, 1):
         size += length
@@ -120,13 +120,13 @@ def _ends(rows: Sequence[tuple[Any, ...]]) -> Iterator[str]:
 
 
 def _overlong(reader: Reader, limits: Limits) -> Iterator[str]:
-    """Yield the refs of skills whose description is longer than any SKILL.md may be."""
+    """Yield the refs of skills whose stored description is longer than the limit for a SKILL.md."""
     sql = "SELECT ref FROM skills WHERE live = 1 AND length(description) > ? ORDER BY id"
     return (ref for (ref,) in reader.rows(sql, (limits.document_bytes,)))
 
 
 def hash_mismatches(reader: Reader, limits: Limits) -> Iterator[str]:
-    """Yield a message for each hash mismatch, with the skill or file that it affects."""
+    """Yield a message for each hash mismatch, which names the affected skill or file."""
     yield from _told(
         _overlong(reader, limits),
         lambda ref: f"the description of skill {ref} is longer than a SKILL.md may be",
@@ -145,7 +145,7 @@ def hash_mismatches(reader: Reader, limits: Limits) -> Iterator[str]:
 
 
 def _told(found: Iterable[str], say: Callable[[str], str], others: str) -> Iterator[str]:
-    """Yield a message for each of the first `_NAMED` findings, and one message for the rest."""
+    """Yield a message for each of the first `_NAMED` problems, and one message for all others."""
     count = 0
     for count, one in enumerate(found, 1):
         if count <= _NAMED:
@@ -155,7 +155,7 @@ def _told(found: Iterable[str], say: Callable[[str], str], others: str) -> Itera
 
 
 def _whose(reader: Reader, content_hash: str) -> str:
-    """Describe the files whose bytes have this hash, and their skills."""
+    """Describe the files whose bytes have this hash, and name the skills to which they belong."""
     rows = reader.rows(
         "SELECT f.path, s.ref FROM skill_files f JOIN skills s ON s.id = f.skill_id "
         "WHERE f.hash = ? AND s.live = 1 ORDER BY s.ref, f.path",
@@ -182,9 +182,9 @@ _WORDS: Final[Mapping[str, Collection[str]]] = {
 
 
 def find_corruption(reader: Reader, without: Collection[str] = ()) -> str | None:
-    """Describe the first value that this program never stores; None if there is none.
+    """Describe the first stored value that this program never stores; None if there is none.
 
-    ``without`` holds the names of tables to skip. Of stored file contents, only the first byte is
+    ``without`` holds the names of tables to skip. Only the first byte of stored file contents is
     read; `hash_mismatches` compares their hashes. Raises `DatabaseProblem` if a table can't be
     read.
     """
@@ -212,7 +212,7 @@ def _is_storable(column: "Column[object]", value: object) -> bool:
         return False
     place = str(column)
     if isinstance(value, str) and ("\0" in value or (place in _PATHS and not _is_inside(value))):
-        return False  # the system would end the path at the NUL
+        return False  # the system would ignore everything after the NUL
     if place in _JSON:
         try:
             return _JSON[place](json.loads(str(value)))
@@ -227,7 +227,10 @@ def _is_inside(path: object) -> bool:
 
 
 def _are_files(found: Any) -> bool:
-    """Tell whether a value is a revision's list of files: [path, executable, size, hash]."""
+    """Tell whether a value is a revision's list of files.
+
+    Each file is a list [path, executable, size, hash].
+    """
     return isinstance(found, list) and all(
         isinstance(file, list)
         and len(file) == len(("path", "executable", "size", "hash"))

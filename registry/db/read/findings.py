@@ -1,4 +1,4 @@
-"""The stored findings of checks."""
+"""Reads the stored findings of checks."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from registry.model import SECURITY_CODES, Diagnostic, FindingCategory, Severity
 
 @dataclass(frozen=True, slots=True)
 class FindingCount(Value):
-    """The number of findings with a code and severity, and the number of skills that have them."""
+    """How often a code occurs with a severity, and in how many skills."""
 
     KEYS: ClassVar = ("code", "severity", "category", "findings", "skills")
 
@@ -23,7 +23,7 @@ class FindingCount(Value):
 
     @property
     def category(self) -> FindingCategory:
-        """The category of the code, as in `Diagnostic`."""
+        """The category of the finding's code, as in `Diagnostic`."""
         return "security" if self.code in SECURITY_CODES else "format"
 
 
@@ -38,9 +38,10 @@ class Finding(Value):
 
 
 def count_findings(reader: Reader, condition: Condition) -> list[FindingCount]:
-    """Count the findings in skills that meet a condition; security comes first, then errors.
+    """Count the findings in skills that meet a condition, by code and severity.
 
-    The result is cached until the database changes.
+    Findings about security come first, then errors. The result is cached until the database
+    changes.
     """
 
     def load(reader: Reader) -> list[FindingCount]:
@@ -84,7 +85,7 @@ class SecurityFinding(NamedTuple):
     """A security finding in a skill.
 
     ``quarantined`` tells whether the skill is quarantined. ``tree_hash`` is the hash of the files
-    that the finding is about.
+    that were checked.
     """
 
     ref: str
@@ -96,7 +97,7 @@ class SecurityFinding(NamedTuple):
 
 
 MAX_REFS: Final = 200
-"""Maximum number of refs for which only the rows of these skills are read."""
+"""If more refs than this are given, the findings of all skills of the source are read."""
 
 
 def security_findings(
@@ -122,9 +123,9 @@ def security_findings(
 
 
 class StoredFindings(NamedTuple):
-    """The findings of a usable version, with its fingerprint.
+    """The findings in a usable version, with the fingerprint of its folder.
 
-    ``tags`` holds one tag per line. ``front_matter`` is JSON if there are tags, else None.
+    ``tags`` holds one tag per line. ``front_matter`` is JSON; it is None if there are no tags.
     """
 
     position: str
@@ -137,7 +138,7 @@ class StoredFindings(NamedTuple):
 
 
 PAGE: Final = 500
-"""Number of skills whose findings are read at once."""
+"""Number of skills whose findings are read with one query."""
 
 _FINDINGS: Final = (
     "SELECT s.*, d.code, d.severity, d.message, d.line, d.fix, d.path FROM ("
@@ -152,8 +153,8 @@ _FINDINGS: Final = (
 def stored_findings(reader: Reader, source_id: int) -> Iterator[StoredFindings]:
     """Yield the findings of the current versions of a source, in the order of `position`.
 
-    They are read page by page, because the caller reads files in between, and an open read could
-    block writers.
+    They are read page by page. The caller reads files in between, and one long read could block
+    writers.
     """
     last, number = "", PAGE
     while number == PAGE:
@@ -181,8 +182,8 @@ def links_known(
 ) -> list[tuple[str, str, str]]:
     """Return (root, folder, message) of the links in a host's sources with one of these messages.
 
-    ``root`` is the path of the source. Any user with write access can register a source under any
-    host name.
+    ``root`` is the path of the source; don't trust it, because any user with write access can
+    register a source under any host name.
     """
     marks = ", ".join("?" * len(messages))
     return reader.rows(
@@ -195,7 +196,7 @@ def links_known(
 
 
 def notice_digest(reader: Reader, source_id: int) -> list[tuple[str, str]]:
-    """Return (folder, code) of the stored findings that don't belong to a skill."""
+    """Return (folder, code) of a source's stored findings about paths that are not skills."""
     sql = (
         "SELECT folder, code FROM diagnostics WHERE source_id = ? AND skill_id IS NULL "
         "ORDER BY folder, code"

@@ -1,4 +1,4 @@
-"""The history of skills: revisions, stored bytes, tombstones, changes.
+"""Reads the history of skills: revisions, stored bytes, tombstones, changes.
 
 Any user with write access can add rows. Don't trust a change that is not signed.
 """
@@ -20,12 +20,14 @@ from registry.text import is_utc_text, utc_now
 
 @dataclass(frozen=True, slots=True)
 class Revision(Value):
-    """One content that a skill had or has; ``number`` counts from 1.
+    """The files that a skill had at some time; ``number`` counts the revisions of a skill from 1.
 
-    ``current`` tells whether the skill has this content now. ``origin`` is the remote source that
-    the content came from, if any. ``role``, ``host``, ``tool`` and ``client`` made the change; only
-    the role is recorded by the server itself. ``document`` is the path of the skill file among
-    ``files``. ``complete`` tells whether all bytes are stored.
+    ``current`` tells whether the skill has these files now. ``origin`` is the remote source that
+    the files came from, if any.
+
+    ``role``, ``host``, ``tool`` and ``client`` describe who made the change; only the role is
+    recorded by the server itself. ``document`` is the path of the skill file among ``files``.
+    ``complete`` tells whether the bytes of all files are stored.
     """
 
     uid: str
@@ -51,13 +53,13 @@ def revisions(reader: Reader, uid: str) -> list[Revision]:
 
 
 def revisions_with_files(reader: Reader, tree_hash: str) -> list[Revision]:
-    """Return the revisions of any skill with these files; quarantined skills are left out."""
+    """Return the revisions with these files, of any skill that isn't quarantined."""
     held = "SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 AND s.held = 1"
     return _select(reader, f"r.tree_hash = ? AND NOT EXISTS ({held}) ORDER BY r.id", tree_hash)
 
 
 def skills_that_had(reader: Reader, source: str, tree_hash: str) -> list[StoredSkill]:
-    """Return the current skills of a source that have or had these files."""
+    """Return the current skills of a source that have these files, or had them in a revision."""
     had = "SELECT 1 FROM revisions r WHERE r.uid = s.uid AND r.tree_hash = ?"
     condition = f"src.name = ? AND EXISTS ({had}) ORDER BY s.position"
     return select(reader, condition, source, tree_hash)
@@ -74,8 +76,8 @@ def _select(reader: Reader, condition: str, value: str) -> list[Revision]:
         "SELECT r.uid, r.number, r.name, r.document, r.content_hash, r.tree_hash, r.seen_at, "
         "r.origin, r.files, EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
         "AND s.tree_hash = r.tree_hash), "
-        # Each file is looked up by its hash, because a list of all contents would be as long as the
-        # registry. The offset keeps a server from building that list for roles with row policies.
+        # Each file is looked up by its hash, because a list of all stored contents would be very
+        # long. The OFFSET keeps a server from building that list for roles with row policies.
         f"NOT EXISTS (SELECT 1 FROM {reader.json_each.format('r.files')} e "
         f"WHERE NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = {file_hash} "
         "LIMIT 1 OFFSET 0) "
@@ -101,7 +103,8 @@ def content(reader: Reader, uid: str, file: SkillFile, limit: int) -> bytes | No
     """Return the bytes of a file that a skill has or had; None if they are not stored.
 
     The bytes match the file's hash. At most ``limit`` bytes are unpacked, because a database may
-    come from an untrusted source. Raises `ContentDamaged`, `FileTooLarge`.
+    come from an untrusted source. Raises `ContentDamaged` if the stored bytes don't match,
+    `FileTooLarge` if they exceed the limit.
     """
     rows = reader.rows(
         "SELECT size, packed, CASE WHEN length(data) <= ? THEN data END FROM contents "
@@ -116,7 +119,7 @@ def content(reader: Reader, uid: str, file: SkillFile, limit: int) -> bytes | No
         if not isinstance(data, bytes) or digest(data) != file.hash:
             raise ContentDamaged(path=file.path)
         return data
-    # The SKILL.md of a current version is stored only as text.
+    # The SKILL.md of a current version is stored only as the text of the version.
     for (text,) in reader.rows(
         "SELECT d.text FROM skills s JOIN documents d ON d.skill_id = s.id "
         "WHERE s.uid = ? AND s.live = 1 AND s.content_hash = ?",
@@ -141,7 +144,7 @@ def unpacked(packed: object, most: int) -> bytes | None:
 def missing_contents(
     reader: Reader, host: str, mismatched: Collection[str]
 ) -> list[tuple[str, ...]]:
-    """Return (hash, root, folder, path) of a host's supporting files that are not stored.
+    """Return (hash, root, folder, path) of a host's supporting files whose bytes are not stored.
 
     ``root`` is the path of the source. The files of one skill follow each other. ``mismatched``
     holds hashes with corrupt stored bytes, which count as not stored.
@@ -163,7 +166,7 @@ def missing_contents(
 
 
 def stored_hashes(reader: Reader, source_id: int, folder: str) -> list[str]:
-    """Return the hashes of the current files in a skill's folder whose bytes are stored."""
+    """Return the hashes of those current files in a skill's folder whose bytes are stored."""
     rows = reader.rows(
         "SELECT c.hash FROM skills s JOIN skill_files f ON f.skill_id = s.id "
         "JOIN contents c ON c.hash = f.hash "
@@ -174,9 +177,10 @@ def stored_hashes(reader: Reader, source_id: int, folder: str) -> list[str]:
 
 
 class CurrentTurn(NamedTuple):
-    """A content that a skill had; a content gets the next ``turn`` whenever it becomes current.
+    """Files that a skill had, and when they last became current.
 
-    ``number`` is the number of its revision. ``current`` tells whether the skill has it now.
+    Each time that files become current, they get the next ``turn`` of the skill. ``number`` is the
+    number of their revision. ``current`` tells whether the skill has these files now.
     """
 
     turn: int
@@ -186,7 +190,7 @@ class CurrentTurn(NamedTuple):
 
 
 def turns(reader: Reader, uid: str) -> list[CurrentTurn]:
-    """Return the contents of a skill; the content that was current last comes first."""
+    """Return the turns of a skill, sorted by turn, the last first; each revision occurs once."""
     rows = reader.rows(
         "SELECT coalesce(r.turn, r.number), r.number, r.seen_at, EXISTS (SELECT 1 FROM skills s "
         "WHERE s.uid = r.uid AND s.live = 1 AND s.tree_hash = r.tree_hash) "
@@ -197,7 +201,7 @@ def turns(reader: Reader, uid: str) -> list[CurrentTurn]:
 
 
 def last_turns(reader: Reader, ids: Sequence[int]) -> dict[int, int]:
-    """Return the ``turn`` of the content of each version; see `CurrentTurn`."""
+    """Return for each version the ``turn`` of its files; see `CurrentTurn`."""
     rows = reader.rows(
         "SELECT s.id, coalesce(r.turn, r.number) FROM skills s "
         "JOIN revisions r ON r.uid = s.uid AND r.tree_hash = s.tree_hash "
@@ -208,7 +212,7 @@ def last_turns(reader: Reader, ids: Sequence[int]) -> dict[int, int]:
 
 
 def first_seen(reader: Reader, ids: Sequence[int]) -> list[int]:
-    """Return the versions in the order in which their skills were first seen."""
+    """Sort versions by the time at which their skills were first seen."""
     rows = reader.rows(
         "SELECT s.id FROM skills s LEFT JOIN revisions r ON r.uid = s.uid "
         f"WHERE s.id {reader.in_json_array} GROUP BY s.id ORDER BY min(r.id), s.id",
@@ -222,10 +226,10 @@ Happened: TypeAlias = Literal["added", "changed", "removed"]
 
 @dataclass(frozen=True, slots=True)
 class Change(Value):
-    """A skill that was added, changed or removed; ``revision`` counts from 1.
+    """A skill that was added, changed or removed; ``revision`` is the revision's number, from 1.
 
-    ``ref`` finds the skill, or the history of a removed skill. ``at`` is when a sync, or the
-    command that changed it, recorded it.
+    ``ref`` finds the skill, or the history of a removed skill. ``at`` is the time at which the
+    change was recorded, by a sync or by the command that made it.
     """
 
     kind: Happened
@@ -243,7 +247,8 @@ def recent(
 ) -> list[Change]:
     """Return the last changes of the skills that meet a condition, the latest first.
 
-    ``since`` leaves out earlier changes. If ``gone``, removed skills of all sources are included.
+    Changes earlier than ``since`` are left out. If ``gone``, the result includes removed skills of
+    all sources.
     """
     values: list[object] = list(condition[1])
     bound = ""
@@ -280,16 +285,19 @@ def _removals(reader: Reader, limit: int, since: str | None) -> list[Change]:
     return [
         Change("removed", f"{source}/{folder}" if source else name, name, source, "", None, at, uid)
         for uid, name, source, folder, at in rows
-        if is_utc_text(at)  # the row may be forged, so show only valid times
+        if is_utc_text(at)  # the row may be forged, so skip invalid times
     ]
 
 
 class Tombstone(NamedTuple):
-    """A skill that was removed.
+    """The record of a removed skill.
 
-    Don't trust the row: any user with write access can add rows. ``source`` and ``folder`` are its
-    last place, empty if unknown. ``since`` is the time when its removal was noticed. ``tree_hash``
-    is the hash of its last files. ``trash`` is its number in the trash if the registry deleted it.
+    Don't trust it: any user with write access can add rows. ``source`` and ``folder`` are those in
+    which the skill was last; they are empty if unknown. ``since`` is the time at which the removal
+    was noticed.
+
+    ``tree_hash`` is the hash of the skill's last files. ``trash`` is its number in the trash if the
+    registry deleted it.
     """
 
     uid: str
@@ -303,7 +311,7 @@ class Tombstone(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The last place of the skill as source/folder; empty if unknown."""
+        """Where the skill was last, in the form source/folder; empty if unknown."""
         return f"{self.source}/{self.folder}" if self.source else ""
 
 
@@ -315,10 +323,11 @@ def latest_tombstone(
     without: Collection[str] = (),
     trash: Collection[str] = (),
 ) -> Tombstone | None:
-    """Return the last removed skill with this name, source/name, source/folder or uid.
+    """Return the last tombstone with this name, source/name, source/folder or uid.
 
     If ``sources`` is given, only skills that were in these sources count. Skills in ``without``
-    (uids) or ``trash`` (numbers in the trash) are skipped.
+    (uids) or ``trash`` (numbers in the trash) are skipped. Skills that exist again are also
+    skipped.
     """
     source, _, rest = handle.partition("/")
     rows = reader.rows(
@@ -335,7 +344,7 @@ def latest_tombstone(
         if one.uid in without or one.trash in trash:
             continue
         if sources is None or one.source in sources:
-            # The row may be forged, so show only valid times.
+            # The row may be forged, so replace invalid times.
             created, since = (
                 time if is_utc_text(time) else now for time in (one.created_at, one.since)
             )
@@ -346,10 +355,12 @@ def latest_tombstone(
 class RecordedChange(NamedTuple):
     """A change that the registry made to one skill.
 
-    ``kind`` is create, update, delete or restore. ``before`` and ``after`` are tree hashes, None if
-    there was no skill. ``number`` is the number of the operation. A pull is also a change, without
-    a source; see `install.history`. ``command`` is shared by all changes of one run of the program;
-    None if the change belongs to no run. ``tool`` is not signed and only informs people.
+    ``kind`` is create, update, delete or restore. ``before`` and ``after`` are tree hashes; None if
+    there was no skill. ``number`` is the number of the operation. A pull is also recorded as a
+    change, but without a source; see `install.history`.
+
+    ``command`` is equal for all changes of one run of the program; None if the change belongs to no
+    run. ``tool`` is not signed and only informs people.
     """
 
     id: int
@@ -368,22 +379,28 @@ class RecordedChange(NamedTuple):
 
 
 SIGNED: Final = "kind uid name folder before after made_at".split()
-"""The signed columns. The signature also covers the source and the database."""
+"""The columns of a change that its signature covers.
+
+The signature also covers the source and the database.
+"""
 
 GROUP_DIGITS: Final = 12
-"""Number of leading hex digits that changes made together share in their numbers."""
+"""Number of leading hex digits that are equal in the numbers of changes made together."""
 
 REMEMBERED: Final = 101
-"""Number of commands that `undo` keeps for a host: 100, and the `undo` of the oldest."""
+"""Number of commands per host whose changes are kept for `undo`.
+
+These are 100 commands, and the `undo` of the oldest of them.
+"""
 
 MAX_CHANGES: Final = 20_000
-"""Maximum number of changes that `undo` reads."""
+"""Maximum number of changes that `undo` reads from the database."""
 
 
 def facts_of(change: RecordedChange) -> dict[str, Any]:
-    """Return the signed facts of a change.
+    """Return the facts about a change that its signature covers.
 
-    Changes from before commands existed have no command.
+    Old changes were signed without a command, so their facts have no command.
     """
     facts = {key: getattr(change, key) for key in SIGNED}
     return facts if change.command is None else {**facts, "command": change.command}
@@ -397,7 +414,7 @@ def last_changes(reader: Reader, host: str) -> list[RecordedChange]:
 
 
 def was_moved(reader: Reader, change: RecordedChange) -> bool:
-    """Tell whether the skill is now in another place than the change left it in."""
+    """Tell whether the skill is no longer in the source and folder in which the change left it."""
     sql = (
         "SELECT 1 FROM skills s JOIN sources src ON src.id = s.source_id "
         "WHERE s.uid = ? AND s.live = 1 AND NOT (src.name = ? AND s.folder = ?) LIMIT 1"
@@ -406,9 +423,9 @@ def was_moved(reader: Reader, change: RecordedChange) -> bool:
 
 
 def content_before(reader: Reader, uid: str, tree_hash: str) -> str | None:
-    """Return the tree hash before a skill's last change.
+    """Return the hash of the files that a skill had before its last change.
 
-    Returns None if the change didn't lead to ``tree_hash``.
+    Returns None if the files after that change don't have the hash ``tree_hash``.
     """
     rows = reader.rows(
         "SELECT before, after FROM changes WHERE uid = ? ORDER BY id DESC LIMIT 1", (uid,)

@@ -1,6 +1,6 @@
-"""Unfinished changes in the journal.
+"""Reads the journal, which records unfinished changes.
 
-Any user with write access can add rows, so a row must be checked before it is acted on.
+Any user with write access can add rows. So a row must be checked before the program acts on it.
 """
 
 from dataclasses import dataclass
@@ -11,9 +11,10 @@ from registry.db.interface import Reader, Select
 Kind = Literal[
     "create", "update", "delete", "create together", "update together", "delete together"
 ]
-"""Kinds of changes.
+"""The kinds of changes in the journal.
 
-The last three are parts of one change, which are journalled together (`changes.commit`).
+Changes with one of the last three kinds belong to a group, which is journalled together
+(`changes.commit`).
 """
 
 _TEXTS: Final = tuple(
@@ -27,11 +28,13 @@ MAX_NOTED: Final = 100
 class JournalEntry:
     """One unfinished change of ``target``, a path relative to the root of the source.
 
-    ``staged`` is the path of the new or the displaced content in the state folder:
-    ``trash/ID/tree`` if a skill is deleted or restored, else ``ops/ID/tree``. ``base`` and ``new``
-    are digests (`atomic.digest_of`) of the content before and after the change; None if there is no
-    content. ``folder`` is the folder of the skill. A restored skill gets back its ``uid`` and
-    ``created_at``.
+    ``staged`` is the path in the state folder of the new files or of the files that they replaced.
+    It is ``trash/ID/tree`` if a skill is deleted or restored, else ``ops/ID/tree``. ``base`` and
+    ``new`` are digests (`atomic.digest_of`) of the files before and after the change; None if there
+    are no files.
+
+    ``folder`` is the folder of the skill. If a skill is restored, ``uid`` and ``created_at`` are
+    its former values.
     """
 
     id: str
@@ -50,7 +53,7 @@ class JournalEntry:
 
     @property
     def creates(self) -> bool:
-        """Whether the target must not exist before the change."""
+        """Whether the change creates its target, which must not exist before."""
         return self.kind in {"create", "create together"}
 
     @property
@@ -60,7 +63,10 @@ class JournalEntry:
 
     @property
     def is_rename(self) -> bool:
-        """Whether the change creates the new folder or deletes the old folder of a rename."""
+        """Whether the change is one half of a rename.
+
+        It then either creates the new folder or deletes the old folder.
+        """
         is_old = self.kind == "delete together" and self.staged.startswith("ops/")
         return is_old or self.kind == "create together"
 
@@ -81,8 +87,7 @@ def has_entries(reader: Reader) -> bool:
 def is_journalled(reader: Reader, entry: JournalEntry) -> bool:
     """Tell whether the journal has a row that equals this entry in all columns.
 
-    The database compares the values, so that a row with values of other types or sizes is never
-    read.
+    The database compares the values, so a row with other types or larger values is never read.
     """
     same = " AND ".join(f"coalesce({column}, '') = ?" for column in _TEXTS)
     values = [getattr(entry, column) or "" for column in _TEXTS]
@@ -91,6 +96,6 @@ def is_journalled(reader: Reader, entry: JournalEntry) -> bool:
 
 
 def unfinished_changes(reader: Reader, host: str) -> list[tuple[str, int]]:
-    """Return the id and the source id of a host's unfinished changes, at most `MAX_NOTED`."""
+    """Return (id, source id) of a host's unfinished changes, at most `MAX_NOTED`."""
     sql = "SELECT substr(id, 1, 40), source_id FROM journal WHERE host = ? ORDER BY id LIMIT ?"
     return [(str(number), source) for number, source in reader.rows(sql, (host, MAX_NOTED))]

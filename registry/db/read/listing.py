@@ -1,4 +1,4 @@
-"""Listings, counts, facets, and the catalogue for models; their filters as SQL."""
+"""Listings, counts, facets, and the list of skills for models; filters as SQL conditions."""
 
 import json
 from collections import Counter
@@ -45,14 +45,16 @@ class Filters:
     """The filters of a listing.
 
     Times may be text in the usual formats, a `datetime`, a `date`, or an age (``"30d"``, a
-    `timedelta`). They are stored as UTC, ISO 8601 with Z. Both ends of a range are included; if the
-    end is a day, its last second is meant.
+    `timedelta`). They are stored as UTC in ISO 8601 with Z. Both ends of a range are included; if
+    the end is a day, the whole day is included.
 
     A skill must have all ``tags``, and at least one of ``any_tags``. ``unused_since`` selects
-    skills that no tool has read since then. ``offered`` leaves out skills that hide themselves from
-    models. ``all`` adds shadowed and invalid skills, and skills of other projects. ``status``
-    selects skills with this status, also if it is a status that listings leave out. ``ids`` selects
-    only these versions, also shadowed ones.
+    skills that no tool has read since that time. ``offered`` leaves out skills that hide themselves
+    from models.
+
+    ``all`` adds shadowed and invalid skills, and skills of other projects. ``status`` selects
+    skills with this status, even if listings normally leave out such skills. ``ids`` selects only
+    these versions, including shadowed versions.
 
     Raises `UsageProblem` for invalid values.
     """
@@ -115,7 +117,7 @@ class FilterArguments(TypedDict, total=False):
 
 
 def filters_of(filters: Filters | None, wanted: FilterArguments) -> Filters:
-    """Return the filters, which are given as one value or as keyword arguments.
+    """Return the filters, which are given either as one value or as keyword arguments.
 
     Raises `UsageProblem` if they are given in both ways.
     """
@@ -169,7 +171,7 @@ def where(
     elsewhere: bool = False,
     ids: bool = True,
 ) -> tuple[str, list[object]]:
-    """Return the SQL condition on ``s`` (skills) and ``src`` (sources), and its parameters.
+    """Return the SQL condition on ``s`` (skills) and ``src`` (sources), and its values.
 
     If ``elsewhere``, it selects only skills of projects that the ``visibility`` doesn't show. If
     ``ids``, it includes the ids of the filters; otherwise the caller must check them.
@@ -218,14 +220,15 @@ def where(
 
 
 def keys(sort: Sort) -> list[str]:
-    """Return the columns that define the position of a skill in a sort order."""
+    """Return the columns whose values give the position of a skill in a sort order."""
     return [term.split()[0] for term in ORDER[sort]]
 
 
 def behind(sort: Sort, place: Sequence[Any], *, reverse: bool) -> tuple[str, list[Any]]:
-    """Return the condition that a skill comes after a position (`keys`), and its parameters.
+    """Return the condition that a skill comes after a position in a sort order, and its values.
 
-    Only the first column of an order may have another direction than the others.
+    ``place`` holds the values of `keys` at that position. Only the first column of a sort order may
+    have another direction than the others.
     """
     down = [term.endswith("DESC") != reverse for term in ORDER[sort]]
     columns, first, rest = keys(sort), "<" if down[0] else ">", "<" if down[-1] else ">"
@@ -241,8 +244,8 @@ def behind(sort: Sort, place: Sequence[Any], *, reverse: bool) -> tuple[str, lis
 class Listing(Iterable[Skill]):
     """The skills that match some filters, in order; each iteration runs the query again.
 
-    Within a snapshot of the reader, each iteration returns the same skills. `loaded` fills
-    ``items`` and ``counted``.
+    Within a snapshot of the reader, each iteration returns equal results. `loaded` stores the
+    skills in ``items`` and their total in ``counted``.
     """
 
     reader: Reader
@@ -272,7 +275,7 @@ class Listing(Iterable[Skill]):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the listing has no limit and no offset."""
+        """Whether the listing has all matching skills: it has no limit and no offset."""
         return self.limit is None and self.offset == 0
 
     @property
@@ -298,7 +301,7 @@ def listing_of(
     offset: int = 0,
     visibility: Visibility | None = None,
 ) -> Listing:
-    """Return the skills that match the filters; nothing is read yet."""
+    """Return a listing of the skills that match the filters; nothing is read yet."""
     seen = reader.visibility if visibility is None else visibility
     what = columns(seen), *where(reader, filters, seen), order(sort, reverse=reverse)
     return Listing(reader, *what, limit, offset)
@@ -313,7 +316,7 @@ def list_skills(
     limit: int | None = None,
     offset: int = 0,
 ) -> Page[Skill]:
-    """Return one page of the skills that match the filters, with the total number."""
+    """Return one page of the skills that match the filters, and their total number."""
     listing = partial(
         listing_of, reader, filters, sort=sort, reverse=reverse, limit=limit, offset=offset
     )
@@ -359,7 +362,7 @@ def next_skills(
 
 
 def count_in_other_projects(reader: Reader, filters: Filters) -> int:
-    """Count the skills that match the filters but belong to other projects."""
+    """Count the skills that match the filters but belong to projects that aren't visible."""
     visibility = reader.visibility
     if filters.all or filters.ids is not None or not visibility.knows_projects:
         return 0
@@ -382,7 +385,7 @@ def _counting(condition: str, values: Sequence[object]) -> Select:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """One value of a facet, and the number of visible skills that have the value."""
+    """One value of a facet (such as one tag), and how many visible skills have it."""
 
     value: str
     count: int
@@ -402,9 +405,13 @@ def facet(reader: Reader, name: Literal["tag", "kind", "category"]) -> list[Face
 
 
 MOST: Final = 40
-"""Maximum number of values of a facet; the most frequent are returned, months completely."""
+"""Maximum number of values that are returned for a facet.
 
-# The wide rows of skills are read once; the counts read narrow rows.
+The most frequent values are returned. Months are always complete.
+"""
+
+# The rows of skills have many columns, so they are read only once. The counts read a few of the
+# columns.
 _COUNTED: Final = (
     "WITH m AS MATERIALIZED (SELECT s.id, s.kind AS kinds, s.category AS categories, s.source_id, "
     "s.status, substr(s.created_at, 1, 7) AS created, substr(s.updated_at, 1, 7) AS updated "
@@ -418,7 +425,10 @@ _COUNTED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Facets(Value):
-    """Counts by value, the most frequent first; ``created`` and ``updated`` by month, in order."""
+    """Counts of skills by value, the most frequent value first.
+
+    ``created`` and ``updated`` count by month, in order of time.
+    """
 
     tags: tuple[Facet, ...] = ()
     kinds: tuple[Facet, ...] = ()
@@ -448,7 +458,7 @@ def among(reader: Reader, ids: Sequence[int]) -> Condition:
 
 
 def few(reader: Reader, condition: Condition, most: int) -> Sequence[int] | None:
-    """Return the versions that meet a condition; None if there are more than ``most``.
+    """Return the ids of versions that meet a condition; None if there are more than ``most``.
 
     The result is cached until the database changes.
     """
@@ -489,15 +499,20 @@ _NEEDS_MENTIONED: Final = (
     "OR lower(d.front_matter) LIKE '%env%required%' "
     "OR lower(d.front_matter) LIKE '%external%cli%alternatives%')"
 )
-"""Condition that is true for every front matter that names requirements (`visibility.needs`)."""
+"""SQL condition that is true if the front matter may name requirements (`visibility.needs`).
+
+It may also be true for front matter without requirements.
+"""
 
 
 class Rank(NamedTuple):
-    """Decides which of the skills with one name shadows the others: the lowest rank wins.
+    """Orders the skills with one name; the skill with the lowest rank shadows the others.
 
-    ``project`` numbers the visible projects, highest precedence first; skills of no project share
-    the highest number. ``precedence`` is the negative of the number that an admin set. ``strength``
-    compares the sources of one ``owner``. ``team`` is the team whose members see the source.
+    ``project`` is the number of the skill's project, highest precedence first. Skills of no project
+    have the highest number. ``precedence`` is the negative of the number that an admin set.
+
+    ``strength`` is the scope and priority of the source as one number; it only compares sources of
+    one ``owner``. ``team`` is the team whose members see the source.
     """
 
     project: int
@@ -513,10 +528,10 @@ _RANK: Final = len(Rank._fields)
 
 
 class Candidate(NamedTuple):
-    """A skill that a policy decides about; ``required_tools`` and ``front_matter`` are JSON.
+    """A skill that a policy allows or forbids; ``required_tools`` and ``front_matter`` are JSON.
 
-    ``front_matter`` is None if it can't matter. ``usable`` is 0 if the skill is invalid or
-    quarantined, or its source is disabled.
+    ``front_matter`` is None if it names no requirements. ``usable`` is 0 if the skill is invalid or
+    quarantined, or if its source is disabled.
     """
 
     id: int
@@ -540,9 +555,9 @@ def candidates(
 ) -> Iterator[Candidate]:
     """Yield the usable skills that are visible from the working folder, by name.
 
-    If ``judged``, shadowed skills and front matter are included, for a policy to decide. ``name``,
-    ``source_id``, ``source`` and ``scope`` limit the result. If ``unusable``, skills that can't be
-    used are included.
+    If ``judged``, the result includes shadowed skills and front matter, for a policy to decide.
+    ``name``, ``source_id``, ``source`` and ``scope`` limit the result. If ``unusable``, the result
+    includes skills that can't be used.
     """
     visibility = reader.visibility
     front_matter, tables = "NULL", FROM
@@ -578,7 +593,7 @@ def candidates(
 
 
 class Offer(NamedTuple):
-    """One line of a list for models, and the place of the skill: (source, folder)."""
+    """The line of one skill in a list for models, and the source and folder of the skill."""
 
     ref: str
     scope: Scope
@@ -588,7 +603,7 @@ class Offer(NamedTuple):
 
 
 class CatalogEntry(NamedTuple):
-    """One skill of the catalogue; ``location`` is the absolute path of its SKILL.md."""
+    """One skill in a list for models; ``location`` is the absolute path of its SKILL.md."""
 
     ref: str
     name: str
@@ -598,7 +613,10 @@ class CatalogEntry(NamedTuple):
 
 
 PARTS: Final = 128
-"""Number of parts of `TreeHashes`; a change affects only a few parts."""
+"""Number of groups into which `TreeHashes` divides the skills.
+
+A change affects only a few groups.
+"""
 
 _ORDER: Final = f"ORDER BY {BY_NAME}"
 
@@ -606,12 +624,12 @@ _LOCATION: Final = f"rtrim({PATH}, '/') || '/' || coalesce(s.document, 'SKILL.md
 
 
 def offers(reader: Reader) -> list[Offer]:
-    """Return all skills that models see, by name."""
+    """Return the line of each skill that models see, by name."""
     return list(map(Offer._make, reader.rows(f"{_select(reader.visibility)} {_ORDER}")))
 
 
 def entries(reader: Reader) -> list[CatalogEntry]:
-    """Return all skills that models see as catalogue entries, by name."""
+    """Return all skills that models see, with their paths, by name."""
     visibility = reader.visibility
     rows = reader.stream(
         f"SELECT {visibility.ref}, s.name, {DESCRIPTION}, src.scope, {_LOCATION} FROM {FROM} "
@@ -622,9 +640,9 @@ def entries(reader: Reader) -> list[CatalogEntry]:
 
 
 def some_offers(reader: Reader, first: Sequence[str], most: int) -> tuple[list[Offer], int]:
-    """Return at most ``most`` skills and the total; skills with a ref in ``first`` come first.
+    """Return the lines of at most ``most`` skills that models see, and the total number of skills.
 
-    Reads no more rows than it returns.
+    Skills with a ref in ``first`` come first. No other rows are read.
     """
     visibility = reader.visibility
     select = _select(visibility)
@@ -643,7 +661,8 @@ def some_offers(reader: Reader, first: Sequence[str], most: int) -> tuple[list[O
 class TreeHashes:
     """The tree hash of each skill that models see, by ref, at the last read.
 
-    On a server, it reads digests of parts, and then only the parts that have changed.
+    On a server, this reads one digest for each group of skills, and then only the groups that have
+    changed.
     """
 
     def __init__(self) -> None:
@@ -651,7 +670,7 @@ class TreeHashes:
         self._parts: dict[int, dict[str, str]] = {}
 
     def read(self, reader: Reader) -> dict[str, str]:
-        """Update the hashes, and return them."""
+        """Bring the hashes up to date, and return them by ref."""
         with reader.snapshot():
             visibility = reader.visibility
             columns = f"{visibility.ref}, coalesce(s.tree_hash, '')"
@@ -702,7 +721,10 @@ _FILES: Final = (
     "JOIN skill_files f ON f.skill_id = c.id WHERE p.id {chosen} AND p.folder = '.' "
     "ORDER BY 1, 2"
 )
-"""The files of the chosen skills, and of skills in their subfolders ('0' follows '/')."""
+"""SELECT for the files of the chosen skills, and of skills in their subfolders.
+
+In the sort order of text, '0' follows '/'.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Details of search hits, near-duplicates, and skills by name."""
+"""Reads details of search hits, near-duplicates, and skills by name."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -22,9 +22,9 @@ from registry.text import slug
 
 
 def ids_named(reader: Reader, key: str, condition: Condition) -> Callable[[], list[int]]:
-    """Queue a SELECT for the skills that have a name with this key and meet a condition.
+    """Queue a SELECT for the ids of skills whose name has this key and that meet a condition.
 
-    Returns a function that returns their ids.
+    Returns a function that returns the ids.
     """
     sql = f"SELECT s.id FROM {FROM} WHERE s.name_key = ? AND {condition[0]} ORDER BY s.id"
     rows = reader.pipeline((sql, [key, *condition[1]]))
@@ -60,7 +60,10 @@ def precedences_of(reader: Reader, ids: Sequence[int]) -> dict[int, Precedence]:
 
 
 def sketches(reader: Reader, ids: Sequence[int]) -> dict[int, bytes]:
-    """Return the MinHash sketches by which texts are compared; see `document.minhash`."""
+    """Return the MinHash sketches of versions, which show how similar texts are.
+
+    See `document.minhash`.
+    """
     told = reader.index.metadata(ids)
     if len(told) == len(ids):
         return {one: known.sketch for one, known in told.items() if known.sketch is not None}
@@ -71,9 +74,9 @@ def sketches(reader: Reader, ids: Sequence[int]) -> dict[int, bytes]:
 def hit_details(
     reader: Reader, ids: Sequence[int], others: Sequence[int], visibility: Visibility
 ) -> tuple[dict[int, tuple[str, Skill]], dict[int, str]]:
-    """Return the body and the skill of each version, and the refs of ``others``.
+    """Return the body and the skill of each version, and the refs of the versions ``others``.
 
-    This ends the snapshot.
+    These are the last SELECTs of the snapshot.
     """
     refs = reader.pipeline(select_refs(reader, others, visibility)) if others else list
     reader.finish()
@@ -86,9 +89,9 @@ _REPEATED: Final = (
 
 
 def skills_sharing_names(reader: Reader, name: str | None = None) -> tuple[Skill, ...]:
-    """Return the usable skills that share their name with others.
+    """Return the usable skills that share their name with another usable skill.
 
-    If ``name`` is given, return the usable skills with this name.
+    If ``name`` is given, return all usable skills with this name.
     """
     named = f"s.name IN ({_REPEATED})" if name is None else "s.name = ?"
     rows = reader.rows(
@@ -100,7 +103,7 @@ def skills_sharing_names(reader: Reader, name: str | None = None) -> tuple[Skill
 
 
 def same_files_as(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
-    """Return the other usable skills of the same name with the same files, by precedence."""
+    """Return the other usable skills with this skill's name and files, by precedence."""
     return select(
         reader,
         f"s.name = ? AND s.tree_hash = ? AND s.id <> ? AND {OFFERABLE} ORDER BY {STRONGEST_FIRST}",
@@ -109,9 +112,10 @@ def same_files_as(reader: Reader, stored: StoredSkill) -> list[StoredSkill]:
 
 
 def listed_sketches(reader: Reader, listed: Sequence[int] | None = None) -> dict[int, bytes]:
-    """Return the sketches of all listed skills (`document.minhash`), by name.
+    """Return the MinHash sketch of each listed skill by id, in the order of the names.
 
-    ``listed`` holds the versions that count as listed.
+    ``listed`` holds the ids of the versions that count as listed; None means those that are listed
+    now.
     """
     condition, values = f"{OFFERABLE} AND {reader.visibility.visible}", []
     if listed is not None:
@@ -125,7 +129,7 @@ def listed_sketches(reader: Reader, listed: Sequence[int] | None = None) -> dict
 
 
 def sketch_at(reader: Reader, skill: Skill) -> bytes:
-    """Return the sketch of a stored skill; empty if it has none."""
+    """Return the sketch of a stored skill; empty if no sketch is stored."""
     rows = reader.rows(
         f"SELECT k.data FROM {FROM} JOIN sketches k ON k.skill_id = s.id "
         "WHERE s.live = 1 AND src.name = ? AND s.folder = ?",
@@ -135,7 +139,7 @@ def sketch_at(reader: Reader, skill: Skill) -> bytes:
 
 
 def skills_of(reader: Reader, ids: Sequence[int]) -> dict[int, Skill]:
-    """Return the skills of these versions, in the same order."""
+    """Return the skills of these versions by id, in the order of ``ids``."""
     rows = reader.rows(
         f"SELECT s.id, {columns(reader.visibility)} FROM {FROM} WHERE s.id {reader.in_json_array}",
         [json.dumps(list(ids))],
@@ -145,9 +149,9 @@ def skills_of(reader: Reader, ids: Sequence[int]) -> dict[int, Skill]:
 
 
 def odd_names(reader: Reader, condition: Condition) -> dict[str, list[int]]:
-    """Return the versions that meet a condition and whose name isn't a slug, by slug.
+    """Return the versions that meet a condition and whose name isn't a slug.
 
-    The result is cached until the database changes.
+    They are grouped by the slug of their name. The result is cached until the database changes.
     """
 
     def load(reader: Reader) -> dict[str, list[int]]:

@@ -1,4 +1,4 @@
-"""Stored skills: values from rows, one skill with all its facts, and the skills of a source."""
+"""Reads stored skills: values from rows, one skill with all its facts, the skills of a source."""
 
 import json
 import os
@@ -23,13 +23,14 @@ _ORIGIN: Final = (
 )
 
 ORIGIN: Final = _ORIGIN.format("s.installed")
-"""SQL for the origin of a skill: its remote source, or the origin in a lock that lists its folder.
+"""SQL for the origin of a skill; `origin_of` parses the value.
 
-`origin_of` reads the value.
+The origin is the skill's remote source, or for an installed copy the origin in the lock file that
+lists its folder.
 """
 
 REMOTE_ORIGIN: Final = _ORIGIN.format("NULL")
-"""SQL like `ORIGIN`, but without installed copies; revisions store this value."""
+"""SQL like `ORIGIN`, but NULL for installed copies; revisions store this value."""
 
 MAX_DESCRIPTION: Final = 1 << 16
 """Maximum number of characters of a description that are read; the specification allows 1,024."""
@@ -48,14 +49,15 @@ _COLUMNS: Final = (
 
 
 def columns(visibility: Visibility) -> str:
-    """Return the columns of a listing, in the order of the fields of `Skill`."""
+    """Return the SELECT list of a listing, in the order of the fields of `Skill`."""
     return _COLUMNS.format(ref=visibility.ref, shadowed=visibility.shadowed)
 
 
 def skill_of(row: Sequence[Any]) -> Skill:
-    """Return the skill in a row of `columns`.
+    """Return the `Skill` that a row of `columns` describes.
 
-    Writing into ``__dict__`` skips the frozen ``__init__``, which takes four times as long.
+    Writing into ``__dict__`` skips the ``__init__`` of the frozen class, which takes four times as
+    long.
     """
     value = object.__new__(Skill)
     facts = value.__dict__
@@ -90,7 +92,10 @@ def skill_of(row: Sequence[Any]) -> Skill:
 
 
 def origin_of(text: str) -> Origin | None:
-    """Parse the value of `ORIGIN`; None if it is invalid, as in a forged database."""
+    """Parse the value of `ORIGIN`.
+
+    Returns None if the value is invalid, as it may be in a forged database.
+    """
     facts = text.split("\n", 3)
     if len(facts) < 4:  # noqa: PLR2004  # url, ref, commit, path
         return None
@@ -99,9 +104,9 @@ def origin_of(text: str) -> Origin | None:
 
 
 def _others(copies: str, facts: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the refs of the copies of a skill, without its own ref.
+    """Return the refs of a skill's copies, without the skill's own ref.
 
-    The stored refs don't depend on the project.
+    The stored refs don't depend on the working folder, so the own ref may have three forms.
     """
     source = facts["source"]
     own = facts["ref"], f"{source}/{facts['name']}", f"{source}/{facts['folder']}"
@@ -109,7 +114,10 @@ def _others(copies: str, facts: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def hit_of(skill: Skill, **found: object) -> SearchHit:
-    """Turn a skill that a search found into a hit, without the slow frozen ``__init__``."""
+    """Turn a skill that a search found into a hit.
+
+    This skips the ``__init__`` of the frozen class, which is slow.
+    """
     value = object.__new__(SearchHit)
     value.__dict__.update(skill.__dict__, **found)
     return value
@@ -121,7 +129,7 @@ SORTS: Final[tuple[Sort, ...]] = get_args(Sort)
 
 FROM: Final = "skills s JOIN sources src ON src.id = s.source_id"
 
-# Dates are most useful with the newest first, names in alphabetical order.
+# Dates are sorted with the newest first, which is most useful, names in alphabetical order.
 ORDER: Final = {
     "name": ("s.name_key ASC", "s.name ASC", "s.source_id ASC", "s.position ASC"),
     "created": ("s.created_at DESC", "s.name_key ASC", "s.source_id ASC", "s.position ASC"),
@@ -130,9 +138,9 @@ ORDER: Final = {
 
 
 def order(sort: Sort, *, reverse: bool) -> str:
-    """Return the ORDER BY list of a sort.
+    """Return the ORDER BY list of a sort order.
 
-    The order is total, so pages don't overlap.
+    No two skills are equal in this order, so pages don't overlap.
     """
     terms = ORDER[sort]
     if not reverse:
@@ -154,14 +162,18 @@ _FACT_COUNT: Final = _FACTS.count(",") + 2
 
 
 class StoredSkill(NamedTuple):
-    """The current version of a skill as stored; each operation resolves a name to this once.
+    """The current version of a skill as stored.
 
-    ``root`` and ``host`` belong to its source; ``document`` is the name of the skill file;
-    ``fingerprint`` and ``racy`` show whether the folder changed; ``required_tools`` and
-    ``parameters`` are JSON. ``project`` is the folder in which a project's skill is visible.
-    ``within`` tells whether it is visible from here. ``team`` is the team that sees its source;
-    None if all roles see it. ``remote`` is set if its source is an address; a skill with an origin
-    but without ``remote`` is an installed copy. ``skill`` is the skill as listings show it.
+    ``root`` and ``host`` are those of its source. ``document`` is the name of the skill file.
+    ``fingerprint`` and ``racy`` show whether the folder changed. ``required_tools`` and
+    ``parameters`` are JSON.
+
+    ``project`` is the folder in which a project's skill is visible. ``within`` tells whether it is
+    visible from the working folder. ``team`` is the team that sees its source; None if all roles
+    see it.
+
+    ``remote`` is set if its source is an address. A skill with an origin but without ``remote`` is
+    an installed copy. ``skill`` is the skill as listings show it.
     """
 
     id: int
@@ -197,11 +209,11 @@ class StoredSkill(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The handle source/folder, which always finds exactly this skill."""
+        """The handle ``source/folder``, which always means exactly this skill."""
         return f"{self.skill.source}/{self.skill.folder}"
 
     def is_copy_of(self, other: "StoredSkill") -> bool:
-        """Tell whether the skill is an installed copy of ``other``, a skill of a remote source."""
+        """Tell whether this skill is an installed copy of ``other``, a skill of a remote source."""
         mine, its = self.skill.origin, other.skill.origin
         if mine is None or its is None or self.remote or not other.remote:
             return False
@@ -216,7 +228,7 @@ class StoredSkill(NamedTuple):
 
     @property
     def is_visible(self) -> bool:
-        """Whether listings show the skill here by default."""
+        """Whether listings show the skill by default, for the user's working folder."""
         return self.is_usable and self.within == 1 and not self.skill.shadowed
 
 
@@ -238,9 +250,10 @@ def _selecting(visibility: Visibility) -> str:
 
 
 def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[StoredSkill]]:
-    """Return the skills at the place ``source/folder``, and the skills with this name.
+    """Return the skill in the folder ``source/folder``, and the skills with this name.
 
-    If a handle contains a slash, the whole handle and the part after the slash both count as names.
+    If the handle contains a slash, both the whole handle and the part after the slash are looked up
+    as names.
     """
     source, slash, rest = handle.partition("/")
     if not slash:
@@ -253,17 +266,17 @@ def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[Stor
 
     found = list(map(_stored, reader.query_visible(either)))
     placed = [one for one in found if (one.skill.source, one.folder) == (source, rest)]
-    # A skill that matches both names is returned twice.
+    # If a skill has both names, list it only once.
     return placed[:1], list({one.id: one for one in found}.values())
 
 
 def by_id(reader: Reader, skill_id: int) -> StoredSkill | None:
-    """Return a version; None if it is no longer current."""
+    """Return the version with this id; None if it is not current any more."""
     return next(iter(select(reader, "s.id = ?", skill_id)), None)
 
 
 def by_ids(reader: Reader, ids: Iterable[int]) -> dict[int, StoredSkill]:
-    """Return the versions that are still current, in the order of ``ids``."""
+    """Return the versions with these ids that are still current, in the order of ``ids``."""
     wanted = list(ids)
     if not wanted:
         return {}
@@ -278,12 +291,15 @@ def by_place(reader: Reader, source_id: int, folder: str) -> StoredSkill | None:
 
 
 def at_place(visibility: Visibility, source_id: int, folder: str) -> Select:
-    """Return the SELECT for the skill in a folder of a source; `stored` reads its rows."""
+    """Return the SELECT for the skill in a folder of a source.
+
+    `stored` turns its rows into a skill.
+    """
     return f"{_selecting(visibility)} s.source_id = ? AND s.folder = ?", (source_id, folder)
 
 
 def stored(rows: Sequence[tuple[Any, ...]]) -> StoredSkill | None:
-    """Return the skill in the rows of `at_place`; None if there is none."""
+    """Return the skill that the rows of `at_place` describe; None if there are no rows."""
     return _stored(rows[0]) if rows else None
 
 
@@ -321,9 +337,9 @@ def is_known(reader: Reader, name: str) -> bool:
 
 
 def folders(reader: Reader, source_id: int) -> dict[str, int]:
-    """Return the folders of a source's skills, and of folders without a SKILL.md; no links.
+    """Return the folders of a source's skills, and its folders without a SKILL.md, but no links.
 
-    The value is 1 for quarantined skills and for skills that hide themselves from models, else 0.
+    Each folder is mapped to 1 if its skill is quarantined or hides itself from models, else to 0.
     """
     sql = (
         "SELECT folder, CASE WHEN hidden = 1 OR held = 1 THEN 1 ELSE 0 END FROM skills s "
@@ -341,7 +357,7 @@ def broken(reader: Reader) -> list[StoredSkill]:
 
 
 def unusual_documents(reader: Reader) -> dict[tuple[str, str], str]:
-    """Return the name of the skill file by (source, folder), if it is not SKILL.md."""
+    """Map (source, folder) to the name of the skill file, for skill files not named SKILL.md."""
     rows = reader.rows(
         f"SELECT src.name, s.folder, s.document FROM {FROM} "
         "WHERE s.live = 1 AND s.document <> 'SKILL.md'"
@@ -360,13 +376,13 @@ _FINDING: Final = "code, severity, message, line, fix, path"
 _FINDINGS: Final = f"SELECT {_FINDING} FROM diagnostics WHERE skill_id = ?"
 
 Document: TypeAlias = tuple[str, int, Mapping[str, JsonValue]]
-"""The text of a SKILL.md, the offset of its body, and its front matter."""
+"""The text of a SKILL.md, the offset of its body in the text, and its front matter."""
 
 
 def load_content(
     reader: Reader, skill_id: int
 ) -> tuple[Document | None, tuple[SkillFile, ...], tuple[Diagnostic, ...]]:
-    """Return SKILL.md, files and findings of a version, all from one state of the database."""
+    """Return SKILL.md, files and findings of a version, all read from one state of the database."""
     of_it = (skill_id,)
     texts, files, findings = reader.many([(sql, of_it) for sql in (_DOCUMENT, _FILES, _FINDINGS)])
     found = (texts[0][0], texts[0][1], json.loads(texts[0][2])) if texts else None
@@ -402,12 +418,12 @@ def visible_refs(reader: Reader, name: str) -> list[str]:
 
 
 def refs_of(reader: Reader, ids: Sequence[int]) -> dict[int, str]:
-    """Return the visible refs of versions, also if they are no longer current."""
+    """Return the refs of versions in the current view, including versions that are not current."""
     return dict(reader.rows(*select_refs(reader, ids, reader.visibility))) if ids else {}
 
 
 def select_refs(reader: Reader, ids: Sequence[int], visibility: Visibility) -> Select:
-    """Return the SELECT for the id and the visible ref of each version."""
+    """Return the SELECT for the id of each version and its ref in the current view."""
     sql = f"SELECT s.id, {visibility.ref} FROM {FROM} WHERE s.id {reader.in_json_array}"
     return sql, [json.dumps(list(ids))]
 
@@ -438,7 +454,7 @@ def visible_names(reader: Reader) -> list[tuple[str, str, str]]:
 
 
 def innermost(reader: Reader, source_id: int, path: str) -> str | None:
-    """Return the folder of the innermost skill that contains ``path``, or None.
+    """Return the folder of the innermost skill that contains ``path``; None if there is none.
 
     ``path`` is relative to the source.
     """
@@ -461,13 +477,13 @@ def has_below(reader: Reader, source_id: int, folder: str) -> bool:
         reader.rows(
             "SELECT 1 FROM skills WHERE source_id = ? AND live = 1 AND folder >= ? AND folder < ? "
             "LIMIT 1",
-            (source_id, folder, folder + "0"),  # '0' follows '/'
+            (source_id, folder, folder + "0"),  # in the sort order of text, '0' follows '/'
         )
     )
 
 
 class StoredFingerprint(NamedTuple):
-    """A stored version, with the values that a comparison with its folder needs."""
+    """A stored version, with the values by which it is compared with its folder."""
 
     position: str
     id: int
@@ -487,7 +503,7 @@ def fingerprints(reader: Reader, source_id: int) -> Iterator[StoredFingerprint]:
 
 
 KnownFiles: TypeAlias = dict[str, tuple[tuple[int, ...], str | None]]
-"""Maps each path of a version's files to its stat values and its hash.
+"""Maps the path of each file of a version to its stat values and its hash.
 
 The stat values are mode, size, mtime, ctime and inode.
 """
@@ -518,7 +534,7 @@ _FOLDERS: Final = 500
 
 
 class StoredOrigin(NamedTuple):
-    """The current version of a skill, and its stored origin as an installed copy."""
+    """The current version of a skill, with the origin that is stored if it is an installed copy."""
 
     id: int
     source_id: int
@@ -528,9 +544,9 @@ class StoredOrigin(NamedTuple):
 
 
 def stored_origins(reader: Reader, folders: Mapping[int, Sequence[str]]) -> list[StoredOrigin]:
-    """Return the current skills in these folders, which are given by source id.
+    """Return the current skills in these folders, and all installed copies in these sources.
 
-    The result includes all installed copies in these sources.
+    ``folders`` maps the id of a source to folders.
     """
     begin = "SELECT id, source_id, folder, tree_hash, installed FROM skills WHERE live = 1 AND"
     asked: list[Select] = [(f"{begin} installed IS NOT NULL", ())]
@@ -545,7 +561,7 @@ def stored_origins(reader: Reader, folders: Mapping[int, Sequence[str]]) -> list
 
 
 class RemovedSkill(NamedTuple):
-    """A version whose folder is gone, with the values by which its new folder is found."""
+    """A version whose folder is gone, with the values by which a moved folder is recognised."""
 
     id: int
     ref: str
@@ -568,7 +584,7 @@ def removed_skills(reader: Reader, ids: Sequence[int]) -> list[RemovedSkill]:
 
 
 def has_retired(reader: Reader, host: str) -> bool:
-    """Tell whether a host's sources have versions that readers don't see (retired or staged)."""
+    """Tell whether a host's sources have versions that readers ignore (retired or staged)."""
     sql = (
         "SELECT 1 FROM skills s JOIN sources src ON src.id = s.source_id "
         "WHERE s.live = 0 AND src.host = ? LIMIT 1"
@@ -577,7 +593,7 @@ def has_retired(reader: Reader, host: str) -> bool:
 
 
 def skills_of_source(reader: Reader, source: str) -> list[StoredSkill]:
-    """Return all skills of a source, also those that are not visible, by name."""
+    """Return all skills of a source by name, including skills that are not visible."""
     wanted = "src.name = ? AND src.enabled = 1 AND s.status <> 'no_document'"
     return select(reader, f"{wanted} ORDER BY {BY_NAME}", source)
 

@@ -1,4 +1,4 @@
-"""Registered sources, as stored."""
+"""Reads the registered sources."""
 
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
@@ -23,13 +23,13 @@ WHERE s.source_id = src.id AND s.live = 1 AND s.held = 1) END"""
 
 
 def list_sources(reader: Reader, *, counted: bool = True) -> list[Source]:
-    """Return all sources, by precedence; if ``counted``, with the number of their skills."""
+    """Return all sources, by precedence; if ``counted``, each with the number of its skills."""
     counts = {"skills": _COUNT, "held": _HELD} if counted else {"skills": 0, "held": 0}
     return list(map(_source, reader.rows(_SQL.format(**counts, own=reader.own))))
 
 
 def sources_and(reader: Reader, question: Select) -> tuple[list[Source], list[tuple[Any, ...]]]:
-    """Return all sources without counts, and the rows of another SELECT.
+    """Return all sources without their numbers of skills, and the rows of another SELECT.
 
     The sources are in the order of `list_sources`.
     """
@@ -49,11 +49,14 @@ def _source(row: tuple[Any, ...]) -> Source:
 
 
 DECIDED_FROM: Final = "0016"
-"""The first schema revision in which only an admin decides the precedence between owners."""
+"""The first schema revision in which only an admin can put one owner's source before another's."""
 
 
 class Undecided(NamedTuple):
-    """A source that preceded another owner's source; ``precedence`` restores its position."""
+    """A source that came before another owner's source in older revisions.
+
+    If an admin gives it this ``precedence``, it comes before that source again.
+    """
 
     name: str
     owner: str
@@ -63,7 +66,10 @@ class Undecided(NamedTuple):
 
 
 def undecided(reader: Reader) -> Iterator[Undecided]:
-    """Yield the sources that preceded a source of another owner, by precedence."""
+    """Yield the sources that came before another owner's source in older revisions.
+
+    They are sorted by precedence.
+    """
     weaker = "o.strength > src.strength AND o.scope <> 'project'"
     rows = reader.rows(
         "SELECT src.name, src.owner, src.scope, src.priority, "
@@ -76,7 +82,7 @@ def undecided(reader: Reader) -> Iterator[Undecided]:
 
 
 def is_admin(reader: Reader) -> bool:
-    """Tell whether the current role is an admin of the registry on the server."""
+    """Tell whether the current role of the server's database is an admin of the registry."""
     rows = reader.rows("SELECT registry_is_admin()")
     return bool(rows and rows[0][0])
 
@@ -96,6 +102,6 @@ def count_below(reader: Reader, source_id: int, folder: str) -> int:
 
 
 def roots(reader: Reader, host: str) -> list[str]:
-    """Return the folders of a host's sources, without counting skills."""
+    """Return the folders of a host's sources."""
     sql = "SELECT path FROM sources WHERE host = ? ORDER BY strength, name"
     return [row[0] for row in reader.rows(sql, (host,))]

@@ -1,4 +1,4 @@
-"""Total numbers of the registry."""
+"""Totals of the whole registry: skills, sources, sizes and problems."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from registry.model import Value
 
 @dataclass(frozen=True, slots=True)
 class Stats(Value):
-    """Counts over the whole registry; ``bytes`` adds up the files of all skills.
+    """Counts over the whole registry; ``bytes`` is the total size of the files of all skills.
 
     In ``by_status``, quarantined skills count only as ``quarantined``. ``by_origin`` counts the
     listed skills from each address, including installed copies.
@@ -46,9 +46,9 @@ _COUNTS: Final = (
     "CAST(coalesce(sum(s.bytes), 0) AS BIGINT), count(DISTINCT s.name) "
     f"FROM {{tables}} WHERE s.live = 1 AND s.status <> 'no_document' AND {IMPORTED}"
 )
-"""SQL for counts in the order of the fields of `Stats`.
+"""SELECT for the counts, in the order of the fields of `Stats`.
 
-Counts by status, scope and origin are not included.
+It doesn't include the counts by status, scope and origin.
 """
 
 
@@ -75,18 +75,18 @@ def stats(reader: Reader) -> Stats:
     sources, oldest, newest = synced[0] if synced else (0, None, None)
     by_origin: Counter[str] = Counter()
     for text, number in origin:
-        by_origin[text.partition("\n")[0]] += number  # origins of installed copies have more lines
+        by_origin[text.partition("\n")[0]] += number  # a copy's origin has more lines
     facets = dict(status), dict(scope), dict(sorted(by_origin.items()))
     facts: list[Any] = [*counts[0][:4], *facets, sources, *counts[0][4:], oldest, newest]
     return Stats(*facts)
 
 
 def state_of_skills(reader: Reader) -> str:
-    """Return a text that changes if skills or sources change, but not with counts of use.
+    """Return a text that changes if skills or sources change, but not if counts of use change.
 
-    A version never changes, except for values that depend on other versions and sources, its
-    quarantine, and whether it counts as an installed copy. Readers don't see a staged version: it
-    counts once it is published.
+    Stored versions don't change, apart from three things: values that depend on other versions and
+    sources, the quarantine, and whether the version counts as an installed copy. Readers don't see
+    a staged version, so it counts only once it is published.
     """
     held = (
         "SELECT count(*), sum(s.id) FROM sources src JOIN skills s ON s.source_id = src.id "
@@ -108,9 +108,9 @@ def state_of_skills(reader: Reader) -> str:
 
 
 def registered(reader: Reader) -> tuple[str | None, int, int]:
-    """Return the schema's revision, and the numbers of sources and skills.
+    """Return the revision of the schema, the number of sources and the number of skills.
 
-    The revision is None if there is no schema.
+    If there is no schema, the revision is None.
     """
     rows = reader.rows(
         "SELECT (SELECT max(version_num) FROM alembic_version), (SELECT count(*) FROM sources), "
@@ -121,7 +121,7 @@ def registered(reader: Reader) -> tuple[str | None, int, int]:
 
 
 def problems(select: Callable[[str], Iterable[Sequence[object]]], indexed: str) -> Iterator[str]:
-    """Yield problems that database constraints don't prevent.
+    """Yield a description of each problem that database constraints don't prevent.
 
     ``indexed`` is SQL for the ids in the full-text index.
     """
@@ -143,7 +143,7 @@ STEPS: Final = (1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20)
 
 @dataclass(frozen=True, slots=True)
 class Size(Value):
-    """The number of skills whose files have less than ``below`` bytes in total.
+    """The number of skills in a size class: their files have less than ``below`` bytes in total.
 
     ``below`` is None for the largest size class.
     """

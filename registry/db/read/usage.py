@@ -1,4 +1,4 @@
-"""Counts of how often tools used each skill."""
+"""Reads the counts of how often tools used each skill."""
 
 from dataclasses import dataclass, replace
 
@@ -10,7 +10,7 @@ from registry.model import Value
 
 @dataclass(frozen=True, slots=True)
 class UsageCount(Value):
-    """How often tools listed, found and read a skill, and the last times (UTC, ISO 8601)."""
+    """How often tools listed, found and read a skill, and when last (UTC, ISO 8601)."""
 
     ref: str
     name: str

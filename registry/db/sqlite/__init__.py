@@ -1,1 +1,1 @@
-"""SQLite: one file, read and written through the standard library's driver."""
+"""Reading and writing a registry in a SQLite file, with the driver of the standard library."""

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 class SqliteBackend(Backend):
-    """The SQLite file at ``path``; reads use the standard library's driver."""
+    """The SQLite file at ``path`` as a database."""
 
     host = ""
 
     def __init__(self, path: str) -> None:
         self.reader: SqliteReader = SqliteReader(path)
-        self.identity = os.path.realpath(path)  # equal for all links and names of the file
+        self.identity = os.path.realpath(path)  # equal for all links to the file
 
     @property
     def writable(self) -> bool:
@@ -76,11 +76,11 @@ class SqliteBackend(Backend):
         return self._write([(sql, [one]) for sql, one in statements(self.reader, rows)], wait)
 
     def _write(self, work: Iterable[tuple[str, Sequence[Sequence[object]]]], wait: float) -> bool:
-        """Write under the file lock, without SQLAlchemy; return False if others hold the lock.
+        """Run statements under the file lock, without SQLAlchemy.
 
-        ``wait`` is the number of seconds to wait for the lock. ``work`` holds statements, each with
-        its rows of values. A tool call counts usage, and a sync without changes records its time:
-        importing SQLAlchemy would slow both down.
+        Returns False if other processes hold the lock for ``wait`` seconds. ``work`` holds
+        statements, each with its rows of values. A tool call uses this to count usage, and a sync
+        without changes uses it to record its time. Importing SQLAlchemy would slow both down.
         """
         with WriterLock(self.path) as lock:
             if not lock.acquire(wait):
@@ -139,9 +139,9 @@ class SqliteBackend(Backend):
 
 
 def _problems(connection: sqlite3.Connection, path: str | None) -> Iterator[str]:
-    """Yield the problems of the file.
+    """Yield the problems of the database file.
 
-    Without a path, only problems that can be found without writing.
+    Without a path, yield only problems that can be found without writing.
     """
     for row in connection.execute("PRAGMA integrity_check(20)"):
         if row[0] != "ok":

@@ -1,4 +1,4 @@
-"""Shared by reading and writing a SQLite file: version, errors, locks, copies."""
+"""Code for both reading and writing a SQLite file: version, errors, locks, copies."""
 
 import errno
 import os
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 def copy_target(target: str, *, overwrite: bool) -> str:
     """Return the absolute path to which to copy the database.
 
-    Raises `UsageProblem` if the path is a folder, or an existing file without ``overwrite``. Raises
-    `NotWritable` if its folder doesn't exist.
+    Raises `UsageProblem` if the path is a folder, or if the file exists and ``overwrite`` is False.
+    Raises `NotWritable` if its folder doesn't exist.
     """
     path = os.path.abspath(os.path.expanduser(target))
     if os.path.isdir(path):
@@ -43,7 +43,7 @@ def copy_target(target: str, *, overwrite: bool) -> str:
 
 
 def unwritable(path: str, error: OSError) -> NotWritable:
-    """Return our error for a system error while a file was written."""
+    """Return `NotWritable` for a system error that occurred while a file was written."""
     reason = "it is not a folder" if isinstance(error, FileExistsError) else error.strerror
     about = error.filename
     where = f" ({about})" if about and not str(about).startswith(path) else ""
@@ -58,29 +58,36 @@ MAX_SHOWN: Final = 60
 OLDEST_SQLITE: Final = (3, 37, 0)
 
 WAL_RESET_FIXED: Final = ((3, 44, 6), (3, 50, 7))
-"""Patch releases that fixed the lost commit when a checkpoint meets a write."""
+"""SQLite versions that fixed a bug in older release lines.
+
+The bug can lose a commit when a checkpoint meets a write (see `has_wal_reset_bug`).
+"""
 
 TABLES: Final = frozenset(
     "alembic_version audit changes contents diagnostics documents gone journal revisions sketches "
     "skill_files skill_tags skills sources tokens usage usage_days".split()
 )
-"""The registry's tables without its full-text indexes; a test compares them with the schema."""
+"""Names of the registry's tables, without its full-text indexes.
+
+A test compares them with the schema.
+"""
 
 INDEXES: Final = "search_"
-"""Prefix of the full-text indexes, and of the tables that FTS5 creates for them."""
+"""Prefix of the names of full-text indexes, and of the tables that FTS5 creates for them."""
 
 ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
-"""Errors of the driver.
+"""Errors that the driver can raise.
 
-The driver raises UnicodeDecodeError if damage makes an error message undecodable.
+It raises UnicodeDecodeError if an error message can't be decoded because the file is damaged.
 """
 
 
 def schema_state(connection: sqlite3.Connection, path: str) -> State:
-    """Read the revision of the database at ``path``.
+    """Read the revision of the database at ``path``, and return its `State`.
 
-    Raises `DatabaseTooNew` or `DatabaseTooOld` for an unknown revision and `DatabaseProblem` for a
-    database of another program, or one with foreign views or triggers on our tables.
+    Raises `DatabaseTooNew` or `DatabaseTooOld` if this program doesn't know the revision. Raises
+    `DatabaseProblem` for a database of another program, or if another program added views or
+    triggers on our tables.
     """
     made = connection.execute("SELECT type, name, tbl_name FROM sqlite_master").fetchall()
     if not made:
@@ -89,7 +96,7 @@ def schema_state(connection: sqlite3.Connection, path: str) -> State:
         reason = "it is the database of another program (it has no alembic_version table)"
         raise DatabaseProblem(path=path, reason=reason)
     for kind, name, table in made:
-        # SQLite would run the code of a foreign view or trigger, which may never end.
+        # SQLite would run the code of such a view or trigger, which may never end.
         of = str(table).lower()
         if kind in {"view", "trigger"} and (of in TABLES or of.startswith(INDEXES)):
             reason = (
@@ -129,15 +136,18 @@ def check_version(path: str) -> None:
 
 
 def has_wal_reset_bug(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> bool:
-    """Tell whether this SQLite version has the bug (3.7.0 to 3.51.2) that our write lock avoids."""
+    """Tell whether this SQLite version can lose a commit when a checkpoint meets a write.
+
+    The bug is in versions 3.7.0 to 3.51.2. Our write lock avoids it.
+    """
     patched = any(version[:2] == fixed[:2] and version >= fixed for fixed in WAL_RESET_FIXED)
     return (3, 7, 0) <= version <= (3, 51, 2) and not patched
 
 
 def copy_file(connection: sqlite3.Connection, target: str) -> None:
-    """Copy a database to the file ``target``, and replace an existing file or link.
+    """Copy a database to the file ``target``; if it exists, replace the file or link.
 
-    Raises `DatabaseProblem`.
+    Raises `DatabaseProblem` if the copy fails.
     """
     draft = f"{target}.{os.urandom(8).hex()}.part"
     try:
@@ -156,7 +166,7 @@ def copy_file(connection: sqlite3.Connection, target: str) -> None:
 
 
 def translate(error: Exception, path: str) -> RegistryError:
-    """Translate an error of the driver, or of SQLAlchemy around it, into our error."""
+    """Return this project's error for an error of the driver or of SQLAlchemy."""
     origin = getattr(error, "orig", None) or error
     name = getattr(origin, "sqlite_errorname", "") or ""
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
@@ -175,7 +185,10 @@ _UNWRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 def is_shared(database: str) -> bool:
-    """Tell whether the database file belongs to another user, who may also own its locks."""
+    """Tell whether the database file belongs to another user.
+
+    This user may also own the lock files.
+    """
     try:
         return os.stat(database).st_uid != os.geteuid()
     except OSError:
@@ -183,7 +196,7 @@ def is_shared(database: str) -> bool:
 
 
 class WriterLock(FileLock):
-    """The lock for writing the database file ``database``."""
+    """The lock that a process holds while it writes the database file ``database``."""
 
     def __init__(self, database: str) -> None:
         super().__init__(f"{database}.lock", shared=is_shared(database))
@@ -202,7 +215,7 @@ class WriterLock(FileLock):
 
 
 class SyncLockFile(FileLock):
-    """The lock for a sync of the file ``database``; the lock file names its holder."""
+    """The lock that a sync of the file ``database`` holds; the lock file names its holder."""
 
     def __init__(self, database: str) -> None:
         super().__init__(f"{database}.sync.lock", shared=is_shared(database))
@@ -212,8 +225,8 @@ class SyncLockFile(FileLock):
     def acquire(self, wait: float) -> bool:
         """Try for ``wait`` seconds to take the lock; return False if another process holds it.
 
-        If the folder isn't writable, the lock counts as taken, because a sync without changes needs
-        no lock.
+        If the folder isn't writable, the lock counts as taken, because a sync that changes nothing
+        needs no lock.
         """
         try:
             taken = super().acquire(wait)
@@ -234,4 +247,4 @@ class SyncLockFile(FileLock):
         return super().now_ns()
 
     def assert_held(self, _writing: "Connection") -> None:
-        """Do nothing, because the system keeps the lock until this process ends."""
+        """Do nothing: the lock can't be lost, because the system keeps it until we exit."""

@@ -1,4 +1,4 @@
-"""SQL for writes that differs on SQLite: arrays, JSON and the full-text indexes."""
+"""SQL that SQLite needs for writes: arrays, JSON and the full-text indexes."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Table
 from registry.db.versions import SEGMENTED, UNINDEXED, Indexed
 
 IN_ARRAY: Final = "IN (SELECT value FROM json_each(?))"
-"""Condition that a value is in an array parameter, which `array` creates."""
+"""SQL condition: a value is in an array parameter, which the function `array` creates."""
 
 CONCAT: Final = "group_concat"
 
@@ -20,7 +20,7 @@ REVISION_FILES: Final = f"json_group_array(json_array(f.path, {_EXECUTABLE}, f.s
 REVISION_HASHES: Final = (
     "SELECT json_extract(e.value, '$[3]') AS hash FROM revisions r, json_each(r.files) e"
 )
-"""SELECT for the hashes of the contents that revisions refer to."""
+"""SELECT for the hashes of the contents that revisions need."""
 
 _TEXTS: Final = {
     "search_heads": ("name, tags, description", ("s.name", "s.tags", "s.description")),
@@ -40,11 +40,14 @@ def to_driver(sql: str) -> str:
 
 
 NEXT_IDS: Final = "(SELECT coalesce(max(id), 0) + 1 FROM skills)"
-"""SQL for the first free version id; run it under the lock of writers."""
+"""SQL for the first free version id.
+
+Run it under the lock of writers.
+"""
 
 
 def insert_statement(table: Table, columns: Sequence[str], rows: int) -> str:
-    """Return the INSERT statement for this number of rows."""
+    """Return the INSERT statement for as many rows as ``rows`` has."""
     group = f"({', '.join(['?'] * len(columns))})"
     values = ", ".join([group] * rows)
     return f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES {values}"
@@ -58,7 +61,7 @@ def insert_values(rows: Sequence[Sequence[object]]) -> tuple[object, ...]:
 def ask_later(
     connection: Connection, sql: str, values: Sequence[object]
 ) -> Callable[[], list[Any]]:
-    """Run the SELECT at once, because on SQLite waiting saves nothing.
+    """Run a SELECT at once, because queueing saves nothing on SQLite.
 
     Returns a function that returns the rows.
     """
@@ -67,19 +70,25 @@ def ask_later(
 
 
 def add_to_index(connection: Connection, versions: Sequence[Indexed]) -> None:
-    """Add new versions to the index; their rows in skills and documents must already exist."""
+    """Add new versions to the full-text indexes.
+
+    Their rows in skills and documents must already exist.
+    """
     sketches = [(one.id, one.sketch) for one in versions]
     connection.exec_driver_sql("INSERT INTO sketches (skill_id, data) VALUES (?, ?)", sketches)
     _change_index(connection, [one.id for one in versions], delete=False)
 
 
 def remove_from_index(connection: Connection, ids: Sequence[int]) -> None:
-    """Remove versions from the index; their rows must still exist."""
+    """Remove versions from the full-text indexes.
+
+    Their rows in skills and documents must still exist.
+    """
     _change_index(connection, ids, delete=True)
 
 
 def _change_index(connection: Connection, ids: Sequence[int], *, delete: bool) -> None:
-    """Add the texts of versions to the indexes; if ``delete``, remove the same texts.
+    """Add the texts of versions to the full-text indexes; if ``delete``, remove these texts.
 
     One statement for many rows keeps the work inside SQLite, so that other threads can run in the
     meantime.

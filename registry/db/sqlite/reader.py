@@ -19,7 +19,7 @@ _AT_ONCE: Final = 200
 """Number of rows that a stream fetches in one call."""
 
 _ABANDONED: Final[list[sqlite3.Connection]] = []
-"""Inherited connections that can't be closed, because another thread used them during the fork."""
+"""Inherited connections that can't be closed, because another thread used them at the fork."""
 
 _UNFINISHED: Final = (
     "its last changes are in the %s file beside it, which can't be read in a folder that is not "
@@ -31,7 +31,7 @@ _UNFINISHED: Final = (
 class SqliteReader(Reader):
     """Reads the SQLite file at ``path``.
 
-    Readers never run a checkpoint: only the holder of the write lock writes and runs checkpoints.
+    Readers never run a checkpoint: only the holder of the write lock may do this.
     """
 
     in_json_array = "IN (SELECT value FROM json_each(?))"
@@ -46,7 +46,7 @@ class SqliteReader(Reader):
         reopen_in_child(self)
 
     def forked(self, *, idle: bool) -> None:
-        """Forget the connections of all threads; see `registry.db.forks`."""
+        """Drop the parent's connections in a forked child; see `registry.db.forks`."""
         inherited = [connection for _, connection in self._open]
         if idle:
             for connection in inherited:
@@ -64,7 +64,7 @@ class SqliteReader(Reader):
             return State.EMPTY
         except OSError as error:
             raise DatabaseProblem(path=self.path, reason=error.strerror or str(error)) from error
-        if not S_ISREG(facts.st_mode):  # opening a FIFO may block forever
+        if not S_ISREG(facts.st_mode):  # opening a named pipe may block forever
             raise DatabaseProblem(path=self.path, reason="it is not a regular file")
         if facts.st_size == 0:
             return State.EMPTY
@@ -98,7 +98,8 @@ class SqliteReader(Reader):
                     with activity:
                         rows = cursor.fetchmany(_AT_ONCE)
             finally:
-                # If the caller stops early, end the read. The connection may already be closed.
+                # If the caller stops early, end the read. The connection may already be closed
+                # then.
                 with activity, suppress(*ERRORS):
                     cursor.close()
         except ERRORS as error:
@@ -121,7 +122,7 @@ class SqliteReader(Reader):
         try:
             yield
         finally:
-            with activity, suppress(*ERRORS):  # the rows were already read
+            with activity, suppress(*ERRORS):  # the rows were already read, so ignore it
                 if begun is not None and begun.in_transaction:
                     begun.execute("ROLLBACK")
 
@@ -131,7 +132,10 @@ class SqliteReader(Reader):
 
     @property
     def journal_mode(self) -> str | None:
-        """The journal mode; if the file is read without locks, always ``delete``."""
+        """The journal mode of the database.
+
+        If the file is read without locks, it is always ``delete``.
+        """
         if self.empty:
             return None
         mode = str(self.rows("PRAGMA journal_mode")[0][0])
@@ -140,7 +144,7 @@ class SqliteReader(Reader):
 
     @property
     def keeps_writers_out(self) -> bool:
-        """True if readers block writers (no WAL)."""
+        """Whether a read in progress keeps other processes from writing (without WAL)."""
         return self.journal_mode not in {None, "wal"}
 
     def connect(self) -> sqlite3.Connection:
@@ -160,8 +164,8 @@ class SqliteReader(Reader):
             opened.connection.close()
             return known
         with self._lock:
-            # A server starts and ends threads. The next thread closes the connections of threads
-            # that have ended.
+            # A server starts and ends many threads. Each new thread closes the connections of
+            # threads that have ended.
             left = [(thread, one) for thread, one in self._open if not thread.is_alive()]
             for entry in left:
                 entry[1].close()
@@ -174,16 +178,16 @@ class SqliteReader(Reader):
         return opened
 
     def _is_other(self, known: "_Opened") -> bool:
-        """Tell whether another file has replaced the opened file.
+        """Tell whether the file at the path isn't the opened file any more, but another file.
 
-        If the file is read without locks (frozen), also tell whether it was written. A removed file
-        doesn't count: another file may be about to replace it.
+        If the file is read without locks (frozen), also tell whether it was written since. A
+        removed file doesn't count, because another file may be about to replace it.
         """
         mark = _mark(self.path, whole=known.is_frozen)
         return bool(mark) and mark != known.mark
 
     def _is_usable(self, opened: "_Opened") -> bool:
-        """Tell whether a file that replaced another file is complete."""
+        """Tell whether the file that replaced the opened file is a complete database."""
         try:
             return schema_state(opened.connection, self.path) is State.CURRENT
         except BaseException:
@@ -237,9 +241,9 @@ class SqliteReader(Reader):
 
 
 class _Opened(NamedTuple):
-    """A thread's connection; ``mark`` identifies its file.
+    """The connection of a thread; ``mark`` identifies the opened file (see `_mark`).
 
-    A frozen file is read without locks.
+    If ``frozen``, the file is read without locks.
     """
 
     connection: sqlite3.Connection
@@ -254,9 +258,9 @@ def may_write(path: str) -> bool:
 
 
 def _mark(path: str, *, whole: bool = False) -> tuple[int, ...]:
-    """Return a mark that changes if another file replaces this file; empty if there is no file.
+    """Return a value that changes if another file replaces this file; empty if there is no file.
 
-    If ``whole``, the mark also changes with every write to the database.
+    If ``whole``, the value also changes with every write to the database.
     """
     try:
         stat = os.stat(path)

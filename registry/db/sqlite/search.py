@@ -18,7 +18,7 @@ from registry.db.interface import (
 from registry.db.read.skills import FROM
 
 RANKS: Final = {"heads": "bm25(search_heads, 4.0, 2.0, 1.0)", "bodies": "bm25(search_bodies)"}
-"""SQL for the rank in each index; the lowest is best.
+"""SQL for the rank of a match in each index; the match with the lowest rank is best.
 
 The numbers are the weights of name, tags and description.
 """
@@ -29,32 +29,36 @@ _SATURATED, _LENGTH = 1.2, 0.75
 """The constants k1 and b of BM25, with the values that FTS5 uses."""
 
 _USUAL: Final = {"heads": 250, "bodies": 4000}
-"""The usual length of a text in each index, in characters."""
+"""The usual length of a text in each index, in characters.
+
+Scores compare each text with this length.
+"""
 
 _LOOKED_AT: Final = 120
-"""Number of matches of a narrowed search that are ranked by their texts.
+"""Number of matches of a narrowed search whose texts are read to rank them.
 
-The others are ranked only by their words.
+All further matches are ranked only by the words that they contain.
 """
 
 _LEAST: Final = 1e-6
-"""The weight of a word that nearly all texts contain."""
+"""The weight of a word that nearly all texts contain, which is the lowest weight."""
 
 _SHORTEST, _ENDING = 4, 2
-"""Minimum length of a word to count, and number of last characters to ignore."""
+"""Minimum number of letters of a word's counted beginning, and number of last letters to ignore."""
 
 _MOST_TEXT: Final = 1 << 13
 """Maximum number of characters of a body in which words are counted."""
 
 
 class Fts5Index(TextIndex):
-    """Ranks with FTS5, and checks the filters only for the best matches.
+    """Ranks matches with FTS5, and checks the filters only for the best matches.
 
-    Joining and sorting all matches of a common word takes twice as long. A narrowed search can't
-    use ``bm25()`` of FTS5, because its weights depend on all texts: their number, their average
-    length, and how many of them contain a word. Scores would then reveal words of texts outside the
-    view. So FTS5 only finds the matching texts, and `_narrowed` counts and weighs the texts of the
-    view. It compares each text with a text of usual length.
+    Joining and sorting all matches of a common word would take twice as long.
+
+    A narrowed search can't use ``bm25()`` of FTS5. Its weights depend on all texts: their number,
+    their average length, and how many of them contain a word. So scores would reveal words of texts
+    outside the view. Therefore FTS5 only finds the matching texts, and `_narrowed` counts and
+    weighs only the texts of the view. It compares each text with a text of usual length.
     """
 
     def counts(
@@ -85,7 +89,7 @@ class Fts5Index(TextIndex):
             return [_narrowed(reader, *one, condition, most, among) for one in asked]
         found: list[list[int]] = [[] for _ in asked]
         left = list(range(len(asked)))
-        # Read a few more, because some are nearly always shadowed or invalid.
+        # Read a few more than needed, because some matches are nearly always shadowed or invalid.
         looked_at = most + most // 4
         while left:
             lists = {place: _ranked(reader, *asked[place], looked_at) for place in left}
@@ -135,7 +139,7 @@ def _ranked(reader: Reader, place: IndexPart, patterns: Sequence[Pattern], most:
 def _matches(
     reader: Reader, place: IndexPart, pattern: Pattern, among: Collection[int]
 ) -> list[int]:
-    """Return the versions of a view that contain a pattern."""
+    """Return the ids of the versions in the view (``among``) that contain the pattern."""
     rows = reader.rows(f"SELECT rowid FROM {_matching(place)}", [expression([pattern])])
     return [one for (one,) in rows if one in among]
 
@@ -150,7 +154,7 @@ def _narrowed(
 ) -> list[int]:
     """Return the versions of a view that match and meet the condition, best first.
 
-    A word that fewer texts of the view contain weighs more. The first `_LOOKED_AT` matches are
+    A word weighs more if fewer texts of the view contain it. The first `_LOOKED_AT` matches are
     sorted by how often their texts contain the words, and by the length of the texts.
     """
     held: list[tuple[Pattern, float, set[int]]] = []
@@ -180,9 +184,9 @@ def _narrowed(
 
 
 def _passing(reader: Reader, ordered: Sequence[int], condition: Condition, most: int) -> list[int]:
-    """Return the first versions that meet a condition.
+    """Return the first of the ``ordered`` versions that meet a condition.
 
-    Returns at least ``most`` versions if there are so many.
+    Returns at least ``most`` versions if that many meet it.
     """
     found: list[int] = []
     start, size = 0, most + most // 4
@@ -201,7 +205,7 @@ def _passing(reader: Reader, ordered: Sequence[int], condition: Condition, most:
 def _texts(
     reader: Reader, place: IndexPart, ids: Sequence[int]
 ) -> dict[int, tuple[tuple[float, str], ...]]:
-    """Return the parts of texts in lower case, each with the weight of a word in the part."""
+    """Return the parts of each version's text in lower case, each with the weight of its words."""
     chosen = [json.dumps(list(ids))]
     if place == "heads":
         sql = f"SELECT id, name, tags, description FROM skills WHERE id {reader.in_json_array}"
@@ -218,10 +222,10 @@ def _texts(
 
 
 def _times(pattern: Pattern, parts: Sequence[tuple[float, str]]) -> float:
-    """Estimate how often texts that match a pattern contain its words; the result is at least 1.
+    """Estimate how often a matching text contains the words of a pattern; at least 1.
 
-    FTS5 stores stems, which the texts don't contain. So this counts the beginning that most forms
-    of a word share.
+    FTS5 stores stems, but the texts contain other forms. So this counts the beginning that most
+    forms of a word have in common.
     """
     beginnings = [word[: max(_SHORTEST, len(word) - _ENDING)] for word in pattern.words]
     counts = [sum(weight * text.count(one) for weight, text in parts) for one in beginnings]
@@ -233,9 +237,9 @@ def _matching(place: IndexPart) -> str:
 
 
 def expression(patterns: Sequence[Pattern]) -> str:
-    """Return the FTS5 expression for the patterns.
+    """Return the FTS5 expression that matches any of the patterns.
 
-    Words are quoted, so none of them is an operator.
+    Words are quoted, so that none of them is read as an operator.
     """
     return " OR ".join(
         f'"{" ".join(pattern.words)}"' + ("*" if pattern.prefix else "") for pattern in patterns

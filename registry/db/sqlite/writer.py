@@ -1,4 +1,4 @@
-"""Writing to a SQLite file: one transaction at a time, under a lock file; and upgrading it."""
+"""Writing to a SQLite file, one transaction at a time under a lock file; and upgrading the file."""
 
 import os
 import sqlite3
@@ -33,10 +33,10 @@ from registry.settings import data_folder
 
 
 def make_engine(path: str) -> Engine:
-    """Return an engine that writes the SQLite file at ``path``.
+    """Return an SQLAlchemy engine that writes the SQLite file at ``path``.
 
-    Transactions begin with BEGIN IMMEDIATE, which an event issues, because the driver's own
-    handling leaves half-applied DDL behind. Connections are not pooled: a change opens a
+    An event begins each transaction with BEGIN IMMEDIATE. The driver's own handling of transactions
+    would leave schema changes half applied. Connections are not pooled: a change opens a
     connection, and an idle process holds none.
     """
     engine = create_engine("sqlite://", creator=partial(connect, path), poolclass=NullPool)
@@ -65,7 +65,7 @@ class SqliteWriter(Writer):
                 raise DatabaseBusy(path=self.path, seconds=wait)
             with activity, self._engine.begin() as connection:
                 # Each transaction opens the file again. If the path doesn't exist now, another
-                # process has just removed the file, and the writes would be lost.
+                # process has just removed the file, and what is written would be lost.
                 if not os.path.exists(self.path):
                     raise DatabaseProblem(path=self.path, reason="the file was removed meanwhile")
                 yield connection
@@ -81,7 +81,7 @@ NOT_FOR_OTHERS: Final = 0o755
 
 
 def ensure_current(path: str) -> None:
-    """Create the database at ``path``, or upgrade it if it isn't current.
+    """Create the database at ``path``, or upgrade it if its schema isn't current.
 
     Any number of processes may call this at once. Raises `DatabaseTooNew`, `DatabaseCorrupt`,
     `DatabaseBusy` or `DatabaseProblem`.
@@ -128,8 +128,8 @@ def migrate(path: str) -> None:
 
     engine = make_engine(path)
 
-    # A batch migration drops and creates tables, which would also delete the rows that refer to
-    # them.
+    # A migration that changes many tables drops and creates them, which would also delete the rows
+    # that refer to them.
     @event.listens_for(engine, "connect")
     def suspend_foreign_keys(connection: sqlite3.Connection, _record: object) -> None:
         connection.execute("PRAGMA foreign_keys = OFF")
@@ -148,5 +148,8 @@ def migrate(path: str) -> None:
 
 
 def read_schema() -> str:
-    """Return the SQL that creates all tables; the caller must begin the transaction."""
+    """Return the SQL that creates all tables.
+
+    The caller must begin the transaction.
+    """
     return SCRIPT.read_text(encoding="utf-8")

@@ -26,14 +26,14 @@ def record_audit(connection: Connection, what: str, subject: str | None, **detai
 
 
 def add_token(connection: Connection, token: StoredToken) -> None:
-    """Add a token."""
+    """Add the row of a new token."""
     facts: dict[str, Any] = token._asdict()
     connection.execute(insert(tokens).values(**facts))
     record_audit(connection, "token added", token.name, number=token.number, write=token.write)
 
 
 def remove_token(connection: Connection, number: str) -> None:
-    """Remove a token."""
+    """Remove the token with this id."""
     known = tokens.c.number == number
     for name in connection.scalars(select(tokens.c.name).where(known)):
         record_audit(connection, "token removed", name, number=number)
@@ -41,5 +41,5 @@ def remove_token(connection: Connection, number: str) -> None:
 
 
 def record_use(connection: Connection, number: str, now: str) -> None:
-    """Record when a token was used."""
+    """Record in a token's row that it was used at ``now``."""
     connection.execute(update(tokens).where(tokens.c.number == number).values(used_at=now))

@@ -1,6 +1,6 @@
 """Record revisions, tombstones, and the last changes for `undo`.
 
-This module uses plain SQL to make rows from rows, with an array of ids as one value.
+This module uses plain SQL that creates rows from other rows, with an array of ids as one value.
 """
 
 import hashlib
@@ -31,8 +31,8 @@ WHERE s.id {{in_array}} AND s.tree_hash IS NOT NULL AND s.status <> 'no_document
 ON CONFLICT DO NOTHING
 """
 
-# Gives the next turn to a content that becomes current again; new content after it also gets the
-# next turn.
+# If the files of an old revision become current again, the revision gets the next turn. New
+# revisions after that also get the next turn.
 _TURN = """
 UPDATE revisions SET turn = 1 + (SELECT max(coalesce(x.turn, x.number)) FROM revisions x
   WHERE x.uid = revisions.uid)
@@ -73,14 +73,14 @@ def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
 def add_contents(
     connection: Connection, files: Sequence[Packed], mismatched: Collection[str] = ()
 ) -> None:
-    """Store the bytes of files; keep the bytes that are already stored, unless ``mismatched``.
+    """Store the bytes of files; bytes that are already stored are kept.
 
     ``mismatched`` holds the hashes of corrupt stored bytes, which are replaced.
     """
     if wrong := [file.hash for file in files if file.hash in mismatched]:
         execute(connection, "DELETE FROM contents WHERE hash {in_array}", wrong)
     rows = {file.hash: file._asdict() | {"packed": int(file.packed)} for file in files}
-    # All writers use the same order, so that two writers of the same contents can't deadlock.
+    # All writers use this order, so that two writers of equal contents can't deadlock.
     ordered = [rows[key] for key in sorted(rows)]
     insert_rows(connection, contents, ordered, ignore_known=True)
 
@@ -88,8 +88,8 @@ def add_contents(
 def store_documents(connection: Connection, versions: Sequence[int]) -> None:
     """Store in history the SKILL.md files of current versions that will soon be retired.
 
-    The text of a current version is stored anyway. If the bytes differ from the text (byte order
-    mark, NUL characters), they were stored when SKILL.md was read.
+    While a version is current, its text is stored with it. If the bytes differ from the text (byte
+    order mark, NUL characters), they were already stored when SKILL.md was read.
     """
     rows = execute(
         connection,
@@ -103,7 +103,10 @@ def store_documents(connection: Connection, versions: Sequence[int]) -> None:
 
 
 def store_texts(connection: Connection, texts: Sequence[tuple[str, str]]) -> None:
-    """Store in history SKILL.md files whose encoded text has their hash."""
+    """Store in history the SKILL.md files whose encoded text has the given hash.
+
+    Other texts are skipped.
+    """
     found = [(content_hash, text.encode()) for content_hash, text in texts]
     add_contents(
         connection,
@@ -123,13 +126,15 @@ def prune(
     host: str | None = None,
     contents_too: bool = True,
 ) -> tuple[int, int]:
-    """Delete old revisions and contents that nothing refers to; return both numbers.
+    """Delete old revisions, and contents that no revision needs; return both numbers.
 
-    For each skill this keeps the newest ``keep`` revisions, the revisions seen at ``before`` or
-    later (if None, only the number counts), and the current revision. For a removed skill it keeps
-    the last content, unless the skill was removed before ``before``. Revisions of skills that were
-    removed from the trash are deleted at any age. On a server, ``host`` limits this to sources of
-    this host that this role owns. If ``contents_too``, contents are also deleted.
+    For each skill this keeps the newest ``keep`` revisions, the current revision, and the revisions
+    seen at ``before`` or later. If ``before`` is None, the age of a revision doesn't matter. For a
+    removed skill it keeps the last revision, unless the skill was removed before ``before``.
+
+    Revisions of skills that were removed from the trash are deleted at any age. On a server,
+    ``host`` limits the deletion to sources of this host that this role owns. Contents are deleted
+    only if ``contents_too``.
     """
     values = {"keep": min(keep, MAX_INTEGER), "before": before}
     deleted = connection.execute(
@@ -176,7 +181,7 @@ ON CONFLICT DO NOTHING
 
 
 def record_tombstones(connection: Connection, versions: Sequence[int]) -> None:
-    """Record where the skills are that will soon be retired."""
+    """Record tombstones for the skills of these versions, which will soon be retired."""
     if not versions:
         return
     which = list(versions)
@@ -186,24 +191,27 @@ def record_tombstones(connection: Connection, versions: Sequence[int]) -> None:
 
 
 def note_trash(connection: Connection, uid: str, number: str) -> None:
-    """Record the number of a deleted skill in the trash."""
+    """Record under which number a deleted skill is in the trash."""
     connection.execute(update(gone).where(gone.c.uid == uid).values(trash=number))
 
 
 def drop_tombstones(connection: Connection, numbers: Sequence[str]) -> None:
-    """Forget the skills that were permanently removed from the trash."""
+    """Delete the tombstones of skills that were permanently removed from the trash."""
     connection.execute(gone.delete().where(gone.c.trash.in_(numbers)))
 
 
 def add_change(connection: Connection, change: RecordedChange, host: str) -> None:
-    """Record a change, unless it is already recorded; the database assigns its ``id``."""
+    """Record a change, unless it is already recorded.
+
+    The database assigns the ``id``.
+    """
     facts = {key: value for key, value in change._asdict().items() if key != "id"}
     row = {**facts, "host": host, "client": current_context().client}
     insert_rows(connection, changes, [row], ignore_known=True)
 
 
 def drop_old_changes(connection: Connection, host: str) -> None:
-    """Delete the recorded changes of a host that are older than its last `REMEMBERED` commands."""
+    """Delete recorded changes of a host, except those of its last `REMEMBERED` commands."""
     command = func.coalesce(changes.c.command, func.substr(changes.c.number, 1, GROUP_DIGITS))
     latest = (
         select(func.max(changes.c.id))

@@ -9,16 +9,17 @@ from registry.db.schema import journal
 
 
 def add_entry(connection: Connection, entry: JournalEntry) -> None:
-    """Add an entry to the journal."""
-    # The column ``exchange`` isn't used: the files in an update's folder show how it swaps.
+    """Record a planned change in the journal."""
+    # The column ``exchange`` isn't read: the files in an update's folder show how the update swaps
+    # them.
     connection.execute(insert(journal).values(**asdict(entry), exchange=1))
 
 
 def drop_entry(connection: Connection, entry: JournalEntry) -> None:
-    """Remove an entry whose change is finished or undone."""
+    """Remove a change from the journal, after it is finished or undone."""
     connection.execute(delete(journal).where(journal.c.id == entry.id))
 
 
 def has_entry(connection: Connection, entry_id: str) -> bool:
-    """Tell whether the journal has an entry with this id."""
+    """Tell whether the journal has a change with this id."""
     return connection.execute(select(1).where(journal.c.id == entry_id)).first() is not None

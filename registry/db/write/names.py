@@ -1,22 +1,23 @@
 """Shadowing, copies and refs: which skills are visible under which name.
 
-These values depend on all skills of a name, so they are updated when something changes and not for
-each listing. `catalog.resolve` reads handles in the order that makes these refs exact.
+These values depend on all skills of a name. So they are updated when something changes, and not
+computed for each listing. `catalog.resolve` looks up handles in an order in which each of these
+refs finds its skill.
 
-A project's skills shadow others only for users who work in the project. So each project is a
+A project's skills shadow other skills only for users who work in the project. So each project is a
 separate zone, and all sources without a project form one zone. Stored values don't depend on the
 working folder (`db.visibility` adds the values that do). A bare name is a ref only if it means one
-skill in all zones; the column ``bare`` is 1 if it means one skill in its own zone.
+skill in all zones. The column ``bare`` is 1 if the name means one skill in its own zone.
 
-Only members see the skills of a team. These skills must not affect others, not even by shadowing
-them or making their names ambiguous. So names are resolved for each team separately, and for the
-sources without a team. Refs of a team's skills always contain the source.
+Only the members of a team see the skills of the team. These skills must not affect other skills,
+not even by shadowing them or making their names ambiguous. So names are resolved for each team
+separately, and for the sources without a team. Refs of a team's skills always contain the source.
 
 Scope and priority only compare sources of one owner. Between owners only ``precedence`` counts,
 which an admin sets. So no owner can shadow the skill of another owner by a setting. A SQLite file
-has no owners: all its sources belong together.
+has no owners, so all its sources are compared by scope and priority.
 
-The SQL is plain, because a server runs the same statement as a procedure, which migration 0015
+The SQL is plain, because on a server this SQL is also the body of a procedure, which migration 0015
 creates.
 """
 
@@ -30,7 +31,7 @@ from registry.db.visibility import IMPORTING, RESOLVING
 from registry.db.write.statements import execute
 
 MAX_COPIES: Final = 50
-"""Maximum number of refs of copies that are stored with a skill."""
+"""Maximum number of copies whose refs are stored with a skill."""
 
 _RANKED = f"""
 WITH ranked AS (
@@ -156,15 +157,21 @@ WHERE skills.id = told.id AND (skills.shadowed <> told.shadowed OR skills.bare <
 """
 
 _AT_ONCE: Final = 2_500
-"""Maximum number of names that one statement updates in a file; its sort needs memory."""
+"""Maximum number of names that one statement updates in a file, because its sort needs memory."""
 
 _BELOW: Final = (
     "SELECT DISTINCT name FROM skills WHERE live = 1 AND name >= {0} || '/' AND name < {0} || '0'"
 )
-"""SELECT for the names that begin with a source's name and a slash ('0' follows '/')."""
+"""SELECT for the names that begin with a source's name and a slash.
+
+In the sort order of text, '0' follows '/'.
+"""
 
 _ALL_ON_A_SERVER: Final = 20_000
-"""Number of names above which a server updates all skills, which then takes no longer."""
+"""Number of names above which a server updates all skills.
+
+With so many names, updating all skills takes no longer.
+"""
 
 
 def procedure(schema: str) -> str:
@@ -197,7 +204,10 @@ def procedure_below(schema: str) -> str:
 
 
 def refresh_names(connection: Connection, names: Iterable[str] | None) -> None:
-    """Update shadowing, copies and refs of the skills with these ``names``; if None, of all."""
+    """Update shadowing, copies and refs of the skills with these ``names``.
+
+    If ``names`` is None, update those of all skills.
+    """
     touched = None if names is None else set(names)
     if connection.dialect.name == "postgresql":
         if touched is None or touched:
@@ -213,7 +223,7 @@ def refresh_names(connection: Connection, names: Iterable[str] | None) -> None:
 
 
 def refresh_names_below(connection: Connection, source: str) -> None:
-    """Update the refs of skills whose names begin with a new source's name and a slash."""
+    """Update the refs of skills whose names begin with the new source's name and a slash."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("CALL registry_refresh_names_below(%s)", (source,))
         return

@@ -1,11 +1,11 @@
 """Versions of skills: store them invisibly, publish them together, delete the retired versions.
 
 Readers see only rows with ``live`` 1. A sync stores its new versions invisibly ("staged") in many
-short transactions and publishes them in one, so readers see all of its changes or none. A killed
-sync leaves only rows that readers don't see.
+short transactions, and publishes them in one transaction. So readers see all of its changes or
+none, and a killed sync leaves only rows that readers don't see.
 
-Statements for many rows are plain SQL: they take an array of ids as one value, whereas SQLAlchemy
-Core would compile a new statement for each number of ids.
+Statements for many rows are plain SQL, which takes an array of ids as one value. SQLAlchemy Core
+would compile a new statement for each number of ids.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -39,8 +39,9 @@ RETIRED_AT_ONCE: Final = 500
 
 _USABLE: Final = "({0}.status IN ('ok', 'warning') AND {0}.held = 0)"
 
-# A server that has not counted its rows yet may choose a bad index. So the conditions also contain
-# the position, which follows from the folder, and the name key, which follows from the name.
+# If a server has no statistics about its rows yet, it may choose a bad index. So the conditions
+# also contain the position, which depends only on the folder, and the name key, which depends only
+# on the name.
 _STAGED: Final = (
     "SELECT n.id, n.replaces, n.name, n.folder, o.live, o.name AS old, o.folder AS old_folder, "
     "(SELECT h.id FROM skills h WHERE h.source_id = n.source_id AND h.folder = n.folder "
@@ -59,9 +60,9 @@ _INHERIT: Final = (
     "FROM skills n LEFT JOIN skills o ON o.id = n.replaces WHERE n.id {in_array}) known "
     "WHERE skills.id = known.id"
 )
-"""Publishes versions with the names and refs of the versions that they replace.
+"""Publishes versions with the refs and shadowing of the versions that they replace.
 
-Most versions keep them, so fewer rows are written twice.
+For most versions these values don't change, so most rows are written only once.
 """
 
 
@@ -73,8 +74,9 @@ def stage(
 ) -> list[int]:
     """Store new versions, invisible to readers, and return their ids.
 
-    ``first`` is the lowest free id, if known. ``mismatched`` holds replaced versions whose stored
-    text is corrupt; their text is stored again, so that the index can remove their words.
+    ``first`` is the lowest free id, if known. ``mismatched`` holds versions to be replaced whose
+    stored text is corrupt. Their text is stored again, so that the full-text index can remove its
+    words.
     """
     batch = list(versions)
     if not batch:
@@ -122,14 +124,16 @@ def stage(
     insert_rows(connection, diagnostics, findings)
     if found:
         dialect_of(connection).add_to_index(connection, found)
-    # This comes last, because on a server, another writer of the same bytes waits until this
-    # transaction ends.
+    # This comes last: on a server, another writer of equal bytes waits until this transaction ends.
     add_contents(connection, [packed for version in batch for packed in version.contents])
     return [version.columns["id"] for version in batch]
 
 
 def next_ids(connection: Connection, count: int) -> int:
-    """Return the first of ``count`` ids for new versions; needs the lock of writers."""
+    """Return the first of ``count`` free ids for new versions.
+
+    The caller must hold the lock of writers.
+    """
     sql = f"SELECT {dialect_of(connection).NEXT_IDS.format(count=count)}"
     return int(execute(connection, sql).scalar_one())
 
@@ -140,26 +144,26 @@ def publish(
     removed: Sequence[int],
     settled: Sequence[int] = (),
 ) -> list[int]:
-    """Make staged versions current instead of the versions they replace, and retire ``removed``.
+    """Publish the ``staged`` versions, and retire the versions they replace and ``removed`` ones.
 
-    ``settled`` versions are retired without a tombstone, because they are stored in another source.
-    A staged version is left out if another client changed the skill in the meantime: its
-    predecessor is no longer current, or its folder has a current version. Returns the ids that
-    became current.
+    ``settled`` versions are retired without a tombstone, because their skills are stored in another
+    source. A staged version is left out if another client changed the skill in the meantime: then
+    the version that it replaces is no longer current, or its folder has a current version. Returns
+    the ids of the versions that became current.
     """
     holders: list[tuple[int, int | None]] = []
     replaced: list[int] = []
     names: set[str] = set()
     for row in execute(
         connection, _STAGED, list(staged)
-    ):  # row by row, because there may be too many for memory
+    ):  # one by one, because all rows may not fit into memory
         if row.replaces is not None and row.live != 1:
             continue
         holders.append((row.id, row.holder))
         if row.replaces is not None:
             replaced.append(row.replaces)
-        # A skill with a unique name keeps its ref if the parts of the ref are unchanged. A folder
-        # may conflict with another skill's ref, so folders count as names here.
+        # A skill with a unique name keeps its ref if name and folder are unchanged. A folder may
+        # conflict with another skill's ref, so the folders are also added to the names.
         if row.namesakes != 1:
             known = (row.name, row.folder, row.old, row.old_folder)
             names.update(name for name in known if name is not None)
@@ -179,7 +183,10 @@ def publish(
 def switch(
     connection: Connection, incoming: Sequence[int], outgoing: Sequence[int], names: Iterable[str]
 ) -> None:
-    """Make versions current instead of others; ``names`` holds all names that this affects."""
+    """Publish the versions ``incoming`` and retire the versions ``outgoing``.
+
+    ``names`` holds all skill names whose shadowing, copies and refs this changes.
+    """
     if outgoing:
         execute(connection, "UPDATE skills SET live = 0 WHERE id {in_array}", list(outgoing))
     if incoming:
@@ -189,22 +196,23 @@ def switch(
 
 
 def delete_version(connection: Connection, version: int) -> None:
-    """Delete a version that was retired in this transaction."""
+    """Delete a version that this transaction has retired or staged."""
     dialect_of(connection).remove_from_index(connection, [version])
     connection.execute(delete(skills).where(skills.c.id == version, skills.c.live == 0))
 
 
 def delete_retired(connection: Connection, *, host: str = "", source_id: int | None = None) -> int:
-    """Delete a batch of retired versions, and return how many were deleted.
+    """Delete a batch of versions that are not current, and return how many were deleted.
 
-    Call it until it returns 0. It deletes versions of a host's sources, or all versions of one
-    source. Staged versions aren't current either: only the sync lock of their host protects them.
+    Call it until it deletes nothing. If ``source_id`` is given, it deletes all versions of this
+    source, otherwise only those versions of the host's sources that are not current. These include
+    staged versions, so the caller must hold the sync lock of the host.
     """
     if source_id is not None:
         which = skills.c.source_id == source_id
     else:
         ours = select(sources.c.id).where(sources.c.host == host)
-        # A literal is needed, because SQLite doesn't use a partial index for a bound value.
+        # A literal is needed: SQLite doesn't use a partial index if the value is a parameter.
         which = and_(skills.c.live == literal_column("0"), skills.c.source_id.in_(ours))
     chosen = list(connection.scalars(select(skills.c.id).where(which).limit(RETIRED_AT_ONCE)))
     if chosen:
@@ -220,7 +228,7 @@ def update_stats(connection: Connection, updates: StatUpdates) -> None:
 
 
 def set_installed(connection: Connection, origins: Sequence[tuple[int, str | None]]) -> None:
-    """Store the origins of installed copies by version id; None if a version is not a copy."""
+    """Store the origins of installed copies by version id; an origin is None if it isn't a copy."""
     sql = "UPDATE skills SET installed = ? WHERE id = ? AND live = 1"
     execute_many(connection, sql, [(origin, number) for number, origin in origins])
 
@@ -228,7 +236,7 @@ def set_installed(connection: Connection, origins: Sequence[tuple[int, str | Non
 def replace_notices(
     connection: Connection, source_id: int, notices: Iterable[tuple[str, Diagnostic]]
 ) -> None:
-    """Replace the findings about paths in a source that are not skills."""
+    """Replace all findings about paths in a source that are not skills."""
     connection.execute(
         delete(diagnostics).where(
             diagnostics.c.source_id == source_id, diagnostics.c.skill_id.is_(None)
@@ -238,7 +246,7 @@ def replace_notices(
 
 
 def add_notices(connection: Connection, notices: Iterable[tuple[int, str, Diagnostic]]) -> None:
-    """Store findings about paths (source id, folder) that are not skills."""
+    """Add findings about paths that are not skills: source id, path, finding."""
     rows = [_finding(finding, source_id, None, folder) for source_id, folder, finding in notices]
     if rows:
         connection.execute(insert(diagnostics), rows)
@@ -252,7 +260,8 @@ def replace_findings(
 ) -> None:
     """Replace the findings with this ``code`` about current versions.
 
-    ``unread`` maps the version's id to its folder and findings. All other findings stay.
+    ``unread`` maps the version's id to its folder and the new findings. Findings with other codes
+    stay.
     """
     live = execute(
         connection, "SELECT id FROM skills WHERE live = 1 AND id {in_array}", list(unread)
@@ -268,7 +277,10 @@ def replace_findings(
 
 
 _FINDING: Final = ("code", "severity", "message", "path", "line", "fix")
-"""The stored columns of a finding; its category follows from the code."""
+"""The stored columns of a finding.
+
+The category is not stored, because it depends only on the code.
+"""
 
 
 def _finding(
@@ -295,9 +307,9 @@ LEFT JOIN documents d ON d.skill_id = s.id
 
 
 class LiveVersion(NamedTuple):
-    """The current version in a folder, with the values that a change needs.
+    """The current version in a folder, with the values that a change of the folder needs.
 
-    ``text`` is the text of SKILL.md if its bytes are not stored yet.
+    ``text`` is the text of SKILL.md; it is None if its bytes are already stored.
     """
 
     id: int
@@ -311,10 +323,10 @@ class LiveVersion(NamedTuple):
 
 
 class CurrentState(NamedTuple):
-    """The current state of a folder that will change.
+    """The stored state of a folder before a change.
 
-    ``free`` is the lowest free version id. ``is_back`` tells whether the skill to restore already
-    exists, in this or another folder. ``live`` is the current version in the folder.
+    ``free`` is the lowest free version id. ``live`` is the current version in the folder.
+    ``is_back`` tells whether the skill to restore already exists, in this or another folder.
     """
 
     free: int
@@ -325,7 +337,7 @@ class CurrentState(NamedTuple):
 def load_current(
     connection: Connection, source_id: int, folder: str, uid: str | None
 ) -> CurrentState:
-    """Return the current state of a folder; ``uid`` is the skill that may be restored there."""
+    """Return the stored state of a folder; ``uid`` is the skill that may be restored there."""
     sql = _CURRENT.format(next_ids=dialect_of(connection).NEXT_IDS.format(count=1))
     row = tuple(execute(connection, sql, uid, source_id, folder).one())
     return CurrentState(row[0], row[1] > 0, None if row[2] is None else LiveVersion(*row[2:]))
@@ -334,7 +346,7 @@ def load_current(
 def replace_version(
     connection: Connection, standing: CurrentState, version: NewVersion | None
 ) -> None:
-    """Replace the current version of a folder by another version; if None, remove it."""
+    """Replace the current version of a folder with ``version``; if it is None, only remove it."""
     live = standing.live
     if live is None and version is None:
         return

@@ -29,11 +29,14 @@ from registry.errors import SourceExists, TrustOutdated
 from registry.model import SCOPES, SECURITY_CODES, Remote, Scope
 
 _RANGE = 1_000_000
-"""Priorities may be at most half of this, positive or negative."""
+"""Range of priorities: the highest is half of this number, the lowest is the negative of that."""
 
 
 def strength(scope: Scope, priority: int) -> int:
-    """Return scope and priority as one number; the lowest number comes first."""
+    """Return scope and priority as one number.
+
+    The source with the lowest number has the highest precedence.
+    """
     bounded = max(-_RANGE // 2, min(_RANGE // 2, priority))
     return SCOPES.index(scope) * _RANGE * 2 - bounded
 
@@ -52,8 +55,8 @@ def add_source(
 ) -> int:
     """Register a source and return its id.
 
-    Raises `SourceExists`, even if the existing source isn't visible. ``project`` is the folder in
-    which its skills are visible; None if its scope is not project.
+    ``project`` is the folder in which the source's skills are visible; None if its scope is not
+    project. Raises `SourceExists` if the name is taken, even by a source that this user can't see.
     """
     clash = connection.execute(
         select(sources.c.name, sources.c.path).where(
@@ -91,8 +94,8 @@ def change_source(
 ) -> None:
     """Change the scope and priority of a source; ``project`` is as in `add_source`.
 
-    ``precedence`` is an admin's decision among the sources of all owners; if None, it stays
-    unchanged.
+    ``precedence`` is an admin's decision among the sources of all owners. If it is None, the stored
+    value stays.
     """
     columns = sources.c.name, sources.c.scope, sources.c.priority
     name, *old = connection.execute(select(*columns).where(sources.c.id == source_id)).one()
@@ -113,7 +116,7 @@ def change_source(
 
 
 def rename_source(connection: Connection, source_id: int, before: str, name: str) -> None:
-    """Rename a source; `change_source` updates the refs of its skills.
+    """Rename a source; `change_source` must be called to update the refs of its skills.
 
     Raises `SourceExists` if a source that this user can't see has the name.
     """
@@ -125,7 +128,10 @@ def rename_source(connection: Connection, source_id: int, before: str, name: str
 
 
 def set_team(connection: Connection, source_id: int, team: str | None) -> None:
-    """Set the team that sees a source; `change_source` updates the refs of its skills."""
+    """Set the team that sees a source.
+
+    `change_source` must be called to update the refs of its skills.
+    """
     connection.execute(update(sources).where(sources.c.id == source_id).values(team=team))
 
 
@@ -138,7 +144,7 @@ def set_owner(connection: Connection, source_id: int, owner: str | None) -> None
 def remove_source(connection: Connection, source_id: int, *, with_tombstones: bool = True) -> None:
     """Delete a source and its skills, but not their history and not the files on disk.
 
-    If ``with_tombstones``, the removal of the skills is recorded.
+    If ``with_tombstones``, a tombstone is recorded for each skill.
     """
     known = select(sources.c.name, sources.c.path).where(sources.c.id == source_id)
     for name, path in connection.execute(known):
@@ -156,9 +162,9 @@ def remove_source(connection: Connection, source_id: int, *, with_tombstones: bo
 
 @contextmanager
 def _unless_taken(name: str) -> Iterator[None]:
-    """Raise `SourceExists` if a source of another team has this name.
+    """Turn the database's error for a duplicate name into `SourceExists`.
 
-    This user can't see that source.
+    The source with this name belongs to another team, so this user can't see it.
     """
     try:
         yield
@@ -202,7 +208,10 @@ def trust_source(
 
 
 def distrust_source(connection: Connection, source_id: int) -> int:
-    """Quarantine the skills of a source that have security errors; return their number."""
+    """Quarantine the skills of a source that have security errors.
+
+    Returns the number of these skills.
+    """
     grave = select(diagnostics.c.skill_id).where(
         diagnostics.c.severity == "error", diagnostics.c.code.in_(sorted(SECURITY_CODES))
     )
@@ -215,9 +224,10 @@ def distrust_source(connection: Connection, source_id: int) -> int:
 
 
 def begin_importing(connection: Connection, source_ids: Sequence[int]) -> set[int]:
-    """Hide sources without visible skills until their first import is complete; return their ids.
+    """During a first import, hide the given sources that have no visible skills yet.
 
-    Their new skills become visible with `finish_importing`, after `begin_resolving`.
+    Returns their ids. Their new skills become visible with `finish_importing`, after
+    `begin_resolving`.
     """
     nothing = ~exists().where(skills.c.source_id == sources.c.id, skills.c.live == 1)
     unseen = or_(sources.c.enabled == RESOLVING, and_(sources.c.enabled == 1, nothing))
@@ -233,8 +243,9 @@ def begin_importing(connection: Connection, source_ids: Sequence[int]) -> set[in
 def begin_resolving(connection: Connection, source_ids: Sequence[int]) -> list[int]:
     """Begin to resolve the names of imported sources, which stay hidden; return their ids.
 
-    The names that they share (`shared_names`) must be updated before `finish_importing`, in any
-    number of transactions. From now on, changes by other clients take these sources into account.
+    Before `finish_importing`, the names that their skills share with other skills (`shared_names`)
+    must be updated, in any number of transactions. From now on, changes by other clients also
+    update the names in these sources.
     """
     ours = sources.c.id.in_(source_ids)
     connection.execute(
@@ -246,8 +257,8 @@ def begin_resolving(connection: Connection, source_ids: Sequence[int]) -> list[i
 
 
 def shared_names(connection: Connection, source_ids: Sequence[int]) -> list[str]:
-    """Return the names that skills of these sources share with skills of other sources."""
-    # One pass over an index is used, because for single lookups, a server without statistics takes
+    """Return the names that skills of these sources have in common with skills of other sources."""
+    # This reads a whole index once. For single lookups, a server without statistics would choose
     # the wrong index.
     shared = (
         select(skills.c.name)
@@ -262,7 +273,7 @@ def shared_names(connection: Connection, source_ids: Sequence[int]) -> list[str]
 
 
 def finish_importing(connection: Connection, source_ids: Sequence[int]) -> None:
-    """Make imported sources visible, and update the names that they shadow."""
+    """Make imported sources visible, and update the names of skills that they shadow."""
     for source_id in source_ids:
         one = sources.c.id == source_id
         owner = func.coalesce(sources.c.owner, "")
@@ -271,11 +282,11 @@ def finish_importing(connection: Connection, source_ids: Sequence[int]) -> None:
         if was not in {IMPORTING, RESOLVING}:
             continue
         connection.execute(update(sources).where(one).values(enabled=1))
-        if was == IMPORTING:  # for example, in a copy of a server's database
+        if was == IMPORTING:  # the import was not resolved, as in a copy of a server's database
             refresh_names(connection, shared_names(connection, [source_id]))
             continue
-        # These are sources whose skills it may shadow (copies of other owners, or by an admin's
-        # decision), and sources that were expected to shadow it but aren't visible yet.
+        # Sources whose skills the imported source may shadow (copies of other owners, or by an
+        # admin's decision). Also sources that were expected to shadow it but aren't visible yet.
         weaker = tuple_(sources.c.strength, sources.c.id) > tuple_(own, source_id)
         after = or_(
             sources.c.precedence < precedence,
@@ -306,7 +317,7 @@ def _told(connection: Connection, what: str, which: Sequence[ColumnElement[bool]
 
 
 def record_sync(connection: Connection, source_id: int, now: str, result: str) -> None:
-    """Record the time and the result of a source's sync."""
+    """Record when a source was synced, and with which result."""
     connection.execute(
         update(sources)
         .where(sources.c.id == source_id)

@@ -1,4 +1,4 @@
-"""Statements that both databases understand, with ``?`` for values."""
+"""Helpers that run statements in both databases, with ``?`` for values."""
 
 from collections.abc import Mapping, Sequence
 from types import ModuleType
@@ -13,14 +13,14 @@ MAX_VARIABLES: Final = 30_000  # both databases allow a few more than 32,000
 
 
 def dialect_of(connection: Connection) -> ModuleType:
-    """Return the module with the SQL of this database: ``db.*.index``."""
+    """Return the module with the SQL for the database of this connection: ``db.*.index``."""
     return sqlite if connection.dialect.name == "sqlite" else postgres
 
 
 def execute(connection: Connection, sql: str, *values: object) -> CursorResult[Any]:
-    """Run a statement; if a value is a list, it replaces {in_array} in ``sql``.
+    """Run a statement; if a value is a list, the condition for it replaces {in_array} in ``sql``.
 
-    ``{concat}`` is the aggregate that joins texts with a separator.
+    ``{concat}`` is replaced by the aggregate that joins texts with a separator.
     """
     words = dialect_of(connection)
     given = tuple(words.array(value) if isinstance(value, list) else value for value in values)
@@ -32,7 +32,7 @@ def execute(connection: Connection, sql: str, *values: object) -> CursorResult[A
 def select_rows(
     connection: Connection, sql: str, parameters: Sequence[object] = ()
 ) -> list[tuple[Any, ...]]:
-    """Return the rows of a SELECT from ``db.read``, in a transaction that writes."""
+    """Return the rows of a SELECT from ``db.read``, inside a transaction that writes."""
     text = dialect_of(connection).to_driver(sql)
     found = connection.exec_driver_sql(text, tuple(parameters) or None)
     return [tuple(row) for row in found]
@@ -53,8 +53,8 @@ def insert_rows(
 ) -> None:
     """Insert rows that all have the same keys, many rows with each statement.
 
-    If ``ignore_known``, rows whose key exists are skipped. An executemany would return to Python
-    after each row, which costs more than the row itself while another thread parses.
+    If ``ignore_known``, rows whose key already exists are skipped. An executemany would return to
+    Python after each row. While another thread parses, that costs more than the row itself.
     """
     if not rows:
         return

@@ -1,7 +1,7 @@
-"""Count how tools use each skill, in memory; the counts are written now and then.
+"""Count in memory how often tools use each skill; the counts are written every few seconds.
 
-Tools therefore stay fast. The SQL is plain, because a tool call in its own process must not import
-SQLAlchemy to count something.
+So counting doesn't slow tools down. The SQL is plain, because a tool call that runs in its own
+process must not import SQLAlchemy only to count something.
 """
 
 import json
@@ -28,7 +28,7 @@ WRITE_AFTER: Final = 5.0
 WAIT: Final = 1.0
 """Seconds to wait for other writers.
 
-If the wait ends, the counts are kept for the next write, or lost at exit.
+If they take longer, the counts are kept for the next write, or lost if the process exits.
 """
 
 _COUNTED: Final = """
@@ -39,10 +39,10 @@ _COUNTED: Final = """
   JOIN skills s ON s.source_id = src.id AND s.folder = c.folder
 WHERE s.live = 1 GROUP BY s.uid ORDER BY s.uid
 """
-"""SQL: the counted skills, in the same order for all writers, which prevents deadlocks.
+"""SQL: the counted skills, in an order that is equal for all writers, which prevents deadlocks.
 
-Its value is a JSON array of arrays: listed, found, read; the last time of each; the name of the
-source, the folder.
+Its parameter is a JSON array of arrays. Each has the numbers listed, found and read, the last time
+of each, the name of the source, and the folder.
 """
 
 _ADD: Final = """
@@ -83,7 +83,7 @@ class Located(Protocol):
 
 
 class SkillPlace(NamedTuple):
-    """The source and folder of a skill."""
+    """The name of a skill's source, and the skill's folder in the source."""
 
     source: str
     folder: str
@@ -101,7 +101,7 @@ def statements(reader: Reader, rows: Sequence[UsageRow]) -> list[Select]:
 
 
 class Usage:
-    """The counts of one process for a database; threads can share it."""
+    """The unwritten counts of one process for a database; threads can share it."""
 
     def __init__(self, backend: Backend, *, enabled: bool) -> None:
         self._backend = backend
@@ -110,7 +110,7 @@ class Usage:
         reopen_in_child(self)
 
     def forked(self, *, idle: bool) -> None:  # noqa: ARG002  # there is nothing to close
-        """Forget the parent's counts; see `registry.db.forks`."""
+        """Drop the counts in a forked child; the parent still has them and writes them."""
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._waiting: dict[tuple[str, str], list[Any]] = {}
@@ -129,7 +129,7 @@ class Usage:
         self._note("read", [SkillPlace(source, folder)])
 
     def write(self) -> None:
-        """Write the counts; keep them if the database is busy or unusable."""
+        """Write the counts to the database; keep them if it is busy or unusable."""
         with self._writing:
             with self._lock:
                 waiting, self._waiting, self._timer = self._waiting, {}, None
@@ -164,7 +164,7 @@ class Usage:
             return
         at, now = EVENTS.index(event), utc_now()
         with self._lock:
-            for one in skills:  # first the counts of each event, then the last time of each
+            for one in skills:  # first the counts of each event, then the last time of each event
                 place = one.source, one.folder
                 row = self._waiting.setdefault(place, [0, 0, 0, None, None, None])
                 row[at] += 1
@@ -180,9 +180,9 @@ DAYS: Final = 400
 
 
 def drop_old_days(connection: "Connection", now: str) -> None:
-    """Delete the daily counts of days long before ``now``; the totals stay.
+    """Delete the daily counts of days more than `DAYS` days before ``now``; the totals stay.
 
-    On a server, rows that a reader has locked stay until the next time.
+    On a server, rows that a reader has locked are deleted by a later call.
     """
     from registry.db.write.statements import execute
 
