@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The limits of what a toolset shows; a toolset uses the fields that its contract knows.
+    """The limits of what a toolset shows. A toolset uses the fields that its contract knows.
 
     ``source``: show and write only this source; contracts with a single skills folder require it.
-    ``scope``: show only this scope. ``personality``: the name of the visibility policy in the
-    settings. ``environ``: the environment variables that skills may require. ``read_only``: offer
-    only tools that change nothing. Project skills are those that ``core`` sees.
+    ``scope``: show only skills of this scope. ``personality``: the name of the visibility policy in
+    the settings. ``environ``: the environment variables that skills may require. ``read_only``:
+    offer only tools that change nothing. ``core`` decides which projects' skills are visible.
     """
 
     core: Core
@@ -39,11 +39,11 @@ class Context:
 
 
 MAX_SHOWN: Final = 200
-"""Maximum length of a model's text that an answer repeats, in characters."""
+"""Maximum length of the text from a model that an answer repeats, in characters."""
 
 
 def parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
-    """Return a parameter of a skill, with defaults for missing keys."""
+    """Return a parameter of a skill. Keys that are missing in ``entry`` get default values."""
     return Parameter(
         name=name,
         type=entry.get("type", TYPES[0]),
@@ -54,7 +54,10 @@ def parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
 
 
 def shown(value: object) -> str:
-    """Return a value that a model sent, encodable and shortened, to repeat it in an answer."""
+    """Return a value from a model in a form that an answer can repeat.
+
+    The value is shortened, and characters that can't be encoded are replaced.
+    """
     try:
         text = "" if value is None else str(value)
     except RecursionError:
@@ -72,7 +75,10 @@ MAX_PROBLEM: Final = 300
 
 
 class Arguments:
-    """Validates the arguments of one tool; the validator is built at the first call."""
+    """Validates the arguments of one tool.
+
+    The validator is built when the tool is called for the first time.
+    """
 
     def __init__(self, schema: Json) -> None:
         self._schema = schema
@@ -84,7 +90,8 @@ class Arguments:
         if isinstance(arguments, str):
             return "the arguments are not a JSON object"
         try:
-            # Report unknown names first: a misspelt name also explains a missing one.
+            # Report unknown argument names first: a misspelt name also explains why another is
+            # missing.
             error = best_match(
                 self._validator.iter_errors(arguments),
                 key=lambda one: (one.validator_value is False, relevance(one)),
@@ -107,7 +114,7 @@ class Arguments:
 
 
 def _unknown(error: "ValidationError") -> str:
-    """Name the first unknown property, and the nearest known one."""
+    """Return a message with the first unknown argument, and the most similar known argument."""
     refusing: Any = error.schema
     sent: Any = error.instance
     known = list(refusing["properties"])
@@ -118,33 +125,33 @@ def _unknown(error: "ValidationError") -> str:
 
 
 class Toolset(ABC):
-    """A named set of tools that honours one contract: a subclass for each.
+    """A named set of tools that follows one contract. Each contract has a subclass.
 
-    Results are the caller's own: changing them has no effect on the toolset.
+    The caller may change results: this has no effect on the toolset.
     """
 
     name: ClassVar[str]
 
     def __init__(self, context: Context, tools: Sequence[Tool]) -> None:
-        """Offer ``tools``; if the context is read-only, only those that change nothing."""
+        """Offer the tools. If the context is read-only, offer only tools that change nothing."""
         offered = (tool for tool in tools if tool.read_only or not context.read_only)
         self._tools = {tool.name: tool for tool in offered}
 
     def tools(self) -> Sequence[Tool]:
-        """Return the tools; a description may list the current skills."""
+        """Return the tools. A tool's description may list the current skills."""
         return tuple(map(own, self._current()))
 
     def schemas(self, style: Style, *, strict: bool = False) -> list[Json]:
-        """Return the tools in the format of a framework; see `described`.
+        """Return the tools in the format of a framework (see `described`).
 
-        Raises `UsageProblem` if there is no such style.
+        Raises `UsageProblem` if the style is unknown.
         """
         return [described(tool, style, strict=strict) for tool in self._current()]
 
     def call(self, tool: str, arguments: Any) -> Json:
-        """Run one tool and return its result or the contract's error; never raises.
+        """Run one tool. Return its result, or the contract's error; never raise an exception.
 
-        ``arguments`` may be any JSON value, also JSON text. A blank text and null mean an empty
+        ``arguments`` may be any JSON value, or JSON text. A blank text and null mean an empty
         object. If an optional argument is null, it counts as missing.
         """
         offered = self._tools.get(str(tool))
@@ -169,11 +176,11 @@ class Toolset(ABC):
 
     @abstractmethod
     def _unknown(self, tool: object) -> Json:
-        """Return the contract's error for a tool that is not offered."""
+        """Return the contract's error for a call of a tool that is not offered."""
 
     @abstractmethod
     def _run(self, tool: str, arguments: Any) -> Json:
-        """Run an offered tool; its ``arguments`` are not checked yet."""
+        """Run an offered tool. Its ``arguments`` must still be checked."""
 
 
 def _parsed(text: str) -> Any:

@@ -28,7 +28,7 @@ from registry.toolsets.schemas import Json, Tool, schema, text
 from registry.toolsets.view import View
 
 MAX_BYTES: Final = 1 << 20
-"""The contract's "1MB"; a document of exactly this size is read."""
+"""The contract's limit "1MB". A document of exactly this size can be read."""
 
 RULE: Final = r"Skill names must not contain '/', '\', or '..'"
 
@@ -48,7 +48,10 @@ TOOLS: Final = (
 
 
 class BasicToolset(Toolset):
-    """The folders of one source. Raises `SourceUnclear`, `SourceNotFound` when it is made."""
+    """The toolset of the folders of one source.
+
+    The constructor raises `SourceUnclear`, `SourceNotFound`.
+    """
 
     name = "basic"
 
@@ -71,7 +74,7 @@ class BasicToolset(Toolset):
             return {"error": str(error)}
 
     def _current_source(self) -> Source:
-        """Return the source as registered now; a removed source counts as disabled."""
+        """Return the source with its current facts. A removed source counts as disabled."""
         known = list_sources(self._core.reader, counted=False)
         gone = replace(self._source, enabled=False)
         return next((one for one in known if one.id == self._source.id), gone)
@@ -123,23 +126,23 @@ class BasicToolset(Toolset):
             return self._stored(source, name, missing)
         try:
             return self._read(source, name)
-        except (FileNotFoundError, IsLink, ValueError):  # a name that no file system can hold
+        except (FileNotFoundError, IsLink, ValueError):  # no file system can have such a name
             return missing
         except SkillInaccessible:
             return {"error": f"Permission denied reading SKILL.MD for skill '{name}'"}
 
     def _read(self, source: Source, name: str) -> Json:
-        """Read a skill as `_look` does, and count the use."""
+        """Read a skill as `_look` does, and count how often it is used."""
         answer, folder = self._look(source, name)
         if "documentation" in answer:
             self._core.usage.read(source.name, folder)
         return answer
 
     def _look(self, source: Source, name: str) -> tuple[Json, str]:
-        """Read a skill by its folder's name, which may be a link to another folder.
+        """Read a skill by the name of its folder; return the answer and the folder.
 
-        The link must stay in the source. Return the answer and the folder. Raises as `open_home`,
-        and FileNotFoundError if the skill is not shown.
+        The folder may be a link to another folder in the source. Raises the errors of `open_home`.
+        Raises FileNotFoundError if the skill is not shown.
         """
         root, folder = source.path, name
         try:
@@ -160,7 +163,7 @@ class BasicToolset(Toolset):
         return is_here(self._core, source.host, source.path)
 
     def _stored(self, source: Source, name: str, missing: Json) -> Json:
-        """Return the document of a skill whose folder is on another machine."""
+        """Return the stored document of a skill whose folder is on another machine."""
         stored = skills.by_place(self._core.reader, source.id, name)
         if stored is None:
             folders = self._view.folders(source) if self._view.shows(source) else {}
@@ -185,7 +188,7 @@ class BasicToolset(Toolset):
             return {"error": f"Error reading SKILL.MD: {error}"}
 
     def _admits(self, source: Source, answer: Json, folder: str) -> bool:
-        """Tell whether the current document of a folder may be shown."""
+        """Tell whether the current document in a folder may be shown."""
         text = answer.get("documentation", "")
         known = skills.by_place(self._core.reader, source.id, folder)
         if text and source.remote is not None and not self._is_trusted(known):
@@ -199,7 +202,7 @@ class BasicToolset(Toolset):
         return self._view.admits(source, document)
 
     def _is_trusted(self, known: StoredSkill | None) -> bool:
-        """Tell whether the current files of a remote skill are synced and not quarantined."""
+        """Tell whether a remote skill's current files are synced and not quarantined."""
         if known is None:
             return False
         current = CurrentSkill.of_stored(self._core, known)
@@ -207,7 +210,7 @@ class BasicToolset(Toolset):
 
 
 def folders_in(root: str) -> dict[str, str]:
-    """Return the names of subfolders and of links to them, with the subfolder of each.
+    """Return a map from the names of subfolders, and of links to subfolders, to the subfolders.
 
     Raises OSError if the folder can't be read.
     """
@@ -220,7 +223,10 @@ def folders_in(root: str) -> dict[str, str]:
 
 
 def linked(root: str, name: str) -> str | None:
-    """Return the folder of a source that a link in it leads to; None if it leads out."""
+    """Return the folder to which a link in a source leads.
+
+    Return None if the link leads out of the source.
+    """
     link = follow(os.path.join(root, name), root, (root,))
     return os.path.relpath(link.target, root) if link.leads is Leads.INSIDE else None
 
@@ -253,12 +259,12 @@ def no_document(name: str) -> Json:
 
 
 def too_large(name: str) -> Json:
-    """Return the contract's error for a skill file over the limit."""
+    """Return the contract's error for a skill file that exceeds the limit."""
     return {"error": f"SKILL.MD too large (>1MB) for skill '{name}'"}
 
 
 def understood(data: bytes, name: str) -> Json:
-    """Return the text of a document, or the contract's error if it isn't UTF-8."""
+    """Return the text of a skill file, or the contract's error if it isn't UTF-8."""
     try:
         # The contract reads every line end as "\n".
         documentation = data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")

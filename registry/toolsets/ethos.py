@@ -26,7 +26,7 @@ NAME: Final = (
     "Skill name (matches the name: field in the skill's frontmatter; not the directory id, though "
     "they're typically identical)"
 )
-"""The contract's description of the parameter."""
+"""The contract's description of the parameter `name`."""
 
 TOOLS: Final = (
     Tool(
@@ -45,10 +45,10 @@ TOOLS: Final = (
 
 
 class EthosToolset(Toolset):
-    """The skills that one personality sees; without one, all visible skills.
+    """The toolset of the skills that one personality sees.
 
-    A personality gets only the tools in its ``toolset``. Raises `PersonalityNotFound` and
-    `SourceNotFound`.
+    Without a personality, it shows all visible skills. A personality gets only the tools in its
+    ``toolset``. Raises `PersonalityNotFound` and `SourceNotFound`.
     """
 
     name = "ethos"
@@ -93,7 +93,7 @@ class EthosToolset(Toolset):
             )
         except DatabaseProblem:
             raise
-        except RegistryError:  # whatever the reason, an answer must not reveal a hidden skill
+        except RegistryError:  # one answer for all errors: it must not reveal a hidden skill
             return _error("not_available", refused)
         self._view.core.usage.read(found.source, found.folder)
         return _value(view_text((found.body or "").strip("\r\n").rstrip(), found.location))
@@ -102,7 +102,8 @@ class EthosToolset(Toolset):
 def list_text(skills: Sequence[Skill], limit: int = LIST_CHARS) -> str:
     """Return the list of skills, at most ``limit`` characters.
 
-    If they don't fit, descriptions are shortened, then names dropped (see `fit`), with a note.
+    If the list is too long, descriptions are shortened first, then names are left out (see `fit`).
+    A note in the list mentions this.
     """
     if not skills:
         return NONE_AVAILABLE

@@ -1,4 +1,4 @@
-"""Fit lists of skills for a model into a number of characters, one skill a line."""
+"""Shorten lists of skills for a model to a number of characters. Each skill has one line."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, Protocol, TypeVar
@@ -7,7 +7,10 @@ from registry.model import SCOPES, Scope
 from registry.text import shorten
 
 MIN_DESCRIPTION: Final = 20
-"""Minimum length of shortened descriptions, in characters. With less space, all are left out."""
+"""Minimum length of shortened descriptions, in characters.
+
+If they would be shorter, all descriptions are left out.
+"""
 
 MAX_DESCRIPTION: Final = 1024
 """Maximum length of a description, in characters (Agent Skills specification)."""
@@ -17,25 +20,28 @@ _RANKS: Final = {scope: rank for rank, scope in enumerate(SCOPES)}
 
 
 class HasScope(Protocol):
-    """Anything with a scope."""
+    """A value that has a scope."""
 
     @property
     def scope(self) -> Scope:
-        """See `model.Scope`."""
+        """The scope (see `model.Scope`)."""
 
 
 T = TypeVar("T", bound=HasScope)
 
 
 class Line(NamedTuple):
-    """A skill in a list; ``head`` comes before the colon and the description."""
+    """The line of a skill in a list. ``head`` is the text before the colon and the description."""
 
     head: str
     description: str
     scope: Scope
 
     def text(self, longest: int | None = None) -> str:
-        """Return the line; ``longest`` is the maximum length of the description, 0 for none."""
+        """Return the line.
+
+        ``longest`` is the maximum length of the description, 0 for no description.
+        """
         if longest == 0:
             return self.head
         description = self.description
@@ -49,9 +55,9 @@ SHORTEST: Final = len("- **a**\n")
 
 
 def strongest(skills: Sequence[T], limit: int) -> Sequence[T]:
-    """Return the first skills of the strongest scopes that ``limit`` characters can hold.
+    """Return only skills for which a list of ``limit`` characters can have room.
 
-    `fit` would drop all others.
+    They are the first skills of the strongest scopes. `fit` would leave out all others.
     """
     most = limit // SHORTEST + 1
     return (
@@ -64,8 +70,9 @@ def strongest(skills: Sequence[T], limit: int) -> Sequence[T]:
 def fit(lines: Sequence[Line], room: int) -> tuple[list[str], int]:
     """Return lines that fit into ``room`` characters, and the maximum length of a description.
 
-    First, descriptions are shortened to a common length; then they are left out; then skills are
-    dropped, weakest scopes and last skills first.
+    First, all descriptions are shortened to a common length. If that isn't enough, descriptions are
+    left out. Then skills are left out: first those of the weakest scopes, and in a scope the last
+    ones.
     """
     bare = sum(len(line.head) + 1 for line in lines)
     longest = _longest([len(line.description) for line in lines], room - bare - 2 * len(lines))
@@ -85,7 +92,7 @@ def _by_scope(skills: Sequence[HasScope]) -> list[int]:
 
 
 def _longest(lengths: Iterable[int], room: int) -> int:
-    """Return the common maximum length with which all texts fit into ``room``."""
+    """Return the maximum length to which all texts must be shortened to fit into ``room``."""
     ordered = sorted(lengths)
     for index, length in enumerate(ordered):
         share = room // (len(ordered) - index)

@@ -43,7 +43,7 @@ MESSAGES: Final[Mapping[str, str]] = {
     "BuiltInSkillDeletion": "Cannot delete built-in skill '{name}'",
     "InvalidSchema": "Invalid parameter schema: {msg}",
 }
-"""The variants of `SkillError` with their messages."""
+"""The variants of `SkillError` in the contract, with their messages."""
 
 
 NO_WORKSPACE: Final = "The user has to choose a source, or register the folder above."
@@ -53,7 +53,7 @@ MAX_MESSAGE: Final = 900
 
 
 class SkillError(Exception):
-    """One of the contract's errors: ``type`` is the variant's name."""
+    """An error of miniclaw's contract. ``type`` is the name of the variant."""
 
     def __init__(self, type: str, **facts: object) -> None:  # noqa: A002  # the contract's word
         message = MESSAGES[type].format_map(facts)
@@ -62,9 +62,9 @@ class SkillError(Exception):
 
 
 def creating(name: str, path: str, error: RegistryError | OSError, *, known: bool) -> SkillError:
-    """Return the contract's error for why ``path`` could not be created.
+    """Return the contract's error that explains why ``path`` could not be created.
 
-    ``known`` is True if a skill has the name, not only a folder on disk.
+    ``known`` is True if a skill has the name. It is False if only a folder on disk has it.
     """
     if isinstance(error, SkillExists):
         return SkillError("NameConflict" if known else "SkillAlreadyExists", name=name)
@@ -76,14 +76,14 @@ def creating(name: str, path: str, error: RegistryError | OSError, *, known: boo
 
 
 def failure(
-    type: str,  # noqa: A002  # the contract's word
+    type: str,  # noqa: A002  # the name in the contract
     name: str,
     error: RegistryError | OSError,
     path: str = "",
 ) -> SkillError:
-    """Return the contract's error, usually ``type``, for a failed read or deletion.
+    """Return the contract's error for a failed read or deletion.
 
-    ``path`` is used if the error has no path of its own.
+    Usually its variant is ``type``. ``path`` is used if the error has no path.
     """
     if isinstance(error, RegistryError):
         found = _unfound(name, error)
@@ -96,7 +96,10 @@ def failure(
 
 
 def _unfound(name: str, error: RegistryError) -> SkillError | None:
-    """Return the error of an unknown or ambiguous name; None for other errors."""
+    """Return the contract's error for an unknown or ambiguous name.
+
+    Return None if ``error`` is another error.
+    """
     if isinstance(error, SkillAmbiguous):
         refs = ", ".join(error.facts["refs"])
         reason = f"several skills have it, choose one of {refs}"
@@ -110,7 +113,7 @@ def _unfound(name: str, error: RegistryError) -> SkillError | None:
 
 
 def _reason(error: RegistryError | OSError) -> str:
-    """Return the reason of an error in one line."""
+    """Return the reason in an error, in one line."""
     if isinstance(error, SourceUnclear) and error.facts["known"]:
         return one_line(f"{error} {NO_WORKSPACE}")
     if isinstance(error, OSError):
@@ -174,7 +177,7 @@ _CHECKS: Final = {tool.name: Arguments(tool.parameters) for tool in TOOLS}
 
 
 class MiniclawToolset(Toolset):
-    """Create, list, read and delete skills by miniclaw's names and shapes."""
+    """The tools that create, list, read and delete skills as miniclaw's contract describes them."""
 
     name = "miniclaw"
 
@@ -223,14 +226,14 @@ class MiniclawToolset(Toolset):
                 implementation=arguments["implementation"],
                 created_at=created_at,
             )
-        except (ValueError, TypeError, RecursionError) as error:  # a default that is not JSON
+        except (ValueError, TypeError, RecursionError) as error:  # the default is not JSON
             raise SkillError("InvalidSchema", msg=str(error)) from error
         path, data = os.path.join(os.path.expanduser(WORKSPACE), name), document.encode()
         most = self._core.settings.limits.document_bytes
         if len(data) > most:
             raise SkillError("InvalidSchema", msg=f"it has {len(data)} bytes, {most} are allowed")
         try:
-            if self._view.skills(name):  # "unique", even if another folder is the target
+            if self._view.skills(name):  # "unique", even if the new folder would be another one
                 raise SkillError("NameConflict", name=name)
             source = self._home()
             path = os.path.join(source.path, name)
@@ -309,7 +312,7 @@ def _check(tool: str, arguments: Any) -> None:
 
 
 def _parameters(given: Sequence[Json]) -> list[Parameter]:
-    """Return the parameters, with defaults for missing keys."""
+    """Return the parameters of a skill. Missing keys get default values."""
     found: dict[str, Parameter] = {}
     for number, entry in enumerate(given, 1):
         name = str(entry.get("name", "")).strip()

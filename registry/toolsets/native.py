@@ -1,7 +1,7 @@
 """The toolset `native`: everything the registry can do for an agent, typed and paged.
 
-An answer follows the tool's ``result`` schema, or is ``{"error": {"code", "message"}}`` with the
-stable code of `registry.errors`; ``invalid_arguments`` is the only other code.
+An answer follows the tool's ``result`` schema, or is ``{"error": {"code", "message"}}``. The code
+is a stable code of `registry.errors`, or ``invalid_arguments``.
 """
 
 import base64
@@ -48,7 +48,10 @@ if TYPE_CHECKING:
 PAGE: Final = 20
 MAX_PAGE: Final = 200
 PIECE: Final = 50_000
-"""Maximum length of a text in one answer, in characters (of a binary file, in bytes)."""
+"""Maximum length of a text in one answer, in characters.
+
+For a binary file, it is the number of bytes.
+"""
 MAX_PIECE: Final = 1 << 20
 
 STRING: Final[Json] = {"type": "string"}
@@ -60,7 +63,7 @@ INTEGER_OR_NULL: Final[Json] = {"type": ["integer", "null"]}
 
 
 def number(about: str, least: int, most: int | None, usual: int) -> Json:
-    """Return the schema of a whole number within bounds, with its default."""
+    """Return the schema of an integer with its minimum, maximum and default."""
     bounds: Json = {"minimum": least} | ({} if most is None else {"maximum": most})
     return {**INTEGER, "description": about, "default": usual, **bounds}
 
@@ -76,7 +79,7 @@ def flag(about: str) -> Json:
 
 
 def arguments(properties: Json, *required: str) -> Json:
-    """Return the schema of a tool's arguments; no other arguments are allowed."""
+    """Return the schema of a tool's arguments. Other arguments are not allowed."""
     return {**schema(properties, required), "additionalProperties": False}
 
 
@@ -123,7 +126,10 @@ def object_with(properties: Json) -> Json:
 
 
 def answer(properties: Json) -> Json:
-    """Return the schema of an answer: an object with these properties, or only an error."""
+    """Return the schema of an answer.
+
+    It is an object that either has these properties, or only an error.
+    """
     return {
         "type": "object",
         "properties": {**properties, "error": object_with({"code": STRING, "message": STRING})},
@@ -137,7 +143,10 @@ LISTED: Final[Json] = {
     "properties": {"ref": STRING, "name": STRING, "description": STRING},
     "required": ["ref", "name", "description"],
 }
-"""One skill of a page. Its schema is small, as clients validate each answer."""
+"""The schema of one skill on a page.
+
+It is short, because clients validate each answer.
+"""
 
 _PAGE: Final[Json] = {
     "skills": {"type": "array", "items": LISTED},
@@ -152,7 +161,7 @@ CHANGED: Final = answer({"skill": CHANGED_SKILL})
 
 COPIES: Final = flag("Include its copies (same name and files in other places); all or none")
 FATE: Final[Json] = object_with({"changed": STRINGS, "left": STRINGS})
-"""The refs of the copies that the change included, and of those that it left."""
+"""The schema of two lists of refs: the copies that were also changed, and those that were not."""
 
 FILES: Final[Json] = {
     "type": "array",
@@ -432,7 +441,7 @@ _HINTS: Final[dict[type[RegistryError], str]] = {
 
 
 class NativeToolset(Toolset):
-    """The registry's own tools."""
+    """The registry's own tools for agents."""
 
     name = "native"
 
@@ -449,7 +458,7 @@ class NativeToolset(Toolset):
         problem = _CHECKS[tool].problem(arguments)
         if problem is not None:
             return _error("invalid_arguments", problem)
-        # Whole numbers may have a decimal point: JSON Schema accepts 20.0.
+        # Models may send integers with a decimal point: JSON Schema accepts 20.0.
         given = {key: int(one) if isinstance(one, float) else one for key, one in arguments.items()}
         try:
             with self._core.explained():
@@ -494,7 +503,7 @@ class NativeToolset(Toolset):
         return {**page, "confidence": found.confidence, "note": note}
 
     def _nothing(self) -> str:
-        """Explain why a search found nothing."""
+        """Return a sentence that explains why a search found no skills."""
         if not registered(self._core.reader)[1]:
             return "The registry is empty. The user has to register a folder."
         if not list_skills(self._core.reader, self._filters({}), limit=1).total:
@@ -576,7 +585,10 @@ class NativeToolset(Toolset):
     def _copies(
         self, stored: StoredSkill, *, chosen: bool
     ) -> tuple[list[StoredSkill], "Which | None"]:
-        """Return the copies of a skill in this view, and the ones to change if ``chosen``."""
+        """Return the copies of a skill in this view.
+
+        If ``chosen``, also return a function that selects the copies to change.
+        """
         found = self._view.admitted(copies_of(self._core.reader, stored))
         places = {one.place for one in found}
         return found, (lambda one: one.place in places) if chosen else None
@@ -589,12 +601,12 @@ class NativeToolset(Toolset):
         try:
             back = restore_named(self._core, name, source=chosen, among=among)
         except SkillNotDeleted:
-            self._view.resolve(name)  # invisible skills are not mentioned
+            self._view.resolve(name)  # the error must not mention invisible skills
             raise
         return {"skill": _changed(self._view.localized(back.skill))}
 
     def _sync_skills(self, *, sources: Sequence[str] = (), dry_run: bool = False) -> Json:
-        """Sync registered sources only: a tool registers no folder of the host."""
+        """Sync only registered sources: a tool can't register a folder of this machine."""
         known = self._sources()
         for name in sources:
             if name not in known:
@@ -625,9 +637,9 @@ class NativeToolset(Toolset):
         return self._view.filters(Filters(**chosen))
 
     def _home(self, source: str | None) -> str | None:
-        """Return the source to write to: the named one, or the only one in this view.
+        """Return the source to write to: the named source, or the only source in this view.
 
-        None if the view is not limited and no source is named. Raises `SourceNotFound` and
+        Returns None if the view is not limited and no source is named. Raises `SourceNotFound` and
         `SourceUnclear`, which list only sources in this view.
         """
         if source is not None:
@@ -659,7 +671,10 @@ class NativeToolset(Toolset):
 
 
 def _said(tool: str, arguments: Any) -> Any:
-    """Return the arguments without empty filters and sources, which some frameworks send."""
+    """Return the arguments without empty filters and empty source names.
+
+    Some frameworks send these for missing arguments.
+    """
     if not isinstance(arguments, Mapping):
         return arguments
     empty = FILTERS if tool in ("list_skills", "search_skills") else ("source",)
@@ -667,7 +682,7 @@ def _said(tool: str, arguments: Any) -> Any:
 
 
 def _fields(given: Json) -> Json:
-    """Return the fields of a skill as `SkillRegistry` takes them."""
+    """Return the fields of a skill in the form that `SkillRegistry` expects."""
     fields = dict(given)
     if "files" in fields:
         fields["files"] = {path: _bytes(text) for path, text in fields["files"].items()}
@@ -698,7 +713,7 @@ def _page(skills: Sequence[Json], total: int, offset: int) -> Json:
 
 
 def _fitting(found: Found) -> str | None:
-    """Return a note if the hits probably don't fit; else None."""
+    """Return a sentence for the model if the hits probably don't fit its query; else None."""
     if found.confidence >= FITS:
         return None
     named = f" No top result mentions {Fact(found.missing):or}." if found.missing else ""
@@ -710,7 +725,7 @@ def _next(end: int, total: int) -> int | None:
 
 
 def _for_models(error: RegistryError) -> str:
-    """Return an error's message, with the tool that helps."""
+    """Return an error's message, with the name of a tool that helps the model."""
     hint = _HINTS.get(type(error), "")
     if type(error) is SkillNotFound and not error.facts["similar"]:
         hint = "Use search_skills to find skills for a task."

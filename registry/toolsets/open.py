@@ -1,4 +1,7 @@
-"""All toolsets by name; the module of each is imported when needed."""
+"""All toolsets by name.
+
+The module of each toolset is imported when the toolset is needed.
+"""
 
 import difflib
 from collections.abc import Callable, Sequence
@@ -11,11 +14,11 @@ from registry.toolsets.schemas import Tool
 TOOLSETS: Final = ("native", "basic", "miniclaw", "ethos", "wave")
 
 Definition: TypeAlias = tuple[Callable[[Context], Toolset], Sequence[Tool]]
-"""The class of a toolset, and its tools without the list of skills."""
+"""The class of a toolset, and its tools with descriptions that don't list skills."""
 
 
 def open_toolset(name: str, context: Context) -> Toolset:
-    """Return a toolset within the limits of the context.
+    """Return the toolset with this name, within the limits of the context.
 
     Raises `ToolsetNotFound`, `SourceUnclear`, `SourceNotFound`, `PersonalityNotFound`.
     """

@@ -1,8 +1,8 @@
 """Tool schemas for frameworks, and the arguments that models send for them.
 
-Each API accepts another subset of JSON Schema and refuses tools that use more. The rules come from
-the documents of the APIs: OpenAI, "Structured Outputs", "Supported schemas"; Anthropic, "Strict
-tool use"; Google, `Schema` of the Gemini API.
+Each API accepts a different subset of JSON Schema, and refuses tools whose schemas use other
+features. The rules come from the documents of the APIs: OpenAI, "Structured Outputs", "Supported
+schemas"; Anthropic, "Strict tool use"; Google, `Schema` of the Gemini API.
 """
 
 import json
@@ -19,10 +19,11 @@ Json: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool as a model sees it; ``parameters`` is a JSON Schema of its arguments.
+    """One tool as a model sees it.
 
-    ``result`` is the JSON Schema of its result, if the contract has one; ``meta`` is further data
-    from the contract. The hints are those of MCP; they describe the effect of a call.
+    ``parameters`` is a JSON Schema of its arguments. ``result`` is the JSON Schema of its result,
+    if the contract has such a schema. ``meta`` is further data from the contract. The hints are
+    those of MCP: they describe the effect of a call.
     """
 
     name: str
@@ -36,7 +37,7 @@ class Tool:
 
 
 TYPES: Final = ("string", "number", "boolean", "array", "object")
-"""The types of a skill's parameter."""
+"""The types that a skill's parameter can have."""
 
 
 def schema(properties: Mapping[str, Json], required: Sequence[str] = ()) -> Json:
@@ -53,7 +54,7 @@ Style: TypeAlias = Literal["openai", "anthropic", "mcp", "gemini"]
 STYLES: Final[tuple[str, ...]] = get_args(Style)
 
 PAIR: Final = ("path", "content")
-"""The keys of an entry if an object with arbitrary keys is written as a list."""
+"""The keys of each item if an object with arbitrary keys is written as a list of items."""
 
 
 _OTHERS: Final = ("additionalProperties",)
@@ -62,9 +63,10 @@ _OTHERS: Final = ("additionalProperties",)
 def described(tool: Tool, style: str, *, strict: bool = False) -> Json:
     """Return a tool for the API of OpenAI, Anthropic or Gemini, or for MCP's tools/list.
 
-    ``strict``: the shape for the strict modes of OpenAI and Anthropic. All properties are required,
-    optional ones may be null, objects are closed, and an object with arbitrary keys (``files``) is
-    a list of ``{"path", "content"}``. Raises `UsageProblem` for an unknown style.
+    ``strict``: use the form for the strict modes of OpenAI and Anthropic. In this form, all
+    properties are required, optional properties may be null, and objects allow no other properties.
+    An object with arbitrary keys (``files``) is a list of ``{"path", "content"}``. Raises
+    `UsageProblem` for an unknown style.
     """
     if style not in STYLES:
         known = ", ".join(STYLES)
@@ -72,7 +74,7 @@ def described(tool: Tool, style: str, *, strict: bool = False) -> Json:
     about: Json = {"name": tool.name, "description": tool.description}
     if style == "gemini":
         parameters = gemini_schema(tool.parameters)
-        # Gemini refuses an object without properties, but accepts a missing key.
+        # Gemini refuses an object without properties, but accepts a tool without `parameters`.
         return {**about, "parameters": parameters} if parameters["properties"] else about
     plain = plain_schema(tool.parameters, closed=style == "openai")
     parameters = strict_schema(tool.parameters) if strict else plain
@@ -99,7 +101,7 @@ def described(tool: Tool, style: str, *, strict: bool = False) -> Json:
 
 
 def own(tool: Tool) -> Tool:
-    """Return a tool with copies of its schemas."""
+    """Return a tool with copies of its schemas, which the caller may change."""
     return replace(
         tool,
         parameters=deepcopy(tool.parameters),
@@ -109,10 +111,11 @@ def own(tool: Tool) -> Tool:
 
 
 def plain_schema(schema: Json, *, closed: bool = False) -> Json:
-    """Return a schema that every converter accepts: one type a value, no ``additionalProperties``.
+    """Return a schema that every converter accepts.
 
-    `Toolset.call` refuses unknown properties all the same. ``closed``: keep
-    ``"additionalProperties": false``, which OpenAI's API accepts.
+    Each value has one type, and there is no ``additionalProperties``. `Toolset.call` refuses
+    unknown properties all the same. ``closed``: keep ``"additionalProperties": false``, which
+    OpenAI's API accepts.
     """
     left_out = () if closed and schema.get("additionalProperties") is False else _OTHERS
     done = {key: deepcopy(schema[key]) for key in schema if key not in left_out}
@@ -125,9 +128,9 @@ def plain_schema(schema: Json, *, closed: bool = False) -> Json:
 
 
 def strict_schema(schema: Json, *, optional: bool = False) -> Json:
-    """Return the schema for strict modes; if ``optional``, the value may be null.
+    """Return the schema for strict modes. If ``optional``, the value may be null.
 
-    Bounds and defaults move into the description.
+    Bounds and defaults become part of the description.
     """
     schema = _as_pairs(schema)
     description = _description(schema, bounds=True)
@@ -144,7 +147,8 @@ def strict_schema(schema: Json, *, optional: bool = False) -> Json:
     if "items" in schema:
         done["items"] = strict_schema(schema["items"])
     if optional or "null" in _types(schema):
-        # All clients know this form, which pydantic writes; some don't know a list of types.
+        # All clients know this form of an optional value, which pydantic writes. Some clients don't
+        # know a list of types.
         return {"anyOf": [done, {"type": "null"}], **description}
     return {**done, **description}
 
@@ -170,9 +174,10 @@ def gemini_schema(schema: Json, *, optional: bool = False) -> Json:
 
 
 def given(schema: Json, sent: Any) -> Any:
-    """Convert arguments of strict modes: drop null for optional ones, turn pairs into objects.
+    """Convert arguments from strict modes to the tool's own form.
 
-    Values that match no schema stay unchanged.
+    Null values of optional arguments are removed. Lists of pairs become objects. Values that match
+    no schema stay unchanged.
     """
     if isinstance(sent, list):
         if "items" in schema:
@@ -189,7 +194,7 @@ def given(schema: Json, sent: Any) -> Any:
 
 
 def is_error(answer: Any) -> bool:
-    """Tell whether an answer of any toolset is an error."""
+    """Tell whether an answer of a toolset is an error. It works for all toolsets."""
     return bool(answer.get("error")) or answer.get("success") is False or answer.get("ok") is False
 
 
@@ -203,7 +208,10 @@ def _type(schema: Json) -> Json:
 
 
 def _description(schema: Json, *, bounds: bool) -> Json:
-    """Return the description, with the bounds and the default that the schema can't express."""
+    """Return the description of a schema as a mapping.
+
+    It includes the bounds and the default, if the schema can't express them.
+    """
     text = schema.get("description", "")
     notes = [
         f"{word}: {json.dumps(schema[key])}"
@@ -229,7 +237,7 @@ def _as_pairs(schema: Json) -> Json:
 
 
 def _from_pairs(sent: list[Any]) -> Any:
-    """Convert a list of pairs into an object; return other lists unchanged."""
+    """Convert a list of pairs into an object. Return a list without pairs unchanged."""
     key, value = PAIR
     if not all(isinstance(one, Mapping) and set(one) == set(PAIR) for one in sent):
         return sent

@@ -1,4 +1,7 @@
-"""The skills that a toolset may show, limited to a personality, a source, a scope and projects."""
+"""The skills that a toolset may show.
+
+They are limited to a personality, a source, a scope and the user's projects.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -43,17 +46,17 @@ from registry.sync.sources import is_here
 from registry.toolsets.base import Context
 
 _NAMED_ONLY: Final = frozenset({"none", "explicit"})
-"""Modes of a personality that show only named skills."""
+"""Modes of a personality in which it sees only skills that the settings name."""
 
 S = TypeVar("S", bound=Skill)
 T = TypeVar("T", bound=Any)
 
 
 class View:
-    """The part of a registry that one toolset shows.
+    """The skills of a registry that one toolset shows.
 
-    If ``explains``, errors name the rule that hides a skill. Only the local user gets such errors;
-    a model or a limited token must not learn of hidden skills.
+    If ``explains``, errors name the rule that hides a skill. Only the local user gets such errors,
+    because a model or a limited token must not learn of hidden skills.
 
     The constructor raises `PersonalityNotFound` and `SourceNotFound`.
     """
@@ -79,7 +82,7 @@ class View:
         return self._limits.is_whole
 
     def offers(self) -> list[Offer]:
-        """Return the visible skills by name, with the fields of a list for models."""
+        """Return the visible skills by name, with the fields that a list for models needs."""
         if self._is_unlimited:
             return listing.offers(self.core.reader)
         return [
@@ -88,7 +91,10 @@ class View:
         ]
 
     def some_offers(self, first: Sequence[str], most: int) -> tuple[list[Offer], int]:
-        """Return at most ``most`` of `offers`, first those in ``first``, and the total."""
+        """Return at most ``most`` of the skills of `offers`, and their total number.
+
+        The skills in ``first`` come first.
+        """
         if self._is_unlimited:
             return listing.some_offers(self.core.reader, first, most)
         offers = self.offers()
@@ -97,7 +103,10 @@ class View:
         return chosen[:most], len(offers)
 
     def skills(self, name: str | None = None) -> list[Skill]:
-        """Return the visible skills (of one ``name``, if given), by name."""
+        """Return the visible skills, sorted by name.
+
+        If ``name`` is given, return only the skills of this name.
+        """
         if self._is_unlimited and name is None:
             return list(list_skills(self.core.reader, Filters(offered=True)))
         if self._is_unlimited:
@@ -108,7 +117,10 @@ class View:
         return list(seen.localized_all(list_skills(self.core.reader, Filters(ids=ids))))
 
     def refs(self) -> Mapping[str, str] | None:
-        """Return a map from global refs to refs in this view; None if the view has no limits."""
+        """Return a map from refs in the whole registry to refs in this view.
+
+        Return None if the view has no limits.
+        """
         return None if self._is_unlimited else self._seen.by_ref
 
     def listed(self) -> frozenset[tuple[str, str]] | None:
@@ -120,11 +132,11 @@ class View:
         return skill if self._is_unlimited else self._seen.localized(skill)
 
     def localized_all(self, some: Iterable[S]) -> tuple[S, ...]:
-        """Return each skill as `localized` does."""
+        """Return each skill with the ref and the copies that it has in this view."""
         return tuple(some) if self._is_unlimited else self._seen.localized_all(some)
 
     def localized_hits(self, found: Found) -> Found:
-        """Return search hits with skills as `localized` returns them."""
+        """Return search hits whose skills have the refs and copies of this view."""
         return found if self._is_unlimited else self._seen.localized_hits(found)
 
     def renamed(self, some: Iterable[T]) -> Sequence[T]:
@@ -136,7 +148,7 @@ class View:
         return seen(self.core.reader, self._limits, self._environ, anew=True)
 
     def sources(self) -> list[Source]:
-        """Return the visible sources, the strongest first, without counts."""
+        """Return the visible sources, the strongest first, without counts of their skills."""
         visibility, found = (
             self.core.reader.visibility,
             list_sources(self.core.reader, counted=False),
@@ -157,7 +169,7 @@ class View:
         return seen is None or source.scope in {"project", "team"} or source.name in seen
 
     def filters(self, wanted: Filters) -> Filters:
-        """Return ``wanted``, limited to this view."""
+        """Return the filters ``wanted``, further limited to this view."""
         if self._is_unlimited:
             return replace(wanted, offered=True)
         seen = self._seen
@@ -167,13 +179,13 @@ class View:
     def find(self, handle: str) -> SkillDetail:
         """Return the skill that a name or ref means in this view, read from disk.
 
-        Raises `SkillNotFound`, `SkillAmbiguous`, `SkillInvalid`, `SkillNotVisible`, and as
-        `SkillRegistry.get`.
+        Raises `SkillNotFound`, `SkillAmbiguous`, `SkillInvalid`, `SkillNotVisible`, and the errors
+        of `SkillRegistry.get`.
         """
         return self.localized(current_detail(self.core, self.locate(handle)))
 
     def locate(self, handle: str) -> CurrentSkill:
-        """Return the skill that `find` describes, for a read of its files."""
+        """Return the skill that `find` describes, so that its files can be read."""
         if not self._is_unlimited:
             found = self._located(handle, partial(CurrentSkill.of_stored, self.core))
         else:
@@ -181,10 +193,10 @@ class View:
         return shown_now(self.core, handle, found, self._personality, self._environ)
 
     def resolve(self, handle: str, *, broken: bool = False) -> StoredSkill:
-        """Return the stored skill that a name or ref means, for changes; raises as `find`.
+        """Return the stored skill that a name or ref means, in order to change it.
 
-        If ``broken``, also return an unusable skill, unless it is hidden or a personality limits
-        the view.
+        If ``broken``, an unusable skill is also returned, unless it is hidden or a personality
+        limits the view. Raises the errors of `find`.
         """
         try:
             if not self._is_unlimited:
@@ -200,7 +212,7 @@ class View:
             return stored
 
     def admitted(self, some: Sequence[StoredSkill]) -> list[StoredSkill]:
-        """Return the copies that this view would show if they were not copies."""
+        """Return those skills that this view would show if they were not copies of others."""
         sources = {source.id for source in self.sources()} if some else set()
         return [
             one
@@ -209,7 +221,7 @@ class View:
         ]
 
     def broken(self) -> list[StoredSkill]:
-        """Return the unusable skills in this view, by ref."""
+        """Return the unusable skills in this view, sorted by ref."""
         found = stored_skills.broken(self.core.reader)
         ours = (one for one in found if self._is_ours(one))
         return [one._replace(skill=self.localized(one.skill)) for one in ours]
@@ -230,7 +242,7 @@ class View:
                 except SkillNotVisible as error:
                     if error.facts["rule"] == HIDDEN.rule:
                         raise
-                except RegistryError:  # the skill is gone, or hidden in this view
+                except RegistryError:  # the skill is removed, or hidden in this view
                     continue
         return None
 
@@ -250,13 +262,13 @@ class View:
         }
 
     def shows_folder(self, source: Source, stored: StoredSkill) -> bool:
-        """Tell whether `folders` shows a folder of a source."""
+        """Tell whether `folders` shows this folder of a source."""
         if not self.shows(source) or stored.hidden or stored.quarantined:
             return False
         return self._personality is None or stored.folder in self._folders_seen(source)
 
     def admits(self, source: Source, document: Document) -> bool:
-        """Tell whether a document that was read in a source may be shown."""
+        """Tell whether a document that was just read in a source may be shown."""
         if not self.shows(source) or (self._personality is not None and not document.usable):
             return False
         return decide_document(document, source, self._personality, self._environ).visible
@@ -266,17 +278,20 @@ class View:
         return {skill.folder for _, skill, choice in found if choice.visible}
 
     def _stored(self, handle: str) -> StoredSkill:
-        """Return the stored skill that a handle means in this view, listed or not."""
+        """Return the stored skill that a name or ref means in this view, listed or not."""
         if self._is_unlimited:
             return resolve(self.core.reader, handle)
         seen = self._seen
         found = seen.stored(self.core.reader, seen.resolve(handle))
-        if found is None:  # another process replaced it in this moment
+        if found is None:  # another process replaced the skill at this moment
             raise SkillNotFound(handle)
         return found
 
     def _located(self, handle: str, look: Callable[[StoredSkill], CurrentSkill]) -> CurrentSkill:
-        """Return what a handle means in a limited view; errors mention no other skills."""
+        """Return the skill that a name or ref means in a limited view.
+
+        Errors mention no skills outside the view.
+        """
         try:
             stored = self._stored(handle)
         except SkillNotFound:
@@ -291,7 +306,7 @@ class View:
             if copy is None:
                 raise
             return copy
-        if found.stored is not stored:  # the skill changed during the read
+        if found.stored is not stored:  # the skill changed while it was being read
             changed, was_listed = found.stored, self._sees(stored)
             if was_listed and not changed.is_usable:
                 raise unusable(self.core.reader, changed, handle)
@@ -306,7 +321,10 @@ class View:
     def _copy_here(
         self, stored: StoredSkill, look: Callable[[StoredSkill], CurrentSkill]
     ) -> CurrentSkill | None:
-        """Return a copy in this view of a skill whose folder is gone; None if there is no copy."""
+        """Return a copy, in this view, of a skill whose folder no longer exists.
+
+        Return None if there is no such copy.
+        """
         for version in self._seen.copies_of(stored.id):
             copy = self._seen.stored(self.core.reader, version)
             if copy is not None and is_here(self.core, copy.host, copy.root):
@@ -315,14 +333,17 @@ class View:
         return None
 
     def _gone(self, handle: str) -> SkillNotFound | None:
-        """Return a copy in this view of a skill whose folder is gone; None if there is none."""
+        """Return the error for a skill that was removed; None if no such removal is recorded.
+
+        Only removals from sources in this view count, and none if a personality limits the view.
+        """
         if self._personality is not None or not is_storable(handle):
             return None
         gone = latest_tombstone(self.core.reader, handle, {one.name for one in self.sources()})
         return None if gone is None else lost(handle, gone)
 
     def _rule_against(self, handle: str) -> SkillNotVisible | None:
-        """Return the error with the rule that hides a skill, if this view ``explains``."""
+        """Return the error that names the rule that hides a skill, if this view ``explains``."""
         if not self._explains:
             return None
         reader = self.core.reader
@@ -343,7 +364,7 @@ class View:
         except RegistryError as error:
             problem = error if self._may_tell(handle, error) else SkillNotFound(handle)
         else:
-            # Judge only the skill that was read: it may have changed during the read.
+            # Judge only the skill that was read, because it may have changed since it was found.
             if self._sees(found.stored) or self._stands_in(found.stored):
                 return found
             problem = self._refusal(handle, found.stored)
@@ -374,12 +395,15 @@ class View:
         return self._seen.lists(stored)
 
     def _stands_in(self, stored: StoredSkill) -> bool:
-        """Tell whether a skill is a copy of a visible one."""
+        """Tell whether a skill is a copy of a skill that this view shows."""
         copies = same_files_as(self.core.reader, stored) if self.admitted([stored]) else []
         return any(map(self._sees, copies))
 
     def _may_tell(self, handle: str, error: RegistryError) -> bool:
-        """Tell whether this view may show an error about a skill."""
+        """Tell whether this view may show an error about a skill.
+
+        The error must not reveal a hidden skill.
+        """
         if self.is_whole or isinstance(error, SkillNotFound | SkillAmbiguous):
             return True
         try:
@@ -389,7 +413,10 @@ class View:
         return self._is_ours(stored)
 
     def _may_tell_gone(self, gone: SkillGone) -> bool:
-        """Tell whether this view may show that a skill is gone; never with a personality."""
+        """Tell whether this view may show that a skill was removed.
+
+        It never may if a personality limits the view.
+        """
         if self.is_whole:
             return True
         sources = {source.name for source in self.sources()}
@@ -403,19 +430,25 @@ class View:
         return self._source in {None, skill.source} and self._scope in {None, skill.scope}
 
     def _is_ours(self, stored: StoredSkill) -> bool:
-        """Tell whether a skill, usable or not, is within the view: limits, team source, project."""
+        """Tell whether a skill, usable or not, is within the view's limits.
+
+        The limits are those of the context, the personality's team source, and projects.
+        """
         skill = stored.skill
         theirs = self._is_other_teams(skill.scope, skill.source)
         return stored.within == 1 and self._is_within(skill) and not theirs
 
     def shows(self, source: Source) -> bool:
-        """Tell whether a source is visible."""
+        """Tell whether this view shows the skills of a source."""
         if not source.enabled or self._scope not in {None, source.scope}:
             return False
         return self.core.reader.visibility.shows(source.id, source.scope)
 
     def _refusal(self, handle: str, stored: StoredSkill) -> RegistryError:
-        """Return the error for an existing skill that is not shown; it reveals nothing hidden."""
+        """Return the error for an existing skill that is not shown.
+
+        It reveals nothing about hidden skills.
+        """
         skill = stored.skill
         if not self._is_ours(stored):
             return SkillNotFound(handle, self.near(handle))

@@ -41,20 +41,20 @@ SkillErrorType: TypeAlias = Literal[
 ]
 
 MALFORMED: Final = ("front-matter-", "yaml-")
-"""Prefixes of codes of findings about the syntax of the front matter."""
+"""Prefixes of codes of findings about the syntax of a front matter."""
 
 BROKEN: Final = ("front-matter-not-", "yaml-")
-"""Prefixes of codes of findings that may have lost a part of the front matter."""
+"""Prefixes of codes of findings after which some values of the front matter may be lost."""
 
 NO_FIX: Final = "Correct the SKILL.md"
 
 
 @dataclass(frozen=True, slots=True)
 class SkillErrorDetails:
-    """An error of the contract; the suggestions of a validation error are the steps to fix it.
+    """An error of the contract.
 
-    ``creatable``: the skill doesn't exist. The text then lists the available skills, and how to
-    create this one.
+    The suggestions of a validation error are the steps to fix it. ``creatable``: the skill doesn't
+    exist. Then the text lists the available skills, and explains how to create this one.
     """
 
     type: SkillErrorType
@@ -64,7 +64,7 @@ class SkillErrorDetails:
     creatable: bool = False
 
     def text(self, listed: str) -> str:
-        """Return the whole text; ``listed`` is the block of available skills."""
+        """Return the whole text of the error. ``listed`` is the block of available skills."""
         if self.creatable:
             return (
                 f"{self.message}\n\n{listed}\n\nTo create this skill:\n"
@@ -81,22 +81,23 @@ class SkillErrorDetails:
 
 
 def not_found(name: str, message: str, near: Sequence[str]) -> SkillErrorDetails:
-    """Return the error of an unknown or ambiguous name."""
+    """Return the contract's error for an unknown or ambiguous name."""
     suggestions = tuple(f"Did you mean '{ref}'?" for ref in near)
     return SkillErrorDetails("skill_not_found", shown(name), message, suggestions, creatable=True)
 
 
 def not_available(name: str) -> SkillErrorDetails:
-    """Return the error of a skill that is hidden from models."""
+    """Return the contract's error for a skill that is hidden from models."""
     message = f"Skill '{shown(name)}' is not available for model invocation."
     return SkillErrorDetails("skill_inaccessible", shown(name), message)
 
 
 def invalid(name: str, problems: Sequence[Diagnostic]) -> SkillErrorDetails:
-    """Return the error of an invalid skill, with all its fixes."""
+    """Return the contract's error for an invalid skill, with the fixes of all its problems."""
     errors = [problem for problem in problems if problem.severity == "error"] or list(problems)
     if any(problem.code == "description-missing" for problem in errors):
-        # Broken front matter may be the cause: it is repaired as far as possible, with a warning.
+        # Broken front matter may be the cause of the missing description: it was repaired only as
+        # far as possible.
         errors += [one for one in problems if one.code.startswith(BROKEN) and one not in errors]
     words = "; ".join(one_line(problem.message) for problem in errors) or "it can't be used"
     fixes = tuple(one_line(problem.fix) for problem in errors if problem.fix) or (NO_FIX,)
@@ -110,9 +111,9 @@ def invalid(name: str, problems: Sequence[Diagnostic]) -> SkillErrorDetails:
 
 
 def misnamed(name: str, ref: str, findings: Sequence[Diagnostic]) -> SkillErrorDetails:
-    """Return the error of a skill in the folder ``name`` whose ref is ``ref``.
+    """Return the contract's error for a skill in the folder ``name`` that has the ref ``ref``.
 
-    Findings about broken front matter, which may be the cause, are part of the text.
+    Findings about broken front matter are part of the text, because it may be the cause.
     """
     ref = one_line(shown(ref))
     broken = [one for one in findings if one.code.startswith(MALFORMED)]
@@ -126,7 +127,7 @@ def misnamed(name: str, ref: str, findings: Sequence[Diagnostic]) -> SkillErrorD
 
 
 def describe(name: str, error: Exception) -> SkillErrorDetails:
-    """Return the contract's error for a failed read."""
+    """Return the contract's error for the error of a failed read."""
     subject = shown(name)
     if isinstance(error, SkillInvalid):
         return invalid(name, error.facts["problems"])
@@ -168,7 +169,7 @@ class SkillMetadata:
 
 @dataclass(frozen=True, slots=True)
 class SkillError:
-    """A skill that exists but can't be used."""
+    """A skill that exists but can't be used, with the reason."""
 
     skill_path: str
     message: str
@@ -176,7 +177,7 @@ class SkillError:
 
 @dataclass(frozen=True, slots=True)
 class SkillDiscoveryResult:
-    """All skills by their invocation names, and the problems of the unusable ones."""
+    """All usable skills by the names under which they are invoked, and the unusable skills."""
 
     personal_skills: Mapping[str, SkillMetadata]
     project_skills: Mapping[str, SkillMetadata]
@@ -185,9 +186,10 @@ class SkillDiscoveryResult:
 
 @dataclass(frozen=True, slots=True)
 class ParsedSkillFile:
-    """One SKILL.md, checked against the contract's rules, which are stricter than the registry's.
+    """One SKILL.md that was checked against the contract's rules.
 
-    ``content`` is the Markdown below the front matter.
+    These rules are stricter than the registry's. ``content`` is the Markdown below the front
+    matter.
     """
 
     frontmatter: Mapping[str, JsonValue]
@@ -198,12 +200,15 @@ class ParsedSkillFile:
 
 
 def kind_of(scope: Scope) -> SkillType:
-    """Return the contract's type: skills of a project are its own, all others the user's."""
+    """Return the contract's type of a skill.
+
+    Skills of a project have the type for projects. All other skills have the type for users.
+    """
     return "project" if scope == "project" else "personal"
 
 
 class SkillManager:
-    """Discovers and loads skills. Safe for many threads; keeps nothing between calls."""
+    """Discovers and loads skills. It is safe for many threads, and stores nothing between calls."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -232,7 +237,7 @@ class SkillManager:
             return None
 
     def read(self, name: str) -> tuple[Skill, str]:
-        """Return a skill and its SKILL.md, read from disk. Raises as `View.find`."""
+        """Return a skill and its SKILL.md, read from disk. Raises the errors of `View.find`."""
         core, current = self._view.core, self._view.locate(name)
         text = read_text(core, current)
         is_behind = current.is_behind
@@ -276,7 +281,7 @@ def parse_skill_file(path: str, limits: Limits | None = None) -> ParsedSkillFile
 
 
 def _read(path: str, limit: int) -> bytes:
-    """Read a SKILL.md; below a skills folder of wave, links are not followed."""
+    """Read a SKILL.md. Below a skills folder of wave, links are not followed."""
     above, kept, below = path.rpartition(f"/{_KEPT}/")
     if not kept:
         return read_file(path, limit).data
@@ -286,7 +291,7 @@ def _read(path: str, limit: int) -> bytes:
 
 
 def _violations(document: Document, folder: str) -> Iterator[str]:
-    """Yield the violations of the contract ("Validation Contract")."""
+    """Yield the violations of the contract's rules ("Validation Contract")."""
     for finding in document.diagnostics:
         front = finding.code.startswith(("front-matter-", "yaml-"))
         if finding.severity == "error" or (front and finding.severity == "warning"):
@@ -310,10 +315,13 @@ DESCRIPTION: Final = "Invoke skills based on available skill metadata. Skills: "
 NONE_AVAILABLE: Final = "No skills are currently available."
 
 BRIEF: Final = 100
-"""Maximum length of a description in the short result, in characters."""
+"""Maximum length of a description in the short form of the result, in characters."""
 
 MAX_LISTED: Final = 50
-"""Maximum number of skills that an error lists: similar names first, then by name."""
+"""Maximum number of skills that an error lists.
+
+Skills with similar names come first, then all others by name.
+"""
 
 KEPT_FROM_MODELS: Final = ("hidden", "held")
 """Rules that hide a skill from all models."""
@@ -331,7 +339,7 @@ TOOLS: Final = (
 
 
 class WaveToolset(Toolset):
-    """One tool, `Skill`, whose description has the current list of skills."""
+    """The toolset with one tool, `Skill`, whose description contains the current list of skills."""
 
     name = "wave"
 
@@ -347,8 +355,8 @@ class WaveToolset(Toolset):
     def description(self) -> str:
         """Return the tool's description with a line for each skill.
 
-        It keeps within the setting ``tool_description_chars`` (see `fit`), and mentions if it was
-        shortened.
+        Its length is limited by the setting ``tool_description_chars`` (see `fit`). If the list was
+        shortened, the description mentions this.
         """
         limit = self._view.core.settings.tool_description_chars
         offers = self._view.offers()
@@ -390,14 +398,14 @@ class WaveToolset(Toolset):
         }
 
     def _details(self, name: str, error: Exception) -> tuple[SkillErrorDetails, Sequence[str]]:
-        """Return the contract's error, and the refs of the skills to list first."""
+        """Return the contract's error, and the refs of the skills that it should list first."""
         if isinstance(error, SkillNotVisible) and error.facts["rule"] in KEPT_FROM_MODELS:
             return not_available(name), ()
         there = self._in_folder(name) if isinstance(error, SkillNotFound) else None
         if there is not None:
             return there, ()
         if isinstance(error, SkillNotFound | SkillNotVisible):
-            known: Any = error.facts.get("similar")  # missing if the skill was deleted
+            known: Any = error.facts.get("similar")  # missing for a deleted skill
             near = list(known) if known else self._view.near(name)
             return not_found(name, f"Skill '{shown(name)}' not found.", near), near
         if isinstance(error, SkillAmbiguous):
@@ -406,9 +414,9 @@ class WaveToolset(Toolset):
         return describe(name, error), ()
 
     def _in_folder(self, name: str) -> SkillErrorDetails | None:
-        """Return the error of a skill whose name differs from its folder, ``name``.
+        """Return the error for a skill whose name differs from its folder's name, ``name``.
 
-        None if there is no such folder, so that it may be created.
+        Return None if there is no such folder: then the skill may be created.
         """
         try:
             found = self._view.in_folder(name)
@@ -429,9 +437,10 @@ class WaveToolset(Toolset):
         first: Sequence[str] = (),
         but: Collection[str | None] = (),
     ) -> Json:
-        """Answer with an error that lists skills, first those in ``first``, without ``but``.
+        """Answer with an error that lists available skills.
 
-        The requested skill is not listed as an alternative to itself: it may have been removed
+        The skills in ``first`` are listed first, and ``but`` is left out. ``but`` is the requested
+        skill. It must not be listed as an alternative to itself, because it may have been removed
         since the last sync.
         """
         listed, names = self._listed(first, but)
@@ -453,7 +462,7 @@ class WaveToolset(Toolset):
         }
 
     def _listed(self, first: Sequence[str], but: Collection[str | None]) -> tuple[str, list[str]]:
-        """Return the contract's block of available skills, and the refs in it."""
+        """Return the contract's block of available skills, and the refs of these skills."""
         try:
             found, total = self._view.some_offers(first, MAX_LISTED)
         except RegistryError:  # the database itself is what failed
@@ -469,14 +478,17 @@ class WaveToolset(Toolset):
 
 
 def _rest(missing: int, longest: int) -> str:
-    """Describe what the list leaves out; the text for ``missing`` skills is the longest."""
+    """Return a sentence about the text that the list leaves out.
+
+    The sentence for ``missing`` skills is the longest of its forms.
+    """
     if missing:
         return f"(Only names are listed, and {missing} more skills not even by name.)"
     return "(Long descriptions are shortened.)" if longest else "(Only names are listed.)"
 
 
 def _misuse(arguments: Any) -> str | None:
-    """Describe why a call is invalid; None if it is valid."""
+    """Return a message that explains why a call is invalid; None if it is valid."""
     if not isinstance(arguments, Mapping) or "skill_name" not in arguments:
         return "skill_name is required."
     if not isinstance(arguments["skill_name"], str) or not arguments["skill_name"].strip():
