@@ -164,7 +164,7 @@ def test_where_files_cannot_be_watched_they_are_looked_at_and_that_is_said_once(
     write_skill(root / "gamma", age=None)
     until(lambda: "gamma" in names(registry))
     time.sleep(1.2)
-    assert len([note for note in watched.told["notes"] if "can't be watched" in note]) == 1
+    assert len([note for note in watched.told["notes"] if "No file events" in note]) == 1
 
 
 def test_another_machines_file_system_is_looked_at_now_and_then(

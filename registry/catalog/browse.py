@@ -85,7 +85,7 @@ class Browse:
     def _among(self, wanted: Filters) -> Filters:
         """Return the filters for a search, limited to the visible versions by id.
 
-        The search also computes the weights of words from these versions only.
+        A search with these filters weights words by how rare they are in these versions only.
         """
         if self.is_whole or self._is_other(wanted):
             return replace(wanted, ids=None if self.is_whole else NOBODY)

@@ -81,7 +81,7 @@ def fate(
     before: Sequence[StoredSkill],
     localized: Callable[[Skill], Skill] = lambda skill: skill,
 ) -> Fate:
-    """Return which copies of a skill a change also changed, and which it left unchanged.
+    """Return the copies that were changed together with a skill, and the unchanged ones.
 
     ``before`` holds the result of `copies_of` before the change. ``localized`` returns a skill with
     the ref that the caller uses for it.

@@ -152,7 +152,7 @@ def commit_together(changes: Sequence[Change], names: Sequence[str]) -> list[Sto
 
 
 def _sign(context: ChangeContext, entry: JournalEntry) -> None:
-    """Write a signed record of the change before the journal row, because recovery needs it."""
+    """Write a signed record of the change; recovery ignores journal rows without a record."""
     with context.state.ops.folder(entry.id) as operation:
         context.signer.write(Place(operation, RECORD), "change", entry.id, asdict(entry))
         operation.sync()

@@ -122,9 +122,10 @@ def installed_copies(skill: "Skill") -> Iterator[tuple[str, str]]:
 def check_meant(registry: "SkillRegistry", name: str) -> None:
     """Raise `ChangeRefused` if a bare name may mean the copy that is installed in this project.
 
-    The registry's skill of that name is then in another place.
+    The registry's skill of that name is then in another folder, and the copy is not from it.
     """
     from registry.install.lockfile import read_lock
+    from registry.install.provenance import owner
     from registry.install.targets import Target
 
     with suppress(OSError):  # the current folder, and so the project, may have been removed
@@ -137,8 +138,10 @@ def check_meant(registry: "SkillRegistry", name: str) -> None:
         known = registry.resolve(name)
         laid = target.install_paths(entry.agents, entry.mode, name)
         paths = [path for one in laid if os.path.lexists(path := one.path_of(name))]
+        whose = owner(registry.core, entry)
+        is_it = whose is not None and (whose.source, whose.folder) == (known.source, known.folder)
         is_elsewhere = real_path(known.path) not in map(real_path, paths)
-        if paths and known.origin is None and is_elsewhere:
+        if paths and known.origin is None and is_elsewhere and not is_it:
             meant = f"{known.source}/{known.folder}"
             reason = (
                 f"'pull' installed it; the skill {name} of the registry is in {known.path}. "

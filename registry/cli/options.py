@@ -296,7 +296,7 @@ def report_project(session: Session, target: "Target", to: str | None = None) ->
 
 
 def agent_of(name: str) -> "Agent":
-    """Return the agent in an option that accepts one agent. Raises `AgentNotFound`."""
+    """Find the agent that an option names. Raises `AgentNotFound`."""
     from registry.disk.agents import find_agent
 
     if name in ALL_AGENTS:

@@ -489,7 +489,7 @@ class Reader(ABC):
     def paged(
         self, question: "Callable[[Visibility], tuple[Select, Select]]"
     ) -> tuple[list[tuple[Any, ...]], int]:
-        """Return the rows of a page and the total count; both depend on the `visibility`."""
+        """Run two SELECTs built from the `visibility`; return the page's rows and the total."""
         with self.snapshot():
             return self.page(*question(self.visibility))[:2]
 

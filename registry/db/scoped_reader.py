@@ -137,8 +137,8 @@ class ScopedReader(Reader):
     def query_visible(self, question: Callable[[Visibility], Select]) -> list[tuple[Any, ...]]:
         """Return the rows of a SELECT that ``question`` builds from the `visibility`.
 
-        On a server, one round trip reads the sources and runs the SELECT with the visibility that
-        was read last. If the visibility has changed since, the SELECT runs again.
+        On a server, one round trip reads the sources and runs the SELECT. This SELECT uses the last
+        known visibility. If the visibility has changed since, the SELECT runs again.
         """
         if not self._host:
             return super().query_visible(question)

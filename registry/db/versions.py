@@ -18,7 +18,7 @@ It takes a third of the default level's time and gives a tenth more bytes.
 
 
 class Packed(NamedTuple):
-    """The stored bytes of a file; if ``packed``, they are compressed, because that is smaller."""
+    """The stored bytes of a file; ``packed`` if compression makes them smaller."""
 
     hash: str
     size: int

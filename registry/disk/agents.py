@@ -85,7 +85,7 @@ class Agent(NamedTuple):
 
     @property
     def personal(self) -> str:
-        """The folder for all projects to which a pull writes, as in `agents.tsv`."""
+        """The folder into which a pull for all projects writes, written as in `agents.tsv`."""
         return f"~/{SHARED}" if self.is_universal else self.everywhere
 
 

@@ -73,7 +73,7 @@ def _lowest(pieces: Iterable[bytes], buckets: int) -> list[int]:
 
 
 def fit(data: bytes | None) -> bytes:
-    """Return a sketch, or an empty one if ``data`` does not have the size of a sketch."""
+    """Return ``data`` if it has the size of a sketch, otherwise an empty sketch."""
     return data if data is not None and len(data) == _FORMAT.size else _FORMAT.pack(*NOTHING)
 
 

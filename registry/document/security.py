@@ -82,8 +82,8 @@ def kind_of(path: str, *, defending: bool) -> Kind:
 def check_file(path: str, data: bytes, *, defending: bool) -> Iterator[Diagnostic]:
     """Yield findings about suspicious passages in a supporting file, if it is text.
 
-    ``defending``: the skill is about attacks and defence (`is_about_defence`). Apart from their
-    path, the findings depend only on ``data`` and `kind_of`.
+    ``defending``: the skill is about attacks and defence (`is_about_defence`). The findings
+    depend only on ``data`` and on the result of `kind_of`; ``path`` is only copied into them.
     """
     if not is_text(path, data):
         return

@@ -234,7 +234,7 @@ class InstallPlan:
         return InstallResult(entry.ref, laid[0].path_of(folder), state, lost)
 
     def is_as_locked(self, folder: str) -> bool:
-        """Tell whether the files of a skill, hashed now, match the lock at all install paths."""
+        """Hash a skill's files at all its install paths; tell whether they match the lock file."""
         entry = self.locked[folder]
         for one in self._known_paths(entry, folder):
             found = self.found(one, folder)

@@ -214,7 +214,7 @@ def is_taken(core: Core, entry: Locked | None, skill: Skill) -> str | None:
 
 
 def _is_owner(core: Core, entry: Locked, skill: Skill) -> bool:
-    """Tell whether a folder was installed from this skill, or from the same origin."""
+    """Tell whether an entry's folder was installed from this skill, or from its remote origin."""
     if (entry.source, entry.folder) == (skill.source, skill.folder):
         return entry.origin is not None or had(core, skill, entry.tree_hash)
     return entry.origin is not None and is_of(skill, entry.origin)

@@ -86,7 +86,7 @@ def test_it_is_synced_once_it_was_adopted_here_and_not_under_another_path(victim
 
 def test_what_is_another_machines_can_not_be_adopted(machine, private):
     machine("far", "ann").add_source(str(private), name="far")
-    with pytest.raises(SourceElsewhere, match="belongs to 'far'"):
+    with pytest.raises(SourceElsewhere, match="is on 'far'"):
         machine("near", "ann").adopt_source("far")
 
 

@@ -80,13 +80,13 @@ def test_who_pulls_from_an_address_that_another_machine_syncs_is_told_how(
     person("first").types(f"sync {upstream.url} --name team")
     second = person("second")
     told = second.fails(f"pull {upstream.url} --skill alpha -g -a codex").err
-    assert "The source 'team' belongs to 'first'" in told
+    assert "The source 'team' is on 'first'" in told
     way, command = told.rstrip("\n").split(" To list them, run: skill-registry ")
     assert way.endswith("You can install its skills by name.")
     assert second.types(command).out.split("\t")[0] == "alpha"
     second.types("pull alpha -g -a codex")
     assert second.path("~/.agents/skills/alpha/run.sh").exists()
-    assert "belongs to 'first'" in second.fails("sync team").err
+    assert "is on 'first'" in second.fails("sync team").err
     assert "by their names" not in second.fails("sync team").err
 
 

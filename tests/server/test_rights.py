@@ -196,7 +196,7 @@ def test_a_name_is_a_name_whatever_is_in_it(world, name):
 def test_a_role_that_there_is_not_is_named(world, command):
     core = world.open("owner").core
     for ask in (lambda: granting(core, "nobody-there", "read"), lambda: revoking(core, "nobody")):
-        with pytest.raises(RoleNotFound, match="knows no role"):
+        with pytest.raises(RoleNotFound, match="has no role"):
             ask()
     assert "createuser" in command("owner", "db", "grant", "nobody-there", "--read").err
     assert command("owner", "db", "grant", "nobody-there").status == 2

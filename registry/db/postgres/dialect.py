@@ -186,7 +186,7 @@ NO_DATABASE: Final = "3D000"
 HOST_TAKEN: Final = "SR001"
 
 READ_ONLY: Final = "25006"
-"""SQLSTATE of a write on a replica, or in a session that may only read by default."""
+"""SQLSTATE of the error for a write on a replica or in a read-only session."""
 
 FORBIDDING: Final = frozenset({"42501", "SR002", "SR003"})
 """SQLSTATEs of missing rights.

@@ -172,8 +172,8 @@ class Facts:
     def beginning(self, column: str, word: str) -> Mapping[str, int]:
         """Return the common stems that ``word`` may have, each with its number of texts.
 
-        These are the stems of common words (see `COMMON`) that have the first letters of ``word``
-        and aren't longer than ``word``.
+        These are the stems of common words (see `COMMON`) that begin with the same
+        letters as ``word`` and aren't longer than ``word``.
         """
         known = self._begun.get((column, word[:_SAME]), ())
         return {stem: texts for stem, texts in known if len(stem) <= len(word)}

@@ -418,7 +418,7 @@ def visible_refs(reader: Reader, name: str) -> list[str]:
 
 
 def refs_of(reader: Reader, ids: Sequence[int]) -> dict[int, str]:
-    """Return the refs of versions in the current view, including versions that are not current."""
+    """Return the refs of versions as this user sees them; the versions may be ones not live."""
     return dict(reader.rows(*select_refs(reader, ids, reader.visibility))) if ids else {}
 
 

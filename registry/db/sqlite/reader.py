@@ -178,7 +178,7 @@ class SqliteReader(Reader):
         return opened
 
     def _is_other(self, known: "_Opened") -> bool:
-        """Tell whether the file at the path isn't the opened file any more, but another file.
+        """Tell whether the path now leads to another file than the one that was opened.
 
         If the file is read without locks (frozen), also tell whether it was written since. A
         removed file doesn't count, because another file may be about to replace it.

@@ -59,7 +59,7 @@ BATCH = 500
 
 
 def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
-    """Record revisions of versions that have just become current, and who made the changes."""
+    """Record revisions for versions that have just become live, with the author of the change."""
     if not versions:
         return
     sql = _RECORD_REVISIONS.format(

@@ -118,7 +118,7 @@ def change_source(
 def rename_source(connection: Connection, source_id: int, before: str, name: str) -> None:
     """Rename a source; `change_source` must be called to update the refs of its skills.
 
-    Raises `SourceExists` if a source that this user can't see has the name.
+    Raises `SourceExists` if ``name`` is taken by a source that this user can't see.
     """
     renamed = update(sources).where(sources.c.id == source_id).values(name=name)
     with _unless_taken(name):  # only a statement that returns rows raises the error at once
