@@ -1,19 +1,16 @@
 """Commit a change, from the staged files to the recorded result, under its source's lock.
 
 1. The new files are staged (written) in the source's state folder. Each file and folder is flushed
-   to disk.
-2. The source's lock is taken, always before the database's lock, and unfinished changes of dead
-   processes are finished.
-3. The current folder is compared with the caller's expectation.
-4. The change is signed and written into the journal, a table of the database. That transaction
-   commits first.
-5. One rename publishes the change, and the replaced files are verified (`disk.swap`).
-6. The database is updated from the disk, and the journal's row is removed.
+to disk. 2. The source's lock is taken, always before the database's lock, and unfinished changes of
+dead processes are finished. 3. The skill's folder is compared with the state that the caller
+expects. 4. The change is signed and written into the journal, a table of the database. That
+transaction commits first. 5. One rename publishes the change, and the replaced files are verified
+(`disk.swap`). 6. The database is updated from the disk, and the journal's row is removed.
 
-Several skills can't be renamed in one step, so the commit of their journal rows decides. If a
-process finds a change in the journal that isn't published, it publishes the change. Only the
-process that began the changes can roll them back. Each change of a group can be finished without
-access to the others.
+One rename can't publish several skills. So a group of changes counts as made when the transaction
+that writes its journal rows commits. If a process finds a change in the journal that isn't
+published, it publishes the change. Only the process that began the changes can roll them back. Each
+change of a group can be finished without access to the sources of the other changes.
 """
 
 import errno
@@ -68,7 +65,7 @@ class CrossDevice(Exception):  # callers catch it, so no user sees it
 def new_operation(
     context: ChangeContext, number: str | None = None
 ) -> "Iterator[tuple[str, Folder]]":
-    """Create and sign a folder in ops to stage a change; yield its number and the folder."""
+    """Create and sign a folder in ``ops`` to stage a change; yield its number and the folder."""
     number = number or new_numbers()[0]
     with make_folder(Place(context.state.ops, number), 0o700) as operation:
         context.signer.write(Place(operation, OWNER), "staging", number, {})
@@ -78,9 +75,9 @@ def new_operation(
 def new_entry(
     context: ChangeContext, number: str, kind: Kind, folder: str, **facts: Any
 ) -> JournalEntry:
-    """Return the journal entry of a change that is staged in its operation's folder.
+    """Return the journal entry of a change that is staged in the folder of its operation.
 
-    ``facts`` replaces the default values of other columns.
+    ``facts`` replaces the default values of the entry's other columns.
     """
     usual = {"target": folder, "staged": f"ops/{number}/{TREE}", "base": None, "new": None}
     return JournalEntry(
@@ -123,10 +120,10 @@ def commit(context: ChangeContext, entry: JournalEntry, name: str) -> StoredSkil
 
 
 def commit_together(changes: Sequence[Change], names: Sequence[str]) -> list[StoredSkill | None]:
-    """Commit staged changes as `commit` does: all of them, or none.
+    """Commit several staged changes as `commit` does: all of them, or none.
 
-    If this process dies after the journal's commit, recovery finishes the group. If one change
-    fails in this process, all are rolled back.
+    If this process dies after the commit of the journal rows, recovery finishes the group. If one
+    change fails while this process runs, all are rolled back.
     """
     for context, entry in changes:
         _sign(context, entry)
@@ -160,7 +157,7 @@ def _sign(context: ChangeContext, entry: JournalEntry) -> None:
 
 
 def _refused(context: ChangeContext, entry: JournalEntry, error: OSError) -> Exception:
-    """Return the error for a change that a disk error prevented."""
+    """Return the error to raise for a change that a disk error prevented."""
     if error.errno == errno.EXDEV:
         return CrossDevice(context.source.path)
     reason = error.strerror or str(error)
@@ -168,7 +165,7 @@ def _refused(context: ChangeContext, entry: JournalEntry, error: OSError) -> Exc
 
 
 def _is_done(context: ChangeContext, entry: JournalEntry) -> bool:
-    """Tell whether the change is visible on disk."""
+    """Tell whether a change is visible on disk; True if this can't be found out."""
     try:
         with open_swap(context, entry) as swap:
             return swap.is_done()
@@ -177,7 +174,7 @@ def _is_done(context: ChangeContext, entry: JournalEntry) -> bool:
 
 
 def publish(entry: JournalEntry, swap: Swap, name: str) -> None:
-    """Make the rename that is the commit point, and verify the files that it replaced."""
+    """Publish a staged change by one rename, and verify the files that it replaced."""
     path = join(entry.root, entry.target)
     if swap.live is None or swap.staged is None:
         # Another process removed the folder at this moment, or replaced it by a link.
@@ -198,7 +195,10 @@ def publish(entry: JournalEntry, swap: Swap, name: str) -> None:
 def roll_forward_or_back(
     changes: Sequence[Change], *, back: bool = False, is_done: bool = False
 ) -> list[StoredSkill | None]:
-    """Finish changes with `recovery.finish_all`; raise `ChangePending` if that must wait."""
+    """Finish or roll back changes with `recovery.finish_all`.
+
+    Raises `ChangePending` if this isn't possible now and the next process must do it.
+    """
     try:
         for pause in PAUSES:
             try:
@@ -220,7 +220,7 @@ Result = TypeVar("Result")
 
 
 def under_lock(core: Core, source_id: int, change: Callable[[ChangeContext], Result]) -> Result:
-    """Run a change under the source's lock, after finishing all unfinished changes."""
+    """Run ``change`` under the source's lock, after finishing the source's unfinished changes."""
     return under_locks(core, {source_id: ""}, lambda contexts: change(contexts[source_id]))
 
 
@@ -229,7 +229,7 @@ def under_locks(
     roots: Mapping[int, str],
     change: Callable[[Mapping[int, ChangeContext]], Result],
 ) -> Result:
-    """Run a change of several sources under their locks.
+    """Run ``change`` under the locks of several sources.
 
     ``roots`` has the sources' roots by id. The locks are taken in the order of the roots.
     """
@@ -283,7 +283,7 @@ def _clear_up(contexts: Mapping[int, ChangeContext]) -> None:
 
 
 Which: TypeAlias = Callable[[StoredSkill], bool]
-"""A function that decides whether a copy of a skill is changed with the skill."""
+"""A function that tells whether a copy of a skill will be changed together with the skill."""
 
 MAX_TOGETHER: Final = 1000
 """Maximum number of skills that are changed together."""
@@ -292,10 +292,11 @@ MAX_TOGETHER: Final = 1000
 def with_copies(
     core: Core, stored: StoredSkill, which: Which | None, *, force: bool
 ) -> list[StoredSkill]:
-    """Return the copies of a skill to change with the skill, followed by the skill itself.
+    """Return the copies of a skill that will be changed with it, followed by the skill itself.
 
-    Only copies on this machine are changed. Raises `UsageProblem` with ``force``, and
-    `ChangeRefused` if one copy is inside another.
+    Only copies on this machine are changed. Raises `UsageProblem` with ``force``. Raises
+    `ChangeRefused` if one copy is inside another, if there are too many copies, or if one is the
+    root of a source.
     """
     if which is None:
         return [stored]
@@ -328,9 +329,9 @@ def change_together(
     group: Sequence[StoredSkill],
     stage: Callable[[ChangeContext, StoredSkill, str], JournalEntry],
 ) -> list[StoredSkill | None]:
-    """Stage a change of each skill under a change number, and commit all changes together.
+    """Stage a change of each skill under its own change number, and commit all changes together.
 
-    The skill that the user named is the last of the group.
+    The last skill of the group is the skill that the user named.
     """
 
     def change(contexts: Mapping[int, ChangeContext]) -> list[StoredSkill | None]:

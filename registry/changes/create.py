@@ -32,7 +32,7 @@ def create_skill(
     source: str | None = None,
     files: Mapping[str, bytes] = MappingProxyType({}),
 ) -> SkillDetail:
-    """Create a skill in a folder named after the skill; see `SkillRegistry.create`."""
+    """Create a skill in a folder that has the skill's name; see `SkillRegistry.create`."""
     reason = check_new_name(name)
     if reason is not None:
         target_source(core, source)  # report errors of the source before other errors
@@ -68,9 +68,10 @@ def create_files(
 ) -> StoredSkill:
     """Create a skill with these files (content by relative path) in ``folder`` of a source.
 
-    ``executable`` has the paths of the executable files. ``uid`` and ``created_at`` are those of a
-    skill that is restored. ``is_free`` is True if the source is known not to have a skill of this
-    name. Raises `SkillExists`, `OutsideSkill`, `ChangeRefused`, and the errors of `commit.commit`.
+    ``executable`` has the paths of the executable files. When a deleted skill is restored, ``uid``
+    and ``created_at`` are its former values. ``is_free`` is True if the caller knows that the
+    source has no skill of this name. Raises `SkillExists`, `OutsideSkill`, `ChangeRefused`, and the
+    errors of `commit.commit`.
     """
     for path in (folder, *files):
         check_path(path)
@@ -93,7 +94,7 @@ def create_files(
 
 
 def stored_after(stored: StoredSkill | None, folder: str) -> StoredSkill:
-    """Return the skill that a change created or updated.
+    """Return the stored skill in ``folder`` after a change created or updated it.
 
     Raises `SkillNotFound` if the skill no longer exists.
     """
@@ -103,9 +104,9 @@ def stored_after(stored: StoredSkill | None, folder: str) -> StoredSkill:
 
 
 def detail_after(core: Core, stored: StoredSkill) -> SkillDetail:
-    """Return all details of a changed skill.
+    """Return all details of a skill that was just changed.
 
-    If the skill can't be read again, returns the known details and warns.
+    If its folder can't be read again, returns the known details and warns.
     """
     try:
         return detail(core, stored)

@@ -1,4 +1,4 @@
-"""Fix skill files: first show a diff, then make the change if the file is still the same."""
+"""Fix SKILL.md files: first show a diff, then change the file if it is still the same."""
 
 import os
 import secrets
@@ -29,7 +29,7 @@ from registry.text import escaped
 
 @dataclass(frozen=True, slots=True)
 class Fix(Value):
-    """A fix of the SKILL.md at ``path``: ``codes`` of the findings, and ``diff`` of the file.
+    """A fix of the SKILL.md at ``path``: the ``codes`` of the fixed findings, and the ``diff``.
 
     ``data`` is the new content of the file, and ``base`` is the hash of its old content. The file
     is ``document`` in ``folder``, which is relative to ``root``.
@@ -51,7 +51,7 @@ class Fix(Value):
 def fixes(
     core: Core, targets: Sequence[str], *, select: Sequence[str] = (), ignore: Sequence[str] = ()
 ) -> list[Fix]:
-    """Return the possible fixes. `SkillRegistry.fixes` lists the errors."""
+    """Return the fixes that need no judgement. `SkillRegistry.fixes` lists the errors."""
     wanted = chooser(select, ignore)
     checked = check(core, targets, select=select, ignore=ignore)
     found = (
@@ -71,9 +71,9 @@ def fixes(
 
 
 def _fix(core: Core, checked: Checked, wanted: Wanted) -> Fix | None:
-    """Return the possible fixes of one skill.
+    """Return the fix of the SKILL.md of one skill.
 
-    Returns None if there is nothing to fix, or if the skill can't be read.
+    Returns None if there is nothing to fix, or if the file can't be read.
     """
     root, limits = checked.root, core.settings.limits
     folder = os.path.relpath(checked.path, root)
@@ -110,7 +110,7 @@ def _diff(before: str, after: str, path: str) -> str:
 
 
 def apply(core: Core, fix: Fix) -> None:
-    """Write the fixed SKILL.md. `SkillRegistry.fix` lists the errors."""
+    """Write the fixed SKILL.md to disk. `SkillRegistry.fix` lists the errors."""
     stored = _stored(core, fix)
     if stored is not None:
         update_files(core, stored, {fix.document: fix.data}, if_hash=fix.base)
@@ -134,9 +134,10 @@ def _stored(core: Core, fix: Fix) -> StoredSkill | None:
 
 
 def _replace(core: Core, fix: Fix, home: Folder) -> None:
-    """Replace a file that is in no registered source.
+    """Replace a SKILL.md that is not in a registered source.
 
-    If the file was edited meanwhile, the edit is restored and `SkillChangedOnDisk` is raised.
+    If the user edits the file at the same moment, the edit is restored and `SkillChangedOnDisk` is
+    raised.
     """
     live = Place(home, fix.document)
     facts = home.lstat(live.name)

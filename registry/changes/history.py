@@ -1,4 +1,4 @@
-"""The history of a skill: its revisions, the diff between two revisions, and restoring one."""
+"""The history of a skill: its revisions, the diff between two of them, and how to restore one."""
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -42,8 +42,8 @@ class History:
     """The revisions of a skill, the newest first, including the files that are on disk now.
 
     ``name`` is the ref of the skill. ``stored`` is the stored skill, or None if its folder was
-    removed. Then ``gone`` records the former place, and ``gone.since`` is None until a sync notices
-    that the folder is missing.
+    removed. For a removed skill, ``gone`` records its former source and folder. ``gone.since`` is
+    None until a sync notices that the folder is missing.
     """
 
     core: Core
@@ -54,7 +54,7 @@ class History:
 
     @classmethod
     def of(cls, core: Core, handle: str) -> Self:
-        """Return the history of a skill, which may be removed.
+        """Return the history of a skill, even if its folder was removed.
 
         Raises the errors of `CurrentSkill.of`.
         """
@@ -77,7 +77,7 @@ class History:
         among: Collection[str] | None = None,
         without: Collection[str] = (),
     ) -> Self | None:
-        """Return the history of a skill whose folder was removed, or None if there is none.
+        """Return the history of a skill whose folder was removed; None if there is no such skill.
 
         Skills of ``source`` are preferred. If ``among`` is given, only skills of these sources are
         considered. ``without`` has the uids of skills to skip.
@@ -94,7 +94,7 @@ class History:
         return cls(core, handle, found, None, gone) if found else None
 
     def revision(self, number: int) -> Revision:
-        """Return one revision. Raises `RevisionNotFound`."""
+        """Return the revision with this number. Raises `RevisionNotFound` if there is none."""
         known = {one.number: one for one in self.revisions}
         if number not in known:
             raise RevisionNotFound(name=self.name, number=number, known=list(known))
@@ -102,9 +102,9 @@ class History:
 
     @property
     def current(self) -> Revision:
-        """The current revision of a skill, or the last revision of a removed skill.
+        """The current revision of a skill; for a removed skill, its last revision.
 
-        Raises `SkillInvalid`.
+        Raises `SkillInvalid` if the skill has no current revision.
         """
         for one in self.revisions:
             if one.current or (self.gone is not None and one.tree_hash == self.gone.tree_hash):
@@ -115,10 +115,10 @@ class History:
 
     @property
     def previous(self) -> Revision | None:
-        """The revision that the current revision replaced, if it is known.
+        """The revision that was current before the current revision, if it is known.
 
-        A restored revision keeps its number, so this is not always the revision with the previous
-        number.
+        A restored revision keeps its number. So the previous revision does not always have the
+        previous number.
         """
         now = self.current
         replaced = content_before(self.core.reader, now.uid, now.tree_hash)
@@ -129,7 +129,7 @@ class History:
         return next((one for one in self.revisions if one.number != now.number), None)
 
     def read(self, number: int, path: str | None = None) -> bytes:
-        """Return a file of a revision; the default is SKILL.md.
+        """Return the bytes of a file in a revision; the default is the SKILL.md.
 
         Raises `RevisionNotFound`, `ContentMissing`.
         """
@@ -141,10 +141,10 @@ class History:
         raise ContentMissing(name=self.name, number=number, path=path or "SKILL.md")
 
     def diff(self, old: int | None = None, new: int | None = None) -> str:
-        """Return a unified diff of all files for the last change, or between two revisions.
+        """Return a unified diff of all files: of the last change, or between two revisions.
 
-        Without ``new``, ``old`` is compared with the current revision. The diff is empty if there
-        is only one revision.
+        If only ``old`` is given, it is compared with the current revision. The diff is empty if
+        there is only one revision.
         """
         after = self.revision(new) if new is not None else self.current
         if old is not None:
@@ -162,7 +162,7 @@ class History:
         source: str | None = None,
         copies: "Which | None" = None,
     ) -> StoredSkill:
-        """Restore a revision of a skill in one change, and remove the files that it didn't have.
+        """Restore the files of a revision in one change, and remove files that it didn't have.
 
         A removed skill is written into ``source`` (by default, its former source). Raises
         `RevisionNotFound`, `ContentMissing`, `ContentDamaged`, `SkillHeld`, `SourceReadOnly`,
@@ -192,7 +192,7 @@ class History:
         return update_files(self.core, self.stored, edits, executable=executable, copies=copies)
 
     def _there(self, wanted: Revision) -> Sequence[SkillFile]:
-        """Return the skill's current files.
+        """Return the files that the skill has now.
 
         If the skill has no SKILL.md, returns the files of ``wanted`` that exist on disk.
         """
@@ -203,7 +203,7 @@ class History:
         return [file for file in wanted.files if os.path.lexists(join(home, file.path))]
 
     def check_back(self, source: str | None) -> str:
-        """Return the path to which a removed skill would be restored.
+        """Return the path to which a removed skill would be restored, without restoring it.
 
         Raises the errors of `restore`.
         """
@@ -233,7 +233,8 @@ class History:
         """Return the source and folder to which a removed skill is restored, and its files."""
         gone = self.gone
         assert gone is not None  # noqa: S101  # a skill that isn't stored has a tombstone
-        # If a remote source's checkout lost its files, restore them into the user's own source.
+        # If the skill's files are missing from a remote source's checkout, restore them into the
+        # user's own source.
         known = {one.name for one in own_sources(self.core) if one.remote is None or not gone.since}
         home = target_source(self.core, source or (gone.source if gone.source in known else None))
         check_writable(home)
@@ -257,13 +258,13 @@ class History:
         return home, folder, whole
 
     def _check_foreign(self, wanted: Revision, origin: Origin, files: Mapping[str, bytes]) -> None:
-        """Raise `SkillHeld` if an imported revision has security errors."""
+        """Raise `SkillHeld` if a revision of a skill from a remote source has security errors."""
         runs = {file.path for file in wanted.files if file.executable}
         url = f"{origin.url}#{origin.ref}" if origin.ref else origin.url
         check_untrusted(self.core, wanted.name, files, runs, url=url)
 
     def _kept(self, of: Revision, file: SkillFile, limit: int) -> bytes | None:
-        """Return a file's bytes, or None if they aren't stored.
+        """Return the bytes of a revision's file, or None if they aren't stored.
 
         Raises `ContentDamaged`, `FileTooLarge`.
         """
@@ -272,7 +273,10 @@ class History:
         return stored_content(self.core.reader, of.uid, file, limit)
 
     def _content(self, of: Revision, file: SkillFile) -> bytes:
-        """Return a file's bytes. Raises `ContentMissing`, `ContentDamaged`, `FileTooLarge`."""
+        """Return the bytes of a revision's file.
+
+        Raises `ContentMissing` if they aren't stored, `ContentDamaged`, and `FileTooLarge`.
+        """
         data = self._kept(of, file, self.core.settings.limits.skill_bytes)
         if data is None:
             raise ContentMissing(name=self.name, number=of.number, path=file.path)
@@ -286,7 +290,10 @@ class History:
 def _differing(
     before: tuple[History, Revision, str], after: tuple[History, Revision, str]
 ) -> Iterator[str]:
-    """Yield the lines of a diff of all files; each side has a history, a revision and a label."""
+    """Yield the lines of a diff between all files of two revisions.
+
+    ``before`` and ``after`` each have a history, a revision and a label.
+    """
     old, new = ({file.path: file for file in one.files} for _, one, _ in (before, after))
     for path in sorted(old | new):
         files = old.get(path), new.get(path)
@@ -307,7 +314,7 @@ def compare(core: Core, name: str, other: str) -> str:
 
 
 def _missing(core: Core, handle: str) -> Tombstone | None:
-    """Return a tombstone for a stored skill whose folder is missing, or else None."""
+    """Return the tombstone of a stored skill whose folder is missing, or else None."""
     try:
         stored = resolve(core.reader, handle)
         CurrentSkill.of_stored(core, stored)
@@ -323,12 +330,12 @@ def _missing(core: Core, handle: str) -> Tombstone | None:
 def prune(
     core: Core, *, keep: int = 20, before: str | None = None, as_admin: bool = False
 ) -> tuple[int, int]:
-    """Delete the revisions of each skill except the current one and the newest ``keep``.
+    """Delete all revisions of each skill except the current one and the newest ``keep`` revisions.
 
-    If ``before`` is given, revisions seen at this time or later also stay. On a server, only
-    revisions in this role's sources on this host are deleted. With ``as_admin``, the revisions of
-    all sources are deleted (raises `AdminNeeded`). Returns the numbers of deleted revisions, and of
-    contents that only they had.
+    If ``before`` is given, revisions that were seen at this time or later also stay. On a server,
+    only the revisions in this role's sources on this host are deleted. With ``as_admin``, the
+    revisions of all sources are deleted (raises `AdminNeeded`). Returns the number of deleted
+    revisions, and the number of stored contents that no other revision used.
     """
     from registry.db.write.history import prune
 

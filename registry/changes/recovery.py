@@ -1,8 +1,8 @@
 """Finish or undo a change on disk (`disk.swap`), then update the database from the disk.
 
-The same code completes changes that succeeded, changes that failed, and changes of dead processes,
-so every branch is used daily. Only changes that this user signed come here (see `unfinished`).
-Every path is computed from the source, the skill's folder and the number of the change.
+The same code completes changes that succeeded, changes that failed, and changes of dead processes.
+So every branch is used daily. It only gets changes that this user signed (see `unfinished`). Every
+path is computed from the source, the skill's folder and the number of the change.
 """
 
 import json
@@ -56,10 +56,14 @@ Change: TypeAlias = tuple[ChangeContext, JournalEntry]
 
 
 def recover(context: ChangeContext) -> int:
-    """Finish or undo this user's unfinished changes in a locked source; return their number."""
+    """Finish or undo this user's unfinished changes in a source whose lock is held.
+
+    Returns the number of these changes.
+    """
     found = []
     for number in context.state.operations():
-        # Usually there is no unfinished change. This check doesn't wait for other writers.
+        # Usually there is no unfinished change. This check doesn't wait for other processes that
+        # write to the database.
         entry = recorded(context.core, context.source, context.state, context.signer, number)
         if entry is not None:
             found.append(entry)
@@ -73,10 +77,10 @@ def recover(context: ChangeContext) -> int:
 def finish_all(
     changes: Sequence[Change], *, back: bool = False, is_done: bool = False
 ) -> list[StoredSkill | None]:
-    """Finish or undo changes on disk, record the result in the database, then clear up.
+    """Finish or undo changes on disk, record the result in the database, then remove their files.
 
     If ``back``, a group of changes is rolled back. If ``is_done``, the changes are certainly
-    visible on disk. Clearing up comes last, because a partly removed folder would look like an
+    visible on disk. The files are removed last, because a partly removed folder would look like an
     edit.
     """
     with ExitStack() as stack:
@@ -92,8 +96,8 @@ def finish_all(
         stored = record(changes, done)
         try:
             for (context, entry), swap in zip(changes, swaps, strict=True):
-                # Keep files that could not be restored in `conflict`. Those of a deletion stay in
-                # the trash.
+                # Move files that could not be restored to `conflict`. The files of a deletion stay
+                # in the trash.
                 for place in swap.unknown() if entry.staged.startswith("ops/") else ():
                     _set_aside(context, place)
         except OSError:
@@ -104,7 +108,7 @@ def finish_all(
 
 
 def settle(context: ChangeContext, swap: Swap) -> None:
-    """Finish or undo a change on disk, and move unexpected files to ``conflict``."""
+    """Finish or undo a change on disk, and move files that it didn't expect to ``conflict``."""
     swap.settle(partial(_set_aside, context))
     # Flush the folder that got an entry before the folder that lost it.
     for place in swap.in_order:
@@ -118,14 +122,14 @@ def _shows(swap: Swap) -> bool:
 
 
 def _set_aside(context: ChangeContext, place: Place) -> None:
-    """Move files that must not be lost to the folder ``conflict``."""
+    """Move files that may be a user's edit to the folder ``conflict``, so that they aren't lost."""
     name = f"{utc_now().replace(':', '')}-{secrets.token_hex(4)}"
     rename_new(place, Place(context.state.conflict, name))
     context.state.conflict.sync()
 
 
 def _clear(context: ChangeContext, number: str) -> None:
-    """Remove the folder of a change, which no longer contains a possible edit."""
+    """Remove the folder of a change. It must not contain a possible edit any more."""
     with suppress(OSError):  # the next recovery removes the rest
         with context.state.ops.folder(number) as operation:
             # Remove the record first. Without a record, no process mistakes a partly removed folder
@@ -135,10 +139,10 @@ def _clear(context: ChangeContext, number: str) -> None:
 
 
 def record(changes: Sequence[Change], done: Sequence[bool]) -> list[StoredSkill | None]:
-    """Update the database from the entries' folders on disk, and delete the entries.
+    """Store the state of the entries' folders on disk in the database, and delete the entries.
 
-    If a folder can't be read (`SkillInaccessible`), the entries stay, because an unreadable folder
-    doesn't prove anything.
+    If a folder can't be read (raises `SkillInaccessible`), the entries stay, because an unreadable
+    folder doesn't show whether the change was made.
     """
     readings = [_read(context, entry) for context, entry in changes]
     moment = time.time_ns()
@@ -171,7 +175,8 @@ def _record(
     standing = load_current(connection, entry.source_id, entry.folder, entry.uid)
     live = standing.live
     if reading is not None and reading.unread and (live is None or live.content_hash):
-        # The folder could be read a moment ago, or when it was stored last.
+        # The folder could be read a moment ago, or when it was stored last. So the error may be
+        # temporary.
         raise _unanswered(entry, reading.unread[0].message)
     version = None
     if reading is not None:
@@ -207,7 +212,8 @@ def _read(context: ChangeContext, entry: JournalEntry) -> Reading | None:
     core, recent = context.core, Recent()
     if len(found.files) > 1:  # the content of a single file is the stored text of the skill file
         recent.note_stored(stored_hashes(core.reader, entry.source_id, entry.folder))
-    # Store the files with the version: if this process is killed later, other users can read them.
+    # Store the files together with the version. If this process is killed later, other users can
+    # still read the files.
     kept = core.settings.store_files
     read = partial(read_folder, with_contents=kept, recent=recent)
     return read(entry.root, found, limits, {})
@@ -218,7 +224,7 @@ def _unanswered(entry: JournalEntry, reason: str) -> SkillInaccessible:
 
 
 def sweep(context: ChangeContext) -> None:
-    """Remove files that this user staged for changes that this database never journalled."""
+    """Remove files that this user staged for changes that never reached this database's journal."""
     state, signer = context.state, context.signer
     for number in state.operations():
         operation = open_if_there(state.ops, number)
@@ -247,7 +253,7 @@ def sweep(context: ChangeContext) -> None:
 
 
 def _is_over(context: ChangeContext, entry: JournalEntry) -> bool:
-    """Tell whether the journal has no row of a change.
+    """Return True if the journal has no row of a change, so that the change is finished.
 
     If so, possible edits among its files are moved to ``conflict``.
     """
@@ -272,8 +278,8 @@ def made_change(
     """Return the record of a change from version ``live`` to ``version``.
 
     ``version`` is None if the skill was deleted. Returns None if nothing changed. A restored skill
-    is recorded as if it did not exist before. ``renamed`` is the version in a renamed skill's old
-    folder.
+    is recorded as if there had been no skill before. ``renamed`` is the version that a renamed
+    skill had in its old folder.
     """
     if entry.is_rename and renamed is None:
         return None

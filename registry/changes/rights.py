@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def granting(core: Core, role: str, may: "Right", team: str | None = None) -> list[str]:
-    """Return SQL that gives a role the right to read, to write or to administer.
+    """Return SQL statements that give a role the right to read, to write or to administer.
 
     Raises `RoleNotFound`, `UsageProblem`.
     """
@@ -27,7 +27,7 @@ def granting(core: Core, role: str, may: "Right", team: str | None = None) -> li
 
 
 def revoking(core: Core, role: str) -> list[str]:
-    """Return SQL that revokes all rights of a role. Raises the errors of `granting`."""
+    """Return SQL statements that revoke all rights of a role. Raises the errors of `granting`."""
     from registry.db.postgres import rights
 
     _check_role(core, role)
@@ -35,7 +35,10 @@ def revoking(core: Core, role: str) -> list[str]:
 
 
 def listed(core: Core) -> "list[RoleRights]":
-    """Return the rights of all roles that have any. Raises `AdminNeeded`, `UsageProblem`."""
+    """Return the rights of each role that has rights in the registry.
+
+    Raises `AdminNeeded`, `UsageProblem`.
+    """
     from registry.db.postgres import rights
 
     _check_server(core)
@@ -46,9 +49,9 @@ def listed(core: Core) -> "list[RoleRights]":
 def carry_out(
     core: Core, statements: Sequence[str], *, rehearse: bool = False
 ) -> "tuple[dict[str, RoleRights], dict[str, RoleRights]]":
-    """Run the SQL statements; return all rights before and after.
+    """Run the SQL statements; return the rights of all roles before and after.
 
-    If ``rehearse``, roll the statements back afterwards.
+    If ``rehearse``, the statements are rolled back afterwards.
     """
     from registry.db.postgres.rights import in_force
     from registry.db.write.statements import select_rows

@@ -1,10 +1,10 @@
 """Sign this user's records, and verify them with this user's key.
 
-Other users may be able to write into the journal, a state folder or a trash: with access to the
-database, or with a clone around the source. So each planned change and each deletion is recorded
-with a signature (HMAC-SHA256). The key never leaves the user's own folder. A signature is valid for
-one user, one source and (except for the trash) one database. Records without a valid signature are
-ignored.
+Other users may be able to write into the journal, a state folder or a trash. They may have access
+to the database, or own a clone around the source. So each planned change and each deletion is
+recorded with a signature (HMAC-SHA256). The key never leaves the user's own folder. A signature is
+valid for one user, one source and (except for the trash) one database. Records without a valid
+signature are ignored.
 """
 
 import hmac
@@ -43,9 +43,10 @@ class Signer:
 
     @classmethod
     def of(cls, core: Core, root: str = "") -> Self:
-        """Return the signer for the source at ``root``, or without a source if ``root`` is empty.
+        """Return the signer for the source at ``root``. If ``root`` is empty, it is for no source.
 
-        Raises `OwnFileUnusable`.
+        Creates this user's key if it is missing. Raises `OwnFileUnusable` if the key's file can't
+        be used.
         """
         key = _key(make=True)
         assert key is not None  # noqa: S101  # `_key` created it
@@ -53,19 +54,22 @@ class Signer:
 
     @classmethod
     def known(cls, core: Core, root: str = "") -> Self | None:
-        """Return the same signer as `of`, or None if this user has no key yet."""
+        """Return the signer that `of` returns, or None if this user has no key yet."""
         key = _key(make=False)
         return None if key is None else cls(key, core.backend.identity, root)
 
     def write(self, place: Place, purpose: Purpose, number: str, facts: Mapping[str, Any]) -> None:
-        """Write a signed record into a new file, durably unless the purpose is "staging"."""
+        """Write a signed record into a new file.
+
+        The file is flushed to disk unless the purpose is "staging".
+        """
         text = json.dumps(
             {"record": facts, "signature": self.sign(purpose, number, facts)}, indent=1
         )
         write_file(place, text.encode(), 0o600, durable=purpose != "staging")
 
     def read(self, place: Place, purpose: Purpose, number: str) -> Mapping[str, Any] | None:
-        """Return the facts of a record, or None if it is missing or its signature is invalid."""
+        """Return the facts in a record, or None if it is missing or its signature is invalid."""
         try:
             found = json.loads(read_own_file(place, MAX_BYTES))
             facts, signature = found["record"], found["signature"]
@@ -76,17 +80,17 @@ class Signer:
         return facts if isinstance(facts, dict) else None
 
     def signed(self, purpose: Purpose, number: str, facts: object, signature: str) -> bool:
-        """Tell whether this is this user's signature of these facts."""
+        """Tell whether ``signature`` is this user's valid signature of these facts."""
         return hmac.compare_digest(self.sign(purpose, number, facts).encode(), signature.encode())
 
     def sign(self, purpose: Purpose, number: str, facts: object) -> str:
-        """Return the signature of facts. It is valid for one purpose and one number."""
+        """Return the signature of these facts. It is valid for one purpose and one number."""
         bound = {
             "purpose": purpose,
             "number": number,
             "user": os.geteuid(),
-            # Leave out the database, so that any database with this source can restore a deleted
-            # skill.
+            # Leave out the database, so that a deleted skill can be restored with any database that
+            # has this source.
             "database": None if purpose == "trash" else self.database,
             "root": self.root,
             "facts": facts,
@@ -96,9 +100,9 @@ class Signer:
 
 
 def _key(*, make: bool) -> bytes | None:
-    """Return this user's key. If it is missing and ``make``, create it.
+    """Return this user's signing key. If it is missing and ``make``, create it.
 
-    Raises `OwnFileUnusable`.
+    Raises `OwnFileUnusable` if the key's file can't be used.
     """
     folder = str(data_folder())
     try:
@@ -130,7 +134,7 @@ def _read_key(place: Place, *, make: bool) -> bytes | None:
 def new_numbers(count: int = 1) -> list[str]:
     """Return new numbers for a group of changes, in ascending order.
 
-    The numbers are signed, and they show which changes belong together.
+    The numbers are signed. They show which changes belong to the same group.
     """
     group = secrets.token_hex(GROUP_DIGITS // 2)
     if count == 1:
@@ -139,7 +143,7 @@ def new_numbers(count: int = 1) -> list[str]:
 
 
 def is_together(number: str, other: str) -> bool:
-    """Tell from their numbers whether two changes were made together."""
+    """Tell from the numbers of two changes whether the changes belong to the same group."""
     return number[:GROUP_DIGITS] == other[:GROUP_DIGITS]
 
 

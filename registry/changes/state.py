@@ -39,7 +39,7 @@ from registry.model import Source
 from registry.sync.sources import check_ours, check_writable, is_here
 
 NUMBER: Final = re.compile("[0-9a-f]{16}")
-"""Matches the number of an operation. Its entries in the trash have the same name."""
+"""Matches the number of an operation. A deleted skill's folder in the trash has the same number."""
 
 OWNER: Final = "owner"
 """Name of the file in an operation's folder that records its owner."""
@@ -48,7 +48,7 @@ RECORD: Final = "record"
 """Name of the file in an operation's folder that records the planned change."""
 
 META: Final = "meta.json"
-"""Name of the file in a trash entry that records the deleted skill."""
+"""Name of the file that records the deleted skill, in the skill's folder in the trash."""
 
 _UNWRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT})
 
@@ -61,10 +61,10 @@ class StateFolder:
 
     @classmethod
     def make(cls, root: str, *, inside: bool | None = None) -> Self:
-        """Open the state folder, and create missing folders.
+        """Open the state folder of a source; create it if it is missing.
 
         ``inside`` is True if the state folder is in the root, and False if it is next to the root.
-        If None, the place is chosen.
+        If it is None, `state_path` chooses.
         """
         made = cls.open(root, inside=inside, make=True)
         assert made is not None  # noqa: S101  # `open` created it
@@ -72,9 +72,10 @@ class StateFolder:
 
     @classmethod
     def open(cls, root: str, *, inside: bool | None = None, make: bool = False) -> Self | None:
-        """Open a source's state folder, or return None if it doesn't exist.
+        """Open the state folder of a source; return None if it doesn't exist.
 
-        Raises `ChangeRefused` if a part of it doesn't belong to this user, and `SkillInaccessible`.
+        Raises `ChangeRefused` if the folder or a subfolder doesn't belong to this user, and
+        `SkillInaccessible` if it can't be opened.
         """
         path = state_path(root, inside=inside)
         parent, name = os.path.split(path)
@@ -106,7 +107,7 @@ class StateFolder:
         return FileLock("lock", folder=self.home)
 
     def operations(self) -> list[str]:
-        """Return the numbers of the changes that have a folder in ``ops``."""
+        """Return the numbers of the changes that have a folder in the state folder's ``ops``."""
         return _numbers(self.ops)
 
     def trashed(self) -> list[str]:
@@ -120,7 +121,7 @@ class StateFolder:
         self.close()
 
     def close(self) -> None:
-        """Close the open folders."""
+        """Close the folders that the object keeps open."""
         for folder in (self.conflict, self.trash, self.ops, self.home):
             folder.close()
 
@@ -130,7 +131,7 @@ def _numbers(folder: Folder) -> list[str]:
 
 
 def open_if_there(folder: Folder, path: str) -> Folder | None:
-    """Open a folder below another, or return None if it is missing, a link or not a folder."""
+    """Open a folder below ``folder``; return None if it is missing, a link or not a folder."""
     try:
         return folder.folder(path)
     except OSError as error:
@@ -140,9 +141,10 @@ def open_if_there(folder: Folder, path: str) -> Folder | None:
 
 
 def open_place(stack: ExitStack, folder: Folder, path: str) -> Place | None:
-    """Open the folder that contains ``path`` until the stack ends; return the place of ``path``.
+    """Open the folder that contains ``path``; return the place of ``path`` in it.
 
-    Returns None if the folder is missing, a link or not a folder.
+    The folder stays open until the stack ends. Returns None if the folder is missing, a link or not
+    a folder.
     """
     above, _, name = path.rpartition("/")
     holder = open_if_there(folder, above or ".")
@@ -165,7 +167,7 @@ def state_path(root: str, *, inside: bool | None = None) -> str:
     beside = os.path.join(parent, f".{name}{STATE_SUFFIX}")
     within = os.path.join(root, STATE_SUFFIX)
     if inside is None:
-        # Keep the place that was chosen first, because recovery must find the staged files.
+        # Use the path that was chosen first, because recovery must find the staged files.
         can_write = os.access(parent, os.W_OK | os.X_OK)
         inside = _may_be_ours(within) or not (os.path.lexists(beside) or can_write)
     return within if inside else beside
@@ -184,7 +186,7 @@ LOCK_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ChangeContext:
-    """The source of a change with its open folders, its signer, and the roots of all sources."""
+    """The source of a change, its open folders, its signer, and the roots of all sources."""
 
     core: Core
     source: Source
@@ -200,8 +202,9 @@ class ChangeContext:
     ) -> "Iterator[Self]":
         """Open a source for a change, under the lock of its state folder.
 
-        ``inside`` has the roots that contain their state folder. Raises `SourceElsewhere`,
-        `SourceNotYours`, `OwnFileUnusable`, `SkillInaccessible`, `ChangeRefused`.
+        ``inside`` has the roots of the sources that contain their own state folder. Raises
+        `SourceElsewhere`, `SourceNotYours`, `OwnFileUnusable`, `SkillInaccessible`,
+        `ChangeRefused`.
         """
         known = list_sources(core.reader, counted=False)
         source = next(one for one in known if one.id == source_id)
@@ -233,13 +236,13 @@ class ChangeContext:
 
 
 def refusal(path: str, error: OSError) -> RegistryError:
-    """Return the error for an OSError that happened before anything was published."""
+    """Return the error to raise for an OSError that happened before a change was published."""
     return ChangeRefused(path=path, reason=error.strerror or str(error))
 
 
 @contextmanager
 def open_swap(context: ChangeContext, entry: JournalEntry) -> Iterator[Swap]:
-    """Open the folders between which a change moves files."""
+    """Open the folders between which a change moves files, until the block ends."""
     area, number, tree = entry.staged.split("/")
     home = {"ops": context.state.ops, "trash": context.state.trash}[area]
     with ExitStack() as stack:
@@ -251,7 +254,7 @@ def open_swap(context: ChangeContext, entry: JournalEntry) -> Iterator[Swap]:
 def recorded(
     core: Core, source: Source, state: StateFolder, signer: Signer, number: str
 ) -> JournalEntry | None:
-    """Return the change with this number if this user signed it and the journal agrees."""
+    """Return the change with this number, if this user signed it and the journal agrees."""
     entry = signed_entry(source, core.host, state, signer, number)
     return entry if entry is not None and journal.is_journalled(core.reader, entry) else None
 
@@ -259,7 +262,10 @@ def recorded(
 def signed_entry(
     source: Source, host: str, state: StateFolder, signer: Signer, number: str
 ) -> JournalEntry | None:
-    """Return the signed record of a change, or None if there is none or it is invalid."""
+    """Return the signed record of a change.
+
+    Returns None if there is no record or its signature is invalid.
+    """
     operation = open_if_there(state.ops, number)
     if operation is None:
         return None

@@ -1,8 +1,8 @@
-"""Tokens with which other people can open the web catalogue, with their scope and expiry.
+"""Access tokens with which other people open the web catalogue, with their scope and expiry.
 
-A token is shown once. The database stores its hash, signed by this user. A user with write access
-to the database can remove a token but not create one, because a row without that signature is
-ignored.
+A token is shown once. The database stores its hash, signed by this user. Another user with write
+access to the database can remove a token but can't create one, because rows without that signature
+are ignored.
 """
 
 import hashlib
@@ -23,21 +23,21 @@ from registry.sync.sources import find as find_source
 from registry.text import is_utc_text, utc_now
 
 BEGINNING: Final = "skr_"
-"""Prefix of all tokens, so that a person or scanner that finds a token recognises it."""
+"""First characters of all tokens, so that a person or scanner that finds one recognises it."""
 
 SECRET_BYTES: Final = 32
 MAX_NAME: Final = 64
 TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 USED_WITHIN: Final = timedelta(minutes=10)
-"""Accuracy of the time at which a token was used last.
+"""Minimum time between two updates of the stored time at which a token was used last.
 
-The time is only stored again after this interval.
+So the stored time may be this much too early.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Token(Value):
-    """A token that this user created. ``number`` is not secret.
+    """An access token that this user created. ``number`` is not secret.
 
     ``expires_at`` is None if the token never expires.
     """
@@ -72,10 +72,10 @@ class Tokens:
         source: str | None = None,
         lasts: timedelta | None = None,
     ) -> tuple[Token, str]:
-        """Create a token; return it, and the secret text that a person must enter.
+        """Create a token; return it, and the secret text with which a person signs in.
 
-        ``lasts`` is the time for which the token is valid. If None, the token is valid until you
-        revoke it. Raises `UsageProblem`, `PersonalityNotFound`, `SourceNotFound`,
+        ``lasts`` is the time for which the token is valid. If it is None, the token is valid until
+        you revoke it. Raises `UsageProblem`, `PersonalityNotFound`, `SourceNotFound`,
         `OwnFileUnusable`.
         """
         from registry.db.write.access import add_token
@@ -110,9 +110,10 @@ class Tokens:
         return [_token(row) for row in all_tokens(self._core.reader) if self._is_ours(row)]
 
     def revoke(self, name: str) -> Token:
-        """Revoke the token with this number, or with this name if only one token has it.
+        """Revoke the token with this number, or with this name if only one token has the name.
 
-        Raises `TokenNotFound`, `UsageProblem`.
+        Raises `TokenNotFound` if no token matches, and `UsageProblem` if several tokens have the
+        name.
         """
         from registry.db.write.access import remove_token
 
@@ -130,7 +131,7 @@ class Tokens:
         return found[0]
 
     def known(self, shown: str) -> Token | None:
-        """Return the token for a secret text, or None if it is unknown or no longer valid."""
+        """Return the token with a secret text; None if it is unknown or no longer valid."""
         if not shown.startswith(BEGINNING):
             return None
         row = by_hash(self._core.reader, _hashed(shown))
@@ -150,7 +151,7 @@ class Tokens:
             last = datetime.fromisoformat(token.used_at)
             if abs(now - last) < USED_WITHIN:
                 return
-        # Don't let a login wait for a sync that is writing.
+        # A sync may be writing to the database. Don't let a login wait for it.
         with suppress(DatabaseProblem), self._core.writer.transaction(0.0) as connection:
             record_use(connection, token.number, utc_now())
 

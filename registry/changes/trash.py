@@ -55,10 +55,11 @@ def delete(
     force: bool = False,
     copies: Which | None = None,
 ) -> Trashed:
-    """Move a skill's folder to the trash. If ``copies`` are given, move all of them or nothing.
+    """Move a skill's folder to the trash. With ``copies``, move also these copies, all or none.
 
-    Raises `SkillChangedOnDisk` unless ``force``. Raises `ChangeRefused` for the root of a source
-    and for a folder that contains other skills, `UsageProblem`, and the errors of `commit.commit`.
+    Raises `SkillChangedOnDisk` if the folder was changed since the last sync, unless ``force``.
+    Raises `ChangeRefused` for the root of a source and for a folder that contains other skills.
+    Raises `UsageProblem`, and the errors of `commit.commit`.
     """
     base = base_of(core, stored, if_hash, force=force)
     group = with_copies(core, base, copies, force=force)
@@ -86,8 +87,9 @@ def delete(
 
 
 def warn_of_successor(core: Core, name: str) -> None:
-    """Warn if a deleted skill's name now refers to another skill, perhaps an unknown person's."""
-    # Few names are shared, so the second query, which also asks for projects, is rarely sent.
+    """Warn if the name of a deleted skill now means another skill, perhaps a stranger's."""
+    # Few names are shared by several skills. So the second query, which also asks for projects, is
+    # rarely sent.
     is_shared = core.reader.rows(*places_of_name(name))
     for other in same_name(core.reader, name) if is_shared else ():
         skill = other.skill
@@ -104,8 +106,9 @@ def _stage(
     check: StoredSkill | None,
     together: str | None = None,
 ) -> tuple[JournalEntry, Trashed]:
-    """Compare a skill with ``check``, and write the record of its deletion into the trash.
+    """Compare a skill with the expected version, and stage its deletion.
 
+    ``check`` is the expected version. The signed record of the deletion is written into the trash.
     Returns the journal entry and the deleted skill.
     """
     if base.folder == ROOT:
@@ -137,10 +140,10 @@ def _stage(
 
 
 def restore(core: Core, trashed: Trashed, number: str | None = None) -> StoredSkill:
-    """Restore a deleted skill byte for byte, with its former ``created_at``.
+    """Restore a deleted skill from the trash, byte for byte, with its former ``created_at``.
 
-    Raises `SkillExists`, `ChangeRefused` if the skill is no longer in the trash, and the errors of
-    `commit.commit`.
+    Raises `SkillExists` if its folder exists again, `ChangeRefused` if the skill is no longer in
+    the trash, and the errors of `commit.commit`.
     """
 
     def change(context: ChangeContext) -> StoredSkill | None:
@@ -173,7 +176,7 @@ def restore(core: Core, trashed: Trashed, number: str | None = None) -> StoredSk
 
 
 def empty_trash(core: Core, chosen: Sequence[Trashed] | None = None) -> int:
-    """Remove deleted skills permanently; return their number. If ``chosen`` is None, remove all."""
+    """Remove deleted skills permanently; return how many. If ``chosen`` is None, remove all."""
     chosen = list_trash(core) if chosen is None else chosen
     source_ids = _source_ids(core)
     for trashed in chosen:
@@ -225,15 +228,17 @@ def find_deleted(
 ) -> Deleted:
     """Return the deleted skill that `restore_named` would restore. The trash is searched first.
 
-    ``held`` has the skills in the trash, if the caller knows them. ``without`` has the uids of
-    skills to skip. Raises `NotInTrash`, `SkillNotDeleted`.
+    ``held`` has the skills in the trash, if the caller has already listed them. ``without`` has the
+    uids of skills to skip. Raises `NotInTrash` if no deleted skill matches, and `SkillNotDeleted`
+    if the name means a skill that isn't deleted.
     """
     held = list_trash(core) if held is None else held
     try:
         return find_trashed(held, name, source=source, among=among, without=without)
     except NotInTrash:
         found = History.of_gone(core, name, source=source, among=among, without=without)
-        # If the skill is in the trash, restore it only from there, to its former place.
+        # If the skill is in the trash, it can only be restored from there, and to its former
+        # folder.
         numbers = {one.id for one in held}
         if found is not None and found.gone is not None and found.gone.trash not in numbers:
             return found
@@ -255,8 +260,9 @@ def find_all_deleted(
 ) -> list[Deleted]:
     """Return the deleted skills that these names mean, each skill once.
 
-    Trash ids and source/folder are resolved before names. Raises `SkillExists`, and the errors of
-    `find_deleted` and `History.restore`.
+    Trash ids and handles of the form ``source/folder`` are resolved first. A plain name then means
+    a deleted skill that they don't already mean. Raises `SkillExists` if the folder of a skill
+    exists again, and the errors of `find_deleted` and `History.restore`.
     """
     held = list_trash(core)
     chosen = list(dict.fromkeys(names))
@@ -286,7 +292,7 @@ def find_all_deleted(
 def with_deleted_copies(core: Core, found: Sequence[Deleted]) -> list[Deleted]:
     """Return deleted skills, each after the copies that were deleted together with it.
 
-    Raises `SkillExists`.
+    Raises `SkillExists` if the folder of one of them exists again.
     """
     held = list_trash(core)
     chosen: list[Deleted] = []
@@ -326,7 +332,10 @@ def _are_together(one: Trashed, other: Trashed) -> bool:
 def restore_one(
     core: Core, found: Deleted, *, source: str | None = None, number: str | None = None
 ) -> StoredSkill:
-    """Restore a deleted skill. ``number`` is the number of the change, if it is part of a group."""
+    """Restore a deleted skill from the trash or from its history.
+
+    ``number`` is the number of the change, if it is part of a group.
+    """
     if isinstance(found, History):
         return found.restore(source=source)
     return restore(core, found, number)
@@ -335,7 +344,7 @@ def restore_one(
 def restore_all(
     core: Core, found: Sequence[Deleted], *, source: str | None = None
 ) -> list[StoredSkill]:
-    """Restore several deleted skills, so that a single `undo` reverts all of them.
+    """Restore several deleted skills in one group of changes, which a single `undo` reverts.
 
     Raises the errors of `restore_one`.
     """
@@ -346,7 +355,7 @@ def restore_all(
 def restore_named(
     core: Core, name: str, *, source: str | None = None, among: Collection[str] | None = None
 ) -> StoredSkill:
-    """Restore the latest deleted skill of this name (or trash id, or source/folder).
+    """Restore the skill that was deleted last with this name, trash id or source/folder.
 
     The trash (of ``source``) is searched first, then the database. From the database, the skill is
     written into ``source``. ``among`` has the names of the sources whose skills may be restored.
@@ -359,7 +368,7 @@ def restore_named(
 
 
 def warn_of_others(core: Core, name: str, found: Deleted, among: Collection[str] | None) -> None:
-    """After a restore from the trash, warn about other deleted skills that the name could mean."""
+    """After a restore from the trash, warn about other deleted skills that ``name`` could mean."""
     if isinstance(found, History):
         return
     held = list_trash(core)

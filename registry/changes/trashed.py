@@ -1,4 +1,4 @@
-"""List the trash: deleted folders with their signed records."""
+"""List the trash: the folders of deleted skills, with their signed records."""
 
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -17,12 +17,12 @@ from registry.model import Source, Value
 from registry.sync.sources import own_sources
 
 NOTED: Final = ("name", "folder", "deleted_at", "created_at", "uid")
-"""The fields of a deleted folder that are signed. The other fields follow from its path."""
+"""The signed facts about a deleted skill. All other facts follow from the path of its folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trashed(Value):
-    """A deleted skill that can be restored. ``path`` is its folder in the trash."""
+    """A deleted skill in the trash. ``path`` is the path of its folder in the trash."""
 
     id: str
     name: str
@@ -35,11 +35,11 @@ class Trashed(Value):
 
     @property
     def place(self) -> str:
-        """The former place of the skill, as source/folder."""
+        """The source and the folder in which the skill was before, as source/folder."""
         return f"{self.source}/{self.folder}"
 
     def is_called(self, name: str) -> bool:
-        """Tell whether a name, trash id or source/folder may mean this deleted skill."""
+        """Tell whether ``name`` is this skill's name, trash id or source/folder."""
         return name in {self.name, self.id, self.place}
 
 
@@ -53,7 +53,7 @@ def find_trashed(
 ) -> Trashed:
     """Return the latest deleted skill in ``held`` with this name, trash id or source/folder.
 
-    Raises `NotInTrash`.
+    Raises `NotInTrash` if there is none.
     """
     for one in held:
         if (
@@ -67,23 +67,27 @@ def find_trashed(
 
 
 def list_trash(core: Core) -> list[Trashed]:
-    """Return the skills that this user deleted.
+    """Return the skills in the trash that this user deleted.
 
-    The latest is first, and each skill comes before the copies that were deleted with it.
+    The latest is first, and each skill comes before the copies that were deleted together with it.
     """
     found = [one for source in own_sources(core) for one in _kept(core, source)[0]]
-    # The signed time only has whole seconds, so also sort by the time of the file.
+    # The signed time only has whole seconds, so skills deleted in the same second are sorted by the
+    # time of the file.
     found.sort(key=lambda one: (one[1].deleted_at, one[0], one[1].id), reverse=True)
     return [trashed for _, trashed in found]
 
 
 def foreign_trash(core: Core) -> list[str]:
-    """Return the paths of folders in the trash that this user did not delete."""
+    """Return the paths of folders in the trash for which this user has not signed a deletion."""
     return sorted(path for source in own_sources(core) for path in _kept(core, source)[1])
 
 
 def _kept(core: Core, source: Source) -> tuple[list[tuple[int, Trashed]], list[str]]:
-    """Return a trash's restorable skills with their times (ns), and the paths of other entries."""
+    """Return the restorable skills in a source's trash with their times, and all other paths in it.
+
+    The times are in nanoseconds.
+    """
     ours: list[tuple[int, Trashed]] = []
     foreign: list[str] = []
     with suppress(RegistryError, OSError):
@@ -105,7 +109,7 @@ def _kept(core: Core, source: Source) -> tuple[list[tuple[int, Trashed]], list[s
 
 
 def note_of(signer: Signer, trash: Folder, number: str) -> dict[str, str] | None:
-    """Return the signed record of a deleted folder, or None if this user did not sign one."""
+    """Return the signed record of a deleted folder; None if this user did not sign one."""
     kept = open_if_there(trash, number)
     if kept is None:
         return None

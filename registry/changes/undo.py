@@ -40,7 +40,7 @@ MAX_NAMED: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """The changes of one command, the latest first, with methods to show and undo them."""
+    """The changes of one command, the latest first. The methods show the changes and undo them."""
 
     core: Core
     changes: Sequence[RecordedChange]
@@ -85,27 +85,30 @@ class Undo:
 
     @property
     def steps(self) -> list[list[RecordedChange]]:
-        """The changes, grouped by copies that were changed together, the latest first."""
+        """The changes in groups, the latest first.
+
+        A group has the changes of a skill and of the copies that were changed together with it.
+        """
         found: dict[str, list[RecordedChange]] = {}
         for one in self.changes:
             found.setdefault(one.number[:GROUP_DIGITS], []).append(one)
         return list(found.values())
 
     def lost(self) -> dict[RecordedChange, str]:
-        """Return the changes that can never be undone, each with the reason."""
+        """Return the changes that can never be undone, each with the reason why not."""
         held = _held(self.core)
         return {one: why for one in self.changes if (why := self._never(one, held))}
 
     def forget(self) -> None:
-        """Delete the records of these changes. The skills stay unchanged."""
+        """Delete the records of these changes without undoing them. The skills stay unchanged."""
         with self.core.writer.transaction() as connection:
             for one in self.changes:
                 drop_change(connection, one)
 
     def diff(self) -> str:
-        """Return a unified diff of the updated skills, or "" if there are none.
+        """Return a unified diff from the updated skills to their earlier files.
 
-        Raises the errors of `carry_out`.
+        Returns "" if the command updated no skill. Raises the errors of `carry_out`.
         """
         self._check()
         seen: set[str] = set()
@@ -119,10 +122,11 @@ class Undo:
         return "".join(found)
 
     def carry_out(self) -> None:
-        """Undo all changes, the latest first, and delete their records. Raises `ChangeNotUndone`.
+        """Undo all changes, the latest first, and delete their records.
 
-        If a skill has changed since the command, nothing is undone. If the undo of a change fails,
-        the changes before it stay undone, with a warning.
+        If a skill has changed since the command, raises `ChangeNotUndone` and undoes nothing. If
+        the undo of a change fails, the changes that were undone before it stay undone, with a
+        warning.
         """
         self._check()
         done: list[RecordedChange] = []
@@ -159,7 +163,7 @@ class Undo:
                 self._current(one)
 
     def _take_back(self, step: Sequence[RecordedChange]) -> None:
-        """Undo the change of one skill, and of the copies that were changed together with it."""
+        """Undo the change of one skill, and of the copies that were changed with the skill."""
         if step[0].kind == "delete":
             self._restore(step)
             return
@@ -180,9 +184,10 @@ class Undo:
                 _remove_empty(one.root, one.folder)
 
     def _copies(self, there: Sequence[StoredSkill]) -> tuple[Which | None, list[int]]:
-        """Return which copies to change with the first skill, and which skills separately.
+        """Return which copies can be changed together with the first skill, and the other skills.
 
-        A skill must be changed separately if it is no longer a copy of the first skill.
+        A skill must be changed separately if it is no longer a copy of the first skill. These
+        skills are returned as indexes in ``there``.
         """
         known = {one.uid for one in copies_of(self.core.reader, there[0])}
         wanted = {one.uid for one in there[1:]} & known
@@ -196,7 +201,10 @@ class Undo:
             trash.restore(self.core, trashed, number)
 
     def _trashed(self, change: RecordedChange, held: Mapping[str, Trashed]) -> Trashed:
-        """Return the deleted skill in the trash. Its former path must not exist."""
+        """Return the deleted skill in the trash.
+
+        Raises `ChangeNotUndone` if the skill isn't in the trash or its former folder exists again.
+        """
         if change.uid not in held:
             raise self._refused(change, "it is no longer in the trash")
         place = join(self.sources[change.source].path, held[change.uid].folder)
@@ -205,7 +213,7 @@ class Undo:
         return held[change.uid]
 
     def _current(self, change: RecordedChange) -> StoredSkill:
-        """Return the skill, if it is unchanged since the change. Raises `ChangeNotUndone`."""
+        """Return the changed skill. Raises `ChangeNotUndone` if it was changed again or removed."""
         stored = self._there(change)
         if stored is None:
             raise self._refused(change, "it no longer exists")
@@ -214,7 +222,7 @@ class Undo:
         return stored
 
     def _there(self, change: RecordedChange) -> StoredSkill | None:
-        """Return the skill, or None if it is no longer at the path after the change."""
+        """Return the changed skill; None if it isn't in the folder that the change recorded."""
         stored = by_place(self.core.reader, self.sources[change.source].id, change.folder)
         try:
             if stored is not None:
@@ -224,7 +232,10 @@ class Undo:
         return stored if stored is not None and stored.uid == change.uid else None
 
     def _updated(self, change: RecordedChange) -> tuple[History, int]:
-        """Return the history of an updated skill, and its revision number before the change."""
+        """Return the history of an updated skill, and the number of its revision before the update.
+
+        Raises `ChangeNotUndone`.
+        """
         history = History.of(self.core, self._current(change).place)
         number = self._before(change)
         if number is None:
@@ -232,7 +243,10 @@ class Undo:
         return history, number
 
     def _renamed(self, change: RecordedChange) -> tuple[StoredSkill, str, Edits]:
-        """Return a renamed skill, its former folder, and its SKILL.md from before the rename."""
+        """Return a renamed skill, its former folder, and its SKILL.md from before the rename.
+
+        Raises `ChangeNotUndone`.
+        """
         stored = self._current(change)
         folder = json.loads(change.before or "{}")["folder"]
         place = join(self.sources[change.source].path, folder)
@@ -244,7 +258,7 @@ class Undo:
         return stored, folder, {stored.document: history.read(number)}
 
     def _before(self, change: RecordedChange) -> int | None:
-        """Return a skill's revision number before a change, or None if it isn't stored."""
+        """Return the number of a skill's revision before a change; None if it isn't stored."""
         before = change.before
         if change.kind == "rename":
             before = json.loads(before or "{}").get("tree_hash")
@@ -254,9 +268,9 @@ class Undo:
         return None
 
     def _never(self, change: RecordedChange, held: Mapping[str, Trashed]) -> str | None:
-        """Return why a change can never be undone, or None if the undo may be possible.
+        """Return the reason why a change can never be undone, or None if it may be possible.
 
-        It may also be possible if the disk of the source is not mounted now.
+        It counts as possible if the disk of the source is not mounted now.
         """
         path = self.sources[change.source].path
         if not _has_state(path):
@@ -302,12 +316,12 @@ def _has_state(path: str) -> bool:
 
 
 def _held(core: Core) -> dict[str, Trashed]:
-    """Return the skills in the trash by uid, for each uid the skill that was deleted last."""
+    """Return the skills in the trash by uid; for each uid the skill that was deleted last."""
     return {one.uid: one for one in reversed(list_trash(core))}
 
 
 def _signed(core: Core, known: Mapping[str, Source]) -> list[RecordedChange]:
-    """Return the changes that this user made in known sources, the latest first."""
+    """Return the changes that this user signed in known sources, the latest first."""
     found: list[RecordedChange] = []
     signers = {name: Signer.known(core, source.path) for name, source in known.items()}
     for change in last_changes(core.reader, core.host):

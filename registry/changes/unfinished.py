@@ -1,8 +1,8 @@
-"""Find this user's unfinished changes, and recover them when a registry is opened.
+"""Find this user's unfinished changes, and finish or undo them when a registry is opened.
 
 This check is cheap enough for every open, because it starts from the disk and not from the journal.
 For each change with files in our state folders, it checks our signature and compares the journal's
-row. It never reads rows that others wrote into the journal.
+row. It never reads journal rows that other users wrote.
 """
 
 from contextlib import suppress
@@ -23,7 +23,7 @@ from registry.sync.sources import own_sources
 
 
 def unfinished(core: Core, source: Source) -> list[JournalEntry]:
-    """Return a source's unfinished changes that are both signed by this user and in the journal."""
+    """Return a source's unfinished changes that this user signed and that are in the journal."""
     with suppress(RegistryError, OSError):
         state = StateFolder.open(source.path)
         if state is None:
@@ -38,7 +38,7 @@ def unfinished(core: Core, source: Source) -> list[JournalEntry]:
 
 
 def foreign_changes(core: Core) -> list[str]:
-    """Return a warning for each unfinished change on this host that isn't this user's."""
+    """Return a warning for each unfinished change on this host that another user made."""
     names = {one.id: one.name for one in list_sources(core.reader, counted=False)}
     ours = {entry.id for source in own_sources(core) for entry in unfinished(core, source)}
     try:
@@ -54,7 +54,7 @@ def foreign_changes(core: Core) -> list[str]:
 
 
 def recover_all(core: Core) -> int:
-    """Finish or undo this user's unfinished changes of dead processes; return their number."""
+    """Finish or undo unfinished changes that this user's dead processes began; return how many."""
     finished = 0
     for source in [one for one in own_sources(core) if unfinished(core, one)]:
         state = StateFolder.open(source.path)

@@ -1,4 +1,4 @@
-"""Check untrusted files like a sync does, before they become the user's own skills."""
+"""Check untrusted files as a sync would, before they become the user's own skills."""
 
 import os
 import tempfile
@@ -22,10 +22,10 @@ def check_untrusted(
     *,
     url: str | None = None,
 ) -> None:
-    """Raise `SkillHeld` for files with security errors, `SkillInvalid` if they can't be scanned.
+    """Raise `SkillHeld` if files have security errors, `SkillInvalid` if they can't be scanned.
 
     ``url`` is the address from which the user can get the files again. It is None if they are being
-    fetched now.
+    fetched from there now.
     """
     found = _read(core, files, executable).findings
     broken = [one for one in found if (one.category, one.severity) == ("format", "error")]
@@ -52,7 +52,7 @@ def security_status(
 
 
 def _read(core: Core, files: Mapping[str, bytes], executable: Collection[str]) -> Reading:
-    """Read these files as a sync reads the files of a folder on disk."""
+    """Read files from memory as a sync reads the files of a folder on disk."""
     with tempfile.TemporaryDirectory(prefix="skill-registry-") as root:
         with open_named(root) as home, make_folder(Place(home, _FOLDER)) as tree:
             for path, data in files.items():

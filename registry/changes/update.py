@@ -80,7 +80,7 @@ def update_skill(
     force: bool = False,
     copies: Which | None = None,
 ) -> SkillDetail:
-    """Change fields and files of a skill. See `SkillRegistry.update`."""
+    """Change fields and files of a skill. `SkillRegistry.update` explains the parameters."""
     edits: dict[str, bytes | None] = dict(files)
     fields: dict[str, Any] = {
         "description": description,
@@ -91,8 +91,8 @@ def update_skill(
     }
     if any(field is not None for field in fields.values()):
         check_own(core, stored.skill.source, stored.host, stored.root)
-        # Don't read the file through the registry: that would store the current file, and the next
-        # change would no longer notice the user's edit.
+        # Read the file from disk and not through the registry. The registry would store the current
+        # file, and the next change would no longer notice the user's edit.
         data = read_document(core, stored, stored.document)
         if not force and digest(data) != (if_hash or stored.skill.content_hash):
             raise SkillChangedOnDisk(name=stored.skill.ref, path=stored.path)
@@ -126,7 +126,7 @@ def update_files(
     If ``if_hash`` is given, the change is refused if the skill no longer has this content hash.
     Unless ``force``, it is also refused if the user edited the skill since the last sync
     (`SkillChangedOnDisk`). ``executable`` sets or clears the executable bit, by path. ``copies``
-    selects the copies to change as well, all or none.
+    selects the copies that are also changed; all are changed, or none.
 
     A single file is exchanged without its folder. If several files change, the whole folder is
     exchanged with a changed copy. Raises `OutsideSkill`, `ChangeRefused`, `UsageProblem`, and the
@@ -157,10 +157,11 @@ def update_files(
 
 
 def base_of(core: Core, stored: StoredSkill, if_hash: str | None, *, force: bool) -> StoredSkill:
-    """Return the stored version to change, or with ``if_hash`` or ``force`` the version on disk.
+    """Return the version that a change expects: the stored version, or the version on disk.
 
-    In the first case, the change is refused later, under the lock, if the user edited the folder.
-    Raises `SkillChangedOnDisk`, `SkillInaccessible`.
+    With ``if_hash`` or ``force``, it is the version on disk. Without them, it is the stored
+    version; the change is then refused later, under the lock, if the user edited the folder. Raises
+    `SkillChangedOnDisk` if the skill doesn't have the hash ``if_hash``, and `SkillInaccessible`.
     """
     if if_hash is None and not force:
         return stored
@@ -186,7 +187,7 @@ def compare(context: ChangeContext, stored: StoredSkill | None) -> None:
 
 
 def not_as_stored(stored: StoredSkill) -> RegistryError:
-    """Return the error for a folder that is missing or differs from the stored version."""
+    """Return the error to raise for a folder that is missing or differs from the stored version."""
     is_there = os.path.lexists(stored.path)
     return (SkillChangedOnDisk if is_there else SkillMissing)(
         name=stored.skill.ref, path=stored.path
@@ -206,7 +207,8 @@ def _update_file(
     with ExitStack() as stack:
         live = open_place(stack, context.root, target)
         before = None if live is None else digest_of(live)
-        # Compare after the digest: this finds earlier edits, and the rename finds later edits.
+        # Compare after the digest was computed. So this comparison finds earlier edits, and the
+        # rename finds later edits.
         compare(context, check)
         if data is None and before is None:
             reason = "there is no such file"
@@ -236,7 +238,10 @@ def stage_folder(
     executable: Mapping[str, bool],
     together: str | None = None,
 ) -> JournalEntry:
-    """Stage an update. ``together`` is the number of the change, if it is part of a group."""
+    """Stage an update of a skill as a changed copy of its whole folder.
+
+    ``together`` is the number of the change, if it is part of a group.
+    """
     if base.folder == ROOT:
         reason = "the skill is the source's root, whose files can only be changed one at a time"
         raise ChangeRefused(path=base.root, reason=reason)
@@ -275,9 +280,9 @@ def _edit(tree: Folder, edits: Edits, executable: Mapping[str, bool]) -> None:
 
 
 def _mode(context: ChangeContext, base: StoredSkill, target: str) -> int:
-    """Return the mode of a file, or the default mode if the file doesn't exist.
+    """Return the mode of an existing file; for a new file, the default mode.
 
-    Raises `ChangeRefused` if it is not a regular file.
+    Raises `ChangeRefused` if the path is not a regular file.
     """
     path = join(base.root, target)
     try:
@@ -304,7 +309,7 @@ def _with(mode: int, executable: bool | None) -> int:  # True, False or None (un
 
 
 def refuse_nested(context: ChangeContext, base: StoredSkill) -> None:
-    """Raise `ChangeRefused` for a folder that contains other skills or another source."""
+    """Raise `ChangeRefused` if a skill's folder contains other skills or another source."""
     walk = Walk(base.root, context.core.settings.limits, context.roots)
     found = {one.folder for one in walk.below(base.folder) if one.is_skill}
     if nested := sorted(found - {base.folder}):
@@ -319,7 +324,7 @@ def refuse_nested(context: ChangeContext, base: StoredSkill) -> None:
 def rename_skill(
     core: Core, stored: StoredSkill, name: str, *, if_hash: str | None = None
 ) -> SkillDetail:
-    """Rename a skill and its folder. See `SkillRegistry.rename`."""
+    """Rename a skill and its folder. `SkillRegistry.rename` explains the parameters."""
     reason = check_new_name(name)
     if reason is not None:
         raise InvalidName(name=name, reason=reason)
@@ -359,7 +364,7 @@ def warn_of_dangling(core: Core, links: Iterable[LinkTo]) -> None:
 
 
 def _refuse_pulled(base: StoredSkill, name: str) -> None:
-    """Raise `FolderPulled` for a folder in a lock, because links lead to it and pulls update it."""
+    """Raise `FolderPulled` if a lock lists the folder: links lead to it, and pulls update it."""
     folder = os.path.basename(base.folder)
     lock = None if folder == name else lock_of(base.path)
     if lock is not None:
@@ -370,8 +375,8 @@ def _refuse_pulled(base: StoredSkill, name: str) -> None:
 def move(core: Core, base: StoredSkill, folder: str, edits: Edits) -> StoredSkill:
     """Move a skill to another folder of its source and write some of its files, all or nothing.
 
-    The skill keeps its history. Raises `SkillExists`, `SkillChangedOnDisk`, and `ChangeRefused` for
-    a folder that contains other skills.
+    The skill keeps its history. Raises `SkillExists` if the other folder exists,
+    `SkillChangedOnDisk`, and `ChangeRefused` if the folder contains other skills.
     """
     check_path(folder)
 
