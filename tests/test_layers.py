@@ -17,6 +17,7 @@ ROOMS = [
     {"__init__"},
     {"api"},
     {"toolsets"},
+    {"publish"},
     {"install"},
     {"remotes"},
     {"changes"},
