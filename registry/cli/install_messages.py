@@ -209,8 +209,8 @@ def _security_of(
     from registry.db.read.findings import security_findings
 
     for one in security_findings(session.registry.core.reader, source):
-        if one.tree_hash in names:
-            yield names[one.tree_hash], one
+        if (name := names.get(one.tree_hash or "")) is not None:
+            yield name, one
 
 
 def confirm_errors(
