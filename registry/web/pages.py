@@ -60,7 +60,7 @@ def start(visit: Visit) -> PageContent:
             ("list", params),
             lambda: view.page(
                 filters,
-                sort=params.sort,
+                sort=params.order,
                 reverse=params.reverse,
                 limit=params.limit,
                 offset=params.offset,
@@ -81,6 +81,7 @@ def start(visit: Visit) -> PageContent:
         "start.html",
         lambda: {
             "title": ", ".join(params.queries) or "Skills",
+            "home": _home(visit, counts) if params.is_start else None,
             "params": params,
             "found": found,
             "danger": danger,
@@ -101,6 +102,37 @@ def start(visit: Visit) -> PageContent:
             | {"skills": [_with_security(one, danger) for one in found], "facets": record(counts)}
         ),
     )
+
+
+FEW: Final = 6
+"""Number of skills in each short list of the start page."""
+
+COLLECTIONS: Final = 18
+"""Number of tags on the start page."""
+
+
+def _home(visit: Visit, counts: Facets) -> dict[str, Any]:
+    """Return what only the start page shows: the latest changes, the most used skills, tags.
+
+    The counts of use are those of the last change of a skill: the page would otherwise have to be
+    made again after each use.
+    """
+    view = visit.view
+    return {
+        "sources": len(counts.sources) if len(counts.sources) < MOST else len(_sources(visit)),
+        "recent": visit.cached(("recent", FEW), lambda: _latest(visit)),
+        "used": visit.cached(("used", FEW), lambda: view.most_read(FEW)),
+        "tags": counts.tags[:COLLECTIONS],
+    }
+
+
+def _latest(visit: Visit) -> list[Change]:
+    """Return the latest changes of listed skills, each skill once."""
+    skills: dict[str, Change] = {}
+    for one in visit.view.recent(limit=FEW * 4):
+        if one.kind != "removed":
+            skills.setdefault(one.ref, one)
+    return list(skills.values())[:FEW]
 
 
 def _with_security(one: Skill, danger: Mapping[tuple[str, str], SecurityCount]) -> dict[str, Any]:
@@ -137,7 +169,7 @@ async def every_skill(request: Request) -> Response:
             message = f"this address returns all skills; for {', '.join(PAGED)}, use /index.json"
             raise UsageProblem(message=message)
         filters = await state.run(visit.view.filters, params.filters)
-        found = state.registry.iter(filters, sort=params.sort, reverse=params.reverse)
+        found = state.registry.iter(filters, sort=params.sort or "name", reverse=params.reverse)
         skills = map(visit.view.localized, found)
         first = await state.run(_some, visit, skills)
     except (RegistryError, *UNEXPECTED) as error:

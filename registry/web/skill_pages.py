@@ -412,7 +412,7 @@ def why(visit: Visit) -> PageContent:
     return PageContent(
         "why.html",
         lambda: {
-            "title": "Why is a skill not listed?",
+            "title": "Check a skill",
             "subject": subject,
             "found": found,
             "problem": problem,
