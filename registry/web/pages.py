@@ -17,9 +17,9 @@ from registry.core import UNEXPECTED
 from registry.db.read.findings import SecurityCount
 from registry.db.read.history import Change
 from registry.db.read.listing import MOST, Facet, Facets, Filters
-from registry.db.read.summary import Stats
+from registry.db.read.summary import SourceCount, Stats
 from registry.errors import FindingUnknown, PersonalityNotFound, RegistryError, UsageProblem
-from registry.model import Skill, Source, record
+from registry.model import SEVERITIES, Skill, Source, record
 from registry.text import utc_now
 from registry.web import addresses, charts
 from registry.web.answers import PageContent, Visit, compressed, refusal, visit_of, without_places
@@ -216,7 +216,11 @@ def sources(visit: Visit) -> PageContent:
         for one in rows:
             del one["path"]
     has_remote = any(one.remote for one in found)
-    facts = {"title": "Sources", "sources": found, "has_remote": has_remote}
+    counts = visit.cached(("source counts",), visit.view.source_counts)
+    for one in rows:
+        of = counts.get(one["name"], SourceCount(0, 0, 0, 0, 0))
+        one.update({state: count for state, count in of._asdict().items() if state != "skills"})
+    facts = {"title": "Sources", "sources": found, "has_remote": has_remote, "counts": counts}
     return PageContent("sources.html", lambda: facts, lambda: {"sources": rows})
 
 
@@ -229,6 +233,9 @@ def findings(visit: Visit) -> PageContent:
     """Count all findings by code, or list the findings with one code."""
     counts = visit.cached(("counts",), visit.view.counts)
     code = visit.request.query_params.get("code") or None
+    severity = visit.request.query_params.get("severity") or None
+    if severity is not None and severity not in SEVERITIES:
+        raise UsageProblem(message=f"severity must be one of: {', '.join(SEVERITIES)}")
     page = number_of(visit.request.query_params, "page") or 1
     facts: dict[str, Any] = {"title": "Findings", "counts": counts, "code": code, "page": page}
     if code is None:
@@ -237,14 +244,15 @@ def findings(visit: Visit) -> PageContent:
     if not known:
         similar = sorted({one.code for one in counts})[:READ]
         raise FindingUnknown(name=code, similar=(), known=similar)
-    total = sum(one.findings for one in known)
+    total = sum(one.findings for one in known if severity in {None, one.severity})
     offset = min((page - 1) * ROWS_PER_PAGE, 1_000_000)
     found = visit.cached(
-        ("findings", code, page),
-        lambda: visit.view.findings(code, limit=ROWS_PER_PAGE, offset=offset),
+        ("findings", code, severity, page),
+        lambda: visit.view.findings(code, limit=ROWS_PER_PAGE, offset=offset, severity=severity),
     )
     pages = -(-total // ROWS_PER_PAGE)
     facts |= {"title": f"Findings: {code}", "total": total, "found": found, "pages": pages}
+    facts |= {"severity": severity, "known": known}
     said = {"code": code, "total": total, "page": page, "pages": pages}
     return PageContent("finding.html", lambda: facts, lambda: said | {"findings": record(found)})
 

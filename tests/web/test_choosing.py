@@ -123,7 +123,11 @@ def test_the_list_is_marked_as_busy_while_a_search_runs(site, tab):
     page = tab()
     page.goto(site.base)
     waiting = []
-    page.route("**/?q=*", lambda route: waiting.append(route))
+
+    def hold(route):
+        waiting.append(route)
+
+    page.route("**/?q=*", hold)
     page.get_by_label("Search skills").fill("letters")
     page.locator("#found[aria-busy=true]").wait_for()
     (route,) = waiting
