@@ -29,7 +29,8 @@ def add_token(connection: Connection, token: StoredToken) -> None:
     """Add the row of a new token."""
     facts: dict[str, Any] = token._asdict()
     connection.execute(insert(tokens).values(**facts))
-    record_audit(connection, "token added", token.name, number=token.number, write=token.write)
+    rights = {"write": token.write, "publish": token.publish, "approve": token.approve}
+    record_audit(connection, "token added", token.name, number=token.number, **rights)
 
 
 def remove_token(connection: Connection, number: str) -> None:
