@@ -102,7 +102,7 @@ BEGIN
             'personality', one.personality, 'source', one.source));
     RETURN NULL;
 END$body$;
-"""
+"""  # noqa: S105
 RIGHTS = "'publish', one.publish, 'approve', one.approve,"
 
 POLICIES = {

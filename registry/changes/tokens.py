@@ -89,7 +89,9 @@ class Tokens:
             raise UsageProblem(message=f"a token needs a name of 1 to {MAX_NAME} characters")
         if personality is not None and (publish or approve):
             # Its answers would show which names the personality can't see are taken.
-            message = "a token with a personality can't publish or approve; leave the personality out"
+            message = (
+                "a token with a personality can't publish or approve; leave the personality out"
+            )
             raise UsageProblem(message=message)
         if personality is not None:
             personality_of(self._core.settings, personality)

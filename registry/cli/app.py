@@ -193,6 +193,7 @@ COMMANDS: Final = {
     "pull": "Install skills for agents or into a folder, and update them.",
     "agents": "List the supported agents and their skill folders.",
     "import": "Copy skills from an archive or an address into your own source.",
+    "publish": "Send a skill to a registry: to a server, or into a source on this machine.",
     "export": "Export skills for a web site: a discovery index and its files.",
     "prompt": "Print the list of skills for a system prompt.",
     "tools": "List, describe and call the tools for agents.",

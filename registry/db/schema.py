@@ -317,7 +317,7 @@ tokens = Table(
 
 # Changes that wait for a review, or were decided. `base` is the tree hash that the change replaces
 # (NULL if it creates the skill), `tree_hash` the hash of the new files. `archive` has the new files
-# as a zip, until the proposal is applied or rejected. On a server, `role` is the role that added it.
+# as a zip. On a server, `role` is the role that added it.
 proposals = Table(
     "proposals",
     metadata,

@@ -187,6 +187,43 @@ class SkillExists(Conflict):
     path: str
 
 
+class PublishRefused(Invalid):
+    """The check of a skill to publish found errors: ``name``, ``problems``."""
+
+    sentence = "The skill {name:q} was not published, because its check found errors:"
+
+    name: str
+    problems: "Sequence[Diagnostic]"
+
+    def _details(self) -> str:
+        errors = [one for one in self.facts["problems"] if one.severity == "error"]
+        return "".join(f"\n  {one.code}: {one.message}" for one in errors)
+
+
+class HashNeeded(Conflict):
+    """A skill exists, and the request doesn't say which version it replaces.
+
+    ``name``, ``tree_hash`` of the current version.
+    """
+
+    sentence = "The skill {name:q} already exists; its tree hash is {tree_hash}."
+
+    name: str
+    tree_hash: str
+
+
+class HashOutdated(Conflict):
+    """The version that a change replaces is not the current one.
+
+    ``name``, ``tree_hash`` of the current version (None if the skill does not exist).
+    """
+
+    sentence = "The skill {name:q} has changed since it was read, so nothing was done."
+
+    name: str
+    tree_hash: str | None
+
+
 class SkillChangedOnDisk(Conflict):
     """The folder has changed since the change was prepared: ``name``, ``path``."""
 
