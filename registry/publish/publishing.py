@@ -51,7 +51,7 @@ MAX_COMPARED: Final = 1 << 18
 """Maximum size of a file whose lines are compared, in bytes."""
 
 EVENT: Final = "skill published"
-"""What the audit log records for each published skill."""
+"""Event that the audit log records for each published skill."""
 
 Outcome: TypeAlias = Literal["created", "updated", "unchanged", "proposed"]
 
@@ -73,7 +73,7 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What publishing a package would change. ``current`` is None if the skill would be created."""
+    """The change that publishing a package would make. ``current`` is None if the skill would be created."""
 
     package: Package
     home: Source
@@ -86,7 +86,7 @@ class Plan:
 
     @property
     def outcome(self) -> Outcome:
-        """What publishing would do."""
+        """The kind of change."""
         if self.current is None:
             return "created"
         return "unchanged" if self.replaces == self.package.tree_hash else "updated"
@@ -183,7 +183,7 @@ def _read_folder(core: Core, place: str) -> Unpacked:
 
 
 def plan(core: Core, wanted: Package, home: Source) -> Plan:
-    """Return what publishing a package into a source would change, without changing anything.
+    """Return the change that publishing a package into a source would make, without making it.
 
     Raises `SourceReadOnly`, `SourceElsewhere`, `SourceNotYours`, `SkillAmbiguous`,
     `SkillInaccessible`.
@@ -282,7 +282,7 @@ def replace_files(
 
 
 def diff(core: Core, planned: Plan) -> str:
-    """Return a unified diff of what publishing would change, cut after `MAX_DIFF` lines."""
+    """Return a unified diff of the change that publishing would make, cut after `MAX_DIFF` lines."""
     before: dict[str, bytes] = {}
     if planned.current is not None:
         with suppress(RegistryError):

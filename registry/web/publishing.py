@@ -36,7 +36,7 @@ API: Final = "/api/skills/"
 CLAWHUB: Final = "/api/v1/skills"
 
 PACKING: Final = 1 << 20
-"""What an archive may need beyond the bytes of its files: names and headers."""
+"""Extra size of an archive for names and headers, in bytes."""
 
 STATUS: Final[Mapping[type[RegistryError], int]] = {
     errors.HashNeeded: 428,
