@@ -258,3 +258,9 @@ def test_the_search_tool_says_that_no_folder_is_registered(tmp_path):
     with SkillRegistry.open(tmp_path / "new.db") as registry:
         found = registry.toolset("native").call("search_skills", {"query": "pdf"})
     assert found["note"].startswith("The registry is empty. The user has to")
+
+
+@pytest.mark.parametrize("wrong", [{"kind": 3}, {"tags": 3}])
+def test_a_value_of_a_wrong_type_is_a_type_error_with_a_message(filled, wrong):
+    with pytest.raises(TypeError, match="."):
+        filled.update("today", **wrong)
