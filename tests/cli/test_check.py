@@ -336,7 +336,6 @@ def test_a_check_of_all_names_folders_without_a_skill_file(root, skill, cli):
     (root / "notes" / "readme.md").write_text("No skill.\n")
     cli("sync", str(root))
     assert cli("check").stderr.endswith(
-        "1 folder without a SKILL.md. To list them, run: "
-        "skill-registry list --status no_document\n"
+        "1 folder without a SKILL.md. To list them, run: skill-registry list --status no_document\n"
     )
     assert "SKILL.md" not in cli("check", "alpha").stderr
