@@ -262,5 +262,5 @@ def test_the_search_tool_says_that_no_folder_is_registered(tmp_path):
 
 @pytest.mark.parametrize("wrong", [{"kind": 3}, {"tags": 3}])
 def test_a_value_of_a_wrong_type_is_a_type_error_with_a_message(filled, wrong):
-    with pytest.raises(TypeError, match="."):
+    with pytest.raises(TypeError, match="type"):
         filled.update("today", **wrong)
