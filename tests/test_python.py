@@ -260,7 +260,6 @@ def test_the_search_tool_says_that_no_folder_is_registered(tmp_path):
     assert found["note"].startswith("The registry is empty. The user has to")
 
 
-@pytest.mark.parametrize("wrong", [{"kind": 3}, {"tags": 3}])
-def test_a_value_of_a_wrong_type_is_a_type_error_with_a_message(filled, wrong):
-    with pytest.raises(TypeError, match="type"):
-        filled.update("today", **wrong)
+def test_a_value_of_a_wrong_type_is_a_type_error_with_a_message(filled):
+    with pytest.raises(TypeError, match="a value of this type"):
+        filled.update("today", kind=3)
