@@ -281,6 +281,8 @@ SELECT s.ref, s.name, s.description, s.kind, s.category,
     u.last_read_at, s.uid
 FROM skills s JOIN sources src ON src.id = s.source_id LEFT JOIN usage u ON u.uid = s.uid
 WHERE s.live = 1 AND s.status <> 'no_document';
+CREATE INDEX ix_skills_updated ON skills (updated_at DESC, name_key, source_id, position) WHERE live = 1;
+CREATE INDEX ix_diagnostics_code ON diagnostics (code, severity, skill_id);
 CREATE TABLE proposals (
 	id TEXT NOT NULL, 
 	source_id INTEGER NOT NULL, 
@@ -303,4 +305,4 @@ CREATE TABLE proposals (
 	CONSTRAINT fk_proposals_source_id FOREIGN KEY(source_id) REFERENCES sources (id) ON DELETE CASCADE
 );
 CREATE INDEX ix_proposals_source_id ON proposals (source_id);
-INSERT INTO alembic_version VALUES ('0024');
+INSERT INTO alembic_version VALUES ('0025');
