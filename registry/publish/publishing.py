@@ -73,7 +73,7 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The change that publishing a package would make. ``current`` is None if the skill would be created."""
+    """The change that publishing would make. ``current`` is None if it would create the skill."""
 
     package: Package
     home: Source
@@ -282,7 +282,7 @@ def replace_files(
 
 
 def diff(core: Core, planned: Plan) -> str:
-    """Return a unified diff of the change that publishing would make, cut after `MAX_DIFF` lines."""
+    """Return a unified diff of the change, cut after `MAX_DIFF` lines."""
     before: dict[str, bytes] = {}
     if planned.current is not None:
         with suppress(RegistryError):
