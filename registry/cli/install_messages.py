@@ -151,9 +151,14 @@ def _reason(session: Session, one: "InstallResult", bring: str, message: str) ->
     if told == EQUAL:
         way = f"To take it over, run: {bring} --adopt {quote(ref)}"
     if told.startswith(ALREADY_THERE) and (others := _namesakes(session, one.ref)):
-        which = f" ({some_refs(others)})" if others[1:] else ""
-        first = quote(escape.line(others[0]))
+        refs = [other.ref for other in others]
+        which = f" ({some_refs(refs)})" if refs[1:] else ""
+        first = quote(escape.line(refs[0]))
         way = f"To install another skill of its name{which}, run: {bring} {first}"
+        own = session.registry.get(one.ref)
+        if same := next((other for other in others if other.tree_hash == own.tree_hash), None):
+            same_ref = escape.line(same.ref)
+            way = f"To take it over as a copy of {same_ref}, run: {bring} --adopt {quote(same_ref)}"
     end = "" if "run: " in reason.rpartition(". ")[2] else "."  # no full stop after a command
     return f"{ref} {message}: {reason}{end} {way}".rstrip()
 
@@ -286,15 +291,15 @@ def _way_out(session: Session, ref: str) -> str:
     return ""
 
 
-def _namesakes(session: Session, ref: str) -> list[str]:
-    """Return the refs of other skills of the same name that can be installed."""
+def _namesakes(session: Session, ref: str) -> "list[Skill]":
+    """Return the other skills of the same name that can be installed."""
     from registry.catalog.resolve import resolve
     from registry.db.read.skills import same_name
 
     reader = session.registry.core.reader
     known = same_name(reader, resolve(reader, ref).skill.name)
-    usable = [one.skill.ref for one in known if one.is_usable and not one.quarantined]
-    return [one for one in usable if one != ref]
+    usable = [one.skill for one in known if one.is_usable and not one.quarantined]
+    return [one for one in usable if one.ref != ref]
 
 
 def report_pulled(session: Session, since: str) -> None:

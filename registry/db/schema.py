@@ -80,6 +80,8 @@ sources = Table(
     # On a server: the precedence that an admin gave the source among the sources of all owners. 0
     # is the default.
     Column("precedence", Integer, nullable=False, server_default=text("0")),
+    # 1 if changes that are published, or made through tools, must be approved first.
+    Column("review", Integer, nullable=False, server_default=text("0")),
     UniqueConstraint("name"),
     UniqueConstraint("host", "path"),
 )
@@ -312,8 +314,30 @@ tokens = Table(
     Column("signature", Text, nullable=False),
     # On a server, the role that owns the token.
     Column("role", Text),
+    # 1 if the token may publish skills over HTTP, and approve proposals.
+    Column("publish", Integer, nullable=False, server_default=text("0")),
+    Column("approve", Integer, nullable=False, server_default=text("0")),
     UniqueConstraint("hash"),
 )
+
+# Changes that wait for a review, or were decided. `base` is the tree hash that the change replaces
+# (NULL if it creates the skill), `tree_hash` the hash of the new files. `archive` has the new files
+# as a zip. On a server, `role` is the role that added it.
+proposals = Table(
+    "proposals",
+    metadata,
+    Column("id", Text, primary_key=True, nullable=False),
+    Column("source_id", ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
+    *_given("kind name folder"),
+    *_texts("uid base"),
+    *_given("tree_hash author"),
+    Column("token", Text),
+    Column("created_at", Text, nullable=False),
+    Column("archive", LargeBinary),
+    Column("state", Text, nullable=False),
+    *_texts("decided_by decided_at reason role"),
+)
+Index("ix_proposals_source_id", proposals.c.source_id)
 
 # The audit log: changes of sources, rights, trust, tokens and history. Rows are added and never
 # changed; on a server, the server itself adds them. `detail` is JSON: the state of `subject` before

@@ -69,7 +69,7 @@ def test_undo_says_what_takes_back_a_pull_that_is_not_written_down(
     assert told not in cli("undo", "--yes").stderr
 
 
-def test_of_a_skill_that_is_in_the_target_itself_the_others_of_its_name_are_named(
+def test_the_message_about_a_skill_that_is_in_the_target_itself_names_the_command_to_adopt_it(
     library, cli, project, tmp_path
 ):
     there = tmp_path / "home/.claude/skills/haiku"
@@ -77,17 +77,41 @@ def test_of_a_skill_that_is_in_the_target_itself_the_others_of_its_name_are_name
     cli("sync", str(there.parent), "--name", "claude")
     more = ["-a", "claude-code", "--global"]
     refused = cli("pull", "claude/haiku", *more)
-    way = "skill-registry pull --global --agent=claude-code haiku"
+    way = "skill-registry pull --global --agent=claude-code --adopt haiku"
     assert refused.exit_code == 1
     assert (
         f"claude/haiku was not installed: it is there already, in {there}. "
-        f"To install another skill of its name, run: {way}\n"
+        f"To take it over as a copy of haiku, run: {way}\n"
     ) in refused.stderr
-    assert "--adopt haiku" in cli(*way.split()[1:]).stderr
+    assert cli(*way.split()[1:]).exit_code == 0
     write_skill(tmp_path / "home/.claude/skills/only", description="Only.")
     cli("sync")
     alone = cli("pull", "only", *more).stderr
     assert alone.endswith("it is there already, in " + str(there.with_name("only")) + ".\n")
+
+
+def test_the_message_about_a_skill_that_is_in_the_target_itself_names_another_of_its_name(
+    library, cli, project, tmp_path
+):
+    there = write_skill(tmp_path / "home/.claude/skills/haiku", description="Mine.")
+    cli("sync", str(tmp_path / "home/.claude/skills"), "--name", "claude")
+    refused = cli("pull", "claude/haiku", "-a", "claude-code", "--global").stderr
+    assert f"it is there already, in {there}" in refused
+    way = "skill-registry pull --global --agent=claude-code mine/haiku"
+    assert refused.endswith(f"To install another skill of its name, run: {way}\n")
+
+
+def test_an_own_skill_of_one_agent_is_installed_for_the_other_agents(cli, project, tmp_path):
+    home = tmp_path / "home"
+    own = write_skill(home / ".claude/skills/only", description="Only.")
+    cli("sync", str(home / ".claude/skills"))
+    pulled = cli("pull", "only", "-a", "claude-code", "-a", "codex", "--global")
+    assert (pulled.exit_code, pulled.stdout.split()[0]) == (0, "added")
+    assert (home / ".agents/skills/only/SKILL.md").is_file()
+    assert not own.is_symlink()
+    assert cli("pull", "--remove", "only", "--global").exit_code == 0
+    assert (own / "SKILL.md").is_file()
+    assert not (home / ".agents/skills/only").exists()
 
 
 @pytest.mark.parametrize("everywhere", [False, True])
