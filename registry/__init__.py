@@ -21,7 +21,9 @@ if TYPE_CHECKING:
         Skill,
         SkillDetail,
         SkillFile,
+        SkillVersion,
         Source,
+        VersionChange,
     )
     from registry.settings import Settings
     from registry.sync.report import Moved, SourceReport, SyncReport
@@ -117,6 +119,7 @@ __all__ = [
     "SkillNotFound",
     "SkillNotVisible",
     "SkillRegistry",
+    "SkillVersion",
     "Source",
     "SourceElsewhere",
     "SourceExists",
@@ -137,6 +140,12 @@ __all__ = [
     "TrustOutdated",
     "Unavailable",
     "UsageProblem",
+    "VersionChange",
+    "VersionExists",
+    "VersionInvalid",
+    "VersionNotFound",
+    "VersionNotStored",
+    "VersionYanked",
     "__version__",
 ]
 

@@ -43,6 +43,7 @@ GROUPS: Final = {
         ),
     ),
     "check-skills": ("Check skills", ("check",)),
+    "publish-skills": ("Publish skills", ("version",)),
     "install-skills": ("Install, import and export", ("pull", "agents", "import", "export")),
     "tools-for-agents": ("Tools for agents", ("mcp", "tools", "prompt")),
     "web-catalogue": ("Web catalogue and tokens", ("serve", "token")),

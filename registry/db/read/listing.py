@@ -19,6 +19,7 @@ from registry.db.read.skills import (
     Sort,
     columns,
     order,
+    shown,
     skill_of,
 )
 from registry.db.visibility import IMPORTED, OFFERABLE, USABLE, Visibility
@@ -179,10 +180,11 @@ def where(
     clauses: list[str] = ["s.live = 1", "src.enabled = 1"]
     values: list[object] = []
     if filters.status is not None:
-        clauses.append("s.status = ?")
+        clauses += ["s.status = ?", shown(reader)]
         values.append(filters.status)
     else:
-        clauses.append("s.status <> 'no_document'" if filters.all else USABLE)
+        every = f"s.status <> 'no_document' AND {shown(reader)}"
+        clauses.append(every if filters.all else USABLE)
     if filters.ids is not None and ids:
         clauses.append(f"s.id {reader.in_json_array}")
         values.append(json.dumps(list(filters.ids)))

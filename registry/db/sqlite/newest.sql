@@ -281,4 +281,22 @@ SELECT s.ref, s.name, s.description, s.kind, s.category,
     u.last_read_at, s.uid
 FROM skills s JOIN sources src ON src.id = s.source_id LEFT JOIN usage u ON u.uid = s.uid
 WHERE s.live = 1 AND s.status <> 'no_document';
-INSERT INTO alembic_version VALUES ('0023');
+CREATE TABLE labels (
+	id INTEGER NOT NULL, 
+	uid TEXT NOT NULL, 
+	label TEXT NOT NULL, 
+	number INTEGER NOT NULL, 
+	tree_hash TEXT NOT NULL, 
+	state TEXT NOT NULL, 
+	at TEXT NOT NULL, 
+	reason TEXT, 
+	replacement TEXT, 
+	role TEXT, 
+	host TEXT, 
+	tool TEXT, 
+	client TEXT, 
+	CONSTRAINT pk_labels PRIMARY KEY (id), 
+	CONSTRAINT uq_labels_uid_label_number UNIQUE (uid, label, number)
+);
+CREATE INDEX ix_labels_tree_hash ON labels (tree_hash);
+INSERT INTO alembic_version VALUES ('0024');
