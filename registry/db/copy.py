@@ -93,6 +93,7 @@ class _Copy:
         self._whole(schema.usage, "uid")
         self._whole(schema.usage_days, "day, uid")
         self._whole(schema.gone, "uid")
+        self._whole(schema.proposals, "id", size=PAGE // 10)
         # The target database may use other rules to decide which skills are shadowed.
         refresh_names(self._connection, None)
         if self._connection.dialect.name == "postgresql":

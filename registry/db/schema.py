@@ -80,6 +80,8 @@ sources = Table(
     # On a server: the precedence that an admin gave the source among the sources of all owners. 0
     # is the default.
     Column("precedence", Integer, nullable=False, server_default=text("0")),
+    # 1 if changes that are published, or made through tools, must be approved first.
+    Column("review", Integer, nullable=False, server_default=text("0")),
     UniqueConstraint("name"),
     UniqueConstraint("host", "path"),
 )
@@ -134,6 +136,9 @@ Index("ix_skills_position", skills.c.source_id, skills.c.position, **_LIVE)
 # The order of listings. With this index, a page needs no sort.
 _LISTED = (skills.c.name_key, skills.c.name, skills.c.source_id, skills.c.position)
 Index("ix_skills_listing", *_LISTED, **_LIVE)
+# The same for the newest skills.
+_UPDATED = (skills.c.updated_at.desc(), skills.c.name_key, skills.c.source_id, skills.c.position)
+Index("ix_skills_updated", *_UPDATED, **_LIVE)
 Index("ix_skills_installed", skills.c.source_id, sqlite_where=skills.c.installed.is_not(None))
 Index("ix_skills_unseen", skills.c.source_id, sqlite_where=skills.c.live == 0)
 Index("ix_skills_name", skills.c.name)
@@ -195,6 +200,8 @@ diagnostics = Table(
 )
 Index("ix_diagnostics_skill_id", diagnostics.c.skill_id)
 Index("ix_diagnostics_source_id", diagnostics.c.source_id)
+# Security findings are selected by their codes, and are few among all findings.
+Index("ix_diagnostics_code", diagnostics.c.code, diagnostics.c.severity, diagnostics.c.skill_id)
 
 journal = Table(
     "journal",
@@ -308,8 +315,30 @@ tokens = Table(
     Column("signature", Text, nullable=False),
     # On a server, the role that owns the token.
     Column("role", Text),
+    # 1 if the token may publish skills over HTTP, and approve proposals.
+    Column("publish", Integer, nullable=False, server_default=text("0")),
+    Column("approve", Integer, nullable=False, server_default=text("0")),
     UniqueConstraint("hash"),
 )
+
+# Changes that wait for a review, or were decided. `base` is the tree hash that the change replaces
+# (NULL if it creates the skill), `tree_hash` the hash of the new files. `archive` has the new files
+# as a zip. On a server, `role` is the role that added it.
+proposals = Table(
+    "proposals",
+    metadata,
+    Column("id", Text, primary_key=True, nullable=False),
+    Column("source_id", ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
+    *_given("kind name folder"),
+    *_texts("uid base"),
+    *_given("tree_hash author"),
+    Column("token", Text),
+    Column("created_at", Text, nullable=False),
+    Column("archive", LargeBinary),
+    Column("state", Text, nullable=False),
+    *_texts("decided_by decided_at reason role"),
+)
+Index("ix_proposals_source_id", proposals.c.source_id)
 
 # The audit log: changes of sources, rights, trust, tokens and history. Rows are added and never
 # changed; on a server, the server itself adds them. `detail` is JSON: the state of `subject` before

@@ -143,7 +143,7 @@ class SkillHeld(SkillNotVisible):
     a remote source, ``url`` is this source's address.
     """
 
-    sentence = "{name:q} comes from a remote source and has security errors: {reason}."
+    sentence = "{name:q} {reason}."
 
     source: str | None
     address: str | None
@@ -159,7 +159,9 @@ class SkillHeld(SkillNotVisible):
         url: str | None = None,
         problems: "Sequence[Diagnostic]" = (),
     ) -> None:
-        reason = "it is quarantined" if source is not None else "it was not imported"
+        reason = "has security errors: it was not imported"
+        if source is not None:
+            reason = "comes from a remote source and has security errors: it is quarantined"
         facts = {"source": source, "address": address, "url": url, "reason": reason}
         super().__init__(name=name, rule="held", problems=tuple(problems), **facts)
 
@@ -185,6 +187,43 @@ class SkillExists(Conflict):
 
     name: str
     path: str
+
+
+class PublishRefused(Invalid):
+    """The check of a skill to publish found errors: ``name``, ``problems``."""
+
+    sentence = "The skill {name:q} was not published, because its check found errors:"
+
+    name: str
+    problems: "Sequence[Diagnostic]"
+
+    def _details(self) -> str:
+        errors = [one for one in self.facts["problems"] if one.severity == "error"]
+        return "".join(f"\n  {one.code}: {one.message}" for one in errors)
+
+
+class HashNeeded(Conflict):
+    """A skill exists, and the request doesn't say which version it replaces.
+
+    ``name``, ``tree_hash`` of the current version.
+    """
+
+    sentence = "The skill {name:q} already exists; its tree hash is {tree_hash}."
+
+    name: str
+    tree_hash: str
+
+
+class HashOutdated(Conflict):
+    """The version that a change replaces is not the current one.
+
+    ``name``, ``tree_hash`` of the current version (None if the skill does not exist).
+    """
+
+    sentence = "The skill {name:q} has changed since it was read, so nothing was done."
+
+    name: str
+    tree_hash: str | None
 
 
 class SkillChangedOnDisk(Conflict):

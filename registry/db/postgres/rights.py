@@ -33,6 +33,7 @@ _WRITTEN: Final = {
     "usage_days": "DELETE",
     "data_version": "UPDATE",
     "leases": _ALL,
+    "proposals": _ALL,
 }
 """The rights of a writer on each table, in addition to SELECT."""
 
@@ -76,6 +77,8 @@ ASKED: Final = (
     "registry_teams()",
     "registry_find(text, tsquery, bigint)",
     "registry_common_words()",
+    "registry_may_approve()",
+    "registry_note_use(text, text, text)",
 )
 
 _REFRESHED: Final = ("registry_refresh_names(text[])", "registry_refresh_names_below(text)")

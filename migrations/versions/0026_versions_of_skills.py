@@ -3,15 +3,15 @@
 On a server, the rows of a skill are added by the role that owns its source. A change of state is
 in the audit log, as everything is that changes what others see.
 
-Revision ID: 0024
-Revises: 0023
+Revision ID: 0026
+Revises: 0025
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0024"
-down_revision = "0023"
+revision = "0026"
+down_revision = "0025"
 branch_labels = None
 depends_on = None
 
