@@ -140,7 +140,7 @@ class AppState:
     """
 
     def __init__(self, registry: "SkillRegistry", base: str | None = None) -> None:
-        self.registry = registry
+        self.registry = registry.answering_others()
         self.base = base
         self.turns = FairThreads(WORKERS, "page")
         # The change counter of a connection can only be compared with earlier values of the same

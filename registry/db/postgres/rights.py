@@ -29,6 +29,7 @@ _WRITTEN: Final = {
     # All roles share the stored contents, so a writer may add rows but not change or delete them.
     "contents": "INSERT",
     "changes": "INSERT, DELETE",
+    "labels": "INSERT, DELETE",
     "usage_days": "DELETE",
     "data_version": "UPDATE",
     "leases": _ALL,
@@ -59,7 +60,13 @@ VIEWS: Final = ("skill", "skill_tag", "revision", "usage_by_day", "source", "fin
 INVOKED_FROM: Final = 150000
 """Lowest server version in which a view can apply the policies of the role that queries it."""
 
-SEQUENCES: Final = ("sources_id_seq", "diagnostics_id_seq", "revisions_id_seq", "changes_id_seq")
+SEQUENCES: Final = (
+    "sources_id_seq",
+    "diagnostics_id_seq",
+    "revisions_id_seq",
+    "changes_id_seq",
+    "labels_id_seq",
+)
 
 NUMBERS: Final = "skills_id_seq"
 """Name of the sequence that a writer sets to reserve version ids."""

@@ -305,4 +305,22 @@ CREATE TABLE proposals (
 	CONSTRAINT fk_proposals_source_id FOREIGN KEY(source_id) REFERENCES sources (id) ON DELETE CASCADE
 );
 CREATE INDEX ix_proposals_source_id ON proposals (source_id);
-INSERT INTO alembic_version VALUES ('0025');
+CREATE TABLE labels (
+	id INTEGER NOT NULL, 
+	uid TEXT NOT NULL, 
+	label TEXT NOT NULL, 
+	number INTEGER NOT NULL, 
+	tree_hash TEXT NOT NULL, 
+	state TEXT NOT NULL, 
+	at TEXT NOT NULL, 
+	reason TEXT, 
+	replacement TEXT, 
+	role TEXT, 
+	host TEXT, 
+	tool TEXT, 
+	client TEXT, 
+	CONSTRAINT pk_labels PRIMARY KEY (id), 
+	CONSTRAINT uq_labels_uid_label_number UNIQUE (uid, label, number)
+);
+CREATE INDEX ix_labels_tree_hash ON labels (tree_hash);
+INSERT INTO alembic_version VALUES ('0026');

@@ -137,9 +137,10 @@ def prune(
 ) -> tuple[int, int]:
     """Delete old revisions, and contents that no revision needs; return both numbers.
 
-    For each skill this keeps the newest ``keep`` revisions, the current revision, and the revisions
-    seen at ``before`` or later. If ``before`` is None, the age of a revision doesn't matter. For a
-    removed skill it keeps the last revision, unless the skill was removed before ``before``.
+    For each skill this keeps the newest ``keep`` revisions, the current revision, the revisions of
+    its versions, and the revisions seen at ``before`` or later. If ``before`` is None, the age of a
+    revision doesn't matter. For a removed skill it keeps the last revision, unless the skill was
+    removed before ``before``.
 
     Revisions of skills that were removed from the trash are deleted at any age. On a server,
     ``host`` limits the deletion to sources of this host that this role owns. Contents are deleted
@@ -154,6 +155,8 @@ def prune(
             "WHERE r.age > :keep AND (CAST(:before AS TEXT) IS NULL OR r.seen_at < :before) "
             "AND NOT EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
             "AND s.tree_hash = r.tree_hash) "
+            "AND NOT EXISTS (SELECT 1 FROM labels l WHERE l.uid = r.uid "
+            "AND l.tree_hash = r.tree_hash) "
             "AND NOT EXISTS (SELECT 1 FROM gone g WHERE g.uid = r.uid "
             "AND (CAST(:before AS TEXT) IS NULL OR g.since >= :before) "
             "AND (g.tree_hash = r.tree_hash OR (g.tree_hash IS NULL AND r.age = 1)))) "
@@ -167,6 +170,7 @@ def prune(
         "OR uid IN (SELECT uid FROM skills WHERE live = 1))"
         + ("" if host is None else " AND owner = session_user")
     )
+    connection.exec_driver_sql("DELETE FROM labels WHERE uid NOT IN (SELECT uid FROM revisions)")
     if deleted:
         record_audit(connection, "history pruned", None, revisions=len(deleted))
     if not contents_too:
