@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import re
+from base64 import b64decode
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -35,6 +36,9 @@ OPEN: Final = frozenset({"/healthz", "/robots.txt"})
 
 Their responses contain no data about skills.
 """
+
+FEED: Final = "/changes.atom"
+"""Path of the feed. Feed readers can't send a bearer token, but a password, which is the token."""
 
 STATIC: Final = "/static/"
 
@@ -158,6 +162,10 @@ class Auth:
         given = [one.partition(" ") for one in headers.getlist("authorization")]
         if any(scheme.lower() == "bearer" for scheme, _, _ in given):
             return await self._of_token(given[0][2].strip()) if len(given) == 1 else None
+        if request.scope["path"] == FEED and (token := _password(headers)):
+            known = await self._of_token(token)
+            if known is not None:
+                return known
         peer = request.client.host if request.client else ""
         if self._trusted is not None:
             named = headers.getlist(self._trusted.header)
@@ -210,6 +218,8 @@ class Auth:
         message, how = "This request needs a token.", "Bearer"
         if request.headers.get("authorization", "").lower().startswith("bearer "):
             message, how = INVALID, 'Bearer error="invalid_token"'
+        if request.scope["path"] == FEED:
+            how += ', Basic realm="Skills", charset="UTF-8"'
         return PlainTextResponse(
             f"{message}\n", 401, {"www-authenticate": how, "cache-control": "no-store"}
         )
@@ -232,6 +242,17 @@ def _own_page(address: str) -> str:
     """Return an address if it is a page of this server. Otherwise return the start page."""
     is_ours = _OWN_PATH.fullmatch(address) and not address.startswith(SIGNING)
     return address if is_ours else "/"
+
+
+def _password(headers: Headers) -> str:
+    """Return the password of HTTP Basic authentication; empty if there is none."""
+    given = [one.partition(" ") for one in headers.getlist("authorization")]
+    if len(given) != 1 or given[0][0].lower() != "basic":
+        return ""
+    try:
+        return b64decode(given[0][2], validate=True).decode().partition(":")[2]
+    except ValueError:
+        return ""
 
 
 def _cookie(headers: Headers) -> str:
