@@ -1,6 +1,6 @@
 """Measure how long a writer waits on a server while others sync.
 
-    python benchmarks/waits.py [--skills 3000] [--seconds 5]
+    python benchmarks/waits.py [--skills 6000] [--seconds 5]
 
 One client makes changes all the time; meanwhile a host imports skills for the first time, a second
 host imports the same ones, and the first finds some edited. Prints Markdown;
@@ -24,8 +24,8 @@ from served import print_report  # noqa: E402
 
 from registry import Settings, SkillRegistry  # noqa: E402
 
-EDITED = 1000
-SKILLS = 3000
+EDITED = 5000
+SKILLS = 6000
 HEAD = (
     "\n### How long a writer waits while others sync, {skills:,} skills\n\n"
     "One client updates a skill again and again. The server and the syncs use the same two "
