@@ -2,8 +2,9 @@
 
     python benchmarks/waits.py [--skills 6000] [--seconds 5]
 
-One client makes changes all the time; meanwhile a host imports skills for the first time, a second
-host imports the same ones, and the first finds some edited. Prints Markdown;
+One client makes changes all the time; meanwhile a host imports skills for the first time, and finds
+some edited. Then a second host imports the same ones, and the first finds some edited again. Prints
+Markdown;
 `benchmarks/backends.py` does so too, for `make bench`.
 """
 
@@ -45,21 +46,30 @@ def report(url: str, skills: int, seconds: float) -> Iterator[str]:
         write_skills(first, skills)
         (own / "notes").mkdir(parents=True)
         (own / "notes" / "SKILL.md").write_text("---\nname: waits\ndescription: Waits.\n---\n")
-        shutil.copytree(first, second)
         with SkillRegistry.open(url, settings=Settings(host="writer")) as registry:
             registry.sync(str(own), name="own")
             change = _Changes(registry)
             yield _row("nothing", change, time.monotonic() + seconds)
             yield _row("a first import", change, _sync(url, "one", first))
+            edits = f"a sync of {_edit(first):,} edits"
+            yield _row(edits, change, _sync(url, "one", first))
+            shutil.copytree(first, second)
             yield _row(
                 "a first import of the same skills by a second host",
                 change,
                 _sync(url, "two", second),
             )
-            edited = sorted(first.rglob("SKILL.md"))[:EDITED]
-            for document in edited:
-                document.write_bytes(document.read_bytes() + b"\nOne more line.\n")
-            yield _row(f"a sync of {len(edited):,} edits", change, _sync(url, "one", first))
+            _edit(first)
+            what = f"{edits} of skills that the second host also has"
+            yield _row(what, change, _sync(url, "one", first))
+
+
+def _edit(root: Path) -> int:
+    """Add a line to skills, and return how many they are."""
+    edited = sorted(root.rglob("SKILL.md"))[:EDITED]
+    for document in edited:
+        document.write_bytes(document.read_bytes() + b"\nOne more line.\n")
+    return len(edited)
 
 
 class _Changes:
