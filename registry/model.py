@@ -100,6 +100,13 @@ SECURITY_CODES: Final = frozenset(
 All other codes are about the format of a skill.
 """
 
+SecurityLevel: TypeAlias = Literal["error", "warning", "none"]
+SECURITY_LEVELS: Final[tuple[SecurityLevel, ...]] = get_args(SecurityLevel)
+"""The severity of the worst security finding in a skill; ``none`` if there is no such finding.
+
+Findings with the severity ``info`` don't count.
+"""
+
 Status: TypeAlias = Literal["ok", "warning", "invalid", "no_document"]
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 

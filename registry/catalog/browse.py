@@ -1,7 +1,7 @@
 """The catalogue that one visitor sees: all skills, those of a source, or those of a personality."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -14,7 +14,7 @@ from registry.catalog.why import Explanation, explained, judged
 from registry.core import Core
 from registry.db.interface import Condition
 from registry.db.read import findings, history, listing, summary, usage
-from registry.db.read.findings import Finding, FindingCount
+from registry.db.read.findings import Finding, FindingCount, SecurityCount
 from registry.db.read.history import Change
 from registry.db.read.listing import Facets, Filters, where
 from registry.db.read.skills import Sort, StoredSkill, by_ids, same_name
@@ -253,6 +253,10 @@ class Browse:
         reader = self.core.reader
         found = findings.findings_of(reader, self._all(), code, limit=limit, offset=offset)
         return found if self.is_whole else self._seen.renamed(found)
+
+    def security(self, skills: Sequence[Skill]) -> Mapping[tuple[str, str], SecurityCount]:
+        """Count the security findings in these skills, by source and folder."""
+        return findings.security_counts(self.core.reader, skills)
 
     def recent(self, *, limit: int, since: str | None = None) -> Sequence[Change]:
         """Return the latest changes, the newest first.

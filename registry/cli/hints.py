@@ -301,9 +301,9 @@ def _archive_refused(error: errors.RegistryError) -> str:
     site = os.path.join(path, ".well-known", "agent-skills")
     if os.path.isdir(site):
         packed = [os.path.join(site, one) for one in sorted(os.listdir(site))]
-        files = [one for one in packed if one.endswith((".tar.gz", ".zip", ".skill"))]
-        if files:
-            way = f"skill-registry import {quote(escape.line(files[0]))}"
+        if files := [one for one in packed if one.endswith(".tar.gz")]:
+            file = files[0] if len(files) == 1 else os.path.join(site, "NAME.tar.gz")
+            way = f"skill-registry import {quote(escape.line(file))}"
             return f"It is an exported web site. To import a skill of it, run: {way}"
         path = next((one for one in packed if os.path.isdir(one)), path)
     if os.path.basename(path) in DOCUMENT_NAMES:
@@ -353,7 +353,10 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
         "To rename the existing source, run: skill-registry source update {name} --name NEW"
     ),
     errors.SourceUnclear: _source_unclear,
-    errors.SourceNotFound: "To register a folder, run: skill-registry sync FOLDER",
+    errors.SourceNotFound: (
+        "To list the sources, run: skill-registry source list. To register a folder, run: "
+        "skill-registry sync FOLDER"
+    ),
     errors.SkillHeld: _skill_held,
     errors.SeveralSkills: _several_skills,
     errors.SourceKindUnusable: "Check the setting source_kinds.",

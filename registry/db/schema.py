@@ -133,6 +133,9 @@ Index("ix_skills_position", skills.c.source_id, skills.c.position, **_LIVE)
 # The order of listings. With this index, a page needs no sort.
 _LISTED = (skills.c.name_key, skills.c.name, skills.c.source_id, skills.c.position)
 Index("ix_skills_listing", *_LISTED, **_LIVE)
+# The same for the newest skills.
+_UPDATED = (skills.c.updated_at.desc(), skills.c.name_key, skills.c.source_id, skills.c.position)
+Index("ix_skills_updated", *_UPDATED, **_LIVE)
 Index("ix_skills_installed", skills.c.source_id, sqlite_where=skills.c.installed.is_not(None))
 Index("ix_skills_unseen", skills.c.source_id, sqlite_where=skills.c.live == 0)
 Index("ix_skills_name", skills.c.name)
@@ -194,6 +197,8 @@ diagnostics = Table(
 )
 Index("ix_diagnostics_skill_id", diagnostics.c.skill_id)
 Index("ix_diagnostics_source_id", diagnostics.c.source_id)
+# Security findings are selected by their codes, and are few among all findings.
+Index("ix_diagnostics_code", diagnostics.c.code, diagnostics.c.severity, diagnostics.c.skill_id)
 
 journal = Table(
     "journal",

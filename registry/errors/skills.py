@@ -143,7 +143,7 @@ class SkillHeld(SkillNotVisible):
     a remote source, ``url`` is this source's address.
     """
 
-    sentence = "{name:q} comes from a remote source and has security errors: {reason}."
+    sentence = "{name:q} {reason}."
 
     source: str | None
     address: str | None
@@ -159,7 +159,9 @@ class SkillHeld(SkillNotVisible):
         url: str | None = None,
         problems: "Sequence[Diagnostic]" = (),
     ) -> None:
-        reason = "it is quarantined" if source is not None else "it was not imported"
+        reason = "has security errors: it was not imported"
+        if source is not None:
+            reason = "comes from a remote source and has security errors: it is quarantined"
         facts = {"source": source, "address": address, "url": url, "reason": reason}
         super().__init__(name=name, rule="held", problems=tuple(problems), **facts)
 

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from itertools import groupby, islice
@@ -14,11 +14,12 @@ from starlette.responses import Response, StreamingResponse
 
 from registry.catalog.search.rank import FITS
 from registry.core import UNEXPECTED
+from registry.db.read.findings import SecurityCount
 from registry.db.read.history import Change
 from registry.db.read.listing import MOST, Facet, Facets, Filters
 from registry.db.read.summary import Stats
 from registry.errors import FindingUnknown, PersonalityNotFound, RegistryError, UsageProblem
-from registry.model import Source, record
+from registry.model import Skill, Source, record
 from registry.text import utc_now
 from registry.web import addresses, charts
 from registry.web.answers import PageContent, Visit, compressed, refusal, visit_of, without_places
@@ -26,6 +27,7 @@ from registry.web.query_params import PAGE, PageQuery, number_of
 
 FACETS: Final = (
     ("tag", "Tags", "tags"),
+    ("security", "Security", "security"),
     ("kind", "Kinds", "kinds"),
     ("category", "Categories", "categories"),
     ("source", "Sources", "sources"),
@@ -68,6 +70,7 @@ def start(visit: Visit) -> PageContent:
         ("facets", params.queries, filters), lambda: view.facets(params.queries, filters)
     )
     broken = visit.cached(("broken",), lambda: _broken(visit))
+    danger = kept(("security", params), lambda: view.security(list(found)))
     # Each skill has exactly one status, so the counts of the facet "status" give the total.
     total = found.total if params.queries else sum(one.count for one in counts.statuses)
     pages = -(-total // params.limit)
@@ -80,6 +83,7 @@ def start(visit: Visit) -> PageContent:
             "title": ", ".join(params.queries) or "Skills",
             "params": params,
             "found": found,
+            "danger": danger,
             "total": total,
             "missing": found.missing if params.queries else (),
             "fits": not params.queries or found.confidence >= FITS,
@@ -92,8 +96,17 @@ def start(visit: Visit) -> PageContent:
             "shown": SHOWN,
             "broken": broken,
         },
-        lambda: said | {"skills": [one.to_dict() for one in found], "facets": record(counts)},
+        lambda: (
+            said
+            | {"skills": [_with_security(one, danger) for one in found], "facets": record(counts)}
+        ),
     )
+
+
+def _with_security(one: Skill, danger: Mapping[tuple[str, str], SecurityCount]) -> dict[str, Any]:
+    """Return a skill as JSON, with the number of its security errors and warnings."""
+    count = danger.get((one.source, one.folder), SecurityCount(0, 0))
+    return {**one.to_dict(), "security": count._asdict()}
 
 
 def _facets(counts: Facets, params: PageQuery) -> Iterator[tuple[str, str, list[Facet], bool, Any]]:

@@ -23,7 +23,7 @@ MAX_QUERY: Final = 500
 
 _MONTH: Final = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])")
 _FLAGS: Final = {"1": True, "true": True, "": False, "0": False, "false": False}
-_SINGLE: Final = ("kind", "category", "source", "scope", "status", "created", "updated")
+_SINGLE: Final = ("kind", "category", "source", "scope", "status", "security", "created", "updated")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +40,7 @@ class PageQuery:
     source: str | None = None
     scope: str | None = None
     status: str | None = None
+    security: str | None = None
     created: str | None = None
     updated: str | None = None
     sort: Sort = "name"
@@ -89,6 +90,7 @@ class PageQuery:
             source=self.source,
             scope=self.scope,
             status=self.status,
+            security=self.security,
             all=self.all,
             created_since=self.created and f"{self.created}-01",
             created_until=self.created and _end(self.created),

@@ -204,6 +204,11 @@ def skill(visit: Visit) -> PageContent:
     current = view.current(located(visit, "/skills/"))
     stored, detail = current.stored, view.detail(current)
     (why,) = _explained(visit, [view.why(stored)])
+    security = [
+        one for one in detail.diagnostics if one.category == "security" and one.severity != "info"
+    ]
+    findings = [one for one in detail.diagnostics if one not in security]
+    errors = sum(one.severity == "error" for one in security)
     usage = view.usage_of(stored)
     origin = getattr(detail, "origin", None)
     if origin is not None and not visit.visitor.is_local and is_place(origin.url):
@@ -222,8 +227,12 @@ def skill(visit: Visit) -> PageContent:
             "files": detail.files[:SHOWN_FILES],
             "more_files": len(detail.files) - SHOWN_FILES,
             "bytes": sum(file.size for file in detail.files),
-            "findings": detail.diagnostics,
-            "reasons": why.reasons,
+            "security": security,
+            "errors": errors,
+            "warnings": len(security) - errors,
+            "findings": findings,
+            # The page shows each finding once, below its own heading.
+            "reasons": [one for one in why.reasons if one not in detail.diagnostics],
             "listed": why.listed,
             "usage": usage,
             "origin": record(origin),

@@ -114,7 +114,7 @@ def export(
     held = formatting.count(len(done.skills), "skill")
     session.answer(done, [f"Exported {held}: {escape.line(done.path)}"])
     for ref, reason in done.left_out:
-        session.console.note(f"Left out {escape.line(ref)}: {escape.text(reason)}.")
+        session.console.note(f"Left out {escape.line(ref)}: {escape.text(reason).rstrip('.')}.")
     if done.failed:
         raise click.exceptions.Exit(Status.FAILED)
 

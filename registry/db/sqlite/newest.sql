@@ -281,4 +281,6 @@ SELECT s.ref, s.name, s.description, s.kind, s.category,
     u.last_read_at, s.uid
 FROM skills s JOIN sources src ON src.id = s.source_id LEFT JOIN usage u ON u.uid = s.uid
 WHERE s.live = 1 AND s.status <> 'no_document';
-INSERT INTO alembic_version VALUES ('0023');
+CREATE INDEX ix_skills_updated ON skills (updated_at DESC, name_key, source_id, position) WHERE live = 1;
+CREATE INDEX ix_diagnostics_code ON diagnostics (code, severity, skill_id);
+INSERT INTO alembic_version VALUES ('0024');
