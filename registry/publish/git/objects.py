@@ -13,7 +13,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import IO, Final
+from typing import Final
 
 _sha1: Final = partial(hashlib.sha1, usedforsecurity=False)
 
@@ -84,9 +84,9 @@ class Pack:
     """
 
     def __init__(
-        self, file: IO[bytes], size: int, places: Mapping[bytes, tuple[int, int, int]]
+        self, descriptor: int, size: int, places: Mapping[bytes, tuple[int, int, int]]
     ) -> None:
-        self._file = file
+        self._file = descriptor
         self.size = size
         ordered = sorted(places)
         self.oids = b"".join(ordered)
@@ -95,7 +95,7 @@ class Pack:
         self._checks = array("L", (places[oid][2] for oid in ordered))
 
     def __del__(self) -> None:
-        self._file.close()
+        os.close(self._file)
 
     def __len__(self) -> int:
         return len(self.oids) // OID
@@ -108,13 +108,13 @@ class Pack:
         at = bisect_left(range(len(self)), oid, key=lambda n: self.oids[n * OID : n * OID + OID])
         if self.oids[at * OID : at * OID + OID] != oid:
             return None
-        data = os.pread(self._file.fileno(), self._lengths[at], self._offsets[at])
+        data = os.pread(self._file, self._lengths[at], self._offsets[at])
         return data, self._checks[at]
 
     def stream(self) -> Iterator[bytes]:
         """Yield the whole pack in parts."""
         for begin in range(0, self.size, PART):
-            yield os.pread(self._file.fileno(), min(PART, self.size - begin), begin)
+            yield os.pread(self._file, min(PART, self.size - begin), begin)
 
     def stream_of(self, oids: Iterable[bytes]) -> Iterator[bytes]:
         """Yield a pack with these objects of the pack, in parts."""
@@ -144,21 +144,20 @@ class Pack:
             fanout += total.to_bytes(4, "big")
         checks = b"".join(one.to_bytes(4, "big") for one in self._checks)
         offsets = b"".join(one.to_bytes(4, "big") for one in self._offsets)
-        trailer = os.pread(self._file.fileno(), OID, self.size - OID)
+        trailer = os.pread(self._file, OID, self.size - OID)
         body = b"\xfftOc" + (2).to_bytes(4, "big") + fanout + self.oids + checks + offsets + trailer
         return body + _sha1(body).digest()
 
     @property
     def name(self) -> str:
         """The name that git gives the file of the pack, without its ending."""
-        return f"pack-{os.pread(self._file.fileno(), OID, self.size - OID).hex()}"
+        return f"pack-{os.pread(self._file, OID, self.size - OID).hex()}"
 
 
 class PackWriter:
     """Write a pack. Objects of the pack ``before`` are copied from it."""
 
     def __init__(self, before: Pack | None = None) -> None:
-        # The file is only closed with the pack, whose name it never has.
         self._file = tempfile.TemporaryFile(prefix="skill-registry-git-")  # noqa: SIM115
         self._file.write(pack_header(0))
         self._at = len(pack_header(0))
@@ -202,8 +201,9 @@ class PackWriter:
         total = hashlib.file_digest(self._file, _sha1)
         self._file.seek(self._at)
         self._file.write(total.digest())
-        self._file.flush()
-        return Pack(self._file, self._at + OID, self._places)
+        with self._file:
+            self._file.flush()
+            return Pack(os.dup(self._file.fileno()), self._at + OID, self._places)
 
     def discard(self) -> None:
         """Give up the pack."""

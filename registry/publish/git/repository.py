@@ -59,7 +59,7 @@ SKILLS: Final = 200
 """Number of skills whose lists of files are read at once."""
 
 BYTES: Final = 4 << 20
-"""Size of the files that are read at once, in bytes. A larger file is read alone."""
+"""Size of the files that are read at once, in bytes. A larger file is read separately."""
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
@@ -81,6 +81,10 @@ class Repository:
     skills: Mapping[str, bytes]
     entries: Sequence[tuple[str, str]]
     left_out: Sequence[tuple[str, str]]
+
+    def objects_of(self, _commit: bytes) -> frozenset[bytes]:
+        """Return the ids of a commit's objects, with its own."""
+        return frozenset(self.pack)
 
 
 class Choice(NamedTuple):
