@@ -103,7 +103,8 @@ class Visitor:
     """The sender of a request.
 
     ``personality`` and ``source`` limit what is visible; ``write`` allows changes. ``is_local``: a
-    user of this machine, who may see the paths of its folders.
+    user of this machine, who may see the paths of its folders. ``token`` is the number of the
+    token with which the visitor signed in; ``publish`` and ``approve`` are its rights.
     """
 
     name: str
@@ -111,6 +112,9 @@ class Visitor:
     source: str | None = None
     write: bool = False
     is_local: bool = False
+    token: str | None = None
+    publish: bool = False
+    approve: bool = False
 
     @property
     def is_narrowed(self) -> bool:
@@ -137,7 +141,7 @@ class AppState:
     """
 
     def __init__(self, registry: "SkillRegistry", base: str | None = None) -> None:
-        self.registry = registry
+        self.registry = registry.answering_others()
         self.base = base
         self.turns = FairThreads(WORKERS, "page")
         # The change counter of a connection can only be compared with earlier values of the same
@@ -171,7 +175,15 @@ class AppState:
             self.registry.browse(token.personality, token.source)
         except NotFound:
             return None
-        return Visitor(token.name, token.personality, token.source, token.write)
+        return Visitor(
+            token.name,
+            token.personality,
+            token.source,
+            token.write,
+            token=token.number,
+            publish=token.publish,
+            approve=token.approve,
+        )
 
     async def edition(self) -> Edition:
         """Return the current version of the database. It has a meaning only in this process."""

@@ -455,7 +455,8 @@ def mcp(
         roots=address is None,
         watch=not no_watch,
     )
-    server = SkillServer(session.registry, serving)
+    registry = session.registry
+    server = SkillServer(registry if address is None else registry.answering_others(), serving)
     if address is None:
         _report_if_empty(session)
         if console.is_terminal and sys.stdin.isatty():
