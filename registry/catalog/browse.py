@@ -19,7 +19,7 @@ from registry.db.read.history import Change
 from registry.db.read.listing import Facets, Filters, where
 from registry.db.read.skills import Sort, StoredSkill, by_ids, same_name
 from registry.db.read.sources import list_sources
-from registry.db.read.summary import Size
+from registry.db.read.summary import Size, SourceCount
 from registry.db.read.usage import UsageCount
 from registry.errors import PersonalityNotFound, SkillNotFound, SourceNotFound
 from registry.model import Found, Page, Skill, SkillDetail, Source
@@ -244,14 +244,25 @@ class Browse:
         seen = {facet.value: facet.count for facet in self.facets((), Filters()).sources}
         return [_as_seen(one, seen[one.name]) for one in found if one.name in seen]
 
+    def source_counts(self) -> Mapping[str, SourceCount]:
+        """Count the visible skills of each source by state: listed, overridden, invalid."""
+        every, listed = (
+            self.condition(self.filters(Filters(all=every))) for every in (True, False)
+        )
+        return summary.count_by_source(self.core.reader, every, listed)
+
     def counts(self) -> Sequence[FindingCount]:
         """Count the findings of all visible skills, including invalid ones, by code."""
         return findings.count_findings(self.core.reader, self._all())
 
-    def findings(self, code: str, *, limit: int, offset: int) -> Sequence[Finding]:
-        """Return a page of the findings with one code."""
+    def findings(
+        self, code: str, *, limit: int, offset: int, severity: str | None = None
+    ) -> Sequence[Finding]:
+        """Return a page of the findings with one code, the most severe first."""
         reader = self.core.reader
-        found = findings.findings_of(reader, self._all(), code, limit=limit, offset=offset)
+        found = findings.findings_of(
+            reader, self._all(), code, severity, limit=limit, offset=offset
+        )
         return found if self.is_whole else self._seen.renamed(found)
 
     def security(self, skills: Sequence[Skill]) -> Mapping[tuple[str, str], SecurityCount]:

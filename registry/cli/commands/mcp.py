@@ -445,7 +445,8 @@ def mcp(
         if (error.name or "").partition(".")[0] not in EXTRA:
             raise
         message = (
-            "The MCP server is not installed. To install it, run: pip install 'skill-registry[mcp]'"
+            "The MCP server is not installed. To install it, run in the checkout of "
+            "skill-registry: pip install '.[mcp]'"
         )
         raise click.ClickException(message) from error
     serving = Serving(
