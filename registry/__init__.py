@@ -21,7 +21,9 @@ if TYPE_CHECKING:
         Skill,
         SkillDetail,
         SkillFile,
+        SkillVersion,
         Source,
+        VersionChange,
     )
     from registry.settings import Settings
     from registry.sync.report import Moved, SourceReport, SyncReport
@@ -59,6 +61,8 @@ __all__ = [
     "FolderMissing",
     "FolderPulled",
     "Found",
+    "HashNeeded",
+    "HashOutdated",
     "HostTaken",
     "Invalid",
     "InvalidName",
@@ -83,6 +87,7 @@ __all__ = [
     "PathRefused",
     "PersonalityNotFound",
     "PinMoved",
+    "PublishRefused",
     "PullClash",
     "PullRefused",
     "RegistryError",
@@ -117,6 +122,7 @@ __all__ = [
     "SkillNotFound",
     "SkillNotVisible",
     "SkillRegistry",
+    "SkillVersion",
     "Source",
     "SourceElsewhere",
     "SourceExists",
@@ -137,6 +143,12 @@ __all__ = [
     "TrustOutdated",
     "Unavailable",
     "UsageProblem",
+    "VersionChange",
+    "VersionExists",
+    "VersionInvalid",
+    "VersionNotFound",
+    "VersionNotStored",
+    "VersionYanked",
     "__version__",
 ]
 

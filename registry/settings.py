@@ -74,6 +74,7 @@ class Settings:
     available skills, in characters. ``strict``: in MCP's ``skills/list``, use only the front matter
     types that strict clients accept. ``source_kinds``: the enabled kinds of remote sources that
     packages add (`remotes.kinds`). ``hosts``: short names for the address before ``owner/repo``.
+    ``tokens``: the token with which to publish to a registry, by the registry's URL.
     """
 
     default_source: str | None = None
@@ -84,6 +85,7 @@ class Settings:
     strict: bool = True
     source_kinds: tuple[str, ...] = ()
     hosts: Mapping[str, str] = field(default_factory=dict)
+    tokens: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     personalities: Mapping[str, Personality] = field(default_factory=dict)
 
@@ -214,6 +216,10 @@ _KINDS: Final[Mapping[object, tuple[Callable[[Any], bool], str]]] = {
     "hosts": (
         lambda value: isinstance(value, Mapping) and _are_texts((*value, *value.values())),
         "a mapping of short names to addresses such as https://git.example.com/",
+    ),
+    "tokens": (
+        lambda value: isinstance(value, Mapping) and _are_texts((*value, *value.values())),
+        "a mapping of URLs of registries to tokens",
     ),
     "default_source": (lambda value: _are_texts([value]), "a source's name"),
     "host": (lambda value: _are_texts([value]) and value.strip() != "", "a name for this machine"),

@@ -258,3 +258,8 @@ def test_the_search_tool_says_that_no_folder_is_registered(tmp_path):
     with SkillRegistry.open(tmp_path / "new.db") as registry:
         found = registry.toolset("native").call("search_skills", {"query": "pdf"})
     assert found["note"].startswith("The registry is empty. The user has to")
+
+
+def test_a_value_of_a_wrong_type_is_a_type_error_with_a_message(filled):
+    with pytest.raises(TypeError, match="a value of this type"):
+        filled.update("today", kind=3)

@@ -16,7 +16,7 @@ from typing import Final
 from registry.catalog.visibility.decisions import personality as personality_of
 from registry.changes.signer import Signer
 from registry.core import Core
-from registry.db.read.access import SIGNED, StoredToken, all_tokens, by_hash
+from registry.db.read.access import SIGNED, SIGNED_RIGHTS, StoredToken, all_tokens, by_hash
 from registry.errors import DatabaseProblem, TokenNotFound, UsageProblem
 from registry.model import Value
 from registry.sync.sources import find as find_source
@@ -50,6 +50,8 @@ class Token(Value):
     created_at: str
     expires_at: str | None
     used_at: str | None
+    publish: bool = False
+    approve: bool = False
 
     @property
     def is_over(self) -> bool:
@@ -68,12 +70,15 @@ class Tokens:
         name: str,
         *,
         write: bool = False,
+        publish: bool = False,
+        approve: bool = False,
         personality: str | None = None,
         source: str | None = None,
         lasts: timedelta | None = None,
     ) -> tuple[Token, str]:
         """Create a token; return it, and the secret text with which a person signs in.
 
+        ``publish`` allows publishing skills over HTTP, ``approve`` allows deciding on proposals.
         ``lasts`` is the time for which the token is valid. If it is None, the token is valid until
         you revoke it. Raises `UsageProblem`, `PersonalityNotFound`, `SourceNotFound`,
         `OwnFileUnusable`.
@@ -82,6 +87,12 @@ class Tokens:
 
         if not name or len(name) > MAX_NAME or not name.isprintable():
             raise UsageProblem(message=f"a token needs a name of 1 to {MAX_NAME} characters")
+        if personality is not None and (publish or approve):
+            # Its answers would show which names the personality can't see are taken.
+            message = (
+                "a token with a personality can't publish or approve; leave the personality out"
+            )
+            raise UsageProblem(message=message)
         if personality is not None:
             personality_of(self._core.settings, personality)
         if source is not None:
@@ -98,6 +109,8 @@ class Tokens:
             expires_at=None if lasts is None else f"{datetime.now(UTC) + lasts:{TIME}}",
             used_at=None,
             signature="",
+            publish=int(publish),
+            approve=int(approve),
         )
         signer = Signer.of(self._core)
         row = row._replace(signature=signer.sign("token", row.number, _signed(row)))
@@ -165,12 +178,14 @@ class Tokens:
 
 
 def _signed(row: StoredToken) -> dict[str, object]:
-    return {key: getattr(row, key) for key in SIGNED}
+    rights = {key: getattr(row, key) for key in SIGNED_RIGHTS if getattr(row, key)}
+    return {key: getattr(row, key) for key in SIGNED} | rights
 
 
 def _token(row: StoredToken) -> Token:
     facts = {key: value for key, value in row._asdict().items() if key not in {"hash", "signature"}}
-    return Token(**{**facts, "write": row.write == 1})
+    rights = {key: getattr(row, key) == 1 for key in ("write", *SIGNED_RIGHTS)}
+    return Token(**{**facts, **rights})
 
 
 def _hashed(shown: str) -> str:

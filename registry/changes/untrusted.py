@@ -27,7 +27,7 @@ def check_untrusted(
     ``url`` is the address from which the user can get the files again. It is None if they are being
     fetched from there now.
     """
-    found = _read(core, files, executable).findings
+    found = read_files(core, files, executable).findings
     broken = [one for one in found if (one.category, one.severity) == ("format", "error")]
     if broken:
         raise SkillInvalid(name=name, problems=broken)
@@ -40,7 +40,7 @@ def security_status(
     core: Core, name: str, files: Mapping[str, bytes], executable: Collection[str]
 ) -> tuple[bool, bool]:
     """Tell whether a sync would quarantine a skill with these files, and whether it would warn."""
-    reading = _read(core, files, executable)
+    reading = read_files(core, files, executable)
     has_warning = any(
         one.category == "security" and one.severity != "info" for one in reading.findings
     )
@@ -51,12 +51,17 @@ def security_status(
     return all(one.quarantined for one in same), has_warning
 
 
-def _read(core: Core, files: Mapping[str, bytes], executable: Collection[str]) -> Reading:
-    """Read files from memory as a sync reads the files of a folder on disk."""
+def read_files(
+    core: Core, files: Mapping[str, bytes], executable: Collection[str], folder: str = _FOLDER
+) -> Reading:
+    """Read files from memory as a sync reads the files of a folder on disk.
+
+    ``folder`` is the name that the folder has or will have.
+    """
     with tempfile.TemporaryDirectory(prefix="skill-registry-") as root:
-        with open_named(root) as home, make_folder(Place(home, _FOLDER)) as tree:
+        with open_named(root) as home, make_folder(Place(home, folder)) as tree:
             for path, data in files.items():
                 write_below(tree, path, data, 0o755 if path in executable else 0o644)
-        folder = Walk(os.path.realpath(root), core.settings.limits, ()).one(_FOLDER)
-        assert folder is not None  # noqa: S101  # the folder was created above
-        return read_folder(os.path.realpath(root), folder, core.settings.limits, {})
+        found = Walk(os.path.realpath(root), core.settings.limits, ()).one(folder)
+        assert found is not None  # noqa: S101  # the folder was created above
+        return read_folder(os.path.realpath(root), found, core.settings.limits, {})

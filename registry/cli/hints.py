@@ -86,6 +86,16 @@ def _folder_pulled(error: errors.RegistryError) -> str:
     return f"Rename it in its source and pull it again, or remove it here: {way}"
 
 
+def _skill_exists(error: errors.RegistryError) -> str:
+    path = error.facts["path"]
+    if os.path.isdir(path) and not any(
+        os.path.isfile(os.path.join(path, one)) for one in DOCUMENT_NAMES
+    ):
+        file = quote(escape.line(os.path.join(path, DOCUMENT_NAMES[0])))
+        return f"Choose another name, or write {file} and then run: skill-registry sync"
+    return "Choose another name, or change the existing skill: skill-registry update NAME"
+
+
 def removal(folder: str, lock: str) -> str:
     """Return the command that removes an installed skill. ``lock`` is the folder of its lock."""
     where = f"--to {quote(escape.line(lock))}"
@@ -301,9 +311,9 @@ def _archive_refused(error: errors.RegistryError) -> str:
     site = os.path.join(path, ".well-known", "agent-skills")
     if os.path.isdir(site):
         packed = [os.path.join(site, one) for one in sorted(os.listdir(site))]
-        files = [one for one in packed if one.endswith((".tar.gz", ".zip", ".skill"))]
-        if files:
-            way = f"skill-registry import {quote(escape.line(files[0]))}"
+        if files := [one for one in packed if one.endswith(".tar.gz")]:
+            file = files[0] if len(files) == 1 else os.path.join(site, "NAME.tar.gz")
+            way = f"skill-registry import {quote(escape.line(file))}"
             return f"It is an exported web site. To import a skill of it, run: {way}"
         path = next((one for one in packed if os.path.isdir(one)), path)
     if os.path.basename(path) in DOCUMENT_NAMES:
@@ -346,14 +356,15 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     ),
     errors.FileTooLarge: "To raise the limit, change the setting limits.document_bytes.",
     errors.FileNotFoundInSkill: "To list its files, run: skill-registry show NAME --files",
-    errors.SkillExists: (
-        "Choose another name, or change the existing skill: skill-registry update NAME"
-    ),
+    errors.SkillExists: _skill_exists,
     errors.SourceExists: (
         "To rename the existing source, run: skill-registry source update {name} --name NEW"
     ),
     errors.SourceUnclear: _source_unclear,
-    errors.SourceNotFound: "To register a folder, run: skill-registry sync FOLDER",
+    errors.SourceNotFound: (
+        "To list the sources, run: skill-registry source list. To register a folder, run: "
+        "skill-registry sync FOLDER"
+    ),
     errors.SkillHeld: _skill_held,
     errors.SeveralSkills: _several_skills,
     errors.SourceKindUnusable: "Check the setting source_kinds.",
@@ -391,7 +402,9 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.DatabaseMissing: _database_missing,
     errors.DatabaseRefused: _database_refused,
     errors.DatabaseBehind: "To upgrade it for all users, run: skill-registry db upgrade",
-    errors.DatabaseTooNew: "To upgrade the program, run: pip install --upgrade skill-registry",
+    errors.DatabaseTooNew: (
+        "To upgrade the program, run in a new checkout of it: pip install --upgrade ."
+    ),
     errors.DatabaseTooOld: (
         "Your skills are still in their folders. To read them into a new database, run: "
         "skill-registry --db NEW sync FOLDER... (the history and usage counts stay in the "

@@ -1,7 +1,7 @@
 """Messages about installed skills: reasons, replaced edits, and commands that help."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Final
@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Final
 from registry.cli import escape, formatting
 from registry.cli.batch import some_refs
 from registry.cli.findings import report_security
+from registry.cli.prompts import confirm
 from registry.cli.session import Session
 from registry.errors import RegistryError, SkillHeld
 
 if TYPE_CHECKING:
+    from registry.db.read.findings import SecurityFinding
     from registry.install.lockfile import Locked
     from registry.install.targets import InstallResult, Target
+    from registry.model import Skill
 
 _TELLING: Final = {
     "behind": "is outdated",
@@ -148,17 +151,28 @@ def _reason(session: Session, one: "InstallResult", bring: str, message: str) ->
     if told == EQUAL:
         way = f"To take it over, run: {bring} --adopt {quote(ref)}"
     if told.startswith(ALREADY_THERE) and (others := _namesakes(session, one.ref)):
-        which = f" ({some_refs(others)})" if others[1:] else ""
-        first = quote(escape.line(others[0]))
+        refs = [other.ref for other in others]
+        which = f" ({some_refs(refs)})" if refs[1:] else ""
+        first = quote(escape.line(refs[0]))
         way = f"To install another skill of its name{which}, run: {bring} {first}"
+        own = session.registry.get(one.ref)
+        if same := next((other for other in others if other.tree_hash == own.tree_hash), None):
+            same_ref = escape.line(same.ref)
+            way = f"To take it over as a copy of {same_ref}, run: {bring} --adopt {quote(same_ref)}"
     end = "" if "run: " in reason.rpartition(". ")[2] else "."  # no full stop after a command
     return f"{ref} {message}: {reason}{end} {way}".rstrip()
 
 
-def report_origins(session: Session, target: "Target", done: "Sequence[InstallResult]") -> None:
+def report_origins(
+    session: Session,
+    target: "Target",
+    done: "Sequence[InstallResult]",
+    shown: "Collection[SecurityFinding]" = (),
+) -> None:
     """Print the source, or the address and commit, of each installed skill, then other folders.
 
-    If a name looks like the name of another skill, a warning is printed.
+    If a name looks like the name of another skill, a warning is printed. The security findings
+    ``shown`` were printed before.
     """
     from registry.catalog.resolve import imitated, look_alikes
     from registry.install.lockfile import NAME, read_lock
@@ -174,7 +188,7 @@ def report_origins(session: Session, target: "Target", done: "Sequence[InstallRe
     if entries:
         lock = escape.line(os.path.join(target.path, NAME))
         session.console.note(f"{_elsewhere(target, locked, new)}Recorded in {lock}")
-    _report_security(session, entries)
+    _report_security(session, entries, shown)
     alike = look_alikes(session.registry.core.reader) if entries else {}
     for entry in entries:
         if others := imitated(alike, entry.name):
@@ -182,16 +196,54 @@ def report_origins(session: Session, target: "Target", done: "Sequence[InstallRe
             session.console.note(text, "yellow")
 
 
-def _report_security(session: Session, entries: "Sequence[Locked]") -> None:
-    """Print the security findings of installed skills of remote sources, as a sync does."""
+def _report_security(
+    session: Session, entries: "Sequence[Locked]", shown: "Collection[SecurityFinding]"
+) -> None:
+    """Print the security findings of installed skills that are not among those ``shown``."""
+    for source in dict.fromkeys(entry.source for entry in entries):
+        names = {entry.tree_hash: entry.name for entry in entries if entry.source == source}
+        for name, finding in _security_of(session, source, names):
+            if finding not in shown:
+                report_security(session.console, name, finding)
+
+
+def _security_of(
+    session: Session, source: str, names: "Mapping[str, str]"
+) -> "Iterator[tuple[str, SecurityFinding]]":
+    """Yield the security findings in a source's skills, whose names are given by tree hash."""
     from registry.db.read.findings import security_findings
 
-    remote = [entry for entry in entries if entry.origin is not None]
-    for source in dict.fromkeys(entry.source for entry in remote):
-        names = {entry.tree_hash: entry.name for entry in remote if entry.source == source}
-        for one in security_findings(session.registry.core.reader, source):
-            if one.tree_hash in names:
-                report_security(session.console, names[one.tree_hash], one)
+    for one in security_findings(session.registry.core.reader, source):
+        if (name := names.get(one.tree_hash or "")) is not None:
+            yield name, one
+
+
+def confirm_errors(
+    session: Session, target: "Target", skills: "Sequence[Skill]"
+) -> "Sequence[SecurityFinding]":
+    """Ask on a terminal before skills with security errors are installed; return the errors.
+
+    The errors are printed first. Skills that are already installed with these files don't count.
+    """
+    from registry.install.lockfile import read_lock
+
+    installed = {entry.tree_hash for entry in read_lock(target.path).values()}
+    new = [one for one in skills if one.tree_hash and one.tree_hash not in installed]
+    shown: list[SecurityFinding] = []
+    dangerous: dict[str, None] = {}
+    for source in dict.fromkeys(one.source for one in new):
+        names = {one.tree_hash or "": one.name for one in new if one.source == source}
+        for name, finding in _security_of(session, source, names):
+            if finding.severity == "error":
+                report_security(session.console, name, finding)
+                shown.append(finding)
+                dangerous[name] = None
+    if dangerous:
+        have = "has" if len(dangerous) == 1 else "have"
+        them = "it" if len(dangerous) == 1 else "them"
+        question = f"{some_refs(list(dangerous))} {have} security errors. Install {them} anyway?"
+        confirm(session, question, yes=False)
+    return shown
 
 
 def _elsewhere(target: "Target", locked: "Mapping[str, Locked]", folders: Sequence[str]) -> str:
@@ -239,15 +291,15 @@ def _way_out(session: Session, ref: str) -> str:
     return ""
 
 
-def _namesakes(session: Session, ref: str) -> list[str]:
-    """Return the refs of other skills of the same name that can be installed."""
+def _namesakes(session: Session, ref: str) -> "list[Skill]":
+    """Return the other skills of the same name that can be installed."""
     from registry.catalog.resolve import resolve
     from registry.db.read.skills import same_name
 
     reader = session.registry.core.reader
     known = same_name(reader, resolve(reader, ref).skill.name)
-    usable = [one.skill.ref for one in known if one.is_usable and not one.quarantined]
-    return [one for one in usable if one != ref]
+    usable = [one.skill for one in known if one.is_usable and not one.quarantined]
+    return [one for one in usable if one.ref != ref]
 
 
 def report_pulled(session: Session, since: str) -> None:

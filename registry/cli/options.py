@@ -12,7 +12,7 @@ import click
 from registry.cli import completion, escape
 from registry.cli.session import Session
 from registry.db.read.listing import Filters
-from registry.model import SCOPES, STATUSES
+from registry.model import SCOPES, SECURITY_LEVELS, STATUSES
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -170,6 +170,11 @@ narrowing_options: Final = stack(
         "--status",
         type=StatusChoice(STATUSES),
         help="Only skills with this status at the last sync.",
+    ),
+    click.option(
+        "--security",
+        type=click.Choice(SECURITY_LEVELS),
+        help="Only skills whose worst security finding is an error or a warning, or with neither.",
     ),
     _dates("created", "Created"),
     _dates("updated", "Updated"),

@@ -20,12 +20,14 @@ class AuditContext:
 
     ``tool`` is a command of the program, or a tool of a toolset. ``client`` is the name that an MCP
     client gives itself. ``command`` is a hex number that all changes of one run share; None if each
-    change is separate.
+    change is separate. ``event`` is what the audit log records for each changed skill; if None, it
+    records nothing.
     """
 
     tool: str | None = None
     client: str | None = None
     command: str | None = None
+    event: str | None = None
 
 
 _UNKNOWN: Final = AuditContext()
@@ -40,7 +42,11 @@ def current_context() -> AuditContext:
 
 @contextmanager
 def audit_context(
-    tool: str | None = None, client: str | None = None, *, command: str | None = None
+    tool: str | None = None,
+    client: str | None = None,
+    *,
+    command: str | None = None,
+    event: str | None = None,
 ) -> Iterator[None]:
     """Set the audit context of a ``with`` block; an argument that is None keeps its current value.
 
@@ -49,7 +55,7 @@ def audit_context(
     before = _CONTEXT.get()
     client = before.client if client is None else client[:MAX_CLIENT].replace("\0", "")
     command = before.command if command is None else command or None
-    token = _CONTEXT.set(AuditContext(tool or before.tool, client, command))
+    token = _CONTEXT.set(AuditContext(tool or before.tool, client, command, event or before.event))
     try:
         yield
     finally:

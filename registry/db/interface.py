@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
     from sqlalchemy.exc import DBAPIError
 
-KNOWN_REVISIONS: Final = tuple("0015 0016 0019 0020 0021 0022 0023".split())
+KNOWN_REVISIONS: Final = tuple("0015 0016 0019 0020 0021 0022 0023 0024 0025 0026".split())
 """All migrations, the oldest first; a test compares them with the migrations folder.
 
 Databases of earlier revisions exist only on developers' machines.
@@ -404,6 +404,12 @@ class Reader(ABC):
     """SQL expression: 1 if the current role owns the source ``src``, else 0.
 
     In a file it is always 1.
+    """
+
+    own_yanked: str = "1"
+    """SQL expression: 1 if this reader shows yanked skills of the source ``src``, else 0.
+
+    It shows them only to their owner. A process that answers other users sets it to 0.
     """
 
     json_each: str

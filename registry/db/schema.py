@@ -80,6 +80,8 @@ sources = Table(
     # On a server: the precedence that an admin gave the source among the sources of all owners. 0
     # is the default.
     Column("precedence", Integer, nullable=False, server_default=text("0")),
+    # 1 if changes that are published, or made through tools, must be approved first.
+    Column("review", Integer, nullable=False, server_default=text("0")),
     UniqueConstraint("name"),
     UniqueConstraint("host", "path"),
 )
@@ -116,7 +118,8 @@ skills = Table(
     Column("racy", Integer, nullable=False),
     Column("status", Text, nullable=False),
     Column("hidden", Integer, nullable=False, server_default=text("0")),
-    # 1 if quarantined: from a remote source, with security errors that no user has accepted.
+    # 1 if quarantined: from a remote source, with security errors that no user has accepted. 2 if
+    # the files are those of a yanked version.
     Column("held", Integer, nullable=False, server_default=text("0")),
     # The origin of an installed copy, as the lock file of its pull records it, in the format of
     # `read.skills.ORIGIN`. NULL if no lock file lists the folder, or if the folder was edited since
@@ -133,6 +136,9 @@ Index("ix_skills_position", skills.c.source_id, skills.c.position, **_LIVE)
 # The order of listings. With this index, a page needs no sort.
 _LISTED = (skills.c.name_key, skills.c.name, skills.c.source_id, skills.c.position)
 Index("ix_skills_listing", *_LISTED, **_LIVE)
+# The same for the newest skills.
+_UPDATED = (skills.c.updated_at.desc(), skills.c.name_key, skills.c.source_id, skills.c.position)
+Index("ix_skills_updated", *_UPDATED, **_LIVE)
 Index("ix_skills_installed", skills.c.source_id, sqlite_where=skills.c.installed.is_not(None))
 Index("ix_skills_unseen", skills.c.source_id, sqlite_where=skills.c.live == 0)
 Index("ix_skills_name", skills.c.name)
@@ -194,6 +200,8 @@ diagnostics = Table(
 )
 Index("ix_diagnostics_skill_id", diagnostics.c.skill_id)
 Index("ix_diagnostics_source_id", diagnostics.c.source_id)
+# Security findings are selected by their codes, and are few among all findings.
+Index("ix_diagnostics_code", diagnostics.c.code, diagnostics.c.severity, diagnostics.c.skill_id)
 
 journal = Table(
     "journal",
@@ -307,8 +315,30 @@ tokens = Table(
     Column("signature", Text, nullable=False),
     # On a server, the role that owns the token.
     Column("role", Text),
+    # 1 if the token may publish skills over HTTP, and approve proposals.
+    Column("publish", Integer, nullable=False, server_default=text("0")),
+    Column("approve", Integer, nullable=False, server_default=text("0")),
     UniqueConstraint("hash"),
 )
+
+# Changes that wait for a review, or were decided. `base` is the tree hash that the change replaces
+# (NULL if it creates the skill), `tree_hash` the hash of the new files. `archive` has the new files
+# as a zip. On a server, `role` is the role that added it.
+proposals = Table(
+    "proposals",
+    metadata,
+    Column("id", Text, primary_key=True, nullable=False),
+    Column("source_id", ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
+    *_given("kind name folder"),
+    *_texts("uid base"),
+    *_given("tree_hash author"),
+    Column("token", Text),
+    Column("created_at", Text, nullable=False),
+    Column("archive", LargeBinary),
+    Column("state", Text, nullable=False),
+    *_texts("decided_by decided_at reason role"),
+)
+Index("ix_proposals_source_id", proposals.c.source_id)
 
 # The audit log: changes of sources, rights, trust, tokens and history. Rows are added and never
 # changed; on a server, the server itself adds them. `detail` is JSON: the state of `subject` before
@@ -322,6 +352,22 @@ audit = Table(
     Column("what", Text, nullable=False),
     *_texts("subject detail"),
 )
+
+# The versions of skills: labels such as "1.2", each for one set of files. Rows are added and never
+# changed. The row with number 0 creates a version; each later row is a change of its state
+# (active, deprecated or yanked), with the same hash. The key is the uid, so the rows stay after the
+# skill is removed. On a server, the server itself records the role.
+labels = Table(
+    "labels",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    *_given("uid label"),
+    Column("number", Integer, nullable=False),
+    *_given("tree_hash state at"),
+    *_texts("reason replacement role host tool client"),
+    UniqueConstraint("uid", "label", "number"),
+)
+Index("ix_labels_tree_hash", labels.c.tree_hash)
 
 SEARCH_TABLES = "search_"
 """Prefix of the names of the full-text tables; see `db.interface.IndexPart`, `text.segment`."""

@@ -18,8 +18,11 @@ _NO: Final = frozenset({"false", "no", "off", "0", "n"})
 _TOOL: Final = re.compile(r"[()]|[^()\s,]+|[\s,]+")
 
 
-class UnknownShape(Exception):
+class UnknownShape(TypeError):
     """The shape of a value (such as a mapping in place of text) can't be read for its field."""
+
+    def __init__(self) -> None:
+        super().__init__("a value of this type can't be used for its field")
 
 
 def is_list(value: JsonValue) -> bool:

@@ -143,7 +143,7 @@ class SkillHeld(SkillNotVisible):
     a remote source, ``url`` is this source's address.
     """
 
-    sentence = "{name:q} comes from a remote source and has security errors: {reason}."
+    sentence = "{name:q} {reason}."
 
     source: str | None
     address: str | None
@@ -159,7 +159,9 @@ class SkillHeld(SkillNotVisible):
         url: str | None = None,
         problems: "Sequence[Diagnostic]" = (),
     ) -> None:
-        reason = "it is quarantined" if source is not None else "it was not imported"
+        reason = "has security errors: it was not imported"
+        if source is not None:
+            reason = "comes from a remote source and has security errors: it is quarantined"
         facts = {"source": source, "address": address, "url": url, "reason": reason}
         super().__init__(name=name, rule="held", problems=tuple(problems), **facts)
 
@@ -185,6 +187,43 @@ class SkillExists(Conflict):
 
     name: str
     path: str
+
+
+class PublishRefused(Invalid):
+    """The check of a skill to publish found errors: ``name``, ``problems``."""
+
+    sentence = "The skill {name:q} was not published, because its check found errors:"
+
+    name: str
+    problems: "Sequence[Diagnostic]"
+
+    def _details(self) -> str:
+        errors = [one for one in self.facts["problems"] if one.severity == "error"]
+        return "".join(f"\n  {one.code}: {one.message}" for one in errors)
+
+
+class HashNeeded(Conflict):
+    """A skill exists, and the request doesn't say which version it replaces.
+
+    ``name``, ``tree_hash`` of the current version.
+    """
+
+    sentence = "The skill {name:q} already exists; its tree hash is {tree_hash}."
+
+    name: str
+    tree_hash: str
+
+
+class HashOutdated(Conflict):
+    """The version that a change replaces is not the current one.
+
+    ``name``, ``tree_hash`` of the current version (None if the skill does not exist).
+    """
+
+    sentence = "The skill {name:q} has changed since it was read, so nothing was done."
+
+    name: str
+    tree_hash: str | None
 
 
 class SkillChangedOnDisk(Conflict):
@@ -343,6 +382,66 @@ class RevisionNotFound(NotFound):
         return self.fill(
             "; it has {known:list}." if self.facts["known"] else "; no revision of it is stored."
         )
+
+
+class VersionNotFound(NotFound):
+    """The skill has no version with this label: ``name``, ``label``, ``known`` labels."""
+
+    sentence = "The skill {name:q} has no version {label:q}"
+
+    name: str
+    label: str
+    known: Sequence[str]
+
+    def _details(self) -> str:
+        return self.fill("; it has {known:list}." if self.facts["known"] else "; it has none.")
+
+
+class VersionExists(Conflict):
+    """The label is already a version of the skill, with other files: ``name``, ``label``."""
+
+    sentence = "The skill {name:q} already has a version {label:q} with other files."
+
+    name: str
+    label: str
+
+
+class VersionInvalid(Invalid):
+    """The text can't be the label of a version: ``label``, ``rule``."""
+
+    sentence = "{label:q} can't be a version: {rule}."
+
+    label: str
+    rule: str
+
+
+class VersionYanked(SkillNotFound):
+    """The version was withdrawn: ``name``, ``label``, ``reason``, ``replacement`` (or None)."""
+
+    sentence = "Version {label} of {name:q} was yanked: {reason}."
+
+    label: str
+    reason: str
+    replacement: str | None
+
+    def __init__(
+        self, name: str, label: str, reason: str | None, replacement: str | None = None
+    ) -> None:
+        told = (reason or "no reason is recorded").rstrip(".")
+        facts = {"label": label, "reason": told, "replacement": replacement}
+        RegistryError.__init__(self, name=name, **facts, similar=())
+
+    def _details(self) -> str:
+        return self.fill(" Use {replacement:q} instead.") if self.facts["replacement"] else ""
+
+
+class VersionNotStored(NotFound):
+    """The bytes of a version's files are not all stored: ``name``, ``label``."""
+
+    sentence = "Not all files of version {label} of {name:q} are stored."
+
+    name: str
+    label: str
 
 
 class ContentMissing(NotFound):

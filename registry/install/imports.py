@@ -90,6 +90,14 @@ def read_archive(path: str, limits: Limits) -> Unpacked:
         data, _ = read_local(path, MAX_PACKED)
     except RemoteProblem as error:
         raise ArchiveRefused(path=path, reason=error.facts["reason"]) from error
+    return unpacked(data, path, limits)
+
+
+def unpacked(data: bytes, path: str, limits: Limits) -> Unpacked:
+    """Return the files of the single skill in an archive's bytes; errors name ``path``.
+
+    Raises `ArchiveRefused`, whose cause is `TooMuch` if the archive exceeds a limit.
+    """
     room = Room(limits.files, limits.skill_bytes, limits.skill_bytes)
     try:
         part = packed(partial(io.BytesIO, data), room)

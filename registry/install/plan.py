@@ -176,7 +176,7 @@ class InstallPlan:
             if known is not None and bool(known.agents) != bool(ids):
                 there = "for agents" if known.agents else f"into {self._target.path} itself"
                 return InstallResult(skill.ref, path, "failed", _ELSEWHERE.format(there=there))
-            ids = sorted({*ids, *(known.agents if known else ())})
+            ids = self._others(skill, sorted({*ids, *(known.agents if known else ())}))
             if not ids:
                 mode = "copy"
             mode = mode or self._mode(known, ids)
@@ -395,6 +395,13 @@ class InstallPlan:
             return reason
         reason = None if self._how.force else is_taken(self._core, known, skill)
         return reason and f"{os.path.join(self._target.path, lockfile.NAME)}: {reason}"
+
+    def _others(self, skill: Skill, ids: list[str]) -> list[str]:
+        """Return the agents that don't read the skill's own folder, or ``ids`` if all do."""
+        if skill.source not in self._own:
+            return ids
+        folders = {one: [laid.path for laid in self._paths((one,), "copy", "")] for one in ids}
+        return [one for one in ids if not overlap_reason(skill, folders[one])] or ids
 
     def _mode(self, known: Locked | None, ids: Sequence[str]) -> Mode:
         """Return the default mode: the mode in which the skill is installed, if it is installed.

@@ -249,6 +249,7 @@ class RequestFilter:
     loaded, unless its origin is in ``origins``, the public addresses of proxies. ``token``: the
     bearer token that clients must send; it is compared in constant time. ``refuse`` makes the
     response to a refused request from the headers, a status, a message and further headers.
+    ``most`` returns the maximum size of a request's body, in bytes.
     """
 
     def __init__(
@@ -261,6 +262,7 @@ class RequestFilter:
         rate: float = RATE,
         burst: float = BURST,
         refuse: Refusing = _error,
+        most: Callable[[Scope], int] = lambda _: MAX_BYTES,
     ) -> None:
         self._app = app
         self._hosts = None if hosts is None else {host.lower() for host in hosts}
@@ -268,6 +270,7 @@ class RequestFilter:
         self._token = None if token is None else token.encode()
         self._rate, self._burst = rate, burst
         self._refuse = refuse
+        self._most = most
         self._peers: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
@@ -302,7 +305,7 @@ class RequestFilter:
             return self._refused(headers, 401, text, {"www-authenticate": how})
         length = headers.get("content-length", "0")
         # The SDK limits the size of bodies that are sent in chunks.
-        if not length.isdecimal() or int(length) > MAX_BYTES:
+        if not length.isdecimal() or int(length) > self._most(scope):
             return self._refused(headers, 413, "The request is too large")
         return None
 

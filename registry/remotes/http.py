@@ -237,6 +237,19 @@ class Client:
             else:
                 raise RemoteRefused(url=redacted(url), status=status)
 
+    def send(
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str]
+    ) -> tuple[Answer, bytes]:
+        """Send a request with a body; return the response, whatever its status is, and its body.
+
+        The request follows no redirect, because it may carry a token. Raises `RemoteUnreachable`,
+        `RemoteTooLarge`.
+        """
+        into = BytesIO()
+        with self._asked(url, headers, method, body) as response:
+            self._copy(response, into, JSON_BYTES, url, cut=False)
+            return Answer(url, response.status, response.headers), into.getvalue()
+
     @staticmethod
     def _check_plain(parts: SplitResult) -> None:
         """Raise `RemoteInvalid` for plain http to another machine: other people can read it."""
@@ -261,7 +274,13 @@ class Client:
         time.sleep(max(seconds, 0.0))
 
     @contextmanager
-    def _asked(self, url: str, headers: Mapping[str, str]) -> Iterator[http.client.HTTPResponse]:
+    def _asked(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        method: str = "GET",
+        body: bytes | None = None,
+    ) -> Iterator[http.client.HTTPResponse]:
         """Send a request, and yield the response.
 
         The connection is closed at the deadline.
@@ -299,7 +318,7 @@ class Client:
                     secured.do_handshake()
                 connection = http.client.HTTPConnection(host, port)
                 connection.sock = held[0]
-                connection.request("GET", target, headers={**headers, **own})
+                connection.request(method, target, body, {**headers, **own})
                 response = connection.getresponse()
             timer.cancel()
             timer = _cut_off_after(self._left(), held, late)

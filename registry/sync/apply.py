@@ -17,6 +17,7 @@ from registry.db.interface import SyncLock, Writer
 from registry.db.read.skills import StoredSkill, by_ids, files_and_findings, findings, has_retired
 from registry.db.versions import NewVersion
 from registry.db.write.history import drop_old_changes, record_revisions, store_documents
+from registry.db.write.labels import record_labels
 from registry.db.write.names import refresh_names
 from registry.db.write.skills import (
     RETIRED_AT_ONCE,
@@ -137,6 +138,7 @@ class Store:
             if first is not None:  # while the transaction below runs, all other writers wait
                 brand_new = [v.columns["replaces"] is None for v in batch]
                 record_revisions(connection, list(compress(ids, brand_new)))
+                record_labels(connection, list(compress(ids, brand_new)))
         hidden = [one.columns["id"] for one in batch if one.columns["source_id"] in self._hidden]
         for start in range(0, len(hidden), PART):
             with self._writer.transaction() as connection:

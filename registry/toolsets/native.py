@@ -284,6 +284,10 @@ TOOLS: Final = (
                         "parameters": {"type": "array", "items": {"type": "object"}},
                         "files": FILES,
                         "origin": ORIGIN,
+                        "deprecated": {
+                            **STRING_OR_NULL,
+                            "description": "Why this version should not be used any more",
+                        },
                     }
                 ),
                 "body": STRING,
@@ -517,7 +521,11 @@ class NativeToolset(Toolset):
         whole = record(skill)
         more = "path tree_hash compatibility required_tools parameters files origin".split()
         return {
-            "skill": {**_skill(skill), **{key: whole[key] for key in more}},
+            "skill": {
+                **_skill(skill),
+                **{key: whole[key] for key in more},
+                "deprecated": next(filter(None, (one.warning for one in skill.versions)), None),
+            },
             "body": body[offset : offset + max_chars],
             "total_chars": len(body),
             "next_offset": _next(offset + max_chars, len(body)),

@@ -21,7 +21,7 @@ from registry.errors import UsageProblem
 from registry.mcp.fairness import FairRequests
 from registry.mcp.http import Bounds, RequestFilter, allowed_hosts, run_app
 from registry.remotes.address import is_loopback
-from registry.web import clawhub, openapi, pages, skill_pages, well_known
+from registry.web import clawhub, git, openapi, pages, publishing, skill_pages, well_known
 from registry.web.answers import failed, page
 from registry.web.auth import Auth, Trusted
 from registry.web.mcp import McpMount
@@ -102,6 +102,8 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
             Route(well_known.END, well_known.index),
             Route(f"/s/{{ref:path}}{well_known.END}", well_known.index),
             *_clawhub(),
+            Route(f"{git.PREFIX}{{path:path}}", git.endpoint, methods=["GET", "POST"]),
+            Route("/api/skills/{name}", publishing.put, methods=["PUT"]),
             Route("/openapi.json", openapi.openapi),
             Route("/healthz", _health),
             Route("/robots.txt", _robots),
@@ -242,7 +244,13 @@ def guarded(
     app: Any = build(state, mcp)
     app = Auth(app, state, is_open=address.is_open, trusted=trusted, secure=secure)
     origins = [address.public] if address.public else []
-    app = RequestFilter(app, hosts=address.hosts, origins=origins, refuse=refused)
+    app = RequestFilter(
+        app,
+        hosts=address.hosts,
+        origins=origins,
+        refuse=refused,
+        most=publishing.most(state.registry.settings.limits),
+    )
     proxies = trusted.networks if trusted else () if address.is_open else LOOPBACK
     return Headers(FairRequests(app, state.turns.unsent, proxies))
 

@@ -10,7 +10,15 @@ from starlette.responses import Response
 from registry import __version__
 from registry.catalog.search.find import MAX_QUERIES
 from registry.db.read.skills import SORTS
-from registry.model import SCOPES, STATUSES, SearchHit, Skill, SkillDetail
+from registry.model import (
+    SCOPES,
+    SECURITY_LEVELS,
+    SEVERITIES,
+    STATUSES,
+    SearchHit,
+    Skill,
+    SkillDetail,
+)
 from registry.web.answers import as_json, compressed
 from registry.web.query_params import MAX_PAGE
 
@@ -23,6 +31,11 @@ _FILTERS: Final[Sequence[tuple[str, Mapping[str, Any], str]]] = (
     ("source", {"type": "string"}, "Only skills from this source."),
     ("scope", {"enum": list(SCOPES)}, "Only skills of this scope."),
     ("status", {"enum": list(STATUSES)}, "Only skills with this status."),
+    (
+        "security",
+        {"enum": list(SECURITY_LEVELS)},
+        "Only skills whose worst security finding has this severity.",
+    ),
     (
         "created",
         {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"},
@@ -89,7 +102,11 @@ PATHS: Final[Sequence[tuple[str, str, Parameters]]] = (
     (
         "/findings.json",
         "Count the findings by code; with a code, list its findings.",
-        (("code", {"type": "string"}, "Only findings with this code."), _PAGE),
+        (
+            ("code", {"type": "string"}, "Only findings with this code."),
+            ("severity", {"enum": list(SEVERITIES)}, "Only findings with this severity."),
+            _PAGE,
+        ),
     ),
     (
         "/changes.json",

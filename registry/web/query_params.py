@@ -21,9 +21,12 @@ MAX_OFFSET: Final = 1_000_000
 MAX_QUERY: Final = 500
 """Maximum length of a query, in characters. The rest of a longer query is ignored."""
 
+DEFAULT_SORT: Final[Sort] = "updated"
+"""The order of the list if a request doesn't name one: the latest changes first."""
+
 _MONTH: Final = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])")
 _FLAGS: Final = {"1": True, "true": True, "": False, "0": False, "false": False}
-_SINGLE: Final = ("kind", "category", "source", "scope", "status", "created", "updated")
+_SINGLE: Final = ("kind", "category", "source", "scope", "status", "security", "created", "updated")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +43,10 @@ class PageQuery:
     source: str | None = None
     scope: str | None = None
     status: str | None = None
+    security: str | None = None
     created: str | None = None
     updated: str | None = None
-    sort: Sort = "name"
+    sort: Sort | None = None
     reverse: bool = False
     all: bool = False
     limit: int = PAGE
@@ -54,12 +58,12 @@ class PageQuery:
         for key in (*_SINGLE, "sort", "reverse", "all", "limit", "page"):
             _check_once(given, key)
         single: dict[str, Any] = {key: given.get(key) or None for key in _SINGLE}
-        sort = given.get("sort") or "name"
-        check_page(sort, None, 0)
+        sort = given.get("sort") or None
+        check_page(sort or DEFAULT_SORT, None, 0)
         query = cls(
             queries=_each(" ".join(one[:MAX_QUERY].split()) for one in given.getlist("q")),
             tags=_each(given.getlist("tag")),
-            sort=cast("Sort", sort),
+            sort=cast("Sort | None", sort),
             reverse=_flag(given, "reverse"),
             all=_flag(given, "all"),
             limit=_number(given, "limit", PAGE, MAX_PAGE),
@@ -80,6 +84,16 @@ class PageQuery:
         return min((self.page - 1) * self.limit, MAX_OFFSET)
 
     @property
+    def is_start(self) -> bool:
+        """Whether nothing is asked for: this is the start page itself."""
+        return not self.pairs()
+
+    @property
+    def order(self) -> Sort:
+        """The order of the list."""
+        return self.sort or DEFAULT_SORT
+
+    @property
     def filters(self) -> Filters:
         """The filters for the listing. Raises `UsageProblem` if a filter is invalid."""
         return Filters(
@@ -89,6 +103,7 @@ class PageQuery:
             source=self.source,
             scope=self.scope,
             status=self.status,
+            security=self.security,
             all=self.all,
             created_since=self.created and f"{self.created}-01",
             created_until=self.created and _end(self.created),
@@ -111,7 +126,7 @@ class PageQuery:
             if value is not None:
                 yield key, value, self.url(**dict.fromkeys([key]))
         if self.all:
-            yield "all", "shadowed and invalid", self.url(all=False)
+            yield "all", "overridden and invalid", self.url(all=False)
 
     def url(self, **changes: Any) -> str:
         """Return the URL of the start page with some parameters changed."""
@@ -133,7 +148,7 @@ class PageQuery:
         pairs = [("q", one) for one in self.queries]
         pairs += [("tag", tag) for tag in self.tags]
         pairs += [(key, value) for key in _SINGLE if (value := getattr(self, key)) is not None]
-        if self.sort != "name":
+        if self.sort is not None:
             pairs.append(("sort", self.sort))
         pairs += [(key, "1") for key in ("reverse", "all") if getattr(self, key)]
         if self.limit != PAGE:

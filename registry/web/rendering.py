@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
 from typing import Any, Final
@@ -13,6 +13,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 
 from registry import __version__
+from registry.model import Diagnostic
 from registry.web import addresses
 
 STATIC: Final = {
@@ -48,6 +49,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(day=day, size=size, number=number, isolated=isolated, marked=marked)
+    made.filters.update(grouped=grouped, counted=counted, facet_name=facet_name, said=said)
     made.tests.update(place=is_place)
     made.globals.update(to=addresses, static=static_url, version=__version__)
     return made
@@ -87,6 +89,46 @@ def size(count: int) -> str:
 def number(count: int) -> str:
     """Return a number with thousands separators."""
     return f"{count:,}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun: "1 skill", "2 skills"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+SECURITY_NAMES: Final = {
+    "error": "errors",
+    "warning": "warnings only",
+    "none": "no errors or warnings",
+}
+"""Names of the values of the filter by security."""
+
+
+def facet_name(value: str, key: str) -> Markup:
+    """Return the value of a facet as users read it."""
+    return isolated(SECURITY_NAMES.get(value, value) if key == "security" else value)
+
+
+def said(text: str) -> Markup:
+    """Return a message in which quotations in backticks are code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    shown = [f"<code>{escape(one)}</code>" if i % 2 else escape(one) for i, one in enumerate(parts)]
+    return Markup("".join(shown))  # noqa: S704
+
+
+def named(name: str, ref: str, source: str) -> str:
+    """Return a name that tells a skill from others of its name, for titles."""
+    return f"{name} · {ref if ref != name else source}"
+
+
+def grouped(findings: Iterable[Diagnostic]) -> list[tuple[Diagnostic, list[Diagnostic]]]:
+    """Return each different finding once, with all findings that have its text."""
+    found: dict[tuple[object, ...], list[Diagnostic]] = {}
+    for one in findings:
+        found.setdefault((one.code, one.severity, one.message, one.fix), []).append(one)
+    return [(some[0], some) for some in found.values()]
 
 
 def isolated(text: object) -> Markup:

@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from registry.errors import NotFound
 from registry.mcp.fairness import FairThreads
+from registry.web.repositories import Repositories
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
@@ -102,7 +103,8 @@ class Visitor:
     """The sender of a request.
 
     ``personality`` and ``source`` limit what is visible; ``write`` allows changes. ``is_local``: a
-    user of this machine, who may see the paths of its folders.
+    user of this machine, who may see the paths of its folders. ``token`` is the number of the
+    token with which the visitor signed in; ``publish`` and ``approve`` are its rights.
     """
 
     name: str
@@ -110,6 +112,9 @@ class Visitor:
     source: str | None = None
     write: bool = False
     is_local: bool = False
+    token: str | None = None
+    publish: bool = False
+    approve: bool = False
 
     @property
     def is_narrowed(self) -> bool:
@@ -136,7 +141,7 @@ class AppState:
     """
 
     def __init__(self, registry: "SkillRegistry", base: str | None = None) -> None:
-        self.registry = registry
+        self.registry = registry.answering_others()
         self.base = base
         self.turns = FairThreads(WORKERS, "page")
         # The change counter of a connection can only be compared with earlier values of the same
@@ -149,6 +154,7 @@ class AppState:
         self.answers: Cache[Response] = Cache(ANSWERS, lambda answer: len(answer.body))
         self.texts: Cache[str | None] = Cache(TEXTS, lambda text: len(text or ""))
         self.digests: Cache[str] = Cache(DIGESTS)
+        self.repositories = Repositories()
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
         """Run a function that reads the database or the disk, in a thread.
@@ -169,7 +175,15 @@ class AppState:
             self.registry.browse(token.personality, token.source)
         except NotFound:
             return None
-        return Visitor(token.name, token.personality, token.source, token.write)
+        return Visitor(
+            token.name,
+            token.personality,
+            token.source,
+            token.write,
+            token=token.number,
+            publish=token.publish,
+            approve=token.approve,
+        )
 
     async def edition(self) -> Edition:
         """Return the current version of the database. It has a meaning only in this process."""
@@ -186,7 +200,11 @@ class AppState:
 
     def view_of(self, visitor: Visitor) -> "Browse":
         """Return the visitor's view of the registry. Raises as `SkillRegistry.browse` does."""
-        limits = visitor.personality, visitor.source
+        return self.view(visitor.personality, visitor.source)
+
+    def view(self, personality: str | None, source: str | None) -> "Browse":
+        """Return a view with these limits. Raises as `SkillRegistry.browse` does."""
+        limits = personality, source
         if limits not in self._views:
             self._views[limits] = self.registry.browse(*limits)
         return self._views[limits]

@@ -328,3 +328,14 @@ def test_a_file_that_can_not_be_changed_costs_no_other(root, tea, skill, cli, mo
 def test_what_does_not_go_together_is_wrong_usage(root, skill, cli, options):
     skill("alpha")
     assert cli("check", str(root), *options).exit_code == 2
+
+
+def test_a_check_of_all_names_folders_without_a_skill_file(root, skill, cli):
+    skill("alpha")
+    (root / "notes").mkdir()
+    (root / "notes" / "readme.md").write_text("No skill.\n")
+    cli("sync", str(root))
+    assert cli("check").stderr.endswith(
+        "1 folder without a SKILL.md. To list them, run: skill-registry list --status no_document\n"
+    )
+    assert "SKILL.md" not in cli("check", "alpha").stderr

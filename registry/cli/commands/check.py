@@ -349,6 +349,8 @@ def command(
     found = findings.tallies
     if session.style in {None, "table"}:
         console.note(summary(findings.skills, found))
+        if not targets:
+            _note_other_folders(session)
         if console.is_terminal and any(map(_is_mendable, found)):
             message = (
                 "To make the repairs that need no judgement, run: skill-registry check --fix (it "
@@ -357,6 +359,16 @@ def command(
             console.note(message, "dim")
     if any(_fails(one, "warning" if strict else fail_on or "error") for one in found):
         raise click.exceptions.Exit(Status.FAILED)
+
+
+def _note_other_folders(session: Session) -> None:
+    """Print the number of folders in the sources that hold no SKILL.md."""
+    if number := session.registry.list(status="no_document", limit=0).total:
+        folders = formatting.count(number, "folder")
+        session.console.note(
+            f"{folders} without a SKILL.md. To list them, run: skill-registry list --status "
+            "no_document"
+        )
 
 
 def _show(

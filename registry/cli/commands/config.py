@@ -103,6 +103,8 @@ def _of_file(session: Session) -> Iterator[Setting]:
             named = os.environ.get(variable)
             where = _variable(variable) if named else origin("host")
             yield Setting("host", named or value or platform.node() or "localhost", where)
+        elif one.name == "tokens":
+            yield Setting("tokens", dict.fromkeys(value, "set"), origin("tokens"))
         else:
             yield Setting(one.name, _shown(value), origin(one.name))
 

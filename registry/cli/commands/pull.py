@@ -14,7 +14,13 @@ from registry.cli import completion, escape, formatting, options
 from registry.cli.batch import some_refs
 from registry.cli.formatting import fit
 from registry.cli.group import session_command
-from registry.cli.install_messages import explain, report_fetched, report_origins, report_strange
+from registry.cli.install_messages import (
+    confirm_errors,
+    explain,
+    report_fetched,
+    report_origins,
+    report_strange,
+)
 from registry.cli.listing import Column, emit
 from registry.cli.options import agents_of, report_project, target_of, where_options
 from registry.cli.progress import SyncProgress, waiting
@@ -27,6 +33,7 @@ from registry.errors import AddressInvalid, LockMissing, NotPulled
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
+    from registry.db.read.findings import SecurityFinding
     from registry.install.imports import OfferedSkill
     from registry.install.lockfile import Mode
     from registry.install.targets import InstallOptions, InstallResult, Target
@@ -233,7 +240,8 @@ def pull(
     an address offers several skills, name them after it, or choose with --skill or --all; on a
     terminal you are asked. --list lists them, and marks skills that are quarantined or have
     security warnings (in a pipe with a last column: ok, warning, quarantined or invalid). The
-    source of each installed skill and its security findings are printed.
+    source of each installed skill and its security findings are printed. On a terminal, you are
+    asked before a skill with security errors is installed, unless you add --yes.
 
     --agent installs into the agent's folder in this project (the git checkout around the current
     folder, else the current folder); with --global into its folder for all projects. Several agents
@@ -242,7 +250,8 @@ def pull(
 
     The lock file skills.lock.json records each installed skill, its source and its version. It is
     in the project, in DIR, or with --global in the registry's data folder. Commit it: without
-    names, pull updates all skills in it, and --check reports which are outdated.
+    names, pull updates all skills in it, and --check reports which are outdated (with --format
+    names, only the skills that differ).
 
     Exit status: 1 if a skill was not changed, can't be installed, or is outdated, or if nothing was
     ever installed.
@@ -288,11 +297,14 @@ def pull(
     is_named = bool(agent or to is not None)
     if not doing and not dry_run and (is_named or given["personality"] is not None):
         confirm_names(session, given["names"], yes=yes)
-    done = _act(session, target, how, doing, given, is_named=is_named, may_ask=not yes)
+    shown: list[SecurityFinding] = []
+    done = _act(session, target, how, doing, given, is_named=is_named, may_ask=not yes, shown=shown)
     report_project(session, target, to)  # print this after the checks of the arguments
-    emit(session, done, COLUMNS, name=lambda one: one.ref)
+    is_filtered = doing == ["check"] and session.style == "names"
+    listed = [one for one in done if one.state != "unchanged"] if is_filtered else done
+    emit(session, listed, COLUMNS, name=lambda one: one.ref)
     if not dry_run:
-        report_origins(session, target, done)
+        report_origins(session, target, done, shown)
     where = ["--to", to] if to is not None else ["--global"] if is_global else []
     again = ["skill-registry", "pull", *where]
     bring = [*again, *(f"--agent={one}" for one in how.agents)]
@@ -365,8 +377,12 @@ def _act(
     *,
     is_named: bool,
     may_ask: bool,
+    shown: "list[SecurityFinding]",
 ) -> "Sequence[InstallResult]":
-    """Do the requested action, and return the result for each skill."""
+    """Do the requested action, and return the result for each skill.
+
+    The security findings that were printed are added to ``shown``.
+    """
     from registry.install import pull as pulling
 
     core, names = session.registry.core, given["names"]
@@ -391,6 +407,8 @@ def _act(
     is_new = how.adopt or not pulling.is_locked(target) or any(":" in name for name in names)
     if not is_named and (chosen is not None or (names and is_new)):
         raise click.UsageError(WHERE)
+    if chosen and may_ask and not how.dry_run and is_terminal(session):
+        shown += confirm_errors(session, target, chosen)
     with SyncProgress(session.console) as progress:
         how = replace(how, progress=progress)
         if chosen is not None:

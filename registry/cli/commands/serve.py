@@ -132,8 +132,8 @@ def serve(
         if (error.name or "").partition(".")[0] not in EXTRA:
             raise
         message = (
-            "The web catalogue is not installed. To install it, run: pip install "
-            "'skill-registry[web]'"
+            "The web catalogue is not installed. To install it, run in the checkout of "
+            "skill-registry: pip install '.[web]'"
         )
         raise click.ClickException(message) from error
     tls = (tls_cert, tls_key) if tls_cert and tls_key else None
@@ -181,12 +181,15 @@ def token() -> None:
     "skill-registry token create anna --read",
     "skill-registry token create ci --read --source team --expires 30d",
     "skill-registry token create agent --write --personality coder",
+    "skill-registry token create bob --publish --source team",
     group=token,
     starts_new=True,
 )
 @click.argument("name")
 @click.option("--read", "may_read", is_flag=True, help="Allow reading.")
 @click.option("--write", is_flag=True, help="Allow reading, and changing skills over /mcp.")
+@click.option("--publish", is_flag=True, help="Allow reading, and publishing skills.")
+@click.option("--approve", is_flag=True, help="Allow reading, and deciding on proposals.")
 @options.personality_option
 @options.source_option(help="Limit the token to this source.")
 @click.option(
@@ -203,6 +206,8 @@ def create(
     name: str,
     may_read: bool,
     write: bool,
+    publish: bool,
+    approve: bool,
     personality: str | None,
     source: str | None,
     expires: timedelta | None,
@@ -211,10 +216,11 @@ def create(
 
     Send it as a bearer token, or paste it into the sign-in page. The database stores only its hash.
     """
-    if may_read == write:
-        raise click.UsageError("Missing option: give --read or --write.")
+    rights = {"write": write, "publish": publish, "approve": approve}
+    if may_read == any(rights.values()):
+        raise click.UsageError("Give --read, or some of --write, --publish and --approve.")
     token, shown = session.registry.tokens().create(
-        name, write=write, personality=personality, source=source, lasts=expires
+        name, **rights, personality=personality, source=source, lasts=expires
     )
     session.console.write([shown])
     until = f"valid until {token.expires_at}" if token.expires_at else "valid until it is revoked"
@@ -237,10 +243,14 @@ def revoke(session: Session, *, name: str) -> None:
     session.console.note(f"Revoked {escape.line(token.name)} ({token.number}).")
 
 
+def _rights(one: "Token") -> list[str]:
+    return [right for right in ("write", "publish", "approve") if getattr(one, right)]
+
+
 COLUMNS: "Sequence[Column[Token]]" = (
     Column("NUMBER", lambda one: one.number),
     Column("NAME", lambda one: one.name),
-    Column("MAY", lambda one: "write" if one.write else "read"),
+    Column("MAY", lambda one: " ".join(_rights(one)) or "read"),
     Column("PERSONALITY", lambda one: one.personality or ""),
     Column("SOURCE", lambda one: one.source or ""),
     Column("EXPIRES", lambda one: one.expires_at or "never"),

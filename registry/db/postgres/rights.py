@@ -29,9 +29,11 @@ _WRITTEN: Final = {
     # All roles share the stored contents, so a writer may add rows but not change or delete them.
     "contents": "INSERT",
     "changes": "INSERT, DELETE",
+    "labels": "INSERT, DELETE",
     "usage_days": "DELETE",
     "data_version": "UPDATE",
     "leases": _ALL,
+    "proposals": _ALL,
 }
 """The rights of a writer on each table, in addition to SELECT."""
 
@@ -58,7 +60,13 @@ VIEWS: Final = ("skill", "skill_tag", "revision", "usage_by_day", "source", "fin
 INVOKED_FROM: Final = 150000
 """Lowest server version in which a view can apply the policies of the role that queries it."""
 
-SEQUENCES: Final = ("sources_id_seq", "diagnostics_id_seq", "revisions_id_seq", "changes_id_seq")
+SEQUENCES: Final = (
+    "sources_id_seq",
+    "diagnostics_id_seq",
+    "revisions_id_seq",
+    "changes_id_seq",
+    "labels_id_seq",
+)
 
 NUMBERS: Final = "skills_id_seq"
 """Name of the sequence that a writer sets to reserve version ids."""
@@ -69,6 +77,8 @@ ASKED: Final = (
     "registry_teams()",
     "registry_find(text, tsquery, bigint)",
     "registry_common_words()",
+    "registry_may_approve()",
+    "registry_note_use(text, text, text)",
 )
 
 _REFRESHED: Final = ("registry_refresh_names(text[])", "registry_refresh_names_below(text)")

@@ -24,10 +24,18 @@ class StoredToken(NamedTuple):
     expires_at: str | None
     used_at: str | None
     signature: str
+    publish: int
+    approve: int
 
 
 SIGNED: Final = "hash name personality source write created_at expires_at".split()
 """The columns of a token that its signature covers."""
+
+SIGNED_RIGHTS: Final = ("publish", "approve")
+"""Columns that the signature also covers if they are set.
+
+Tokens that were created before these columns existed keep a valid signature.
+"""
 
 
 def all_tokens(reader: Reader) -> list[StoredToken]:

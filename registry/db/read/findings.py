@@ -1,13 +1,13 @@
 """Reads the stored findings of checks."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import ClassVar, Final, NamedTuple
 
 from registry.db.interface import Condition, Reader
-from registry.model import SECURITY_CODES, Diagnostic, FindingCategory, Severity, Value
+from registry.model import SECURITY_CODES, Diagnostic, FindingCategory, Severity, Skill, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +68,78 @@ def count_findings(reader: Reader, condition: Condition) -> list[FindingCount]:
 
 
 def findings_of(
-    reader: Reader, condition: Condition, code: str, *, limit: int, offset: int
+    reader: Reader,
+    condition: Condition,
+    code: str,
+    severity: str | None = None,
+    *,
+    limit: int,
+    offset: int,
 ) -> list[Finding]:
-    """Return a page of the findings with one code, sorted by skill name and line."""
+    """Return a page of the findings with one code, sorted by severity, skill name and line."""
+    only = "" if severity is None else "AND d.severity = ? "
     rows = reader.rows(
         f"SELECT {reader.visibility.ref}, s.name, src.name, d.code, d.severity, d.message, d.line, "
         f"d.fix, d.path FROM diagnostics d JOIN skills s ON s.id = d.skill_id "
-        f"JOIN sources src ON src.id = s.source_id WHERE d.code = ? AND {condition[0]} "
-        "ORDER BY s.name_key, s.id, d.line, d.id LIMIT ? OFFSET ?",
-        [code, *condition[1], limit, offset],
+        f"JOIN sources src ON src.id = s.source_id WHERE d.code = ? {only}AND {condition[0]} "
+        "ORDER BY CASE d.severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, "
+        "s.name_key, s.id, d.line, d.id LIMIT ? OFFSET ?",
+        [code, *([] if severity is None else [severity]), *condition[1], limit, offset],
     )
     return [Finding(ref, name, source, Diagnostic(*facts)) for ref, name, source, *facts in rows]
+
+
+_CODES: Final = ", ".join(f"'{code}'" for code in sorted(SECURITY_CODES))
+
+LEVELS: Final = (
+    "SELECT skill_id, min(severity) AS level FROM diagnostics WHERE skill_id IS NOT NULL "
+    f"AND severity IN ('error', 'warning') AND code IN ({_CODES}) GROUP BY skill_id"
+)
+"""SELECT for the severity of the worst security finding of each version that has any.
+
+In alphabetical order, "error" comes before "warning".
+"""
+
+WITH_SECURITY: Final[Mapping[str, str]] = {
+    **{
+        level: f"s.id IN (SELECT skill_id FROM ({LEVELS}) l WHERE level = '{level}')"
+        for level in ("error", "warning")
+    },
+    "none": f"s.id NOT IN (SELECT skill_id FROM ({LEVELS}) l)",
+}
+"""SQL conditions that select the skills with each `SecurityLevel`."""
+
+
+class SecurityCount(NamedTuple):
+    """The number of security errors and warnings in one skill."""
+
+    errors: int
+    warnings: int
+
+
+def security_counts(
+    reader: Reader, skills: Sequence[Skill]
+) -> Mapping[tuple[str, str], SecurityCount]:
+    """Count the security findings in these skills, by source and folder.
+
+    Skills without security errors and warnings are left out.
+    """
+    if not skills:
+        return {}
+    sources, folders = ({getattr(one, key) for one in skills} for key in ("source", "folder"))
+    rows = reader.rows(
+        "SELECT src.name, s.folder, count(CASE d.severity WHEN 'error' THEN 1 END), "
+        "count(CASE d.severity WHEN 'warning' THEN 1 END) FROM skills s "
+        "JOIN sources src ON src.id = s.source_id JOIN diagnostics d ON d.skill_id = s.id "
+        f"WHERE s.live = 1 AND src.name IN ({', '.join('?' * len(sources))}) "
+        f"AND s.folder IN ({', '.join('?' * len(folders))}) "
+        f"AND d.severity IN ('error', 'warning') AND d.code IN ({_CODES}) "
+        "GROUP BY src.name, s.folder",
+        (*sources, *folders),
+    )
+    wanted = {(one.source, one.folder) for one in skills}
+    found = {(source, folder): SecurityCount(*counts) for source, folder, *counts in rows}
+    return {place: count for place, count in found.items() if place in wanted}
 
 
 class SecurityFinding(NamedTuple):

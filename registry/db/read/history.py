@@ -52,6 +52,12 @@ def revisions(reader: Reader, uid: str) -> list[Revision]:
     return _select(reader, "r.uid = ? ORDER BY r.number DESC", uid)
 
 
+def revision_with(reader: Reader, uid: str, tree_hash: str) -> Revision | None:
+    """Return the revision of a skill with these files; None if it isn't stored."""
+    found = _select(reader, "r.uid = ? AND r.tree_hash = ?", uid, tree_hash)
+    return next(iter(found), None)
+
+
 def revisions_with_files(reader: Reader, tree_hash: str) -> list[Revision]:
     """Return the revisions with these files, of any skill that isn't quarantined."""
     held = "SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 AND s.held = 1"
@@ -70,7 +76,7 @@ def has_revision_with(reader: Reader, tree_hash: str) -> bool:
     return bool(reader.rows("SELECT 1 FROM revisions WHERE tree_hash = ? LIMIT 1", (tree_hash,)))
 
 
-def _select(reader: Reader, condition: str, value: str) -> list[Revision]:
+def _select(reader: Reader, condition: str, *values: str) -> list[Revision]:
     file_hash = reader.json_item.format(3)
     rows = reader.rows(
         "SELECT r.uid, r.number, r.name, r.document, r.content_hash, r.tree_hash, r.seen_at, "
@@ -85,7 +91,7 @@ def _select(reader: Reader, condition: str, value: str) -> list[Revision]:
         f"WHERE s.uid = r.uid AND s.live = 1 AND s.content_hash = {file_hash})), "
         "r.role, r.host, r.tool, r.client "
         f"FROM revisions r WHERE {condition}",
-        (value,),
+        values,
     )
     found = []
     for *facts, origin, files, current, complete, role, host, tool, client in rows:

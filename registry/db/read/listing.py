@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias, TypedDict
 
 from registry.db.interface import MAX_INTEGER, Condition, Reader, Select
+from registry.db.read.findings import LEVELS, WITH_SECURITY
 from registry.db.read.skills import (
     BY_NAME,
     DESCRIPTION,
@@ -19,11 +20,12 @@ from registry.db.read.skills import (
     Sort,
     columns,
     order,
+    shown,
     skill_of,
 )
 from registry.db.visibility import IMPORTED, OFFERABLE, USABLE, Visibility
 from registry.errors import UsageProblem
-from registry.model import SCOPES, STATUSES, Page, Scope, Skill, Value
+from registry.model import SCOPES, SECURITY_LEVELS, STATUSES, Page, Scope, Skill, Value
 from registry.text import tag_key
 
 Time: TypeAlias = str | date | timedelta
@@ -31,7 +33,7 @@ Time: TypeAlias = str | date | timedelta
 
 _TIMES: Final = ("created_since", "created_until", "updated_since", "updated_until", "unused_since")
 
-_CHOICES: Final = (("scope", SCOPES), ("status", STATUSES))
+_CHOICES: Final = (("scope", SCOPES), ("status", STATUSES), ("security", SECURITY_LEVELS))
 
 MAX_TAGS: Final = 100
 """Maximum number of tags in the filters of a listing."""
@@ -50,7 +52,7 @@ class Filters:
 
     A skill must have all ``tags``, and at least one of ``any_tags``. ``unused_since`` selects
     skills that no tool has read since that time. ``offered`` leaves out skills that hide themselves
-    from models.
+    from models. ``security`` selects skills whose worst security finding has this severity.
 
     ``all`` adds shadowed and invalid skills, and skills of other projects. ``status`` selects
     skills with this status, even if listings normally leave out such skills. ``ids`` selects only
@@ -66,6 +68,7 @@ class Filters:
     scope: str | None = None
     source: str | None = None
     status: str | None = None
+    security: str | None = None
     created_since: Time | None = None
     created_until: Time | None = None
     updated_since: Time | None = None
@@ -81,7 +84,7 @@ class Filters:
             _check_texts(key, getattr(self, key))
         if self.ids is not None and isinstance(self.ids, str | bytes):
             raise UsageProblem(message="ids must be a list of numbers")
-        for key in ("kind", "category", "scope", "source", "status"):
+        for key in ("kind", "category", "scope", "source", "status", "security"):
             value = getattr(self, key)
             if value is not None and not isinstance(value, str):
                 raise UsageProblem(message=f"{key} must be text, not {value!r:.60}")
@@ -106,6 +109,7 @@ class FilterArguments(TypedDict, total=False):
     scope: str | None
     source: str | None
     status: str | None
+    security: str | None
     created_since: Time | None
     created_until: Time | None
     updated_since: Time | None
@@ -178,11 +182,11 @@ def where(
     """
     clauses: list[str] = ["s.live = 1", "src.enabled = 1"]
     values: list[object] = []
-    if filters.status is not None:
-        clauses.append("s.status = ?")
-        values.append(filters.status)
+    every = f"s.status <> 'no_document' AND {shown(reader)}"
+    if filters.status is None:
+        clauses.append(every if filters.all else USABLE)
     else:
-        clauses.append("s.status <> 'no_document'" if filters.all else USABLE)
+        clauses.append(shown(reader))
     if filters.ids is not None and ids:
         clauses.append(f"s.id {reader.in_json_array}")
         values.append(json.dumps(list(filters.ids)))
@@ -191,14 +195,15 @@ def where(
             f"{visibility.shadowed} = 0",
             visibility.beyond if elsewhere else visibility.within,
         ]
+    if filters.security is not None:
+        clauses.append(WITH_SECURITY[filters.security])
     if filters.offered:
         clauses.append("s.hidden = 0")
     if filters.unused_since is not None:
         clauses.append("s.uid NOT IN (SELECT uid FROM usage WHERE last_read_at >= ?)")
         values.append(filters.unused_since)
-    for tag in filters.tags:
-        clauses.append("s.id IN (SELECT skill_id FROM skill_tags WHERE tag = ?)")
-        values.append(tag_key(tag))
+    clauses += ["s.id IN (SELECT skill_id FROM skill_tags WHERE tag = ?)"] * len(filters.tags)
+    values.extend(map(tag_key, filters.tags))
     if filters.any_tags:
         marks = ", ".join("?" * len(filters.any_tags))
         clauses.append(f"s.id IN (SELECT skill_id FROM skill_tags WHERE tag IN ({marks}))")
@@ -206,6 +211,7 @@ def where(
     for column, operator, value in (
         ("lower(s.kind)", "=", filters.kind and filters.kind.lower()),
         ("lower(s.category)", "=", filters.category and filters.category.lower()),
+        ("s.status", "=", filters.status),
         ("src.scope", "=", filters.scope),
         ("src.name", "=", filters.source),
         ("s.created_at", ">=", filters.created_since),
@@ -419,7 +425,8 @@ _COUNTED: Final = (
     "SELECT 'tags', t.tag, count(*), NULL, NULL FROM m JOIN skill_tags t ON t.skill_id = m.id "
     "GROUP BY t.tag UNION ALL SELECT 'places', p.name, m.number, p.scope, m.status FROM "
     "(SELECT source_id, status, count(*) AS number FROM m GROUP BY source_id, status) m "
-    "JOIN sources p ON p.id = m.source_id"
+    "JOIN sources p ON p.id = m.source_id UNION ALL SELECT 'security', level, count(*), NULL, NULL "
+    f"FROM ({LEVELS}) l JOIN m ON m.id = l.skill_id GROUP BY level"
 )
 
 
@@ -427,7 +434,8 @@ _COUNTED: Final = (
 class Facets(Value):
     """Counts of skills by value, the most frequent value first.
 
-    ``created`` and ``updated`` count by month, in order of time.
+    ``created`` and ``updated`` count by month, in order of time. ``security`` counts by the
+    severity of the worst security finding.
     """
 
     tags: tuple[Facet, ...] = ()
@@ -436,6 +444,7 @@ class Facets(Value):
     sources: tuple[Facet, ...] = ()
     scopes: tuple[Facet, ...] = ()
     statuses: tuple[Facet, ...] = ()
+    security: tuple[Facet, ...] = ()
     created: tuple[Facet, ...] = ()
     updated: tuple[Facet, ...] = ()
 
@@ -484,11 +493,16 @@ def _facets(reader: Reader, condition: Condition) -> Facets:
                 found.setdefault(name, Counter())[part] += number
         else:
             found.setdefault(facet, Counter())[value] += number
+    levels = found.setdefault("security", Counter())
+    levels["none"] = sum(found.get("statuses", {}).values()) - levels.total()
+    found["security"] = +levels
     return Facets(**{name: _ordered(name, counts) for name, counts in found.items()})
 
 
 def _ordered(name: str, counts: Mapping[str, int]) -> tuple[Facet, ...]:
     some = [Facet(value, count) for value, count in counts.items()]
+    if name == "security":
+        return tuple(sorted(some, key=lambda one: SECURITY_LEVELS.index(one.value)))
     if name in {"created", "updated"}:
         return tuple(sorted(some, key=lambda one: one.value))
     return tuple(sorted(some, key=lambda one: (-one.count, one.value))[:MOST])

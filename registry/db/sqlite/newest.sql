@@ -23,7 +23,7 @@ CREATE TABLE sources (
     version TEXT,
     fetched_at TEXT,
     owner TEXT,
-    team TEXT, precedence INTEGER DEFAULT '0' NOT NULL,
+    team TEXT, precedence INTEGER DEFAULT '0' NOT NULL, review INTEGER DEFAULT 0 NOT NULL,
     CONSTRAINT uq_sources_host_path UNIQUE (host, path),
     CONSTRAINT uq_sources_name UNIQUE (name)
 );
@@ -223,7 +223,7 @@ CREATE TABLE tokens (
     expires_at TEXT,
     used_at TEXT,
     signature TEXT NOT NULL,
-    role TEXT,
+    role TEXT, publish INTEGER DEFAULT 0 NOT NULL, approve INTEGER DEFAULT 0 NOT NULL,
     CONSTRAINT uq_tokens_hash UNIQUE (hash)
 );
 CREATE TABLE audit (
@@ -281,4 +281,46 @@ SELECT s.ref, s.name, s.description, s.kind, s.category,
     u.last_read_at, s.uid
 FROM skills s JOIN sources src ON src.id = s.source_id LEFT JOIN usage u ON u.uid = s.uid
 WHERE s.live = 1 AND s.status <> 'no_document';
-INSERT INTO alembic_version VALUES ('0023');
+CREATE INDEX ix_skills_updated ON skills (updated_at DESC, name_key, source_id, position) WHERE live = 1;
+CREATE INDEX ix_diagnostics_code ON diagnostics (code, severity, skill_id);
+CREATE TABLE proposals (
+	id TEXT NOT NULL, 
+	source_id INTEGER NOT NULL, 
+	kind TEXT NOT NULL, 
+	name TEXT NOT NULL, 
+	folder TEXT NOT NULL, 
+	uid TEXT, 
+	base TEXT, 
+	tree_hash TEXT NOT NULL, 
+	author TEXT NOT NULL, 
+	token TEXT, 
+	created_at TEXT NOT NULL, 
+	archive BLOB, 
+	state TEXT NOT NULL, 
+	decided_by TEXT, 
+	decided_at TEXT, 
+	reason TEXT, 
+	role TEXT, 
+	CONSTRAINT pk_proposals PRIMARY KEY (id), 
+	CONSTRAINT fk_proposals_source_id FOREIGN KEY(source_id) REFERENCES sources (id) ON DELETE CASCADE
+);
+CREATE INDEX ix_proposals_source_id ON proposals (source_id);
+CREATE TABLE labels (
+	id INTEGER NOT NULL, 
+	uid TEXT NOT NULL, 
+	label TEXT NOT NULL, 
+	number INTEGER NOT NULL, 
+	tree_hash TEXT NOT NULL, 
+	state TEXT NOT NULL, 
+	at TEXT NOT NULL, 
+	reason TEXT, 
+	replacement TEXT, 
+	role TEXT, 
+	host TEXT, 
+	tool TEXT, 
+	client TEXT, 
+	CONSTRAINT pk_labels PRIMARY KEY (id), 
+	CONSTRAINT uq_labels_uid_label_number UNIQUE (uid, label, number)
+);
+CREATE INDEX ix_labels_tree_hash ON labels (tree_hash);
+INSERT INTO alembic_version VALUES ('0026');

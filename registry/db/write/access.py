@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from registry.db.audit_context import current_context
 from registry.db.read.access import StoredToken
@@ -25,11 +25,24 @@ def record_audit(connection: Connection, what: str, subject: str | None, **detai
     insert_rows(connection, audit, [row])
 
 
+def record_event(connection: Connection, what: str, subject: str, **detail: object) -> None:
+    """Add a row to the audit log about an event that a server can't see itself.
+
+    ``what`` is "skill published" or "skill downloaded"; a server refuses everything else.
+    """
+    if connection.dialect.name == "postgresql":
+        noted = select(func.registry_note_use(what, subject, json.dumps(detail)))
+        connection.execute(noted)
+        return
+    record_audit(connection, what, subject, **detail)
+
+
 def add_token(connection: Connection, token: StoredToken) -> None:
     """Add the row of a new token."""
     facts: dict[str, Any] = token._asdict()
     connection.execute(insert(tokens).values(**facts))
-    record_audit(connection, "token added", token.name, number=token.number, write=token.write)
+    rights = {"write": token.write, "publish": token.publish, "approve": token.approve}
+    record_audit(connection, "token added", token.name, number=token.number, **rights)
 
 
 def remove_token(connection: Connection, number: str) -> None:

@@ -14,7 +14,7 @@ from registry.db.read.history import GROUP_DIGITS, REMEMBERED, RecordedChange
 from registry.db.read.skills import REMOTE_ORIGIN
 from registry.db.schema import changes, contents, gone
 from registry.db.versions import Packed, pack
-from registry.db.write.access import record_audit
+from registry.db.write.access import record_audit, record_event
 from registry.db.write.statements import dialect_of, execute, insert_rows
 from registry.text import utc_now
 
@@ -40,6 +40,11 @@ WHERE id IN (SELECT r.id FROM skills s JOIN revisions r ON r.uid = s.uid
   AND r.tree_hash = s.tree_hash WHERE s.id {in_array} AND EXISTS (SELECT 1 FROM revisions x
   WHERE x.uid = r.uid AND x.id <> r.id
   AND coalesce(x.turn, x.number) >= coalesce(r.turn, r.number)))
+"""
+
+_CHANGED = """
+SELECT src.name || '/' || s.folder AS place, s.tree_hash FROM skills s JOIN sources src
+ON src.id = s.source_id WHERE s.id {in_array}
 """
 
 _OWN = """
@@ -68,6 +73,10 @@ def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
     who = current_context()
     execute(connection, sql, who.tool, who.client, list(versions))
     execute(connection, _TURN, list(versions))
+    if who.event is not None:
+        for row in execute(connection, _CHANGED, list(versions)).all():
+            facts = {"tree_hash": row.tree_hash, "by": who.client}
+            record_event(connection, who.event, row.place, **facts)
 
 
 def add_contents(
@@ -128,9 +137,10 @@ def prune(
 ) -> tuple[int, int]:
     """Delete old revisions, and contents that no revision needs; return both numbers.
 
-    For each skill this keeps the newest ``keep`` revisions, the current revision, and the revisions
-    seen at ``before`` or later. If ``before`` is None, the age of a revision doesn't matter. For a
-    removed skill it keeps the last revision, unless the skill was removed before ``before``.
+    For each skill this keeps the newest ``keep`` revisions, the current revision, the revisions of
+    its versions, and the revisions seen at ``before`` or later. If ``before`` is None, the age of a
+    revision doesn't matter. For a removed skill it keeps the last revision, unless the skill was
+    removed before ``before``.
 
     Revisions of skills that were removed from the trash are deleted at any age. On a server,
     ``host`` limits the deletion to sources of this host that this role owns. Contents are deleted
@@ -145,6 +155,8 @@ def prune(
             "WHERE r.age > :keep AND (CAST(:before AS TEXT) IS NULL OR r.seen_at < :before) "
             "AND NOT EXISTS (SELECT 1 FROM skills s WHERE s.uid = r.uid AND s.live = 1 "
             "AND s.tree_hash = r.tree_hash) "
+            "AND NOT EXISTS (SELECT 1 FROM labels l WHERE l.uid = r.uid "
+            "AND l.tree_hash = r.tree_hash) "
             "AND NOT EXISTS (SELECT 1 FROM gone g WHERE g.uid = r.uid "
             "AND (CAST(:before AS TEXT) IS NULL OR g.since >= :before) "
             "AND (g.tree_hash = r.tree_hash OR (g.tree_hash IS NULL AND r.age = 1)))) "
@@ -158,6 +170,7 @@ def prune(
         "OR uid IN (SELECT uid FROM skills WHERE live = 1))"
         + ("" if host is None else " AND owner = session_user")
     )
+    connection.exec_driver_sql("DELETE FROM labels WHERE uid NOT IN (SELECT uid FROM revisions)")
     if deleted:
         record_audit(connection, "history pruned", None, revisions=len(deleted))
     if not contents_too:

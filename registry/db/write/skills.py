@@ -30,6 +30,7 @@ from registry.db.write.history import (
     store_documents,
     store_texts,
 )
+from registry.db.write.labels import record_labels, withdraw_yanked
 from registry.db.write.names import refresh_names
 from registry.db.write.statements import dialect_of, execute, execute_many, insert_rows
 from registry.model import Diagnostic
@@ -191,8 +192,10 @@ def switch(
         execute(connection, "UPDATE skills SET live = 0 WHERE id {in_array}", list(outgoing))
     if incoming:
         execute(connection, _INHERIT, list(incoming))
+        withdraw_yanked(connection, incoming)
     refresh_names(connection, names)
     record_revisions(connection, incoming)
+    record_labels(connection, incoming)
 
 
 def delete_version(connection: Connection, version: int) -> None:

@@ -1,0 +1,173 @@
+"""`skill-registry publish`."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import click
+
+from registry.cli import completion, escape, options
+from registry.cli.findings import draw_findings
+from registry.cli.group import session_command
+from registry.cli.progress import waiting
+from registry.cli.prompts import confirm
+from registry.cli.session import Session
+from registry.model import SEVERITIES, Diagnostic, Severity
+
+DONE: Final = {
+    "created": "Published",
+    "updated": "Published",
+    "unchanged": "Unchanged",
+    "proposed": "Proposed",
+}
+REHEARSED: Final = {
+    "created": "Would create",
+    "updated": "Would replace",
+    "unchanged": "Unchanged",
+    "proposed": "Would propose",
+}
+CONFLICT: Final = 428
+SUCCESS: Final = range(200, 300)
+
+
+@session_command(
+    "skill-registry publish ./release-notes --source team",
+    "skill-registry publish release-notes.skill --to https://skills.example.org",
+    "skill-registry publish ./release-notes --to https://skills.example.org --dry-run",
+    starts_new=True,
+)
+@click.argument("target", metavar="FOLDER|ARCHIVE")
+@click.option("--to", "url", metavar="URL", help="The address of a registry that others serve.")
+@click.option(
+    "--source",
+    metavar="NAME",
+    shell_complete=completion.sources,
+    help="The source to publish into, on this machine or, with --to, on the server.",
+)
+@click.option("--name", metavar="NAME", help="The name of the skill's folder, if it is created.")
+@click.option("--trust", is_flag=True, help="Publish a skill with security errors as well.")
+@click.option("--dry-run", is_flag=True, help="Check everything, but change nothing.")
+@options.yes_option
+@options.json_option
+def command(
+    session: Session,
+    *,
+    target: str,
+    url: str | None,
+    source: str | None,
+    name: str | None,
+    trust: bool,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """Send a skill to a registry: to a server, or into a source on this machine.
+
+    The skill is checked first. If it replaces a version, the command shows the diff and asks; it
+    then replaces exactly that version, or nothing. In a source under review, the skill becomes a
+    proposal that another person approves.
+
+    For --to, the token is read from SKILL_REGISTRY_TOKEN, the setting "tokens" or git's credential
+    store. To create a token, run on the server: skill-registry token create NAME --publish
+    """
+    if url is None and source is None:
+        raise click.UsageError("Give --to URL, or --source NAME for a source on this machine.")
+    if url is not None:
+        if trust or name is not None:
+            option = "--trust" if trust else "--name"
+            raise click.UsageError(f"{option} and --to can't be combined.")
+        _send(session, url, target, source, dry_run=dry_run, yes=yes)
+        return
+    from registry.publish import publishing
+    from registry.sync.sources import find
+
+    core = session.registry.core
+    planned = publishing.plan(
+        core, publishing.read_package(core, target, name), find(core, source or "")
+    )
+    publishing.check(planned, planned.replaces, trust=trust)
+    if planned.outcome == "updated":
+        _show_diff(session, publishing.diff(core, planned))
+        if not dry_run:
+            confirm(session, f"Replace {escape.line(planned.package.name)}?", yes=yes)
+    done = publishing.publish(core, planned, planned.replaces, trust=trust, dry_run=dry_run)
+    _answer(session, done.outcome, done.ref, done.proposal, done, done.findings, dry_run=dry_run)
+
+
+def _send(
+    session: Session,
+    url: str,
+    target: str,
+    source: str | None,
+    *,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    from registry.publish.client import Publisher
+    from registry.publish.publishing import read_package
+
+    core = session.registry.core
+    wanted = read_package(core, target)
+    publisher = Publisher(core, url)
+    with waiting(session.console, "sending"):
+        status, reply = publisher.send(wanted, source=source, if_match=None, dry_run=True)
+    replaced = None
+    if status == CONFLICT:
+        replaced = str(reply.get("tree_hash"))
+        _show_diff(session, str(reply.get("diff", "")))
+        if not dry_run:
+            confirm(session, f"Replace {escape.line(wanted.name)} at {escape.line(url)}?", yes=yes)
+        with waiting(session.console, "sending"):
+            status, reply = publisher.send(
+                wanted, source=source, if_match=replaced, dry_run=dry_run
+            )
+    elif status in SUCCESS and not dry_run:
+        with waiting(session.console, "sending"):
+            status, reply = publisher.send(wanted, source=source, if_match=None, dry_run=False)
+    findings = [_finding(one) for one in reply.get("findings", ()) if isinstance(one, dict)]
+    if status not in SUCCESS:
+        found = reply.get("error")
+        message = found.get("message") if isinstance(found, dict) else None
+        for line in draw_findings(session.console, findings, session.console.width):
+            session.console.note(line)
+        raise click.ClickException(f"{message or 'The server refused the skill.'} ({status})")
+    outcome, ref = str(reply.get("outcome")), str(reply.get("ref"))
+    _answer(session, outcome, ref, reply.get("proposal"), reply, findings, dry_run=dry_run)
+
+
+def _finding(facts: dict[str, Any]) -> Diagnostic:
+    """Return a finding that a server sent."""
+    severity: Severity = next(
+        (one for one in SEVERITIES if one == facts.get("severity")), "warning"
+    )
+    texts = [facts.get(key) for key in ("fix", "path")]
+    line = facts.get("line")
+    return Diagnostic(
+        str(facts.get("code")),
+        severity,
+        str(facts.get("message")),
+        line if isinstance(line, int) else None,
+        *(None if one is None else str(one) for one in texts),
+    )
+
+
+def _show_diff(session: Session, text: str) -> None:
+    if not session.as_json:
+        session.console.write(map(session.console.paint_diff, text.splitlines()))
+
+
+def _answer(
+    session: Session,
+    outcome: str,
+    ref: str,
+    proposal: object,
+    value: object,
+    findings: Iterable[Diagnostic],
+    *,
+    dry_run: bool,
+) -> None:
+    console = session.console
+    warned = [one for one in findings if one.severity != "info" or session.verbose]
+    for line in draw_findings(console, warned, console.width):
+        console.note(line)
+    said = (REHEARSED if dry_run else DONE).get(outcome, outcome)
+    rest = f"; it waits for review as proposal {proposal}" if proposal else ""
+    session.answer(value, [f"{said} {escape.line(ref)}{escape.line(rest)}"])

@@ -1,0 +1,122 @@
+"""Publish to a registry at an address: find the token, send the archive, read the answer."""
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from registry.core import Core
+from registry.errors import RemoteInvalid, UsageProblem
+from registry.install.content import Entry
+from registry.install.export import zipped
+from registry.publish.publishing import Package
+from registry.remotes.address import origin_of, split
+from registry.remotes.http import Client
+from registry.remotes.snapshot import Bounds
+
+TOKEN: Final = "SKILL_REGISTRY_TOKEN"  # noqa: S105  # a name
+"""Environment variable with the token."""
+
+GIT_SECONDS: Final = 30.0
+
+Reply = tuple[int, dict[str, Any]]
+"""The HTTP status and the JSON value of an answer."""
+
+
+class Publisher:
+    """Sends packages to one registry. ``url`` is the registry's address.
+
+    Raises `RemoteInvalid` for an address that can't be used, such as plain http to another machine.
+    """
+
+    def __init__(self, core: Core, url: str) -> None:
+        # The token is for this address only, so no password from netrc or the address is sent.
+        self._client = Client(url, Bounds(anonymous=True))
+        self._base = self._client.url.rstrip("/")
+        if split(url).username is not None:
+            message = f"a token in an address is visible to other programs; set {TOKEN} instead"
+            raise UsageProblem(message=message)
+        self._token = token_for(core, self._base)
+
+    def send(
+        self, wanted: Package, *, source: str | None, if_match: str | None, dry_run: bool
+    ) -> Reply:
+        """Send a package; return the answer. Raises `RemoteProblem` if there is no answer."""
+        query = {"source": source, "dry-run": "1" if dry_run else None}
+        given = urlencode({key: one for key, one in query.items() if one is not None})
+        url = (
+            f"{self._base}/api/skills/{quote(wanted.folder, safe='')}{'?' if given else ''}{given}"
+        )
+        entries = [
+            Entry(path, data, path in wanted.executable) for path, data in wanted.files.items()
+        ]
+        headers = {
+            "Authorization": f"Bearer {self._token}",
+            "Accept": "application/json",
+            "Content-Type": "application/zip",
+        }
+        if if_match is not None:
+            headers["If-Match"] = f'"{if_match}"'
+        answer, body = self._client.send("PUT", url, zipped(entries), headers)
+        return answer.status, _read(url, answer.headers.get_content_type(), body)
+
+
+def _read(url: str, kind: str, body: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(body) if kind == "application/json" else None
+    except (ValueError, RecursionError):
+        found = None
+    if isinstance(found, dict):
+        return found
+    if kind == "text/plain":
+        message = body[:500].decode("utf-8", "replace").strip()
+        return {"error": {"code": "refused", "message": message}}
+    raise RemoteInvalid(url=url, reason="it does not answer as a skill-registry server")
+
+
+def token_for(core: Core, url: str) -> str:
+    """Return the token for a registry: from the environment, the settings or git's store.
+
+    Raises `UsageProblem` if there is none.
+    """
+    origin = origin_of(split(url))
+    known: Mapping[str, str] = core.settings.tokens
+    token = os.environ.get(TOKEN) or next(
+        (one for place, one in known.items() if origin_of(split(place)) == origin), None
+    )
+    token = token or _of_git(url)
+    if not token:
+        message = (
+            f"there is no token for {url}: set {TOKEN}, or put it into the setting 'tokens' or "
+            "into git's credential store"
+        )
+        raise UsageProblem(message=message)
+    if not (token.isascii() and token.isprintable()) or " " in token:
+        raise UsageProblem(message=f"the token for {url} has characters that no token has")
+    return token
+
+
+def _of_git(url: str) -> str | None:
+    """Return the password that git has stored for an address, without asking the user."""
+    parts = split(url)
+    asked = f"protocol={parts.scheme}\nhost={parts.netloc}\n\n"
+    environ = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GCM_INTERACTIVE": "never"}
+    command = ["git", "-c", "core.askPass=", "credential", "fill"]
+    for name in ("GIT_ASKPASS", "SSH_ASKPASS"):
+        environ[name] = ""
+    try:
+        done = subprocess.run(  # noqa: S603  # the address is input, not an argument
+            command,
+            input=asked,
+            capture_output=True,
+            text=True,
+            timeout=GIT_SECONDS,
+            env=environ,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = dict(line.partition("=")[::2] for line in done.stdout.splitlines())
+    return found.get("password") if done.returncode == 0 else None

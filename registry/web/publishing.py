@@ -1,0 +1,249 @@
+"""Publish skills over HTTP. Every request needs a token with the right to publish."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from registry import errors
+from registry.core import UNEXPECTED
+from registry.db.read.skills import same_name
+from registry.db.read.sources import list_sources
+from registry.errors import RegistryError
+from registry.mcp.http import MAX_BYTES
+from registry.model import Source, record
+from registry.publish import publishing
+from registry.publish.publishing import Package, Published
+from registry.remotes.unpacking import TooMuch
+from registry.settings import Limits
+from registry.sync.sources import is_ours
+from registry.web.answers import (
+    Visit,
+    as_json,
+    compressed,
+    public_sentence,
+    refusal,
+    visit_of,
+)
+from registry.web.state import AppState
+
+KINDS: Final = frozenset({"application/zip", "application/gzip", "application/x-gzip"})
+"""Content types of archives."""
+
+API: Final = "/api/skills/"
+CLAWHUB: Final = "/api/v1/skills"
+
+PACKING: Final = 1 << 20
+"""Extra size of an archive for names and headers, in bytes."""
+
+STATUS: Final[Mapping[type[RegistryError], int]] = {
+    errors.HashNeeded: 428,
+    errors.HashOutdated: 412,
+    errors.SkillChangedOnDisk: 412,
+    errors.SkillMissing: 412,
+    errors.SourceReadOnly: 403,
+    errors.SourceElsewhere: 403,
+    errors.SourceNotYours: 403,
+    errors.SourceNotAdopted: 403,
+    errors.SourceNotFound: 403,
+    errors.SourceUnclear: 400,
+    errors.ArchiveRefused: 400,
+    errors.SkillAmbiguous: 409,
+}
+"""HTTP status of errors of publishing that differ from the status on pages."""
+
+_TAG: Final = re.compile(r'"?([^",\s]+)"?')
+
+FORBIDDEN: Final = "This token may not publish there."
+"""One message for all sources that a token may not write, so that it reveals no names."""
+
+
+class Refusal(Exception):
+    """The request is answered with a status, a code and a message."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, message
+
+
+def most(limits: Limits) -> Callable[[Any], int]:
+    """Return a function that tells how many bytes the body of a request may have."""
+
+    def allowed(scope: Any) -> int:
+        path = scope["path"]
+        is_archive = (scope["method"] == "PUT" and path.startswith(API)) or (
+            scope["method"] == "POST" and path == CLAWHUB
+        )
+        return max(MAX_BYTES, limits.skill_bytes + PACKING) if is_archive else MAX_BYTES
+
+    return allowed
+
+
+async def body_of(request: Request, limit: int) -> bytes:
+    """Return the body of a request. Raises `Refusal` if it is larger than ``limit`` bytes."""
+    chunks, size = [], 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > limit:
+            raise Refusal(413, "too_large", f"The archive has more than {limit} bytes.")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+async def put(request: Request) -> Response:
+    """Answer ``PUT /api/skills/NAME``: create a skill, or replace one version of it."""
+    state: AppState = request.app.state.catalogue
+    visit = visit_of(request)
+    try:
+        check_right(visit)
+        _check_kind(visit)
+        data = await body_of(request, most(state.registry.settings.limits)(request.scope))
+    except Refusal as refused:
+        return _refused(visit, refused)
+    return await state.run(_put, visit, data)
+
+
+def check_right(visit: Visit) -> None:
+    """Raise `Refusal` if the visitor has no token, or its token may not publish."""
+    if visit.visitor.token is None:
+        message = "Publishing needs a token. On the server, run: skill-registry token create NAME"
+        raise Refusal(401, "token_needed", f"{message} --publish")
+    if not visit.visitor.publish:
+        raise Refusal(403, "right_missing", "This token has no right to publish.")
+
+
+def _check_kind(visit: Visit) -> None:
+    kind = visit.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in KINDS:
+        message = "Send a .zip (application/zip) or .tar.gz (application/gzip) archive."
+        raise Refusal(415, "unsupported_type", message)
+
+
+def _check_name(package: Package, name: str) -> None:
+    if package.name != name:
+        message = f"The SKILL.md in the archive has another name than {name!r}."
+        raise Refusal(400, "name_differs", message)
+
+
+def _put(visit: Visit, data: bytes) -> Response:
+    core, name = visit.state.registry.core, visit.request.path_params["name"]
+    query = visit.request.query_params
+    try:
+        package = publishing.unpack_package(core, data, name)
+        _check_name(package, name)
+        done = publish(
+            visit,
+            package,
+            source=query.get("source") or None,
+            if_match=_matched(visit.request),
+            dry_run=query.get("dry-run") in {"1", "true"},
+        )
+    except Refusal as refused:
+        return _refused(visit, refused)
+    except (RegistryError, *UNEXPECTED) as error:
+        return _failed(visit, error)
+    status = {"created": 201, "proposed": 202}.get(done.outcome, 200)
+    headers = {"etag": f'"{done.tree_hash}"'}
+    return _json(visit, record(done), 200 if done.dry_run else status, headers)
+
+
+def _matched(request: Request) -> str | None:
+    """Return the tree hash in the header If-Match; ``*`` names no version."""
+    given = request.headers.get("if-match", "").strip()
+    found = _TAG.fullmatch(given.removeprefix("W/"))
+    if given and found is None:
+        raise Refusal(400, "bad_if_match", "If-Match must be one tree hash.")
+    return None if found is None or found[1] == "*" else found[1]
+
+
+def publish(
+    visit: Visit, package: Package, *, source: str | None, if_match: str | None, dry_run: bool
+) -> Published:
+    """Publish a package into a source that the visitor may write.
+
+    Raises `Refusal`, and the errors of `publishing.publish`.
+    """
+    core = visit.state.registry.core
+    planned = publishing.plan(core, package, target(visit, package.name, source))
+    try:
+        by = f"token {visit.visitor.name} ({visit.visitor.token})"
+        return publishing.publish(core, planned, if_match, dry_run=dry_run, by=by)
+    except errors.HashNeeded as error:
+        error.add_note(publishing.diff(core, planned))
+        raise
+
+
+def target(visit: Visit, name: str, wanted: str | None) -> Source:
+    """Return the source to publish into: the named one, or the only writable one.
+
+    If no source is named, and a skill of this name is in a source that can't be written, raises
+    `Refusal`: a new skill would shadow it, or be shadowed.
+    """
+    core, limit = visit.state.registry.core, visit.visitor.source
+    known = list_sources(core.reader, counted=False)
+    allowed = [
+        one
+        for one in known
+        if is_ours(core, one) and one.remote is None and limit in {None, one.name}
+    ]
+    named = wanted or limit
+    if named is not None:
+        found = next((one for one in allowed if one.name == named), None)
+        if found is None:
+            raise Refusal(403, "source_forbidden", FORBIDDEN)
+        return found
+    with_name = {one.skill.source for one in same_name(core.reader, name) if one.skill.name == name}
+    here = [one for one in allowed if one.name in with_name]
+    if not here and with_name:
+        message = (
+            f"A skill named {name!r} is in a source that this token can't write. To create "
+            "another one, name a source with ?source=NAME."
+        )
+        raise Refusal(409, "name_taken", message)
+    for some in (here, allowed):
+        if len(some) == 1:
+            return some[0]
+    usual = core.settings.default_source
+    chosen = next((one for one in here or allowed if one.name == usual), None)
+    if chosen is None:
+        names = ", ".join(one.name for one in here or allowed)
+        message = f"Name a source with ?source=NAME: {names}." if names else FORBIDDEN
+        raise Refusal(400 if names else 403, "source_unclear", message)
+    return chosen
+
+
+def _failed(visit: Visit, error: Exception) -> Response:
+    if not isinstance(error, RegistryError) or isinstance(error, errors.DatabaseProblem):
+        problem = refusal(error, visit)
+        return _json(visit, problem.record(), problem.status)
+    status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), None)
+    status = status or refusal(error, visit).status
+    if isinstance(error.__cause__, TooMuch):
+        status = 413
+    message = public_sentence(error)
+    if isinstance(error, errors.ArchiveRefused):
+        message = f"The archive is refused: {error.reason}."
+    content: dict[str, Any] = {"error": {"code": error.code, "message": message}}
+    if isinstance(error, errors.PublishRefused):
+        content["findings"] = record(tuple(error.problems))
+    if isinstance(error, errors.HashNeeded | errors.HashOutdated):
+        content["tree_hash"] = error.tree_hash
+        content["diff"] = "".join(getattr(error, "__notes__", ()))
+    return _json(visit, content, status)
+
+
+def _refused(visit: Visit, refused: Refusal) -> Response:
+    content = {"error": {"code": refused.code, "message": refused.message}}
+    headers = {"www-authenticate": "Bearer"} if refused.status == 401 else {}  # noqa: PLR2004
+    if refused.status == 413:  # noqa: PLR2004  # the rest of the body is not read
+        headers["connection"] = "close"
+    return _json(visit, content, refused.status, headers)
+
+
+def _json(
+    visit: Visit, content: Any, status: int, headers: Mapping[str, str] | None = None
+) -> Response:
+    given = {"cache-control": "no-store", **(headers or {})}
+    return compressed(visit.request, as_json(content), "application/json", given, status)
