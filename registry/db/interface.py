@@ -351,6 +351,10 @@ class TextIndex(ABC):
         """Forget the SELECTs that `expect` sent ahead, and their rows."""
 
     @abstractmethod
+    def size(self, reader: "Reader") -> int:
+        """Return about how many skills the index has, which decides how rare a word is."""
+
+    @abstractmethod
     def counts(
         self,
         reader: "Reader",
@@ -386,6 +390,12 @@ class TextIndex(ABC):
 
         The words have the form in which the index stores them.
         """
+
+    def known(self, reader: "Reader", words: Sequence[str]) -> list[str]:
+        """Return which of these words, in stored form, are in names, tags and descriptions."""
+        beginnings = {word[:1] for word in words}
+        stored = {one for start in beginnings for one in self.vocabulary(reader, start)}
+        return [word for word in words if word in stored]
 
 
 class Reader(ABC):

@@ -10,7 +10,15 @@ from starlette.responses import Response
 from registry import __version__
 from registry.catalog.search.find import MAX_QUERIES
 from registry.db.read.skills import SORTS
-from registry.model import SCOPES, SECURITY_LEVELS, STATUSES, SearchHit, Skill, SkillDetail
+from registry.model import (
+    SCOPES,
+    SECURITY_LEVELS,
+    SEVERITIES,
+    STATUSES,
+    SearchHit,
+    Skill,
+    SkillDetail,
+)
 from registry.web.answers import as_json, compressed
 from registry.web.query_params import MAX_PAGE
 
@@ -94,7 +102,11 @@ PATHS: Final[Sequence[tuple[str, str, Parameters]]] = (
     (
         "/findings.json",
         "Count the findings by code; with a code, list its findings.",
-        (("code", {"type": "string"}, "Only findings with this code."), _PAGE),
+        (
+            ("code", {"type": "string"}, "Only findings with this code."),
+            ("severity", {"enum": list(SEVERITIES)}, "Only findings with this severity."),
+            _PAGE,
+        ),
     ),
     (
         "/changes.json",

@@ -17,9 +17,9 @@ from registry.core import UNEXPECTED
 from registry.db.read.findings import SecurityCount
 from registry.db.read.history import Change
 from registry.db.read.listing import MOST, Facet, Facets, Filters
-from registry.db.read.summary import Stats
+from registry.db.read.summary import SourceCount, Stats
 from registry.errors import FindingUnknown, PersonalityNotFound, RegistryError, UsageProblem
-from registry.model import Skill, Source, record
+from registry.model import SEVERITIES, Skill, Source, record
 from registry.text import utc_now
 from registry.web import addresses, charts
 from registry.web.answers import PageContent, Visit, compressed, refusal, visit_of, without_places
@@ -60,7 +60,7 @@ def start(visit: Visit) -> PageContent:
             ("list", params),
             lambda: view.page(
                 filters,
-                sort=params.sort,
+                sort=params.order,
                 reverse=params.reverse,
                 limit=params.limit,
                 offset=params.offset,
@@ -81,11 +81,14 @@ def start(visit: Visit) -> PageContent:
         "start.html",
         lambda: {
             "title": ", ".join(params.queries) or "Skills",
+            "home": _home(visit, counts) if params.is_start else None,
             "params": params,
             "found": found,
             "danger": danger,
             "total": total,
             "missing": found.missing if params.queries else (),
+            "shorter": found.shorter if params.queries else (),
+            "respelled": found.respelled if params.queries else (),
             "fits": not params.queries or found.confidence >= FITS,
             "pages": pages,
             "facets": list(_facets(counts, params)),
@@ -101,6 +104,37 @@ def start(visit: Visit) -> PageContent:
             | {"skills": [_with_security(one, danger) for one in found], "facets": record(counts)}
         ),
     )
+
+
+FEW: Final = 6
+"""Number of skills in each short list of the start page."""
+
+COLLECTIONS: Final = 18
+"""Number of tags on the start page."""
+
+
+def _home(visit: Visit, counts: Facets) -> dict[str, Any]:
+    """Return what only the start page shows: the latest changes, the most used skills, tags.
+
+    The counts of use are those of the last change of a skill: the page would otherwise have to be
+    made again after each use.
+    """
+    view = visit.view
+    return {
+        "sources": len(counts.sources) if len(counts.sources) < MOST else len(_sources(visit)),
+        "recent": visit.cached(("recent", FEW), lambda: _latest(visit)),
+        "used": visit.cached(("used", FEW), lambda: view.most_read(FEW)),
+        "tags": counts.tags[:COLLECTIONS],
+    }
+
+
+def _latest(visit: Visit) -> list[Change]:
+    """Return the latest changes of listed skills, each skill once."""
+    skills: dict[str, Change] = {}
+    for one in visit.view.recent(limit=FEW * 4):
+        if one.kind != "removed":
+            skills.setdefault(one.ref, one)
+    return list(skills.values())[:FEW]
 
 
 def _with_security(one: Skill, danger: Mapping[tuple[str, str], SecurityCount]) -> dict[str, Any]:
@@ -137,7 +171,7 @@ async def every_skill(request: Request) -> Response:
             message = f"this address returns all skills; for {', '.join(PAGED)}, use /index.json"
             raise UsageProblem(message=message)
         filters = await state.run(visit.view.filters, params.filters)
-        found = state.registry.iter(filters, sort=params.sort, reverse=params.reverse)
+        found = state.registry.iter(filters, sort=params.sort or "name", reverse=params.reverse)
         skills = map(visit.view.localized, found)
         first = await state.run(_some, visit, skills)
     except (RegistryError, *UNEXPECTED) as error:
@@ -184,7 +218,11 @@ def sources(visit: Visit) -> PageContent:
         for one in rows:
             del one["path"]
     has_remote = any(one.remote for one in found)
-    facts = {"title": "Sources", "sources": found, "has_remote": has_remote}
+    counts = visit.cached(("source counts",), visit.view.source_counts)
+    for one in rows:
+        of = counts.get(one["name"], SourceCount(0, 0, 0, 0, 0))
+        one.update({state: count for state, count in of._asdict().items() if state != "skills"})
+    facts = {"title": "Sources", "sources": found, "has_remote": has_remote, "counts": counts}
     return PageContent("sources.html", lambda: facts, lambda: {"sources": rows})
 
 
@@ -197,6 +235,9 @@ def findings(visit: Visit) -> PageContent:
     """Count all findings by code, or list the findings with one code."""
     counts = visit.cached(("counts",), visit.view.counts)
     code = visit.request.query_params.get("code") or None
+    severity = visit.request.query_params.get("severity") or None
+    if severity is not None and severity not in SEVERITIES:
+        raise UsageProblem(message=f"severity must be one of: {', '.join(SEVERITIES)}")
     page = number_of(visit.request.query_params, "page") or 1
     facts: dict[str, Any] = {"title": "Findings", "counts": counts, "code": code, "page": page}
     if code is None:
@@ -205,14 +246,15 @@ def findings(visit: Visit) -> PageContent:
     if not known:
         similar = sorted({one.code for one in counts})[:READ]
         raise FindingUnknown(name=code, similar=(), known=similar)
-    total = sum(one.findings for one in known)
+    total = sum(one.findings for one in known if severity in {None, one.severity})
     offset = min((page - 1) * ROWS_PER_PAGE, 1_000_000)
     found = visit.cached(
-        ("findings", code, page),
-        lambda: visit.view.findings(code, limit=ROWS_PER_PAGE, offset=offset),
+        ("findings", code, severity, page),
+        lambda: visit.view.findings(code, limit=ROWS_PER_PAGE, offset=offset, severity=severity),
     )
     pages = -(-total // ROWS_PER_PAGE)
     facts |= {"title": f"Findings: {code}", "total": total, "found": found, "pages": pages}
+    facts |= {"severity": severity, "known": known}
     said = {"code": code, "total": total, "page": page, "pages": pages}
     return PageContent("finding.html", lambda: facts, lambda: said | {"findings": record(found)})
 

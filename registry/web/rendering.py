@@ -118,6 +118,11 @@ def said(text: str) -> Markup:
     return Markup("".join(shown))  # noqa: S704
 
 
+def named(name: str, ref: str, source: str) -> str:
+    """Return a name that tells a skill from others of its name, for titles."""
+    return f"{name} · {ref if ref != name else source}"
+
+
 def grouped(findings: Iterable[Diagnostic]) -> list[tuple[Diagnostic, list[Diagnostic]]]:
     """Return each different finding once, with all findings that have its text."""
     found: dict[tuple[object, ...], list[Diagnostic]] = {}

@@ -31,7 +31,7 @@ def test_of_a_source_from_elsewhere_it_is_told_where_that_is(site, registry, tmp
     remote = next(one["remote"] for one in site.get("/sources.json").json["sources"][1:])
     page = site.get("/sources").page.text
     assert remote["url"] in page
-    assert "evil community 1, 1 quarantined" in page
+    assert "evil community 1 (0 listed, 1 quarantined)" in page
 
 
 def test_findings_are_counted_and_listed_by_code(registry, root):

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from registry.db.interface import Condition, Reader
 from registry.db.read.skills import FROM
@@ -79,6 +79,51 @@ def stats(reader: Reader) -> Stats:
     facets = dict(status), dict(scope), dict(sorted(by_origin.items()))
     facts: list[Any] = [*counts[0][:4], *facets, sources, *counts[0][4:], oldest, newest]
     return Stats(*facts)
+
+
+class SourceCount(NamedTuple):
+    """The number of skills of a source, and how many of them are in each state.
+
+    ``overridden`` skills are shadowed, or belong to a project that isn't visible here.
+    """
+
+    skills: int
+    listed: int
+    overridden: int
+    invalid: int
+    quarantined: int
+
+
+def count_by_source(
+    reader: Reader, every: Condition, listed: Condition
+) -> Mapping[str, SourceCount]:
+    """Count the skills of each source that meet the condition ``every``.
+
+    Those that also meet the condition ``listed`` are listed. The result is cached until the
+    database changes.
+    """
+    held = "s.held = 1 AND s.status IN ('ok', 'warning')"
+
+    def load(reader: Reader) -> Mapping[str, SourceCount]:
+        shown = dict(
+            reader.rows(
+                f"SELECT src.name, count(*) FROM {FROM} WHERE {listed[0]} GROUP BY src.name",
+                list(listed[1]),
+            )
+        )
+        rows = reader.rows(
+            "SELECT src.name, count(*), count(CASE WHEN s.status = 'invalid' THEN 1 END), "
+            f"count(CASE WHEN {held} THEN 1 END) FROM {FROM} WHERE {every[0]} GROUP BY src.name",
+            list(every[1]),
+        )
+        found = {}
+        for name, total, invalid, quarantined in rows:
+            seen = shown.get(name, 0)
+            rest = max(0, total - seen - invalid - quarantined)
+            found[name] = SourceCount(total, seen, rest, invalid, quarantined)
+        return found
+
+    return reader.remembered(f"sources {every} {listed}", load)
 
 
 def state_of_skills(reader: Reader) -> str:
