@@ -39,7 +39,8 @@ class Browse:
 
     If ``personality`` is given, the view has only the skills that its policy allows. If ``source``
     is given, the view has only the skills of this source. Raises `PersonalityNotFound` or
-    `SourceNotFound` if the registry doesn't have the personality or the source.
+    `SourceNotFound` if the registry doesn't have the personality or the source. ``limits`` holds
+    both.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class Browse:
         if personality is not None:
             self._personality = personality_of(core.settings, personality)
         self._source = source
-        self._limits = Limits(source=source, personality=self._personality)
+        self.limits = Limits(source=source, personality=self._personality)
         if source is not None:
             known = [one.name for one in list_sources(core.reader, counted=False)]
             if source not in known:  # don't accept a path: it would be a file on the server
@@ -59,7 +60,7 @@ class Browse:
     @property
     def is_whole(self) -> bool:
         """Whether the visitor sees all skills."""
-        return self._limits.is_whole
+        return self.limits.is_whole
 
     @property
     def version(self) -> int | None:
@@ -315,7 +316,7 @@ class Browse:
     @property
     def _seen(self) -> Seen:
         """The skills of the view, cached until the database changes."""
-        return seen(self.core.reader, self._limits, os.environ)
+        return seen(self.core.reader, self.limits, os.environ)
 
 
 def _as_seen(source: Source, skills: int) -> Source:

@@ -21,7 +21,16 @@ from registry.errors import UsageProblem
 from registry.mcp.fairness import FairRequests
 from registry.mcp.http import Bounds, RequestFilter, allowed_hosts, run_app
 from registry.remotes.address import is_loopback
-from registry.web import changes, clawhub, openapi, pages, publishing, skill_pages, well_known
+from registry.web import (
+    changes,
+    clawhub,
+    git,
+    openapi,
+    pages,
+    publishing,
+    skill_pages,
+    well_known,
+)
 from registry.web.answers import failed, page
 from registry.web.auth import Auth, Trusted
 from registry.web.mcp import McpMount
@@ -102,6 +111,7 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
             Route(well_known.END, well_known.index),
             Route(f"/s/{{ref:path}}{well_known.END}", well_known.index),
             *_clawhub(),
+            Route(f"{git.PREFIX}{{path:path}}", git.endpoint, methods=["GET", "POST"]),
             Route("/api/skills/{name}", publishing.put, methods=["PUT"]),
             Route("/openapi.json", openapi.openapi),
             Route("/healthz", _health),

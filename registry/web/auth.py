@@ -37,10 +37,16 @@ OPEN: Final = frozenset({"/healthz", "/robots.txt"})
 Their responses contain no data about skills.
 """
 
-FEED: Final = "/changes.atom"
-"""Path of the feed. Feed readers can't send a bearer token, but a password, which is the token."""
-
 STATIC: Final = "/static/"
+
+GIT: Final = "/git/"
+"""Beginning of the paths of the git server."""
+
+WITH_PASSWORD: Final = (GIT, "/changes.atom")
+"""Beginnings of the paths for which a token may also be the password of Basic authentication.
+
+Programs such as git and feed readers can't send a bearer token.
+"""
 
 FORWARDED: Final = (
     *("via", "forwarded", "x-forward", "x-real-", "x-original-", "x-proxy", "proxy-", "x-via"),
@@ -162,8 +168,8 @@ class Auth:
         given = [one.partition(" ") for one in headers.getlist("authorization")]
         if any(scheme.lower() == "bearer" for scheme, _, _ in given):
             return await self._of_token(given[0][2].strip()) if len(given) == 1 else None
-        if request.scope["path"] == FEED and (token := _password(headers)):
-            known = await self._of_token(token)
+        if len(given) == 1 and request.scope["path"].startswith(WITH_PASSWORD):
+            known = await self._of_token(_password(given[0]))
             if known is not None:
                 return known
         peer = request.client.host if request.client else ""
@@ -216,13 +222,27 @@ class Auth:
         ):
             return sign_in("", _own_page(_requested(request)))
         message, how = "This request needs a token.", "Bearer"
+        if request.scope["path"].startswith(WITH_PASSWORD):
+            how = 'Basic realm="skill-registry", charset="UTF-8"'
+            return PlainTextResponse(
+                f"{message}\n", 401, {"www-authenticate": how, "cache-control": "no-store"}
+            )
         if request.headers.get("authorization", "").lower().startswith("bearer "):
             message, how = INVALID, 'Bearer error="invalid_token"'
-        if request.scope["path"] == FEED:
-            how += ', Basic realm="Skills", charset="UTF-8"'
         return PlainTextResponse(
             f"{message}\n", 401, {"www-authenticate": how, "cache-control": "no-store"}
         )
+
+
+def _password(given: tuple[str, str, str]) -> str:
+    """Return the password of an Authorization header; empty if it has none."""
+    scheme, _, value = given
+    if scheme.lower() != "basic":
+        return ""
+    try:
+        return b64decode(value.strip(), validate=True).decode().partition(":")[2]
+    except ValueError:
+        return ""
 
 
 def _is_forwarded(request: Request) -> bool:
@@ -242,17 +262,6 @@ def _own_page(address: str) -> str:
     """Return an address if it is a page of this server. Otherwise return the start page."""
     is_ours = _OWN_PATH.fullmatch(address) and not address.startswith(SIGNING)
     return address if is_ours else "/"
-
-
-def _password(headers: Headers) -> str:
-    """Return the password of HTTP Basic authentication; empty if there is none."""
-    given = [one.partition(" ") for one in headers.getlist("authorization")]
-    if len(given) != 1 or given[0][0].lower() != "basic":
-        return ""
-    try:
-        return b64decode(given[0][2], validate=True).decode().partition(":")[2]
-    except ValueError:
-        return ""
 
 
 def _cookie(headers: Headers) -> str:
