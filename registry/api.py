@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from registry.db.read.usage import UsageCount
     from registry.install.export import Export
     from registry.install.targets import InstallResult
+    from registry.publish.git.export import GitExport
     from registry.remotes.sources import Choose, SourceChange
     from registry.sync.report import Progress, SyncReport
     from registry.sync.sources import Discovered
@@ -723,6 +724,20 @@ class SkillRegistry:
         from registry.install.export import export
 
         return export(self.core, skills, to)
+
+    def export_git(
+        self, to: str, kind: str = "catalogue", name: str = "", personality: str | None = None
+    ) -> "GitExport":
+        """Write the git repository that agents' own clients install from, to the folder ``to``.
+
+        ``kind`` and ``name`` choose the repository as in the addresses of the web catalogue:
+        ``catalogue``, ``source``, ``tag``, ``personality`` or ``skill``.
+        """
+        from registry.publish.git.export import export_git
+        from registry.publish.git.repository import build
+
+        view = self.browse(name if kind == "personality" else personality)
+        return export_git(build(view, kind, name), to)
 
     def is_address(self, name: str) -> bool:
         """Tell whether a name is a remote address, and not the name of a known skill or source."""
