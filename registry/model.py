@@ -497,9 +497,12 @@ class Found(Page[SearchHit]):
     """A page of search hits; in ``total``, a skill and its near-duplicates count once.
 
     ``confidence``: the highest confidence of the best hits. If it is so low that probably no skill
-    fits, ``missing`` are the words of the query that no hit contains; otherwise ``missing`` is
-    empty.
+    fits, ``missing`` are the words of the query that no hit contains, and ``shorter`` are shorter
+    queries to try; otherwise both are empty. ``respelled`` has pairs of a typed word and the word
+    that was searched instead.
     """
 
     confidence: float
     missing: tuple[str, ...]
+    shorter: tuple[str, ...] = ()
+    respelled: tuple[tuple[str, str], ...] = ()

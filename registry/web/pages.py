@@ -87,6 +87,8 @@ def start(visit: Visit) -> PageContent:
             "danger": danger,
             "total": total,
             "missing": found.missing if params.queries else (),
+            "shorter": found.shorter if params.queries else (),
+            "respelled": found.respelled if params.queries else (),
             "fits": not params.queries or found.confidence >= FITS,
             "pages": pages,
             "facets": list(_facets(counts, params)),

@@ -4,7 +4,7 @@ This module uses plain SQL that creates rows from other rows, with an array of i
 """
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from sqlalchemy import Connection, delete, func, select, text, update
 
@@ -102,6 +102,12 @@ def store_documents(connection: Connection, versions: Sequence[int]) -> None:
     While a version is current, its text is stored with it. If the bytes differ from the text (byte
     order mark, NUL characters), they were already stored when SKILL.md was read.
     """
+    for start in range(0, len(versions), BATCH):
+        add_contents(connection, unstored(connection, versions[start : start + BATCH]))
+
+
+def unstored(connection: Connection, versions: Sequence[int]) -> list[Packed]:
+    """Return the SKILL.md files of current versions that are not stored in history yet."""
     rows = execute(
         connection,
         "SELECT s.content_hash, d.text FROM skills s JOIN documents d ON d.skill_id = s.id "
@@ -109,24 +115,18 @@ def store_documents(connection: Connection, versions: Sequence[int]) -> None:
         "AND NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = s.content_hash)",
         list(versions),
     )
-    while some := rows.fetchmany(BATCH):
-        store_texts(connection, [(row.content_hash, row.text) for row in some])
+    return list(packed_texts((row.content_hash, row.text) for row in rows))
 
 
-def store_texts(connection: Connection, texts: Sequence[tuple[str, str]]) -> None:
-    """Store in history the SKILL.md files whose encoded text has the given hash.
+def packed_texts(texts: Iterable[tuple[str, str]]) -> Iterator[Packed]:
+    """Yield the contents of SKILL.md files whose encoded text has the given hash.
 
     Other texts are skipped.
     """
-    found = [(content_hash, text.encode()) for content_hash, text in texts]
-    add_contents(
-        connection,
-        [
-            pack(content_hash, data)
-            for content_hash, data in found
-            if f"sha256:{hashlib.sha256(data).hexdigest()}" == content_hash
-        ],
-    )
+    for content_hash, found in texts:
+        data = found.encode()
+        if f"sha256:{hashlib.sha256(data).hexdigest()}" == content_hash:
+            yield pack(content_hash, data)
 
 
 def prune(
