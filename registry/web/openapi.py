@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from registry import __version__
 from registry.catalog.search.find import MAX_QUERIES
+from registry.db.read.recent import HAPPENED
 from registry.db.read.skills import SORTS
 from registry.model import (
     SCOPES,
@@ -111,7 +112,13 @@ PATHS: Final[Sequence[tuple[str, str, Parameters]]] = (
     (
         "/changes.json",
         "List the latest changes.",
-        (("days", _COUNT, "The number of days to cover."),),
+        (
+            ("days", _COUNT, "The number of days to cover."),
+            ("day", {"type": "string", "format": "date"}, "Only changes of this day."),
+            ("kind", {"enum": list(HAPPENED)}, "Only changes of this kind."),
+            ("source", {"type": "string"}, "Only changes in this source."),
+            _PAGE,
+        ),
     ),
     ("/stats.json", "Get counts, sizes and usage.", ()),
     ("/personalities.json", "List the personalities.", ()),
