@@ -30,6 +30,7 @@ _WRITTEN: Final = {
     "contents": "INSERT",
     "changes": "INSERT, DELETE",
     "labels": "INSERT, DELETE",
+    "entries": "INSERT, UPDATE",
     "usage_days": "DELETE",
     "data_version": "UPDATE",
     "leases": _ALL,
@@ -66,6 +67,7 @@ SEQUENCES: Final = (
     "revisions_id_seq",
     "changes_id_seq",
     "labels_id_seq",
+    "entries_id_seq",
 )
 
 NUMBERS: Final = "skills_id_seq"
