@@ -1,4 +1,4 @@
-"""What the registry knows of the versions of installed skills: pins, newer versions, warnings."""
+"""Find the versions of installed skills: their pins, newer versions, and warnings."""
 
 from collections.abc import Sequence
 from dataclasses import replace
