@@ -195,6 +195,7 @@ COMMANDS: Final = {
     "import": "Copy skills from an archive or an address into your own source.",
     "export": "Export skills for a web site: a discovery index and its files.",
     "publish": "Send a skill to a registry: to a server, or into a source on this machine.",
+    "proposal": "Review proposals: changes that wait for approval in sources under review.",
     "prompt": "Print the list of skills for a system prompt.",
     "tools": "List, describe and call the tools for agents.",
     "mcp": "Serve the tools to an MCP client.",

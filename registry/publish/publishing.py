@@ -10,10 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from stat import S_IXUSR
-from typing import ClassVar, Final, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, NoReturn, TypeAlias
 
 from registry.catalog.reading import CurrentSkill
 from registry.changes.create import create_files
+from registry.changes.review import Intent, proposing
 from registry.changes.untrusted import read_files
 from registry.changes.update import update_files
 from registry.core import Core
@@ -37,6 +38,7 @@ from registry.errors import (
     RegistryError,
     SkillAmbiguous,
     SkillMissing,
+    SkillProposed,
 )
 from registry.install.content import content_of
 from registry.install.imports import NO_DOCUMENT, Unpacked, read_archive, unpacked
@@ -254,16 +256,33 @@ def publish(
         dry_run,
         wanted.findings,
     )
-    if dry_run or planned.outcome == "unchanged":
+    if planned.outcome == "unchanged":
         return done
+    if planned.home.review and dry_run:
+        return replace(done, outcome="proposed")
+    if dry_run:
+        return done
+    try:
+        with proposing(_propose):
+            made = _publish(core, planned, by)
+    except SkillProposed as proposed:
+        return replace(done, outcome="proposed", proposal=proposed.id)
+    return replace(done, ref=made.skill.ref)
+
+
+def _propose(core: Core, source: Source, intent: Intent) -> NoReturn:
+    from registry.publish.proposals import propose
+
+    propose(core, source, intent)
+
+
+def _publish(core: Core, planned: Plan, by: str | None) -> StoredSkill:
+    wanted, current = planned.package, planned.current
     with audit_context("publish", by, event=EVENT):
         if current is None:
-            made = create_files(
-                core, planned.home, wanted.folder, wanted.name, wanted.files, wanted.executable
-            )
-        else:
-            made = replace_files(core, current, wanted.files, wanted.executable)
-    return replace(done, ref=made.skill.ref)
+            what = wanted.folder, wanted.name, wanted.files, wanted.executable
+            return create_files(core, planned.home, *what)
+        return replace_files(core, current, wanted.files, wanted.executable)
 
 
 def replace_files(

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from registry import errors
 from registry.core import UNEXPECTED
+from registry.db.audit_context import audit_context
 from registry.db.read.skills import same_name
 from registry.db.read.sources import list_sources
 from registry.errors import RegistryError
@@ -168,8 +169,10 @@ def publish(
     core = visit.state.registry.core
     planned = publishing.plan(core, package, target(visit, package.name, source))
     try:
-        by = f"token {visit.visitor.name} ({visit.visitor.token})"
-        return publishing.publish(core, planned, if_match, dry_run=dry_run, by=by)
+        name, number = visit.visitor.name, visit.visitor.token
+        with audit_context(person=name, token=number):
+            by = f"token {name} ({number})"
+            return publishing.publish(core, planned, if_match, dry_run=dry_run, by=by)
     except errors.HashNeeded as error:
         error.add_note(publishing.diff(core, planned))
         raise

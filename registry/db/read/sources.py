@@ -11,7 +11,8 @@ from registry.model import Remote, Source
 _SQL = """
 SELECT src.id, src.name, src.path, src.scope, src.priority, src.enabled, src.last_sync_at,
        src.last_result, {skills}, src.host, src.kind, src.url, src.pin, src.part, src.chosen,
-       src.version, src.fetched_at, {held}, src.owner, src.team, {own}, src.precedence
+       src.version, src.fetched_at, {held}, src.owner, src.team, {own}, src.precedence,
+       src.review
 FROM sources src ORDER BY src.precedence DESC, src.strength, src.name
 """
 
@@ -39,12 +40,14 @@ def sources_and(reader: Reader, question: Select) -> tuple[list[Source], list[tu
 
 
 def _source(row: tuple[Any, ...]) -> Source:
-    kind, url, ref, part, only, version, fetched_at, held, owner, team, own, first = row[10:]
+    kind, url, ref, part, only, version, fetched_at, held, owner, team, own, first, review = row[
+        10:
+    ]
     remote = None
     if kind is not None and url is not None:
         names = tuple(only.split("\n")) if only else ()
         remote = Remote(kind, url, ref, part, names, version, fetched_at)
-    told = *row[:5], row[5] > 0, *row[6:10], remote, held, owner, team, own == 1, first
+    told = *row[:5], row[5] > 0, *row[6:10], remote, held, owner, team, own == 1, first, review > 0
     return Source(*told)
 
 
