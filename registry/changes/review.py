@@ -13,7 +13,7 @@ from typing import Final, Literal, NoReturn, TypeAlias
 from registry.changes.trashed import Trashed
 from registry.core import Core
 from registry.db.read.skills import StoredSkill
-from registry.db.read.sources import list_sources
+from registry.db.read.sources import is_under_review, list_sources
 from registry.model import Source
 
 ProposalKind: TypeAlias = Literal["create", "update", "rename", "delete", "restore"]
@@ -21,7 +21,7 @@ ProposalKind: TypeAlias = Literal["create", "update", "rename", "delete", "resto
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A change that somebody wants to make.
+    """A change that a tool or a request wants to make.
 
     ``folder`` is the skill's folder after the change, ``base`` the version that the change is based
     on. ``edits`` has the new bytes of changed files by path, or None for removed files; for a new
@@ -59,7 +59,6 @@ def propose_if_needed(core: Core, source_id: int, intent: Callable[[], Intent]) 
     propose = _PROPOSE.get()
     if propose is None:
         return
-    known = list_sources(core.reader, counted=False)
-    source = next((one for one in known if one.id == source_id and one.review), None)
-    if source is not None:
-        propose(core, source, intent())
+    if is_under_review(core.reader, source_id):
+        known = list_sources(core.reader, counted=False)
+        propose(core, next(one for one in known if one.id == source_id), intent())

@@ -64,7 +64,7 @@ from registry.install.content import Entry, local_content
 from registry.install.export import zipped
 from registry.install.imports import unpacked
 from registry.model import DOCUMENT_NAMES, Skill, Source
-from registry.publish.publishing import Package, differences, package, replace_files, shortened
+from registry.publish.packages import Package, differences, package, replace_files, shortened
 from registry.sync.sources import check_admin, find, is_ours
 from registry.text import utc_now
 

@@ -16,7 +16,8 @@ from registry.errors import RegistryError
 from registry.mcp.http import MAX_BYTES
 from registry.model import Source, record
 from registry.publish import publishing
-from registry.publish.publishing import Package, Published
+from registry.publish.packages import Package, unpack_package
+from registry.publish.publishing import Published
 from registry.remotes.unpacking import TooMuch
 from registry.settings import Limits
 from registry.sync.sources import is_ours
@@ -132,7 +133,7 @@ def _put(visit: Visit, data: bytes) -> Response:
     core, name = visit.state.registry.core, visit.request.path_params["name"]
     query = visit.request.query_params
     try:
-        package = publishing.unpack_package(core, data, name)
+        package = unpack_package(core, data, name)
         _check_name(package, name)
         done = publish(
             visit,

@@ -90,6 +90,11 @@ def is_admin(reader: Reader) -> bool:
     return bool(rows and rows[0][0])
 
 
+def is_under_review(reader: Reader, source_id: int) -> bool:
+    """Tell whether changes of a source by tools and over HTTP must be approved."""
+    return bool(reader.rows("SELECT 1 FROM sources WHERE id = ? AND review > 0", (source_id,)))
+
+
 def count_below(reader: Reader, source_id: int, folder: str) -> int:
     """Return the number of skills in a folder of a source and its subfolders.
 
