@@ -39,7 +39,8 @@ BEGIN
     END IF;
     IF to_jsonb(NEW) - ARRAY['state', 'decided_by', 'decided_at', 'reason', 'archive']
             <> to_jsonb(OLD) - ARRAY['state', 'decided_by', 'decided_at', 'reason', 'archive']
-            OR NEW.archive IS DISTINCT FROM OLD.archive THEN
+            OR NEW.archive IS DISTINCT FROM OLD.archive
+                AND NOT (NEW.archive IS NULL AND OLD.state IN ('applied', 'rejected')) THEN
         RAISE EXCEPTION 'a proposal never changes' USING ERRCODE = 'SR003';
     END IF;
     SELECT owner = session_user INTO is_own FROM sources WHERE id = NEW.source_id;

@@ -240,11 +240,14 @@ def get(core: Core, number: str) -> Proposal:
 def proposed_package(core: Core, one: Proposal) -> Package | None:
     """Return the files of a proposal, unpacked and checked again; None for a deletion.
 
-    Raises `ContentDamaged` if the stored files are not those of its tree hash.
+    Returns None also if the proposal was decided and `prune` has removed its files. Raises
+    `ContentDamaged` if the stored files are not those of its tree hash.
     """
     if one.kind == "delete":
         return None
     data = archive_of(core.reader, one.id, core.settings.limits.skill_bytes + PACKING)
+    if data is None and one.state in {APPLIED, REJECTED}:
+        return None
     if data is None:
         raise ContentDamaged(path=f"proposal {one.id}")
     files, executable = unpacked(data, f"the proposal {one.id}", core.settings.limits)

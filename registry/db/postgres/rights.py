@@ -39,6 +39,9 @@ _WRITTEN: Final = {
 _DECISION: Final = "state, decided_by, decided_at, reason"
 """The columns of a proposal that a decision changes."""
 
+_OWNED: Final = f"{_DECISION}, archive"
+"""The columns of a proposal that the owner of its source may update."""
+
 _APPROVER: Final = "role"
 """A column of proposals that no update changes. The right to update it is the right to approve."""
 
@@ -225,7 +228,7 @@ def revoking(ask: Ask, role: str) -> list[str]:
     schema, who = _Schema.of(ask), _quoted(role)
     made = [
         f"REVOKE ALL ON {schema.within(*TABLES, *VIEWS)} FROM {who}",
-        f"REVOKE ALL ({_DECISION}, {_APPROVER}) ON {schema.within('proposals')} FROM {who}",
+        f"REVOKE ALL ({_OWNED}, {_APPROVER}) ON {schema.within('proposals')} FROM {who}",
         *_unwritten(schema, who),
         *(f"REVOKE ALL ON ROUTINE {schema.routine(one)} FROM {who}" for one in ASKED),
         f"REVOKE ALL ON SCHEMA {_quoted(schema.name)} FROM {who}",
@@ -281,7 +284,7 @@ def _granted(schema: _Schema, who: str, may: Right) -> Iterator[str]:
         for rights in dict.fromkeys(_WRITTEN.values()):
             some = [table for table, one in _WRITTEN.items() if one == rights]
             yield f"GRANT {rights} ON {schema.within(*some)} TO {who}"
-        yield f"GRANT UPDATE ({_DECISION}) ON {schema.within('proposals')} TO {who}"
+        yield f"GRANT UPDATE ({_OWNED}) ON {schema.within('proposals')} TO {who}"
         yield f"GRANT USAGE ON SEQUENCE {schema.within(*SEQUENCES)} TO {who}"
         yield f"GRANT SELECT, UPDATE ON SEQUENCE {schema.within(NUMBERS)} TO {who}"
         routines = (*ASKED, *_REFRESHED)
@@ -301,7 +304,7 @@ def _deciding(schema: _Schema, who: str, *, approve: bool) -> Iterator[str]:
 def _unwritten(schema: _Schema, who: str) -> Iterator[str]:
     """Yield the statements that revoke the rights that a writer has in addition to a reader's."""
     yield f"REVOKE {_ALL} ON {schema.within(*_WRITTEN)} FROM {who}"
-    yield f"REVOKE UPDATE ({_DECISION}) ON {schema.within('proposals')} FROM {who}"
+    yield f"REVOKE UPDATE ({_OWNED}) ON {schema.within('proposals')} FROM {who}"
     yield f"REVOKE ALL ON SEQUENCE {schema.within(*SEQUENCES, NUMBERS)} FROM {who}"
     for one in _REFRESHED:
         yield f"REVOKE ALL ON ROUTINE {schema.routine(one)} FROM {who}"
