@@ -21,7 +21,9 @@ if TYPE_CHECKING:
         Skill,
         SkillDetail,
         SkillFile,
+        SkillVersion,
         Source,
+        VersionChange,
     )
     from registry.settings import Settings
     from registry.sync.report import Moved, SourceReport, SyncReport
@@ -124,6 +126,7 @@ __all__ = [
     "SkillNotVisible",
     "SkillProposed",
     "SkillRegistry",
+    "SkillVersion",
     "Source",
     "SourceElsewhere",
     "SourceExists",
@@ -144,6 +147,12 @@ __all__ = [
     "TrustOutdated",
     "Unavailable",
     "UsageProblem",
+    "VersionChange",
+    "VersionExists",
+    "VersionInvalid",
+    "VersionNotFound",
+    "VersionNotStored",
+    "VersionYanked",
     "__version__",
 ]
 
