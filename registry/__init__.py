@@ -21,7 +21,9 @@ if TYPE_CHECKING:
         Skill,
         SkillDetail,
         SkillFile,
+        SkillVersion,
         Source,
+        VersionChange,
     )
     from registry.settings import Settings
     from registry.sync.report import Moved, SourceReport, SyncReport
@@ -120,6 +122,7 @@ __all__ = [
     "SkillNotFound",
     "SkillNotVisible",
     "SkillRegistry",
+    "SkillVersion",
     "Source",
     "SourceElsewhere",
     "SourceExists",
@@ -140,6 +143,12 @@ __all__ = [
     "TrustOutdated",
     "Unavailable",
     "UsageProblem",
+    "VersionChange",
+    "VersionExists",
+    "VersionInvalid",
+    "VersionNotFound",
+    "VersionNotStored",
+    "VersionYanked",
     "__version__",
 ]
 

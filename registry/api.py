@@ -14,7 +14,7 @@ from registry.db.read.listing import FilterArguments, Filters
 from registry.db.read.skills import Sort
 from registry.db.read.sources import list_sources
 from registry.errors import RegistryError, UsageProblem
-from registry.model import Found, Page, Parameter, Scope, Skill, SkillDetail, Source
+from registry.model import Found, Page, Parameter, Scope, Skill, SkillDetail, SkillVersion, Source
 from registry.settings import Settings, load_settings
 from registry.text import is_encodable
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from registry.db.read.usage import UsageCount
     from registry.install.export import Export
     from registry.install.targets import InstallResult
+    from registry.publish.git.export import GitExport
     from registry.remotes.sources import Choose, SourceChange
     from registry.sync.report import Progress, SyncReport
     from registry.sync.sources import Discovered
@@ -153,6 +154,13 @@ class SkillRegistry:
         """
         return type(self)(self.core.seen_from(*folders))
 
+    def answering_others(self) -> Self:
+        """Return this registry for a server. Closing either closes both.
+
+        It hides yanked skills also from the owner of their source.
+        """
+        return type(self)(self.core.answering_others())
+
     def close(self) -> None:
         """Store usage counts and close all connections."""
         self.core.close()
@@ -261,28 +269,28 @@ class SkillRegistry:
         Raises `SkillInvalid`, `SkillInaccessible`, `FileTooLarge`, `NotUtf8`, and the errors of
         `get`.
         """
-        from registry.catalog.reading import CurrentSkill, read_text
+        from registry.catalog.reading import located, read_text
 
-        return read_text(self.core, CurrentSkill.of(self.core, name))
+        return read_text(self.core, located(self.core, name))
 
     def read_bytes(self, name: str) -> bytes:
         """Return the bytes of a skill's SKILL.md, even if the skill is invalid.
 
         Raises the errors of `read`, except `NotUtf8`.
         """
-        from registry.catalog.reading import CurrentSkill, read_bytes
+        from registry.catalog.reading import located, read_bytes
 
-        return read_bytes(self.core, CurrentSkill.of(self.core, name))
+        return read_bytes(self.core, located(self.core, name))
 
     def read_file(self, name: str, path: str) -> bytes:
         """Return the bytes of a supporting file, by its path relative to the skill's folder.
 
         Raises `OutsideSkill`, `FileNotFoundInSkill`, `FileTooLarge`, and the errors of `get`.
         """
-        from registry.catalog.reading import CurrentSkill, check_path, read_file
+        from registry.catalog.reading import check_path, located, read_file
 
         check_path(path)
-        return read_file(self.core, CurrentSkill.of(self.core, name), path)
+        return read_file(self.core, located(self.core, name), path)
 
     def resolve(self, name: str) -> Skill:
         """Return the stored skill with this name or ref, without reading its folder."""
@@ -564,11 +572,20 @@ class SkillRegistry:
         return self._history(name).read(number, path)
 
     def diff(self, name: str, old: int | None = None, new: int | None = None) -> str:
-        """Return the diff between two revisions of a skill. See `History.diff`."""
+        """Return the diff between two revisions of a skill. See `History.diff`.
+
+        ``NAME@LABEL`` compares this version with the current files.
+        """
+        from registry.catalog.resolve import split_label
+        from registry.changes.history import compare
+
+        parts = split_label(self.core.reader, name) if old is None and new is None else None
+        if parts is not None:
+            return compare(self.core, name, parts[0])
         return self._history(name).diff(old, new)
 
     def compare(self, name: str, other: str) -> str:
-        """Return the diff between all files of two skills, such as two copies."""
+        """Return the diff between all files of two skills, such as two copies or versions."""
         from registry.changes.history import compare
 
         return compare(self.core, name, other)
@@ -594,6 +611,62 @@ class SkillRegistry:
         from registry.changes.history import prune
 
         return prune(self.core, keep=keep, before=before, as_admin=as_admin)
+
+    # Versions: labels for the files that a skill had
+
+    def versions(self, name: str) -> Sequence[SkillVersion]:
+        """Return the versions of a skill, the newest first. Raises as `resolve`."""
+        from registry.publish.versions import list_versions
+
+        return list_versions(self.core, name)
+
+    def add_version(self, name: str, label: str) -> SkillVersion:
+        """Give the current files of a skill a label, such as ``1.2``.
+
+        If these files have the label already, nothing changes. Raises `VersionExists` if other
+        files have it, `VersionInvalid`, `SourceNotYours`, and the errors of `get`.
+        """
+        from registry.publish.versions import add_version
+
+        return add_version(self.core, name, label)
+
+    def deprecate_version(
+        self, handle: str, reason: str, *, replacement: str | None = None, as_admin: bool = False
+    ) -> SkillVersion:
+        """Mark the version ``NAME@LABEL`` as deprecated: it is still used, with a warning.
+
+        Raises `VersionNotFound`, `SourceNotYours`, and the errors of `resolve`.
+        """
+        from registry.publish.versions import set_state
+
+        return set_state(
+            self.core,
+            handle,
+            "deprecated",
+            reason=reason,
+            replacement=replacement,
+            as_admin=as_admin,
+        )
+
+    def yank_version(
+        self, handle: str, reason: str, *, replacement: str | None = None, as_admin: bool = False
+    ) -> SkillVersion:
+        """Withdraw the version ``NAME@LABEL``: only locks that name it still get it.
+
+        If the skill has these files now, only the owner of its source still sees the skill. Raises
+        as `deprecate_version`.
+        """
+        from registry.publish.versions import set_state
+
+        return set_state(
+            self.core, handle, "yanked", reason=reason, replacement=replacement, as_admin=as_admin
+        )
+
+    def reactivate_version(self, handle: str, *, as_admin: bool = False) -> SkillVersion:
+        """Undo `deprecate_version` or `yank_version`. Raises as `deprecate_version`."""
+        from registry.publish.versions import set_state
+
+        return set_state(self.core, handle, "active", as_admin=as_admin)
 
     # Install, export and import
 
@@ -646,6 +719,20 @@ class SkillRegistry:
         from registry.install.export import export
 
         return export(self.core, skills, to)
+
+    def export_git(
+        self, to: str, kind: str = "catalogue", name: str = "", personality: str | None = None
+    ) -> "GitExport":
+        """Write the git repository that agents' own clients install from, to the folder ``to``.
+
+        ``kind`` and ``name`` choose the repository as in the addresses of the web catalogue:
+        ``catalogue``, ``source``, ``tag``, ``personality`` or ``skill``.
+        """
+        from registry.publish.git.export import export_git
+        from registry.publish.git.repository import build
+
+        view = self.browse(name if kind == "personality" else personality)
+        return export_git(build(view, kind, name), to)
 
     def is_address(self, name: str) -> bool:
         """Tell whether a name is a remote address, and not the name of a known skill or source."""

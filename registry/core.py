@@ -70,6 +70,7 @@ class Core:
     def __init__(self, backend: Backend, settings: Settings, folders: Sequence[str] = ()) -> None:
         self.settings = settings
         self.backend = backend
+        self._answers_others = False
         self.reader = self._seen_from(folders)
         self.usage = Usage(backend, enabled=settings.usage)
         self.on_warning: Callable[[str], None] = _log
@@ -154,7 +155,21 @@ class Core:
             return is_adopted(backend, path)
 
         real = tuple(os.path.realpath(folder) for folder in folders)
-        return ScopedReader(backend.reader, backend.host, real, is_ours)
+        reader = ScopedReader(backend.reader, backend.host, real, is_ours)
+        if self._answers_others:
+            reader.own_yanked = "0"
+        return reader
+
+    def answering_others(self) -> Self:
+        """Return a view of this database for the requests of other users.
+
+        It hides yanked skills, which only the owner of their source sees.
+        """
+        other = copy.copy(self)
+        other._answers_others = True  # noqa: SLF001  # of this class
+        other.reader = copy.copy(self.reader)
+        other.reader.own_yanked = "0"
+        return other
 
     @property
     def writer(self) -> Writer:

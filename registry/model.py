@@ -361,17 +361,95 @@ class SkillFile(Value):
     executable: bool
 
 
+VersionState: TypeAlias = Literal["active", "deprecated", "yanked"]
+"""The state of a version: in use, still offered with a warning, or withdrawn."""
+
+VERSION_STATES: Final[tuple[VersionState, ...]] = get_args(VersionState)
+
+
+@dataclass(frozen=True, slots=True)
+class VersionChange(Value):
+    """A change of the state of a version, or its creation: time, reason and author.
+
+    ``replacement`` names what to use instead. ``role`` is recorded by a server itself; ``host``,
+    ``tool`` and ``client`` are what the client reported.
+    """
+
+    state: VersionState
+    at: str
+    reason: str | None
+    replacement: str | None
+    role: str | None
+    host: str | None
+    tool: str | None
+    client: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SkillVersion(Value):
+    """A version of a skill: a label for one set of files, which never changes.
+
+    ``current`` tells whether the skill has these files now. ``author`` is the role, on a server,
+    that created the version. ``history`` has its creation and all changes of its state, the oldest
+    first.
+    """
+
+    KEYS: ClassVar = tuple(
+        "label tree_hash created_at author current state reason replacement history".split()
+    )
+
+    uid: str
+    label: str
+    tree_hash: str
+    current: bool
+    history: tuple[VersionChange, ...]
+
+    @property
+    def created_at(self) -> str:
+        """When the version was created."""
+        return self.history[0].at
+
+    @property
+    def author(self) -> str | None:
+        """The role that created the version; None in a file."""
+        return self.history[0].role
+
+    @property
+    def state(self) -> VersionState:
+        """Whether the version is active, deprecated or yanked."""
+        return self.history[-1].state
+
+    @property
+    def reason(self) -> str | None:
+        """Why the version is deprecated or yanked."""
+        return self.history[-1].reason
+
+    @property
+    def replacement(self) -> str | None:
+        """What to use instead of a deprecated or yanked version."""
+        return self.history[-1].replacement
+
+    @property
+    def warning(self) -> str | None:
+        """The sentence that warns of a deprecated or yanked version; None if it is active."""
+        if self.state == "active":
+            return None
+        instead = f" Use {self.replacement} instead." if self.replacement else ""
+        return f"Version {self.label} is {self.state}: {(self.reason or '').rstrip('.')}.{instead}"
+
+
 @dataclass(frozen=True)
 class SkillDetail(Skill):
     """A skill with all known facts.
 
-    ``quarantined``: agents don't see the skill until a user trusts its source.
+    ``quarantined``: agents don't see the skill until a user trusts its source. ``versions`` are the
+    versions with exactly these files; usually there is one or none.
     """
 
     KEYS: ClassVar = (
         *Skill.KEYS,
         *"quarantined compatibility required_tools parameters location front_matter".split(),
-        *("files", "diagnostics", "body"),
+        *("files", "diagnostics", "body", "versions"),
     )
 
     body: str | None
@@ -384,6 +462,7 @@ class SkillDetail(Skill):
     location: str
     """The absolute path of the skill file, or of the folder if there is no skill file."""
     quarantined: bool = False
+    versions: tuple[SkillVersion, ...] = ()
 
 
 S_co = TypeVar("S_co", bound=Skill, covariant=True)
@@ -418,9 +497,12 @@ class Found(Page[SearchHit]):
     """A page of search hits; in ``total``, a skill and its near-duplicates count once.
 
     ``confidence``: the highest confidence of the best hits. If it is so low that probably no skill
-    fits, ``missing`` are the words of the query that no hit contains; otherwise ``missing`` is
-    empty.
+    fits, ``missing`` are the words of the query that no hit contains, and ``shorter`` are shorter
+    queries to try; otherwise both are empty. ``respelled`` has pairs of a typed word and the word
+    that was searched instead.
     """
 
     confidence: float
     missing: tuple[str, ...]
+    shorter: tuple[str, ...] = ()
+    respelled: tuple[tuple[str, str], ...] = ()

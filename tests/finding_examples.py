@@ -90,6 +90,11 @@ DESCRIBED: Final = {
         "`~/.claude/skills/tea` is a link to `~/.agents/skills/tea`, which is also in a source.",
         "You don't have to fix this: the skill is listed once, with the target of the link as its folder.",
     ),
+    "version-reused": Described(
+        "info",
+        "`SKILL.md` has `version: 1.2`, and other files than when the registry recorded version 1.2.",
+        "Write a new `version` if others use this one; a label always means the same files.",
+    ),
     "name-look-alike": Described(
         "warning",
         "The name `pdf-f0rms` in one source looks like `pdf-forms` in another source.",

@@ -7,6 +7,7 @@ import pytest
 ON_A_SERVER = {
     "catalog": "queries and full-text search are SQL of each dialect",
     "changes": "a change commits over a connection, under locks of the server",
+    "publish": "versions are rows of the server, under its rights",
     "server": "what only a server does",
     "sync": "versions are staged and published in the database, one writer at a time",
     "test_check.py": "findings are read from the database, and what refers to what",

@@ -48,13 +48,13 @@ def counting(registry, monkeypatch):
 OPERATIONS = {
     "list": (lambda r: r.list(), 1, 0),
     "resolve": (lambda r: r.resolve("skill-1"), 1, 0),
-    "get": (lambda r: r.get("skill-1"), 5, 1),
+    "get": (lambda r: r.get("skill-1"), 6, 1),
     "read": (lambda r: r.read("mine/skill-1"), 2, 1),
     "read a file": (lambda r: r.read_file("skill-1", "notes.txt"), 2, 1),
     "history": (lambda r: r.history("skill-1"), 3, 1),
     "update": (lambda r: r.update("skill-1", tags=["second"]), 8, 2),
     "update by force": (lambda r: r.update("skill-1", tags=["third"], force=True), 9, 2),
-    "change nothing": (lambda r: r.update("skill-1"), 5, 1),
+    "change nothing": (lambda r: r.update("skill-1"), 6, 1),
     "delete": (lambda r: r.delete("skill-2"), 3, 3),
     "create": (lambda r: r.create("new", description="d"), 8, 1),
     "create with a file": (lambda r: r.create("new", description="d", files={"a": b""}), 9, 1),
@@ -97,7 +97,7 @@ def test_a_listing_is_counted_only_where_somebody_is_told(
 
 
 TOOLS = {
-    "read_skill": ({"name": "skill-1"}, 5, 1),
+    "read_skill": ({"name": "skill-1"}, 6, 1),
     "read_skill_file": ({"name": "skill-1", "path": "notes.txt"}, 2, 1),
     "update_skill": ({"name": "skill-1", "tags": ["third"]}, 8, 2),
     "delete_skill": ({"name": "skill-3"}, 3, 3),

@@ -13,13 +13,13 @@ from registry.catalog.visibility.decisions import personality as personality_of
 from registry.catalog.why import Explanation, explained, judged
 from registry.core import Core
 from registry.db.interface import Condition
-from registry.db.read import findings, history, listing, summary, usage
+from registry.db.read import findings, listing, recent, summary, usage
 from registry.db.read.findings import Finding, FindingCount, SecurityCount
-from registry.db.read.history import Change
 from registry.db.read.listing import Facets, Filters, where
+from registry.db.read.recent import EVERY, Change, ChangeFilters, ChangeGroup
 from registry.db.read.skills import Sort, StoredSkill, by_ids, same_name
 from registry.db.read.sources import list_sources
-from registry.db.read.summary import Size
+from registry.db.read.summary import Size, SourceCount
 from registry.db.read.usage import UsageCount
 from registry.errors import PersonalityNotFound, SkillNotFound, SourceNotFound
 from registry.model import Found, Page, Skill, SkillDetail, Source
@@ -39,7 +39,8 @@ class Browse:
 
     If ``personality`` is given, the view has only the skills that its policy allows. If ``source``
     is given, the view has only the skills of this source. Raises `PersonalityNotFound` or
-    `SourceNotFound` if the registry doesn't have the personality or the source.
+    `SourceNotFound` if the registry doesn't have the personality or the source. ``limits`` holds
+    both.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class Browse:
         if personality is not None:
             self._personality = personality_of(core.settings, personality)
         self._source = source
-        self._limits = Limits(source=source, personality=self._personality)
+        self.limits = Limits(source=source, personality=self._personality)
         if source is not None:
             known = [one.name for one in list_sources(core.reader, counted=False)]
             if source not in known:  # don't accept a path: it would be a file on the server
@@ -59,7 +60,7 @@ class Browse:
     @property
     def is_whole(self) -> bool:
         """Whether the visitor sees all skills."""
-        return self._limits.is_whole
+        return self.limits.is_whole
 
     @property
     def version(self) -> int | None:
@@ -243,28 +244,47 @@ class Browse:
         seen = {facet.value: facet.count for facet in self.facets((), Filters()).sources}
         return [_as_seen(one, seen[one.name]) for one in found if one.name in seen]
 
+    def source_counts(self) -> Mapping[str, SourceCount]:
+        """Count the visible skills of each source by state: listed, overridden, invalid."""
+        every, listed = (
+            self.condition(self.filters(Filters(all=every))) for every in (True, False)
+        )
+        return summary.count_by_source(self.core.reader, every, listed)
+
     def counts(self) -> Sequence[FindingCount]:
         """Count the findings of all visible skills, including invalid ones, by code."""
         return findings.count_findings(self.core.reader, self._all())
 
-    def findings(self, code: str, *, limit: int, offset: int) -> Sequence[Finding]:
-        """Return a page of the findings with one code."""
+    def findings(
+        self, code: str, *, limit: int, offset: int, severity: str | None = None
+    ) -> Sequence[Finding]:
+        """Return a page of the findings with one code, the most severe first."""
         reader = self.core.reader
-        found = findings.findings_of(reader, self._all(), code, limit=limit, offset=offset)
+        found = findings.findings_of(
+            reader, self._all(), code, severity, limit=limit, offset=offset
+        )
         return found if self.is_whole else self._seen.renamed(found)
 
     def security(self, skills: Sequence[Skill]) -> Mapping[tuple[str, str], SecurityCount]:
         """Count the security findings in these skills, by source and folder."""
         return findings.security_counts(self.core.reader, skills)
 
-    def recent(self, *, limit: int, since: str | None = None) -> Sequence[Change]:
+    def recent(
+        self, wanted: ChangeFilters = EVERY, *, limit: int, offset: int = 0
+    ) -> Sequence[Change]:
         """Return the latest changes, the newest first.
 
         Changes that removed a skill are included only if the visitor sees all skills.
         """
         reader, is_whole = self.core.reader, self.is_whole
-        found = history.recent(reader, self._all(), limit=limit, since=since, gone=is_whole)
+        found = recent.recent(
+            reader, self._all(), wanted, limit=limit, offset=offset, gone=is_whole
+        )
         return found if is_whole else self._seen.renamed(found)
+
+    def change_groups(self, wanted: ChangeFilters = EVERY) -> Sequence[ChangeGroup]:
+        """Group the changes by day, kind and source, the latest day first; see `recent`."""
+        return recent.change_groups(self.core.reader, self._all(), wanted, gone=self.is_whole)
 
     def sizes(self) -> Sequence[Size]:
         """Count the skills by size class."""
@@ -296,7 +316,7 @@ class Browse:
     @property
     def _seen(self) -> Seen:
         """The skills of the view, cached until the database changes."""
-        return seen(self.core.reader, self._limits, os.environ)
+        return seen(self.core.reader, self.limits, os.environ)
 
 
 def _as_seen(source: Source, skills: int) -> Source:

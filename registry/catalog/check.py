@@ -16,6 +16,7 @@ from registry.catalog.reading import NO_DOCUMENT
 from registry.catalog.resolve import imitated, look_alikes, resolve
 from registry.core import Core
 from registry.db.read.findings import StoredFindings, stored_findings
+from registry.db.read.labels import version_hashes
 from registry.db.read.skills import findings as findings_of
 from registry.db.read.sources import list_sources
 from registry.disk.links import LINK_KNOWN, finding, follow, is_dangling, real_path
@@ -24,6 +25,7 @@ from registry.disk.private import is_ours_alone
 from registry.disk.walk import WALK_CODES, RootMissing, RootUnreadable, ScannedFolder, Walk
 from registry.document.autofix import TIDY_RULES, is_perhaps_untidy, untidy, untidy_tags
 from registry.document.findings import CODES, Rule
+from registry.document.labels import REUSED, reused
 from registry.document.parse import parse_document
 from registry.document.rules import RULES
 from registry.document.security import MAX_SKILL_BYTES, SECURITY_RULES
@@ -62,6 +64,7 @@ OTHER_RULES: Final[Mapping[str, Rule]] = {
     "special-file": Rule("warning", "the skill's folder contains a pipe, a socket or a device"),
     "too-deep": Rule("warning", "a folder is deeper than `limits.depth`"),
     "too-many-files": Rule("error", "the skill has more files than `limits.files`"),
+    REUSED: Rule("info", "the skill has other files than its version had first"),
     "unreadable": Rule("warning", "a file or folder of the skill can't be read"),
 }
 """Rules of the findings that don't come from checking a single SKILL.md.
@@ -123,14 +126,22 @@ class Examiner:
     ``source`` is the source whose root is ``root``, if there is one. The stored findings of a
     folder are reused if its files have the stored hashes and the current rules produced these
     findings. This is only done for a database file that no other user can have written. Findings
-    from a server or from a shared file are not trusted.
+    from a server or from a shared file are not trusted. ``versions`` has the tree hash of each
+    version, by folder and label.
     """
 
-    def __init__(self, core: Core, root: str, source: Source | None) -> None:
+    def __init__(
+        self,
+        core: Core,
+        root: str,
+        source: Source | None,
+        versions: Mapping[tuple[str, str], str],
+    ) -> None:
         self._root = root
         self._limits = core.settings.limits
         self._recent = Recent()
         self._known: Iterator[StoredFindings] = iter(())
+        self._versions = versions
         if source is not None and not core.host and is_ours_alone(core.backend.path):
             self._known = stored_findings(core.reader, source.id)
         self._next = next(self._known, None)
@@ -144,7 +155,11 @@ class Examiner:
         data, document = reading.data, reading.document
         if data is None or document is None:
             return Examined(found.name, reading.findings)
-        tidy = untidy(data, document) if document.usable else ()
+        tidy = [*untidy(data, document)] if document.usable else []
+        label = document.version or ""
+        first = self._versions.get((found.folder, label))
+        if document.usable and first not in {None, tree_hash(found, reading.hashes)}:
+            tidy.append(reused(label, found.document))
         return Examined(document.name, _with(reading.findings, tidy, found.document))
 
     def _known_of(self, found: ScannedFolder) -> StoredFindings | None:
@@ -414,7 +429,11 @@ def _check_below(
     # A nested source is checked together with the source that contains it.
     walk = Walk(root, core.settings.limits, roots, nested=not alone)
     whole = next((one for one in sources if one.path == root and folder == ROOT), None)
-    examiner = Examiner(core, root, None if alone else whole)
+    versions: Mapping[tuple[str, str], str] = {}
+    for source in sources:
+        if source.path == root:
+            versions = version_hashes(core.reader, source.id, folder if alone else None)
+    examiner = Examiner(core, root, None if alone else whole, versions)
     try:
         for found in _found(walk, folder, alone=alone):
             if found.is_skill:

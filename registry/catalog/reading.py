@@ -5,13 +5,14 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
-from registry.catalog.resolve import resolve
+from registry.catalog.resolve import resolve, split_label, version_of
 from registry.core import Core
 from registry.db.interface import Reader
 from registry.db.read import skills
-from registry.db.read.history import content
+from registry.db.read.history import Revision, content, revision_with
+from registry.db.read.labels import select_with_files, versions, versions_of
 from registry.db.read.search import same_files_as
 from registry.db.read.skills import StoredSkill
 from registry.disk.files import IsLink, open_home, read_inside
@@ -27,8 +28,17 @@ from registry.errors import (
     SkillInvalid,
     SkillMissing,
     SkillNotFound,
+    VersionNotStored,
+    VersionYanked,
 )
-from registry.model import Diagnostic, Document, Parameter, SkillDetail, Status
+from registry.model import (
+    Diagnostic,
+    Document,
+    Parameter,
+    SkillDetail,
+    SkillVersion,
+    Status,
+)
 from registry.sync.refresh import refresh
 from registry.sync.sources import is_here
 
@@ -47,11 +57,15 @@ class CurrentSkill:
     ``found`` is the scanned folder. If the folder is on another machine, ``found`` is None and only
     the stored values are known. If ``is_behind``, the stored version is out of date, because the
     database can't be written or a part of the folder can't be read.
+
+    ``version`` is given if not the current files are asked for, but those of a version. They are
+    read from the database.
     """
 
     stored: StoredSkill
     found: ScannedFolder | None
     is_behind: bool = False
+    version: "VersionContent | None" = None
 
     @classmethod
     def of(cls, core: Core, handle: str) -> Self:
@@ -106,9 +120,49 @@ class CurrentSkill:
         return None if fresh is None else cls(*fresh)
 
 
+class VersionContent(NamedTuple):
+    """A version of a skill, and the revision that has its files."""
+
+    version: SkillVersion
+    revision: Revision
+
+
+def located(core: Core, handle: str) -> CurrentSkill:
+    """Find a skill as `CurrentSkill.of` does; ``NAME@LABEL`` means a version of it.
+
+    Raises the errors of `CurrentSkill.of` and `at_version`.
+    """
+    parts = split_label(core.reader, handle)
+    if parts is None:
+        return CurrentSkill.of(core, handle)
+    return at_version(core, CurrentSkill.of(core, parts[0]), parts[1])
+
+
+def at_version(
+    core: Core, current: CurrentSkill, label: str, *, yanked: bool = True
+) -> CurrentSkill:
+    """Return a version of a skill; its files are on disk or in the database.
+
+    Raises `VersionNotFound`, `VersionYanked` (see `version_of`), `VersionNotStored`.
+    """
+    stored = current.stored
+    wanted = version_of(core.reader, stored, label, yanked=yanked)
+    if stored.skill.tree_hash == wanted.tree_hash and not current.is_behind:
+        return current
+    return replace(current, version=VersionContent(wanted, revision_of(core, stored, wanted)))
+
+
+def revision_of(core: Core, stored: StoredSkill, wanted: SkillVersion) -> Revision:
+    """Return the revision with the files of a version. Raises `VersionNotStored`."""
+    found = revision_with(core.reader, wanted.uid, wanted.tree_hash)
+    if found is None:
+        raise VersionNotStored(name=stored.skill.ref, label=wanted.label)
+    return found
+
+
 def get(core: Core, handle: str) -> SkillDetail:
-    """Return all facts about a skill. Raises the errors of `CurrentSkill.of`."""
-    return current_detail(core, CurrentSkill.of(core, handle))
+    """Return all facts about a skill. Raises the errors of `located`."""
+    return current_detail(core, located(core, handle))
 
 
 def current_detail(core: Core, current: CurrentSkill) -> SkillDetail:
@@ -118,6 +172,8 @@ def current_detail(core: Core, current: CurrentSkill) -> SkillDetail:
     even if that SKILL.md is invalid. The result then also names the parts of the folder that can't
     be read. Raises `SkillNotFound`.
     """
+    if current.version is not None:
+        return _version_detail(core, current, current.version)
     known = detail(core, current.stored)
     if not current.is_behind or current.found is None:
         return known
@@ -139,6 +195,43 @@ def current_detail(core: Core, current: CurrentSkill) -> SkillDetail:
     )
 
 
+def _version_detail(core: Core, current: CurrentSkill, content: VersionContent) -> SkillDetail:
+    """Return the facts about a version, from its stored SKILL.md. Raises `SkillInvalid`."""
+    stored, (version, revision) = current.stored, content
+    document = document_now(core, current)
+    facts = {
+        key: getattr(document, key)
+        for key in "description kind category tags version license author".split()
+    }
+    known = replace(
+        stored.skill,
+        **facts,
+        updated_at=revision.seen_at,
+        content_hash=revision.content_hash,
+        tree_hash=revision.tree_hash,
+        status="warning"
+        if any(one.severity == "warning" for one in document.diagnostics)
+        else "ok",
+        origin=revision.origin,
+    )
+    with_files = (
+        one for one in versions(core.reader, version.uid) if one.tree_hash == revision.tree_hash
+    )
+    return SkillDetail(
+        **vars(known),
+        body=document.body,
+        front_matter=document.front_matter,
+        files=revision.files,
+        diagnostics=document.diagnostics,
+        compatibility=document.compatibility,
+        required_tools=document.required_tools,
+        parameters=document.parameters,
+        location=f"{stored.path}/{revision.document}",
+        quarantined=stored.quarantined,
+        versions=tuple(with_files),
+    )
+
+
 def document_now(core: Core, current: CurrentSkill) -> Document:
     """Parse the SKILL.md that is on disk now. Raises the errors of `read_bytes`."""
     from registry.document.parse import parse_document
@@ -154,7 +247,9 @@ def detail(core: Core, stored: StoredSkill) -> SkillDetail:
     if the skill was removed.
     """
     reader = core.reader
-    document, files, findings = skills.load_content(reader, stored.id)
+    document, files, findings, (labelled,) = skills.load_content(
+        reader, stored.id, select_with_files(stored.id)
+    )
     if not files and stored.skill.tree_hash is not None:
         newer = skills.by_place(reader, stored.source_id, stored.folder)
         if newer is None or newer.id == stored.id:
@@ -171,7 +266,8 @@ def detail(core: Core, stored: StoredSkill) -> SkillDetail:
         required_tools=tuple(json.loads(stored.required_tools)),
         parameters=tuple(Parameter(**entry) for entry in json.loads(stored.parameters)),
         location=f"{stored.path}/{stored.document}" if stored.document else stored.path,
-        quarantined=bool(stored.quarantined),
+        quarantined=stored.quarantined,
+        versions=versions_of(labelled),
     )
 
 
@@ -181,6 +277,9 @@ def read_bytes(core: Core, current: CurrentSkill) -> bytes:
     Raises `SkillInvalid`, `SkillInaccessible`, `SkillMissing`, `FileTooLarge`, `FileChanging`.
     """
     stored, found = current.stored, current.found
+    if current.version is not None:
+        revision = current.version.revision
+        return _revision_bytes(core, stored, revision, revision.document or "SKILL.md")
     if found is None:
         return _stored_bytes(core, stored, stored.document)
     return read_document(core, stored, found.document, found.problems)
@@ -207,7 +306,7 @@ def read_document(
 
 def unusable(
     reader: Reader, stored: StoredSkill, handle: str, noticed: Sequence[Diagnostic] = ()
-) -> SkillInvalid | SkillHeld:
+) -> SkillInvalid | SkillHeld | VersionYanked:
     """Return the error for a skill that can't be used, which the user requested by ``handle``.
 
     The error always has a reason. If the stored findings have none, the findings ``noticed`` are
@@ -215,6 +314,11 @@ def unusable(
     """
     if stored.quarantined and stored.skill.status in {"ok", "warning"}:
         return SkillHeld(handle, stored.skill.source)
+    if stored.yanked and stored.skill.status in {"ok", "warning"}:
+        rows = reader.rows(*select_with_files(stored.id))
+        for one in versions_of(rows):
+            if one.state == "yanked":
+                return VersionYanked(handle, one.label, one.reason, one.replacement)
     problems = skills.findings(reader, stored.id) or tuple(noticed)
     if all(problem.severity != "error" for problem in problems):
         problems = (NO_DOCUMENT, *problems)
@@ -238,6 +342,8 @@ def read_file(core: Core, current: CurrentSkill, path: str) -> bytes:
     """
     check_path(path)
     stored = current.stored
+    if current.version is not None:
+        return _revision_bytes(core, stored, current.version.revision, os.path.normpath(path))
     if current.found is None:
         return _stored_bytes(core, stored, path)
     if stored.folder == ROOT and path == ROOT:
@@ -257,6 +363,17 @@ def check_path(path: str) -> None:
     """Raise `OutsideSkill` if ``path`` can't be the relative path of a file in a skill."""
     if not is_safe_relative(path):
         raise OutsideSkill(path=path)
+
+
+def _revision_bytes(core: Core, stored: StoredSkill, revision: Revision, path: str) -> bytes:
+    """Return the stored bytes of a file of a version. Raises the errors of `read_file`."""
+    file = next((one for one in revision.files if one.path == path), None)
+    if file is None or file.hash is None:
+        raise FileNotFoundInSkill(name=stored.skill.ref, path=path)
+    data = content(core.reader, stored.uid, file, core.settings.limits.document_bytes)
+    if data is None:
+        raise SkillInaccessible(path=path, reason="its bytes are not in the database")
+    return data
 
 
 def _stored_bytes(core: Core, stored: StoredSkill, path: str | None) -> bytes:

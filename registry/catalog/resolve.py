@@ -6,8 +6,18 @@ from typing import Final, NamedTuple, Self
 
 from registry.db.interface import Reader
 from registry.db.read.history import Tombstone, latest_tombstone
+from registry.db.read.labels import shows_yanked, version, versions
 from registry.db.read.skills import StoredSkill, by_handle, names_and_sources, visible_names
-from registry.errors import SkillAmbiguous, SkillGone, SkillInTrash, SkillNotFound
+from registry.document.labels import split
+from registry.errors import (
+    SkillAmbiguous,
+    SkillGone,
+    SkillInTrash,
+    SkillNotFound,
+    VersionNotFound,
+    VersionYanked,
+)
+from registry.model import SkillVersion
 from registry.text import name_key, skeleton, spellings
 
 SUGGESTIONS: Final = 5
@@ -132,13 +142,48 @@ def resolve(reader: Reader, handle: str) -> StoredSkill:
     (composed or decomposed) is tried. Raises `SkillAmbiguous`, with the refs to choose from, if
     several skills match. Raises the errors of `not_found` if none does.
     """
+    found = _resolved(reader, handle)
+    if found is None:
+        raise not_found(reader, handle)
+    return found
+
+
+def _resolved(reader: Reader, handle: str) -> StoredSkill | None:
     for spelling in spellings(handle) if is_storable(handle) else ():
         for found in _attempts(reader, spelling):
             if len(found) == 1:
                 return found[0]
             if found:
                 raise SkillAmbiguous(handle, sorted(one.skill.ref for one in found))
-    raise not_found(reader, handle)
+    return None
+
+
+def split_label(reader: Reader, handle: str) -> tuple[str, str] | None:
+    """Split ``NAME@LABEL``; return None if the handle has no label.
+
+    A skill whose name contains the label comes first.
+    """
+    parts = split(handle)
+    if parts is None or _resolved(reader, handle) is not None:
+        return None
+    return parts
+
+
+def version_of(
+    reader: Reader, stored: StoredSkill, label: str, *, yanked: bool = True
+) -> SkillVersion:
+    """Return the version of a skill with this label.
+
+    Only the owner of the skill's source gets a yanked version, and only if ``yanked``. Raises
+    `VersionNotFound`, `VersionYanked`.
+    """
+    found = version(reader, stored.uid, label)
+    if found is None:
+        known = [one.label for one in versions(reader, stored.uid) if one.state != "yanked"]
+        raise VersionNotFound(name=stored.skill.ref, label=label[:MAX_TOLD], known=known)
+    if found.state == "yanked" and not (yanked and shows_yanked(reader, stored.source_id)):
+        raise VersionYanked(stored.skill.ref, label, found.reason, found.replacement)
+    return found
 
 
 def not_found(reader: Reader, handle: str) -> SkillNotFound:

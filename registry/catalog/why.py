@@ -216,6 +216,10 @@ def _unseen(core: Core, stored: StoredSkill) -> Diagnostic:
         message = "agents don't see it: it is from a remote source and has security errors"
         fix = f"read the errors, then run: skill-registry source trust {stored.skill.source}"
         return Diagnostic("held", "warning", message, fix=fix)
+    if stored.yanked:
+        message = "its files are a yanked version: only the owner of its source sees it"
+        fix = f"change it, or run: skill-registry version list {stored.skill.ref}"
+        return Diagnostic("yanked", "warning", message, fix=fix)
     return _shadowed(core, stored) if stored.within else _of_project(core, stored)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from registry.catalog.reading import CurrentSkill, unusable
-from registry.catalog.resolve import resolve
+from registry.catalog.resolve import resolve, split_label, version_of
 from registry.changes.untrusted import check_untrusted
 from registry.core import Core
 from registry.db.read.history import (
@@ -29,6 +29,7 @@ from registry.errors import (
     RevisionNotFound,
     SkillMissing,
     SkillNotFound,
+    VersionNotStored,
 )
 from registry.model import Origin, SkillFile, Source
 from registry.sync.sources import check_admin, check_writable, find, own_sources, target_source
@@ -307,10 +308,26 @@ def _differing(
 
 
 def compare(core: Core, name: str, other: str) -> str:
-    """Return a unified diff of all files of two skills. Raises the errors of `History.of`."""
-    sides = [History.of(core, handle) for handle in (name, other)]
-    before, after = ((one, one.current, one.name) for one in sides)
-    return "".join(_differing(before, after))
+    """Return a unified diff of all files of two skills or versions (``NAME@LABEL``).
+
+    Raises the errors of `History.of`, `VersionNotFound`, `VersionYanked`, `VersionNotStored`.
+    """
+    return "".join(_differing(_side(core, name), _side(core, other)))
+
+
+def _side(core: Core, handle: str) -> tuple[History, Revision, str]:
+    parts = split_label(core.reader, handle)
+    if parts is None:
+        found = History.of(core, handle)
+        return found, found.current, found.name
+    found = History.of(core, parts[0])
+    if found.stored is None:
+        raise SkillNotFound(handle)
+    wanted = version_of(core.reader, found.stored, parts[1])
+    revision = next((one for one in found.revisions if one.tree_hash == wanted.tree_hash), None)
+    if revision is None:
+        raise VersionNotStored(name=found.name, label=wanted.label)
+    return found, revision, f"{found.name}@{wanted.label}"
 
 
 def _missing(core: Core, handle: str) -> Tombstone | None:

@@ -93,7 +93,7 @@ def warn_of_successor(core: Core, name: str) -> None:
     is_shared = core.reader.rows(*places_of_name(name))
     for other in same_name(core.reader, name) if is_shared else ():
         skill = other.skill
-        if skill.name == name and other.is_usable and not skill.shadowed:
+        if skill.ref == name and other.is_usable and not skill.shadowed:
             place = f"{skill.source}/{skill.folder} (source {skill.source}, {skill.scope})"
             origin = f", which comes from {skill.origin.url}" if skill.origin else ""
             core.warn(f"{name!r} now refers to {place}{origin}.")

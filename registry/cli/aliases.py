@@ -96,6 +96,7 @@ _SITE: Final = "--well-known DIR for a web site, or 'pull' NAME --to DIR for a f
 
 OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "export": dict.fromkeys(("--out", "--output", "--dir", "--to", "-o"), _SITE),
+    "tools schema": {"--format": "--style openai, anthropic or mcp"},
 }
 """Suggestions for unknown options, by command and typed option."""
 

@@ -190,6 +190,7 @@ COMMANDS: Final = {
     "trash": "List the deleted skills, or remove them permanently.",
     "history": "List the revisions of a skill.",
     "diff": "Compare two revisions of a skill, or two skills, with all their files.",
+    "version": "Name versions of a skill, and deprecate or withdraw them.",
     "pull": "Install skills for agents or into a folder, and update them.",
     "agents": "List the supported agents and their skill folders.",
     "import": "Copy skills from an archive or an address into your own source.",

@@ -15,6 +15,7 @@ STATUS_STYLES: Final[dict[str, Style]] = {
     "no document": "red",
     "shadowed": "dim",
     "quarantined": "yellow",
+    "yanked": "red",
 }
 INSTALL_STATES: Final = {"pulled": "installed", "behind": "outdated"}
 """Names of states of installed skills for users, if the names differ from those in the JSON."""

@@ -86,6 +86,16 @@ def _folder_pulled(error: errors.RegistryError) -> str:
     return f"Rename it in its source and pull it again, or remove it here: {way}"
 
 
+def _skill_exists(error: errors.RegistryError) -> str:
+    path = error.facts["path"]
+    if os.path.isdir(path) and not any(
+        os.path.isfile(os.path.join(path, one)) for one in DOCUMENT_NAMES
+    ):
+        file = quote(escape.line(os.path.join(path, DOCUMENT_NAMES[0])))
+        return f"Choose another name, or write {file} and then run: skill-registry sync"
+    return "Choose another name, or change the existing skill: skill-registry update NAME"
+
+
 def removal(folder: str, lock: str) -> str:
     """Return the command that removes an installed skill. ``lock`` is the folder of its lock."""
     where = f"--to {quote(escape.line(lock))}"
@@ -346,9 +356,7 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     ),
     errors.FileTooLarge: "To raise the limit, change the setting limits.document_bytes.",
     errors.FileNotFoundInSkill: "To list its files, run: skill-registry show NAME --files",
-    errors.SkillExists: (
-        "Choose another name, or change the existing skill: skill-registry update NAME"
-    ),
+    errors.SkillExists: _skill_exists,
     errors.SourceExists: (
         "To rename the existing source, run: skill-registry source update {name} --name NEW"
     ),
@@ -394,7 +402,9 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
     errors.DatabaseMissing: _database_missing,
     errors.DatabaseRefused: _database_refused,
     errors.DatabaseBehind: "To upgrade it for all users, run: skill-registry db upgrade",
-    errors.DatabaseTooNew: "To upgrade the program, run: pip install --upgrade skill-registry",
+    errors.DatabaseTooNew: (
+        "To upgrade the program, run in a new checkout of it: pip install --upgrade ."
+    ),
     errors.DatabaseTooOld: (
         "Your skills are still in their folders. To read them into a new database, run: "
         "skill-registry --db NEW sync FOLDER... (the history and usage counts stay in the "

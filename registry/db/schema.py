@@ -118,7 +118,8 @@ skills = Table(
     Column("racy", Integer, nullable=False),
     Column("status", Text, nullable=False),
     Column("hidden", Integer, nullable=False, server_default=text("0")),
-    # 1 if quarantined: from a remote source, with security errors that no user has accepted.
+    # 1 if quarantined: from a remote source, with security errors that no user has accepted. 2 if
+    # the files are those of a yanked version.
     Column("held", Integer, nullable=False, server_default=text("0")),
     # The origin of an installed copy, as the lock file of its pull records it, in the format of
     # `read.skills.ORIGIN`. NULL if no lock file lists the folder, or if the folder was edited since
@@ -351,6 +352,39 @@ audit = Table(
     Column("what", Text, nullable=False),
     *_texts("subject detail"),
 )
+
+# The names under which git repositories publish skills: one row for each name that a skill has had.
+# Rows are never removed, so that no other owner gets the name and no version number falls. `owner`
+# is the role that owns the source on a server. `slot` numbers the namesakes in one source. `number`
+# is the version: the turn of the skill's files, plus `base`, the last number of the earlier skill
+# in the slot.
+entries = Table(
+    "entries",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    *_given("uid name source"),
+    Column("owner", Text),
+    Column("slot", Integer, nullable=False),
+    *_given("base number", BigInteger),
+    UniqueConstraint("uid", "name"),
+)
+Index("ix_entries_name", entries.c.name)
+
+# The versions of skills: labels such as "1.2", each for one set of files. Rows are added and never
+# changed. The row with number 0 creates a version; each later row is a change of its state
+# (active, deprecated or yanked), with the same hash. The key is the uid, so the rows stay after the
+# skill is removed. On a server, the server itself records the role.
+labels = Table(
+    "labels",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    *_given("uid label"),
+    Column("number", Integer, nullable=False),
+    *_given("tree_hash state at"),
+    *_texts("reason replacement role host tool client"),
+    UniqueConstraint("uid", "label", "number"),
+)
+Index("ix_labels_tree_hash", labels.c.tree_hash)
 
 SEARCH_TABLES = "search_"
 """Prefix of the names of the full-text tables; see `db.interface.IndexPart`, `text.segment`."""

@@ -55,6 +55,7 @@ class ScopedReader(Reader):
         self.in_json_array, self.index = reader.in_json_array, reader.index
         self.json_each, self.json_item = reader.json_each, reader.json_item
         self.own, self.digest = reader.own, reader.digest
+        self.own_yanked = reader.own_yanked
 
     @property
     def empty(self) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
+from registry.document import labels
 from registry.document.findings import Rule, join_some, key_lines, printable
 from registry.document.markdown import code_spans
 from registry.model import DOCUMENT_NAMES, Diagnostic, Document, JsonValue, SkillFile
@@ -286,6 +287,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "allowed-tools-commas": Rule("info", "the tools in `allowed-tools` are separated by commas"),
     "key-spelling": Rule("warning", "a key is not spelled as in the specification"),
     "key-unknown": Rule("warning", "a top-level key is not in the specification"),
+    "version-format": Rule("info", "`version` can't be the label of a version"),
     "body-too-many-lines": Rule("info", f"the body has more than {BODY_LINES} lines"),
     "body-too-many-tokens": Rule("info", f"the body has more than about {BODY_TOKENS} tokens"),
     **REFERENCE_CODES,
@@ -337,6 +339,7 @@ def check_specification(
         *(_compatibility(fields["compatibility"]) if "compatibility" in fields else ()),
         *_metadata(fields.get("metadata", missing)),
         *_allowed_tools(fields.get("allowed-tools", missing)),
+        *_version(document.version, others),
     ]
     said = {finding.code for finding in document.diagnostics}
     found = [finding for finding in found if said.isdisjoint(SAID_BY.get(finding.code, ()))]
@@ -471,6 +474,13 @@ def _allowed_tools(field: _Field) -> Iterator[_Finding]:
     elif "," in tools and "," in _PARENTHESES.sub("", tools):
         message = f"`allowed-tools` has commas, the specification has spaces: `{printable(tools)}`"
         yield _Finding("allowed-tools-commas", key, message, "put spaces in place of the commas")
+
+
+def _version(version: str | None, keys: Sequence[str]) -> Iterator[_Finding]:
+    if version is not None and not labels.is_label(version):
+        message = f"`{printable(version, 40)}` is not recorded as a version: {labels.RULE}"
+        key = "version" if "version" in keys else None
+        yield _Finding("version-format", key, message, "write e.g. `1.2.0`")
 
 
 def _spelling(files: Sequence[SkillFile]) -> Iterator[Diagnostic]:

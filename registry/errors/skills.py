@@ -384,6 +384,66 @@ class RevisionNotFound(NotFound):
         )
 
 
+class VersionNotFound(NotFound):
+    """The skill has no version with this label: ``name``, ``label``, ``known`` labels."""
+
+    sentence = "The skill {name:q} has no version {label:q}"
+
+    name: str
+    label: str
+    known: Sequence[str]
+
+    def _details(self) -> str:
+        return self.fill("; it has {known:list}." if self.facts["known"] else "; it has none.")
+
+
+class VersionExists(Conflict):
+    """The label is already a version of the skill, with other files: ``name``, ``label``."""
+
+    sentence = "The skill {name:q} already has a version {label:q} with other files."
+
+    name: str
+    label: str
+
+
+class VersionInvalid(Invalid):
+    """The text can't be the label of a version: ``label``, ``rule``."""
+
+    sentence = "{label:q} can't be a version: {rule}."
+
+    label: str
+    rule: str
+
+
+class VersionYanked(SkillNotFound):
+    """The version was withdrawn: ``name``, ``label``, ``reason``, ``replacement`` (or None)."""
+
+    sentence = "Version {label} of {name:q} was yanked: {reason}."
+
+    label: str
+    reason: str
+    replacement: str | None
+
+    def __init__(
+        self, name: str, label: str, reason: str | None, replacement: str | None = None
+    ) -> None:
+        told = (reason or "no reason is recorded").rstrip(".")
+        facts = {"label": label, "reason": told, "replacement": replacement}
+        RegistryError.__init__(self, name=name, **facts, similar=())
+
+    def _details(self) -> str:
+        return self.fill(" Use {replacement:q} instead.") if self.facts["replacement"] else ""
+
+
+class VersionNotStored(NotFound):
+    """The bytes of a version's files are not all stored: ``name``, ``label``."""
+
+    sentence = "Not all files of version {label} of {name:q} are stored."
+
+    name: str
+    label: str
+
+
 class ContentMissing(NotFound):
     """The bytes of a file of a revision are not stored: ``name``, ``number``, ``path``."""
 

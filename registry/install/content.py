@@ -59,7 +59,7 @@ def content_of(core: Core, skill: Skill, *, quarantined: bool = False) -> list[E
         found = found._replace(skill=replace(found.skill, ref=skill.ref))
         current = CurrentSkill.of_stored(core, found)
         stored = current.stored
-        is_held = stored.quarantined and not quarantined
+        is_held = stored.yanked or (stored.quarantined and not quarantined)
         if stored.skill.status not in {"ok", "warning"} or is_held:
             raise unusable(core.reader, stored, skill.ref)
         try:

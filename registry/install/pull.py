@@ -179,6 +179,11 @@ def is_locked(target: Target) -> bool:
     return os.path.lexists(os.path.join(target.path, lockfile.NAME))
 
 
+def _refs(entry: Locked) -> tuple[str, str, str]:
+    """Return the refs that users may know for an installed skill, from weak to strong."""
+    return f"{entry.source}/{entry.name}", f"{entry.source}/{entry.folder}", entry.ref
+
+
 def folders_of(target: Target, names: Sequence[str]) -> list[str]:
     """Return the folders of the installed skills that ``names`` mean (names, refs or folders).
 
@@ -189,7 +194,7 @@ def folders_of(target: Target, names: Sequence[str]) -> list[str]:
     known = {
         name: folder
         for folder, entry in locked.items()
-        for name in (f"{entry.source}/{entry.folder}", entry.ref, entry.name, folder)
+        for name in (*_refs(entry), entry.name, folder)
     }
     for name in names:
         if name not in known:

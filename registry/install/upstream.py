@@ -14,7 +14,13 @@ from registry.db.read.skills import StoredSkill, same_name
 from registry.disk.atomic import Place, open_named
 from registry.disk.links import real_path
 from registry.document.differing import difference
-from registry.errors import NoUpstream, RegistryError, RemoteInvalid
+from registry.errors import (
+    NoUpstream,
+    RegistryError,
+    RemoteInvalid,
+    SkillAmbiguous,
+    SkillNotFound,
+)
 from registry.install.content import content_of, local_content
 from registry.install.lockfile import read_lock
 from registry.install.provenance import Provenance, at_origin, origin_of, owner
@@ -55,6 +61,10 @@ def diff_upstream(core: Core, name: str) -> UpstreamDiff:
     precedence. Raises `SkillNotFound`, `NoUpstream`, `RemoteProblem`.
     """
     installed = _installed(name)
+    if installed is None:
+        with suppress(SkillNotFound, SkillAmbiguous):
+            stored = resolve(core.reader, name)
+            installed = None if stored.remote else _installed(stored.path)
     if installed is not None and (found := _diff_installed(core, *installed)) is not None:
         return found
     return UpstreamDiff(_diff_skill(core, name))

@@ -202,11 +202,11 @@ class BasicToolset(Toolset):
         return self._view.admits(source, document)
 
     def _is_trusted(self, known: StoredSkill | None) -> bool:
-        """Tell whether a remote skill's current files are synced and not quarantined."""
+        """Tell whether a remote skill's current files are synced, not quarantined, not yanked."""
         if known is None:
             return False
         current = CurrentSkill.of_stored(self._core, known)
-        return not current.is_behind and not current.stored.quarantined
+        return not current.is_behind and not current.stored.held
 
 
 def folders_in(root: str) -> dict[str, str]:

@@ -36,7 +36,7 @@ from registry.model import SCOPES, Found, Skill, record
 from registry.remotes.sources import sync
 from registry.sync.plan import SyncOptions
 from registry.sync.report import SyncReport
-from registry.text import Fact, is_encodable
+from registry.text import Fact, is_encodable, quoted
 from registry.toolsets.base import Arguments, Context, Toolset, parameter, shown
 from registry.toolsets.schemas import TYPES, Json, Tool, schema, text
 from registry.toolsets.view import View
@@ -284,6 +284,10 @@ TOOLS: Final = (
                         "parameters": {"type": "array", "items": {"type": "object"}},
                         "files": FILES,
                         "origin": ORIGIN,
+                        "deprecated": {
+                            **STRING_OR_NULL,
+                            "description": "Why this version should not be used any more",
+                        },
                     }
                 ),
                 "body": STRING,
@@ -517,7 +521,11 @@ class NativeToolset(Toolset):
         whole = record(skill)
         more = "path tree_hash compatibility required_tools parameters files origin".split()
         return {
-            "skill": {**_skill(skill), **{key: whole[key] for key in more}},
+            "skill": {
+                **_skill(skill),
+                **{key: whole[key] for key in more},
+                "deprecated": next(filter(None, (one.warning for one in skill.versions)), None),
+            },
             "body": body[offset : offset + max_chars],
             "total_chars": len(body),
             "next_offset": _next(offset + max_chars, len(body)),
@@ -714,10 +722,18 @@ def _page(skills: Sequence[Json], total: int, offset: int) -> Json:
 
 def _fitting(found: Found) -> str | None:
     """Return a sentence for the model if the hits probably don't fit its query; else None."""
-    if found.confidence >= FITS:
-        return None
-    named = f" No top result mentions {Fact(found.missing):or}." if found.missing else ""
-    return f"No close match.{named} These are the nearest; try other keywords, or English ones."
+    told = [
+        f"Searched for {quoted(used)} instead of {quoted(typed)}."
+        for typed, used in found.respelled
+    ]
+    if found.confidence < FITS:
+        named = f" No top result mentions {Fact(found.missing):or}." if found.missing else ""
+        told.append(
+            f"No close match.{named} These are the nearest; try other keywords, or English ones."
+        )
+        if found.shorter:
+            told.append(f"Shorter queries: {Fact(found.shorter):or}.")
+    return " ".join(told) or None
 
 
 def _next(end: int, total: int) -> int | None:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from registry.catalog.reading import CurrentSkill, current_detail, unusable
-from registry.catalog.resolve import is_storable, lost, resolve
+from registry.catalog.reading import CurrentSkill, at_version, current_detail, unusable
+from registry.catalog.resolve import is_storable, lost, resolve, split_label
 from registry.catalog.resolve import near as similar
 from registry.catalog.visibility.decisions import (
     Limits,
@@ -185,7 +185,14 @@ class View:
         return self.localized(current_detail(self.core, self.locate(handle)))
 
     def locate(self, handle: str) -> CurrentSkill:
-        """Return the skill that `find` describes, so that its files can be read."""
+        """Return the skill that `find` describes, so that its files can be read.
+
+        ``NAME@LABEL`` means a version of the skill. Raises `VersionNotFound`, `VersionYanked`,
+        `VersionNotStored`.
+        """
+        parts = split_label(self.core.reader, handle)
+        if parts is not None:
+            return at_version(self.core, self.locate(parts[0]), parts[1], yanked=False)
         if not self._is_unlimited:
             found = self._located(handle, partial(CurrentSkill.of_stored, self.core))
         else:
@@ -263,7 +270,7 @@ class View:
 
     def shows_folder(self, source: Source, stored: StoredSkill) -> bool:
         """Tell whether `folders` shows this folder of a source."""
-        if not self.shows(source) or stored.hidden or stored.quarantined:
+        if not self.shows(source) or stored.hidden or stored.held:
             return False
         return self._personality is None or stored.folder in self._folders_seen(source)
 
@@ -454,7 +461,7 @@ class View:
             return SkillNotFound(handle, self.near(handle))
         if stored.hidden:
             return SkillNotVisible(name=handle, rule=HIDDEN.rule, reason=HIDDEN.reason)
-        if skill.status not in {"ok", "warning"} or stored.quarantined:
+        if skill.status not in {"ok", "warning"} or stored.held:
             return unusable(self.core.reader, stored, handle)
         reason = "it is shadowed by a skill of the same name in a stronger source"
         return SkillNotVisible(name=handle, rule="shadowed", reason=reason)

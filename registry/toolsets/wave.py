@@ -240,8 +240,8 @@ class SkillManager:
         """Return a skill and its SKILL.md, read from disk. Raises the errors of `View.find`."""
         core, current = self._view.core, self._view.locate(name)
         text = read_text(core, current)
-        is_behind = current.is_behind
-        return current_detail(core, current) if is_behind else current.stored.skill, text
+        is_stored = not current.is_behind and current.version is None
+        return current.stored.skill if is_stored else current_detail(core, current), text
 
     def _errors(self) -> Iterator[SkillError]:
         for stored in self._view.broken():
@@ -323,7 +323,7 @@ MAX_LISTED: Final = 50
 Skills with similar names come first, then all others by name.
 """
 
-KEPT_FROM_MODELS: Final = ("hidden", "held")
+KEPT_FROM_MODELS: Final = ("hidden", "held", "yanked")
 """Rules that hide a skill from all models."""
 
 _PARAMETERS: Final[Json] = {

@@ -8,7 +8,9 @@ import os
 import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final, cast
 from urllib.parse import unquote
 
@@ -20,7 +22,7 @@ from registry import errors
 from registry.catalog.why import Explanation
 from registry.core import UNEXPECTED
 from registry.errors import RegistryError
-from registry.model import Source, record
+from registry.model import Skill, Source, record
 from registry.text import utc_now
 from registry.web import addresses
 from registry.web.addresses import JSON
@@ -112,7 +114,10 @@ STATUS: Final[Mapping[type[RegistryError], int]] = {
 OF_SKILL: Final = frozenset("skills files history copies raw download artifacts".split())
 """First segments of URL paths; the rest of the path names a skill."""
 
-TITLES: Final = {300: "Which skill?", 404: "Not found", 503: "Temporarily unavailable"}
+CHOICES: Final = 20
+"""Maximum number of skills that the page of an error describes."""
+
+TITLES: Final = {300: "Which one?", 404: "Not found", 503: "Temporarily unavailable"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +256,25 @@ def refusal(error: Exception, visit: Visit) -> PageContent:
         if isinstance(error, errors.DatabaseProblem):
             log.warning("%s", error)
             message = "The database can't be used now; see the server's log."
-    return _refused(error.code, message, status_of(error), near)
+    page = _refused(error.code, message, status_of(error), near)
+    return replace(page, facts=partial(_with_skills, page.facts, near, visit)) if near else page
+
+
+def _with_skills(
+    facts: Callable[[], Mapping[str, Any]], refs: Sequence[str], visit: Visit
+) -> Mapping[str, Any]:
+    """Return the facts of an error's page, with the skills that the user can choose from."""
+    skills = _named(refs, visit)
+    return {**facts(), "skills": skills, "danger": visit.view.security(skills)}
+
+
+def _named(refs: Sequence[str], visit: Visit) -> list[Skill]:
+    """Return the first skills with these refs, for users who have to choose one."""
+    found: list[Skill] = []
+    for ref in refs[:CHOICES]:
+        with suppress(RegistryError, *UNEXPECTED):
+            found.append(visit.view.locate(ref).skill)
+    return found
 
 
 def _damage(found: errors.DatabaseCorrupt, visit: Visit) -> str:
@@ -308,6 +331,7 @@ def _refused(code: str, message: str, status: int, choices: Sequence[str] = ()) 
             "title": TITLES.get(status, "Request failed"),
             "message": message,
             "choices": choices,
+            "skills": (),
         },
         lambda: {"error": {"code": code, "message": message, "choices": choices}},
         status=status,

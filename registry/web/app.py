@@ -21,7 +21,16 @@ from registry.errors import UsageProblem
 from registry.mcp.fairness import FairRequests
 from registry.mcp.http import Bounds, RequestFilter, allowed_hosts, run_app
 from registry.remotes.address import is_loopback
-from registry.web import clawhub, openapi, pages, publishing, skill_pages, well_known
+from registry.web import (
+    changes,
+    clawhub,
+    git,
+    openapi,
+    pages,
+    publishing,
+    skill_pages,
+    well_known,
+)
 from registry.web.answers import failed, page
 from registry.web.auth import Auth, Trusted
 from registry.web.mcp import McpMount
@@ -90,11 +99,11 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
             *both("/why", "/why.json", page(skill_pages.why, of_disk=True)),
             *both("/sources", "/sources.json", page(pages.sources, of_use=True)),
             *both("/findings", "/findings.json", page(pages.findings)),
-            *both("/changes", "/changes.json", page(pages.changes)),
+            *both("/changes", "/changes.json", page(changes.changes)),
             *both("/stats", "/stats.json", page(pages.stats, of_use=True)),
             *both("/personalities", "/personalities.json", page(pages.personalities)),
             Route("/personalities/{name:path}", page(pages.personality)),
-            Route("/changes.atom", page(pages.feed)),
+            Route("/changes.atom", page(changes.feed)),
             Route("/raw/{ref:path}", page(skill_pages.raw, of_disk=True)),
             Route("/download/{ref:path}", page(skill_pages.download, of_disk=True)),
             Route("/static/{name}", _static),
@@ -102,6 +111,7 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
             Route(well_known.END, well_known.index),
             Route(f"/s/{{ref:path}}{well_known.END}", well_known.index),
             *_clawhub(),
+            Route(f"{git.PREFIX}{{path:path}}", git.endpoint, methods=["GET", "POST"]),
             Route("/api/skills/{name}", publishing.put, methods=["PUT"]),
             Route("/openapi.json", openapi.openapi),
             Route("/healthz", _health),

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import re
+from base64 import b64decode
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -37,6 +38,15 @@ Their responses contain no data about skills.
 """
 
 STATIC: Final = "/static/"
+
+GIT: Final = "/git/"
+"""Beginning of the paths of the git server."""
+
+WITH_PASSWORD: Final = (GIT, "/changes.atom")
+"""Beginnings of the paths for which a token may also be the password of Basic authentication.
+
+Programs such as git and feed readers can't send a bearer token.
+"""
 
 FORWARDED: Final = (
     *("via", "forwarded", "x-forward", "x-real-", "x-original-", "x-proxy", "proxy-", "x-via"),
@@ -158,6 +168,10 @@ class Auth:
         given = [one.partition(" ") for one in headers.getlist("authorization")]
         if any(scheme.lower() == "bearer" for scheme, _, _ in given):
             return await self._of_token(given[0][2].strip()) if len(given) == 1 else None
+        if len(given) == 1 and request.scope["path"].startswith(WITH_PASSWORD):
+            known = await self._of_token(_password(given[0]))
+            if known is not None:
+                return known
         peer = request.client.host if request.client else ""
         if self._trusted is not None:
             named = headers.getlist(self._trusted.header)
@@ -208,11 +222,27 @@ class Auth:
         ):
             return sign_in("", _own_page(_requested(request)))
         message, how = "This request needs a token.", "Bearer"
+        if request.scope["path"].startswith(WITH_PASSWORD):
+            how = 'Basic realm="skill-registry", charset="UTF-8"'
+            return PlainTextResponse(
+                f"{message}\n", 401, {"www-authenticate": how, "cache-control": "no-store"}
+            )
         if request.headers.get("authorization", "").lower().startswith("bearer "):
             message, how = INVALID, 'Bearer error="invalid_token"'
         return PlainTextResponse(
             f"{message}\n", 401, {"www-authenticate": how, "cache-control": "no-store"}
         )
+
+
+def _password(given: tuple[str, str, str]) -> str:
+    """Return the password of an Authorization header; empty if it has none."""
+    scheme, _, value = given
+    if scheme.lower() != "basic":
+        return ""
+    try:
+        return b64decode(value.strip(), validate=True).decode().partition(":")[2]
+    except ValueError:
+        return ""
 
 
 def _is_forwarded(request: Request) -> bool:

@@ -25,7 +25,7 @@ class McpMount:
 
     def __init__(self, registry: "SkillRegistry", bounds: "Bounds", *, watch: bool) -> None:
         self.unsent: Unsent | None = None
-        self._registry = registry
+        self._registry = registry.answering_others()
         self._bounds = bounds
         self.watches = watch
         self._apps: dict[Limits, Any] = {}

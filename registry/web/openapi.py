@@ -9,8 +9,17 @@ from starlette.responses import Response
 
 from registry import __version__
 from registry.catalog.search.find import MAX_QUERIES
+from registry.db.read.recent import HAPPENED
 from registry.db.read.skills import SORTS
-from registry.model import SCOPES, SECURITY_LEVELS, STATUSES, SearchHit, Skill, SkillDetail
+from registry.model import (
+    SCOPES,
+    SECURITY_LEVELS,
+    SEVERITIES,
+    STATUSES,
+    SearchHit,
+    Skill,
+    SkillDetail,
+)
 from registry.web.answers import as_json, compressed
 from registry.web.query_params import MAX_PAGE
 
@@ -94,12 +103,22 @@ PATHS: Final[Sequence[tuple[str, str, Parameters]]] = (
     (
         "/findings.json",
         "Count the findings by code; with a code, list its findings.",
-        (("code", {"type": "string"}, "Only findings with this code."), _PAGE),
+        (
+            ("code", {"type": "string"}, "Only findings with this code."),
+            ("severity", {"enum": list(SEVERITIES)}, "Only findings with this severity."),
+            _PAGE,
+        ),
     ),
     (
         "/changes.json",
         "List the latest changes.",
-        (("days", _COUNT, "The number of days to cover."),),
+        (
+            ("days", _COUNT, "The number of days to cover."),
+            ("day", {"type": "string", "format": "date"}, "Only changes of this day."),
+            ("kind", {"enum": list(HAPPENED)}, "Only changes of this kind."),
+            ("source", {"type": "string"}, "Only changes in this source."),
+            _PAGE,
+        ),
     ),
     ("/stats.json", "Get counts, sizes and usage.", ()),
     ("/personalities.json", "List the personalities.", ()),

@@ -4,10 +4,8 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, timedelta
-from itertools import groupby, islice
+from itertools import islice
 from typing import Any, Final
-from xml.etree import ElementTree as ET
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -15,14 +13,13 @@ from starlette.responses import Response, StreamingResponse
 from registry.catalog.search.rank import FITS
 from registry.core import UNEXPECTED
 from registry.db.read.findings import SecurityCount
-from registry.db.read.history import Change
 from registry.db.read.listing import MOST, Facet, Facets, Filters
-from registry.db.read.summary import Stats
+from registry.db.read.recent import Change
+from registry.db.read.summary import SourceCount, Stats
 from registry.errors import FindingUnknown, PersonalityNotFound, RegistryError, UsageProblem
-from registry.model import Skill, Source, record
-from registry.text import utc_now
-from registry.web import addresses, charts
-from registry.web.answers import PageContent, Visit, compressed, refusal, visit_of, without_places
+from registry.model import SEVERITIES, Skill, Source, record
+from registry.web import charts
+from registry.web.answers import PageContent, Visit, refusal, visit_of, without_places
 from registry.web.query_params import PAGE, PageQuery, number_of
 
 FACETS: Final = (
@@ -60,7 +57,7 @@ def start(visit: Visit) -> PageContent:
             ("list", params),
             lambda: view.page(
                 filters,
-                sort=params.sort,
+                sort=params.order,
                 reverse=params.reverse,
                 limit=params.limit,
                 offset=params.offset,
@@ -81,11 +78,14 @@ def start(visit: Visit) -> PageContent:
         "start.html",
         lambda: {
             "title": ", ".join(params.queries) or "Skills",
+            "home": _home(visit, counts) if params.is_start else None,
             "params": params,
             "found": found,
             "danger": danger,
             "total": total,
             "missing": found.missing if params.queries else (),
+            "shorter": found.shorter if params.queries else (),
+            "respelled": found.respelled if params.queries else (),
             "fits": not params.queries or found.confidence >= FITS,
             "pages": pages,
             "facets": list(_facets(counts, params)),
@@ -101,6 +101,37 @@ def start(visit: Visit) -> PageContent:
             | {"skills": [_with_security(one, danger) for one in found], "facets": record(counts)}
         ),
     )
+
+
+FEW: Final = 6
+"""Number of skills in each short list of the start page."""
+
+COLLECTIONS: Final = 18
+"""Number of tags on the start page."""
+
+
+def _home(visit: Visit, counts: Facets) -> dict[str, Any]:
+    """Return what only the start page shows: the latest changes, the most used skills, tags.
+
+    The counts of use are those of the last change of a skill: the page would otherwise have to be
+    made again after each use.
+    """
+    view = visit.view
+    return {
+        "sources": len(counts.sources) if len(counts.sources) < MOST else len(_sources(visit)),
+        "recent": visit.cached(("recent", FEW), lambda: _latest(visit)),
+        "used": visit.cached(("used", FEW), lambda: view.most_read(FEW)),
+        "tags": counts.tags[:COLLECTIONS],
+    }
+
+
+def _latest(visit: Visit) -> list[Change]:
+    """Return the latest changes of listed skills, each skill once."""
+    skills: dict[str, Change] = {}
+    for one in visit.view.recent(limit=FEW * 4):
+        if one.kind != "removed":
+            skills.setdefault(one.ref, one)
+    return list(skills.values())[:FEW]
 
 
 def _with_security(one: Skill, danger: Mapping[tuple[str, str], SecurityCount]) -> dict[str, Any]:
@@ -137,7 +168,7 @@ async def every_skill(request: Request) -> Response:
             message = f"this address returns all skills; for {', '.join(PAGED)}, use /index.json"
             raise UsageProblem(message=message)
         filters = await state.run(visit.view.filters, params.filters)
-        found = state.registry.iter(filters, sort=params.sort, reverse=params.reverse)
+        found = state.registry.iter(filters, sort=params.sort or "name", reverse=params.reverse)
         skills = map(visit.view.localized, found)
         first = await state.run(_some, visit, skills)
     except (RegistryError, *UNEXPECTED) as error:
@@ -170,8 +201,6 @@ def _some(visit: Visit, skills: Iterator[Any]) -> bytes:
 
 
 ROWS_PER_PAGE: Final = 50
-CHANGES: Final = 200
-MAX_DAYS: Final = 3660
 READ: Final = 20
 """Maximum number of skills whose usage the page shows."""
 
@@ -184,7 +213,11 @@ def sources(visit: Visit) -> PageContent:
         for one in rows:
             del one["path"]
     has_remote = any(one.remote for one in found)
-    facts = {"title": "Sources", "sources": found, "has_remote": has_remote}
+    counts = visit.cached(("source counts",), visit.view.source_counts)
+    for one in rows:
+        of = counts.get(one["name"], SourceCount(0, 0, 0, 0, 0))
+        one.update({state: count for state, count in of._asdict().items() if state != "skills"})
+    facts = {"title": "Sources", "sources": found, "has_remote": has_remote, "counts": counts}
     return PageContent("sources.html", lambda: facts, lambda: {"sources": rows})
 
 
@@ -197,6 +230,9 @@ def findings(visit: Visit) -> PageContent:
     """Count all findings by code, or list the findings with one code."""
     counts = visit.cached(("counts",), visit.view.counts)
     code = visit.request.query_params.get("code") or None
+    severity = visit.request.query_params.get("severity") or None
+    if severity is not None and severity not in SEVERITIES:
+        raise UsageProblem(message=f"severity must be one of: {', '.join(SEVERITIES)}")
     page = number_of(visit.request.query_params, "page") or 1
     facts: dict[str, Any] = {"title": "Findings", "counts": counts, "code": code, "page": page}
     if code is None:
@@ -205,57 +241,17 @@ def findings(visit: Visit) -> PageContent:
     if not known:
         similar = sorted({one.code for one in counts})[:READ]
         raise FindingUnknown(name=code, similar=(), known=similar)
-    total = sum(one.findings for one in known)
+    total = sum(one.findings for one in known if severity in {None, one.severity})
     offset = min((page - 1) * ROWS_PER_PAGE, 1_000_000)
     found = visit.cached(
-        ("findings", code, page),
-        lambda: visit.view.findings(code, limit=ROWS_PER_PAGE, offset=offset),
+        ("findings", code, severity, page),
+        lambda: visit.view.findings(code, limit=ROWS_PER_PAGE, offset=offset, severity=severity),
     )
     pages = -(-total // ROWS_PER_PAGE)
     facts |= {"title": f"Findings: {code}", "total": total, "found": found, "pages": pages}
+    facts |= {"severity": severity, "known": known}
     said = {"code": code, "total": total, "page": page, "pages": pages}
     return PageContent("finding.html", lambda: facts, lambda: said | {"findings": record(found)})
-
-
-def changes(visit: Visit) -> PageContent:
-    """List recent changes by day."""
-    days = number_of(visit.request.query_params, "days")
-    found = recent(visit, days)
-    is_cut = len(found) == CHANGES
-    by_day = [
-        (day, _gathered(list(some))) for day, some in groupby(found, key=lambda one: one.at[:10])
-    ]
-    return PageContent(
-        "changes.html",
-        lambda: {
-            "title": "Changes",
-            "days": by_day,
-            "chosen_days": days,
-            "is_cut": is_cut,
-        },
-        lambda: {"changes": record(found), "more": is_cut},
-    )
-
-
-def recent(visit: Visit, days: int | None) -> list[Change]:
-    """Return the changes of the last ``days`` days.
-
-    Raises `UsageProblem` if ``days`` is not valid.
-    """
-    since = None
-    if days is not None:
-        if days > MAX_DAYS:
-            raise UsageProblem(message=f"days must be a number up to {MAX_DAYS}")
-        begin = date.fromisoformat(utc_now()[:10]) - timedelta(days=days - 1)
-        since = f"{begin.isoformat()}T00:00:00Z"
-    return list(visit.view.recent(limit=CHANGES, since=since))
-
-
-def _gathered(some: list[Change]) -> list[tuple[str, list[Change]]]:
-    """Group the changes of a day by kind."""
-    order = ("added", "changed", "removed")
-    kinds = [(kind, [one for one in some if one.kind == kind]) for kind in order]
-    return [(kind, found) for kind, found in kinds if found]
 
 
 def stats(visit: Visit) -> PageContent:
@@ -373,40 +369,3 @@ def _decided(visit: Visit, name: str, rule: str | None, offset: int) -> list[dic
         if rule is None or choice.rule == rule
     ]
     return found[offset : offset + ROWS_PER_PAGE]
-
-
-ATOM = "http://www.w3.org/2005/Atom"
-_NOT_IN_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(55296, 57344), 65534, 65535))
-
-
-def feed(visit: Visit) -> Response:
-    """Return the latest changes as a feed for feed readers."""
-    found = recent(visit, None)
-    root = ET.Element("feed", {"xmlns": ATOM})
-    _add(root, "title", "Changed skills")
-    _add(root, "id", f"{visit.base}/changes")
-    ET.SubElement(root, "link", {"href": f"{visit.base}/changes"})
-    ET.SubElement(root, "link", {"rel": "self", "href": f"{visit.base}/changes.atom"})
-    _add(root, "updated", found[0].at if found else "1970-01-01T00:00:00Z")
-    author = ET.SubElement(root, "author")
-    _add(author, "name", "Skill registry")
-    for change in found:
-        root.append(_entry(visit, change))
-    body = ET.tostring(root, encoding="utf-8", xml_declaration=True)
-    return compressed(visit.request, body, "application/atom+xml; charset=utf-8", {})
-
-
-def _entry(visit: Visit, change: Change) -> ET.Element:
-    entry = ET.Element("entry")
-    _add(entry, "title", f"{change.name}: {change.kind}")
-    # The id contains the revision. For a removal, it contains the time.
-    _add(entry, "id", f"urn:skill-registry:{change.uid}:{change.revision or change.at}")
-    _add(entry, "updated", change.at)
-    path = addresses.history(change.ref) if change.kind != "added" else addresses.skill(change.ref)
-    ET.SubElement(entry, "link", {"href": f"{visit.base}{path}"})
-    _add(entry, "summary", change.description or change.ref)
-    return entry
-
-
-def _add(parent: ET.Element, tag: str, text: str) -> None:
-    ET.SubElement(parent, tag).text = text.translate(_NOT_IN_XML)

@@ -21,6 +21,9 @@ MAX_OFFSET: Final = 1_000_000
 MAX_QUERY: Final = 500
 """Maximum length of a query, in characters. The rest of a longer query is ignored."""
 
+DEFAULT_SORT: Final[Sort] = "updated"
+"""The order of the list if a request doesn't name one: the latest changes first."""
+
 _MONTH: Final = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])")
 _FLAGS: Final = {"1": True, "true": True, "": False, "0": False, "false": False}
 _SINGLE: Final = ("kind", "category", "source", "scope", "status", "security", "created", "updated")
@@ -43,7 +46,7 @@ class PageQuery:
     security: str | None = None
     created: str | None = None
     updated: str | None = None
-    sort: Sort = "name"
+    sort: Sort | None = None
     reverse: bool = False
     all: bool = False
     limit: int = PAGE
@@ -55,12 +58,12 @@ class PageQuery:
         for key in (*_SINGLE, "sort", "reverse", "all", "limit", "page"):
             _check_once(given, key)
         single: dict[str, Any] = {key: given.get(key) or None for key in _SINGLE}
-        sort = given.get("sort") or "name"
-        check_page(sort, None, 0)
+        sort = given.get("sort") or None
+        check_page(sort or DEFAULT_SORT, None, 0)
         query = cls(
             queries=_each(" ".join(one[:MAX_QUERY].split()) for one in given.getlist("q")),
             tags=_each(given.getlist("tag")),
-            sort=cast("Sort", sort),
+            sort=cast("Sort | None", sort),
             reverse=_flag(given, "reverse"),
             all=_flag(given, "all"),
             limit=_number(given, "limit", PAGE, MAX_PAGE),
@@ -79,6 +82,16 @@ class PageQuery:
     def offset(self) -> int:
         """Number of skills on earlier pages."""
         return min((self.page - 1) * self.limit, MAX_OFFSET)
+
+    @property
+    def is_start(self) -> bool:
+        """Whether nothing is asked for: this is the start page itself."""
+        return not self.pairs()
+
+    @property
+    def order(self) -> Sort:
+        """The order of the list."""
+        return self.sort or DEFAULT_SORT
 
     @property
     def filters(self) -> Filters:
@@ -113,7 +126,7 @@ class PageQuery:
             if value is not None:
                 yield key, value, self.url(**dict.fromkeys([key]))
         if self.all:
-            yield "all", "shadowed and invalid", self.url(all=False)
+            yield "all", "overridden and invalid", self.url(all=False)
 
     def url(self, **changes: Any) -> str:
         """Return the URL of the start page with some parameters changed."""
@@ -135,7 +148,7 @@ class PageQuery:
         pairs = [("q", one) for one in self.queries]
         pairs += [("tag", tag) for tag in self.tags]
         pairs += [(key, value) for key in _SINGLE if (value := getattr(self, key)) is not None]
-        if self.sort != "name":
+        if self.sort is not None:
             pairs.append(("sort", self.sort))
         pairs += [(key, "1") for key in ("reverse", "all") if getattr(self, key)]
         if self.limit != PAGE:

@@ -49,7 +49,9 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(day=day, size=size, number=number, isolated=isolated, marked=marked)
-    made.filters.update(grouped=grouped, counted=counted, facet_name=facet_name, said=said)
+    made.filters.update(
+        grouped=grouped, counted=counted, facet_name=facet_name, said=said, clock=clock
+    )
     made.tests.update(place=is_place)
     made.globals.update(to=addresses, static=static_url, version=__version__)
     return made
@@ -75,6 +77,12 @@ def day(time: str | None) -> Markup:
     if not time:
         return Markup("&ndash;")
     return Markup(f'<time datetime="{escape(time)}">{escape(time[:10])}</time>')  # noqa: S704
+
+
+def clock(time: str) -> Markup:
+    """Return the hour and minute of a time, in UTC, as an HTML ``time`` element."""
+    shown = f"{escape(time[11:16])} UTC"
+    return Markup(f'<time class="n" datetime="{escape(time)}">{shown}</time>')  # noqa: S704
 
 
 def size(count: int) -> str:
@@ -116,6 +124,11 @@ def said(text: str) -> Markup:
         return escape(text)
     shown = [f"<code>{escape(one)}</code>" if i % 2 else escape(one) for i, one in enumerate(parts)]
     return Markup("".join(shown))  # noqa: S704
+
+
+def named(name: str, ref: str, source: str) -> str:
+    """Return a name that tells a skill from others of its name, for titles."""
+    return f"{name} · {ref if ref != name else source}"
 
 
 def grouped(findings: Iterable[Diagnostic]) -> list[tuple[Diagnostic, list[Diagnostic]]]:

@@ -41,7 +41,7 @@ from registry.web.answers import (
 )
 from registry.web.markdown import numbered
 from registry.web.query_params import number_of
-from registry.web.rendering import is_place
+from registry.web.rendering import is_place, named
 
 LINES: Final = 3000
 """Maximum number of lines of a file that is compared.
@@ -219,7 +219,7 @@ def skill(visit: Visit) -> PageContent:
     return PageContent(
         "skill.html",
         lambda: {
-            "title": detail.name,
+            "title": named(detail.name, detail.ref, detail.source),
             "skill": detail,
             "copies": detail.copies,
             "body": None if detail.body is None else as_html(visit, detail.body, detail),
@@ -322,7 +322,7 @@ def file(visit: Visit) -> PageContent:
     return PageContent(
         "file.html",
         lambda: {
-            "title": f"{path} · {detail.name}",
+            "title": f"{path} · {named(detail.name, detail.ref, detail.source)}",
             "skill": detail,
             "file": listed,
             "is_image": path.lower().endswith(IMAGE_ENDINGS),
@@ -375,12 +375,14 @@ def near(visit: Visit) -> PageContent:
     """List copies and near-duplicates of a skill."""
     stored = located(visit, "/copies/")
     groups = visit.cached(("copies", stored.place), lambda: _copies(visit, stored))
+    shown = [one for group in groups for one in group.skills]
     return PageContent(
         "copies.html",
         lambda: {
-            "title": f"Copies of {stored.skill.name}",
+            "title": f"Copies of {named(stored.skill.name, stored.skill.ref, stored.skill.source)}",
             "skill": stored.skill,
             "groups": groups,
+            "danger": visit.view.security(shown),
         },
         lambda: {"ref": stored.skill.ref, "copies": record(groups)},
     )
@@ -412,7 +414,7 @@ def why(visit: Visit) -> PageContent:
     return PageContent(
         "why.html",
         lambda: {
-            "title": "Why is a skill not listed?",
+            "title": "Check a skill",
             "subject": subject,
             "found": found,
             "problem": problem,
@@ -435,11 +437,12 @@ def history(visit: Visit) -> PageContent:
     ref = ref_in(visit, "/history/")
     try:
         skill = visit.view.locate(ref).skill
-        handle, named = f"{skill.source}/{skill.folder}", {"name": skill.name, "ref": skill.ref}
+        handle = f"{skill.source}/{skill.folder}"
+        facts = {"name": skill.name, "ref": skill.ref, "source": skill.source}
     except (SkillMissing, SkillNotFound):
         if not visit.view.is_whole:
             raise
-        handle, named = ref, {"name": ref, "ref": ref}
+        handle, facts = ref, {"name": ref, "ref": ref, "source": ref.partition("/")[0]}
     revisions = visit.state.registry.history(handle)
     query = visit.request.query_params
     new = number_of(query, "new") or next(
@@ -450,20 +453,21 @@ def history(visit: Visit) -> PageContent:
     old = number_of(query, "old") or next(older, None)
     diffs = []
     if old is not None:
-        pair = [_revision(named["ref"], revisions, number) for number in (old, new)]
+        pair = [_revision(facts["ref"], revisions, number) for number in (old, new)]
         diffs = list(_diffs(visit, handle, *pair))
     return PageContent(
         "history.html",
         lambda: {
-            "title": f"History of {named['name']}",
-            "skill": named,
+            "title": f"History of {named(**facts)}",
+            "skill": facts,
             "revisions": revisions,
             "old": old,
             "new": new,
             "diffs": diffs,
         },
         lambda: {
-            **named,
+            "name": facts["name"],
+            "ref": facts["ref"],
             "revisions": record(list(revisions)),
             "old": old,
             "new": new,

@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from registry.errors import NotFound
 from registry.mcp.fairness import FairThreads
+from registry.web.repositories import Repositories
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
@@ -140,7 +141,7 @@ class AppState:
     """
 
     def __init__(self, registry: "SkillRegistry", base: str | None = None) -> None:
-        self.registry = registry
+        self.registry = registry.answering_others()
         self.base = base
         self.turns = FairThreads(WORKERS, "page")
         # The change counter of a connection can only be compared with earlier values of the same
@@ -153,6 +154,7 @@ class AppState:
         self.answers: Cache[Response] = Cache(ANSWERS, lambda answer: len(answer.body))
         self.texts: Cache[str | None] = Cache(TEXTS, lambda text: len(text or ""))
         self.digests: Cache[str] = Cache(DIGESTS)
+        self.repositories = Repositories()
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
         """Run a function that reads the database or the disk, in a thread.
@@ -198,7 +200,11 @@ class AppState:
 
     def view_of(self, visitor: Visitor) -> "Browse":
         """Return the visitor's view of the registry. Raises as `SkillRegistry.browse` does."""
-        limits = visitor.personality, visitor.source
+        return self.view(visitor.personality, visitor.source)
+
+    def view(self, personality: str | None, source: str | None) -> "Browse":
+        """Return a view with these limits. Raises as `SkillRegistry.browse` does."""
+        limits = personality, source
         if limits not in self._views:
             self._views[limits] = self.registry.browse(*limits)
         return self._views[limits]

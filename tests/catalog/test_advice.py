@@ -117,6 +117,12 @@ TABLE = [
     Advice("name-characters", named("green_tea"), "write `name: green-tea`", named("green-tea")),
     Advice("name-characters", named("\uff01"), "write `name: tea`", named("tea")),
     Advice(
+        "version-format",
+        more('metadata:\n  version: "1.0 beta"'),
+        "write e.g. `1.2.0`",
+        more('metadata:\n  version: "1.0"'),
+    ),
+    Advice(
         "body-too-many-lines",
         body(LINES),
         "move details into files in references/",

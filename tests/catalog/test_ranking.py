@@ -62,6 +62,61 @@ def test_a_misspelt_word_stands_for_the_nearest(library, typed):
     assert names(library, typed) == ["k8s"]
 
 
+def test_a_word_with_another_spelling_is_reported(library):
+    assert library.search("kuberentes deploy").respelled == (("kuberentes", "kubernetes"),)
+    assert library.search("kubern").respelled == ()
+    assert library.search("kubernetes").respelled == ()
+
+
+@pytest.mark.both
+def test_a_typing_error_that_some_bodies_have_is_mended_if_many_skills_have_the_word(
+    registry, root, skill, monkeypatch
+):
+    for number in range(40):
+        skill(f"check-{number}", description=f"Review number {number}.", body="Bytes.\n")
+    skill("typo", description="Anything.", body="A reveiw.\n")
+    registry.sync(str(root))
+    assert names(registry, "reveiw") == ["typo"]  # one body in 41 is not seldom
+    monkeypatch.setattr("registry.catalog.search.rank._SELDOM", 20)
+    assert names(registry, "reveiw pictures") == ["typo"]  # the other word is not that frequent
+    monkeypatch.setattr("registry.catalog.search.rank._TIMES", 20)
+    found = registry.search("reveiw please")
+    assert found.respelled == (("reveiw", "review"),)
+    assert found[0].name.startswith("check-")
+
+
+def test_a_known_english_word_is_not_taken_for_a_typing_error(library, root, skill):
+    skill("inject", description="Inject code.", body="Bytes.\n")
+    library.sync(str(root))
+    assert names(library, "insect") == []
+
+
+@pytest.mark.both
+@pytest.mark.parametrize(
+    ("typed", "written"),
+    [("powerbi", "Power BI"), ("power bi", "PowerBI"), ("one login", "OneLogin")],
+)
+def test_a_compound_is_found_in_both_spellings(registry, root, skill, typed, written):
+    skill("compound", description=f"Use {written}.", body="Bytes.\n")
+    for number in range(3):
+        skill(f"other-{number}", description="Login, or power.", body="Bytes.\n")
+    registry.sync(str(root))
+    assert names(registry, typed)[0] == "compound"
+
+
+def test_if_nothing_fits_shorter_queries_are_suggested(library):
+    found = library.search("please fill the volcano forms about gardens")
+    assert found.confidence < find.FITS
+    assert found.shorter == ("fill forms",)
+    assert library.search("fill pdf forms").shorter == ()
+
+
+def test_if_nothing_fits_english_words_are_suggested_for_others(library):
+    found = library.search("Rechnung für den Garten des Nachbarn")
+    assert found.confidence < find.FITS
+    assert found.shorter[0].startswith("invoice")
+
+
 def test_what_was_known_of_words_is_forgotten_when_the_database_changes(library, root, skill):
     assert names(library, "kubern") == ["k8s"]  # no skill has the word yet
     skill("kubern", description="Kubern itself.", body="Bytes.\n")
@@ -87,7 +142,7 @@ def test_a_word_of_all_bodies_is_looked_for_there_only_where_few_heads_have_it(
 def test_of_words_that_many_have_the_rarer_is_looked_for_in_bodies(
     registry, root, skill, monkeypatch
 ):
-    monkeypatch.setattr("registry.catalog.search.rank.COMMON", 3)
+    monkeypatch.setattr("registry.catalog.search.rank.SMALL", 3)
     monkeypatch.setattr("registry.catalog.search.rank.MAX_TEXTS", 3)
     for number in range(9):
         skill(f"all-{number}", description="Anything.", body="Apples.\n")

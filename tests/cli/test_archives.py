@@ -21,7 +21,7 @@ def test_an_export_names_what_it_wrote_and_what_it_left_out(cli, library, skill,
 def test_an_export_without_a_place_names_both_ways_out(cli, library):
     result = cli("export", "haiku")
     assert result.exit_code == 2
-    assert "Error: Missing --well-known DIR, the root of a web site." in result.stderr
+    assert "Error: Missing --well-known DIR, the root of a web site, or --git DIR." in result.stderr
     assert result.stderr.endswith("run: skill-registry pull NAME --to DIR\n")
 
 

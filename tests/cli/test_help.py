@@ -38,6 +38,7 @@ def test_all_commands_of_this_version_are_there():
         "mcp install",
         *(f"token {name}" for name in ("create", "list", "revoke")),
         *(f"trash {name}" for name in ("list", "empty")),
+        *(f"version {name}" for name in ("add", "list", "deprecate", "yank")),
         *(f"tools {name}" for name in ("list", "schema", "call")),
         *(f"db {name}" for name in ("info", "check", "backup", "copy", "upgrade", "prune")),
         *(f"db {name}" for name in ("grant", "revoke", "grants", "audit")),

@@ -540,3 +540,30 @@ def test_pull_names_the_sync_that_fetches_what_the_diff_shows(cli, upstream, pro
     assert left.stderr.endswith("To fetch newer versions, run: skill-registry sync up\n")
     assert cli("sync", "up").exit_code == 0
     assert cli("pull").stdout.startswith("updated\talpha\t")
+
+
+def test_each_ref_of_an_outdated_skill_shows_the_same_changes(cli, upstream, in_project):
+    project = in_project("shop")
+    cli("sync", f"file://{upstream}", "--name", "up")
+    assert cli("pull", "alpha", "beta", "-a", "claude-code").exit_code == 0
+    write_skill(upstream / "skills" / "alpha", description="Changed.")
+    commit(upstream, "two")
+    cli("sync", "up")
+    cli("sync", str(project / HOME_SKILLS), "--scope", "project", "--name", "shop")
+    checked = cli("pull", "--check")
+    named = checked.stderr.rpartition("run: skill-registry diff ")[2].split()[0]
+    for ref in {named, "up/alpha", "up/skills/alpha", "shop/alpha"}:
+        assert "+description: Changed." in cli("diff", ref, "--upstream").stdout, ref
+    assert cli("pull", "--check", "--format", "names").stdout.splitlines() == [named]
+
+
+def test_a_copy_of_a_local_skill_in_a_registered_project_is_compared_with_it(cli, home, in_project):
+    write_skill(home / ".agents/skills/notes", description="Mine.")
+    project = in_project("shop")
+    cli("sync", str(home / ".agents/skills"), "--name", "agents")
+    assert cli("pull", "notes", "-a", "claude-code").exit_code == 0
+    cli("sync", str(project / HOME_SKILLS), "--scope", "project", "--name", "shop")
+    write_skill(home / ".agents/skills/notes", description="Mine, changed.")
+    cli("sync")
+    shown = cli("diff", "shop/notes", "--upstream")
+    assert "+description: Mine, changed." in shown.stdout, shown.stderr

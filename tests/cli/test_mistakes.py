@@ -454,3 +454,28 @@ def test_a_backup_onto_a_file_names_the_option_that_replaces_it(library, cli, tm
     told = f"{copy} exists already. Choose another name. To replace it, add --overwrite.\n"
     assert refused.stderr.endswith(told)
     assert cli("db", "backup", copy, "--overwrite").exit_code == 0
+
+
+def test_the_style_of_schemas_is_suggested_for_a_format(cli):
+    refused = cli("tools", "schema", "--format", "openai")
+    assert refused.exit_code == 2
+    assert "Did you mean --style openai, anthropic or mcp?" in refused.stderr
+
+
+def test_the_refusal_to_create_over_a_folder_without_a_skill_file_names_the_file(library, cli):
+    (library / "empty").mkdir()
+    cli("sync")
+    refused = cli("create", "empty", "--description", "New.").stderr
+    assert f"write {library}/empty/SKILL.md and then run: skill-registry sync" in refused
+    (library / "empty" / "SKILL.md").write_text("---\nname: empty\ndescription: Yes.\n---\n")
+    cli("sync")
+    assert "Yes." in cli("show", "empty").stdout
+
+
+def test_a_delete_that_leaves_an_ambiguous_name_does_not_call_it_one_skill(cli, tmp_path):
+    for number, source in enumerate(("one", "two", "three")):
+        write_skill(tmp_path / source / "same", description=f"Number {number}.")
+        cli("sync", str(tmp_path / source))
+    done = cli("delete", "one/same")
+    assert done.exit_code == 0
+    assert "now refers to" not in done.stderr

@@ -56,6 +56,13 @@ def test_where_nothing_fits_that_is_said_beside_the_nearest(library, cli):
     assert "Perhaps" not in cli("search", "pdf forms", "--format", "table").stderr
 
 
+def test_shorter_queries_and_other_spellings_are_told(library, cli):
+    result = cli("search", "write a sourdough recipe for customers", "--format", "table")
+    assert "Try: skill-registry search write customers\n" in result.stderr
+    told = cli("search", "invoces", "--format", "table").stderr
+    assert "Searched for 'invoices' instead of 'invoces'." in told
+
+
 def test_a_description_is_shown_once_where_what_was_typed_stands_nowhere(library, cli):
     shown = cli("search", "costumers Rechnung", "--format", "table").stdout
     assert shown.count("Write invoices") == 1

@@ -144,7 +144,7 @@ def test_a_skill_is_read_with_its_files_and_text(library, reader):
     ]
     text, start, front = skills.load_content(reader, pdf.id)[0]
     assert (text[start:].strip(), front["name"]) == ("Body of pdf.", "pdf")
-    assert skills.load_content(reader, 10**6) == (None, (), ())
+    assert skills.load_content(reader, 10**6) == (None, (), (), [])
     (body, skill) = skills.bodies_and_skills(reader, [pdf.id], reader.visibility)[pdf.id]
     assert (body.strip(), skill.ref) == ("Body of pdf.", "pdf")
 

@@ -144,7 +144,7 @@ def test_a_newer_schema_and_another_programs_are_refused(server_database):
 
 def test_a_missing_driver_is_said_with_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(DatabaseProblem, match=r"pip install 'skill-registry\[postgres\]'"):
+    with pytest.raises(DatabaseProblem, match=r"pip install '.\[postgres\]'"):
         SkillRegistry.open("postgresql://127.0.0.1:1/x", settings=Settings())
 
 

@@ -54,9 +54,9 @@ def test_find_read_compare_and_copy_the_pull_line(lively, tab, size, scripts):
 def test_what_changed_this_week(lively, tab, size, scripts):
     page = tab(size, java_script_enabled=scripts)
     page.goto(lively.base)
-    page.get_by_role("link", name="Changes").click()
+    page.get_by_role("link", name="Changes", exact=True).click()
     page.get_by_role("link", name="this week").click()
-    assert page.get_by_role("heading", name="1 changed").is_visible()
+    assert page.locator(".feed .label.changed").is_visible()
     fits(page)
     page.get_by_role("link", name="sums", exact=True).first.click()
     assert "Sums up" in page.content()
@@ -66,7 +66,7 @@ def test_what_changed_this_week(lively, tab, size, scripts):
 def test_why_mine_is_not_shown(lively, tab, size, scripts):
     page = tab(size, java_script_enabled=scripts)
     page.goto(lively.base)
-    page.get_by_role("link", name="Why?").click()
+    page.get_by_role("link", name="Check a skill").click()
     page.get_by_role("textbox").fill("broken")
     page.get_by_role("button", name="Explain").click()
     assert page.get_by_role("heading", name="broken: not listed").is_visible()
@@ -98,7 +98,7 @@ def test_results_come_as_one_types_and_each_is_a_url(site, tab):
     page.goto(f"{site.base}/?kind=reference")
     page.get_by_label("Search skills").press_sequentially("table")
     page.wait_for_url("**/?q=table&kind=reference")
-    page.get_by_text("1 skill", exact=False).first.wait_for()
+    page.get_by_text("1 result", exact=False).first.wait_for()
     assert page.evaluate("document.activeElement.id") == "q"
     page.reload()
     assert page.get_by_label("Search skills").input_value() == "table"

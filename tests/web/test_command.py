@@ -210,7 +210,7 @@ def test_without_the_extra_it_says_what_to_install(environment, library, tmp_pat
         check=False,
     )
     assert ran.returncode == 1
-    assert "pip install 'skill-registry[web]'" in ran.stderr
+    assert "pip install '.[web]'" in ran.stderr
     assert "Traceback" not in ran.stderr
 
 

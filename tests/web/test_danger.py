@@ -34,7 +34,7 @@ def test_each_result_shows_the_number_of_its_security_findings(danger):
     for path in ("/", "/?q=beast+twice"):
         page = danger.get(path).page
         assert "/skills/beast#security" in badges(page), path
-    page = danger.get("/").page
+    page = danger.get("/", sort="name").page
     assert badges(page) == ["/skills/beast#security", "/skills/twice#security"]
     assert "security: 1 error" in page.text
     assert "security: 2 warnings" in page.text
@@ -65,6 +65,18 @@ def test_skills_are_filtered_by_their_worst_security_finding(danger, registry):
     assert danger.ask("/?security=some").status == 400
     found = danger.get("/index.json", q="beast", security="none").json
     assert "beast" not in [one["ref"] for one in found["skills"]]
+
+
+def test_a_choice_among_skills_and_a_list_of_copies_show_it_too(danger, registry, tmp_path):
+    write_skill(tmp_path / "other" / "beast")
+    registry.sync(str(tmp_path / "other"), name="other", scope="team")
+    assert badges(danger.get("/copies/beast").page) == ["/skills/mine/beast#security"]
+    registry.remove_source("other")
+    write_skill(tmp_path / "third" / "beast")
+    registry.sync(str(tmp_path / "third"), name="third")
+    answer = danger.ask("/skills/best")
+    assert answer.status == 404
+    assert badges(answer.page)[:1] == ["/skills/mine/beast#security"]
 
 
 def test_one_banner_comes_before_the_install_commands_and_each_message_once(danger):

@@ -145,6 +145,9 @@ def urls():
     plain += ["/.well-known/agent-skills/index.json", "/.well-known/clawhub.json"]
     plain += ["/api/v1/skills", "/api/v1/skills?limit=3&cursor=3", "/api/v1/skills?prefix=f"]
     plain += ["/api/v1/skills?prefix=ch", "/api/v1/skills?sort=createdAt"]
+    remotes = ("catalogue", "source/mine", "source/hidden", "tag/open", "tag/no")
+    remotes += ("personality/coder", "personality/other", *(f"skill/{quote(h)}" for h in HANDLES))
+    plain += [f"/git/{one}.git/info/refs?service=git-upload-pack" for one in remotes]
     for handle in HANDLES:
         at = quote(handle)
         plain += [f"/{page}/{at}{end}" for page in PAGES for end in ("", ".json")]

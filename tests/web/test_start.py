@@ -40,6 +40,11 @@ def test_that_nothing_fits_is_said(site):
     assert "No close match. " in told  # some names either, none both
 
 
+def test_if_nothing_fits_shorter_queries_are_links(site):
+    answer = site.get("/", q="zzqqxx letters volcanoes gardens customers")
+    assert 'href="/?q=letters+customers"' in answer.text or "letters%20customers" in answer.text
+
+
 def test_several_queries_are_answered_in_turn_and_every_link_keeps_them(site):
     both = ["table of sums", "letters to customers"]
     answer = site.get("/", q=[*both, ""])

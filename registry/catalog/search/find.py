@@ -16,6 +16,8 @@ from registry.catalog.search.rank import (
     expect,
     missing,
     rank,
+    respelled,
+    shorter,
     understand,
     wanted,
 )
@@ -176,6 +178,7 @@ def search(
         for one, match in told.items()
     }
     fitting = round(max((fits[one.id] for one in best), default=0.0), 2)
+    nearest = [known[one.id][1] for one in best]
     return Found(
         tuple(
             hit_of(
@@ -191,7 +194,9 @@ def search(
         ),
         len(found),
         fitting,
-        missing(understood, [known[one.id][1] for one in best]) if fitting < FITS else (),
+        missing(understood, nearest) if fitting < FITS else (),
+        shorter(understood, nearest) if fitting < FITS else (),
+        respelled(understood, nearest),
     )
 
 

@@ -14,60 +14,85 @@ ENGLISH: Final = frozenset(
     """a about again all also always am an and another any anybody anyone anything are as ask at
     aren away back be because been before being but by can could couldn d did didn do does doesn
     doing don each either else ever every everybody everyone everything few find for forever from
-    get gets getting give had hadn has hasn have haven having he her here him his how however i if
-    in instead into is isn it its itself just keep kind know let like ll look looking lot m make
-    makes making many may maybe me might more most much must my myself need needs never no nobody
-    none nor not nothing now of off often ok okay on once one ones only or other others our out over
-    own please put quite re really s said same say see shall she should shouldn show since skill
-    skills so some somebody someone something sometimes somewhere still such sure t take takes tell
-    than that the their them then there these they thing things think this those though through to
-    too try trying under until up upon us use used uses using ve very via want wants was wasn way we
-    well went were weren what whatever when where whether which while who whole whom whose why will
-    with within without won would wouldn yet you your yours""".split()
+    get gets getting give given going gone got had hadn has hasn have haven having he her here him
+    his how however i if in instead into is isn it its itself just keep kind know let like ll look
+    looking lot m make makes making many may maybe me might more most much must my myself need
+    needs never no nobody none nor not nothing now of off often ok okay on once one ones only or
+    other others our out over own please put quite re really s said same say see shall she should
+    shouldn show since skill skills so some somebody someone something sometimes somewhere still
+    such sure t take takes tell than that the their them then there these they thing things think
+    this those though through to too try trying under until up upon us use used uses using ve very
+    via want wants was wasn way we well went were weren what whatever when where whether which
+    while who whole whom whose why will with within without won would wouldn yet you your
+    yours""".split()
 )
 
-OTHERS: Final = frozenset(
-    # German
-    """aber alle als am auch auf aus bei beim bekomme bin bis bitte brauche da damit dann das dass
-    dein deine dem den denn der deren des dich dir doch durch ein eine einem einen einer eines er
-    es etwas euch für gegen habe haben hat hier ich ihm ihn ihr ihre im immer ist jede jeder kann
-    kannst kein keine können machen mein meine meinem meinen meiner mich mir mit möchte muss nach
-    nicht noch nur ob oder ohne schon sehr sein seine sich sie sind soll über um und uns unser
-    unsere unter vom von vor wann warum weil welche welcher wenn werden wie wieder will wir wird
-    wo zu zum zur zwischen"""
-    # French
-    """ alors au aucun aussi aux avec avoir ce ces cet cette chez comme comment dans de depuis des
-    donc du elle elles en encore entre est et être faire fait faut il ils je l la le les leur leurs
-    lui ma mais mes moi mon ne nos notre nous où par pas peut plus pour pourquoi puis qu quand que
-    quel quelle qui quoi sa sans ses si son sont sous suis ta te tes ton tous tout toute toutes très
-    tu un une vers veux voici vos votre vous"""
-    # Spanish, Portuguese
-    """ al algo ante antes aquí así como con contra cual cuál cuando cuándo cómo da das de del
-    desde dónde e el él ella ellas ellos en entre era es esa ese eso esta está están este esto
-    estos fue hacer hacia han hasta hay la las le les lo los mas más mi mis muy necesito nos o
-    otra otro para pero por porque puede puedo que qué quiero se ser si sí sin sobre son soy su
-    sus también te tengo tiene todo todos tu tus un una uno y ya yo
-    ao aos até com ela ele eles em essa esse estou eu fazer foi isso isto já mais mas me meu
-    meus minha minhas muito na não no nos ou os para pela pelas pelo pelos pode posso preciso
-    qual quais quando quem quero seu seus são só sua suas também tem tenho ter um uma umas uns
-    você vocês"""
-    # Italian
-    """ agli alla alle anche che chi col come cosa così da dalla degli dei del della delle di dove e
-    gli ho i il la le lo loro ma mi mia mie miei mio nel nella nelle noi non ogni per perché più può
-    quale quando quanto quella quello questa questo se sei si sono su sulla sul sull suo tra tutti
-    tutto un una uno vorrei"""
-    # Russian
-    """ а без бы был была было быть в вам вас ваш весь во вот все всё вы где да для до его ее её
-    ей если есть ещё же за и из или им их к как какой когда который кто ли мне мой может можно мой
-    моя моё мои мы на над надо нам нас наш не нет ни но ну нужно о об он она они оно от по под при
-    с сделать со так такой там то тот ту ты у уже хочу чего чей чем что чтобы эта эти это этот
-    я""".split()
+_FUNCTION_WORDS_OF: Final[dict[str, frozenset[str]]] = {
+    "de": frozenset(
+        """aber alle als am auch auf aus bei beim bekomme bin bis bitte brauche da damit dann das
+        dass dein deine dem den denn der deren des dich die dir doch durch ein eine einem einen
+        einer eines er es etwas euch für gegen habe haben hat hier ich ihm ihn ihr ihre im immer
+        in ist jede jeder kann kannst kein keine können machen man mein meine meinem meinen meiner
+        mich mir mit möchte muss nach nicht noch nur ob oder ohne schon sehr sein seine sich sie
+        sind soll über um und uns unser unsere unter vom von vor wann warum was weil welche welchen
+        welcher wenn werden wie wieder will wir wird wo zu zum zur zwischen""".split()
+    ),
+    "fr": frozenset(
+        """alors au aucun aussi aux avec avoir ce ces cet cette chez comme comment d dans de depuis
+        des donc du elle elles en encore entre est et être faire fait faut il ils je l la le les
+        leur leurs lui ma mais mes moi mon ne nos notre nous on ou où par pas peut plus pour
+        pourquoi puis qu quand que quel quelle qui quoi s sa sans se ses si son sont sous suis sur
+        ta te tes toi ton tous tout toute toutes très tu un une vers veux voici vos votre
+        vous""".split()
+    ),
+    "es": frozenset(
+        """a al algo ante antes aquí así como cómo con contra cual cuál cuando cuándo da de del
+        desde donde dónde e el él ella ellas ellos en entre era es esa ese eso esta está están este
+        esto estos fue ha hacer hacia han hasta hay la las le les lo los mas más me mi mis muy ni
+        no necesito nos o otra otro para pero por porque puede puedo que qué quiero se ser si sí
+        sin sobre son soy su sus también te tengo tiene todo todos tu tus un una uno y ya
+        yo""".split()
+    ),
+    "pt": frozenset(
+        """a ao aos até com como da das de do dos e ela ele eles em entre essa esse está estou eu
+        fazer foi isso isto já mais mas me meu meus minha minhas muito na não no nos nós o os ou
+        para pela pelas pelo pelos pode por porque posso preciso qual quais quando que quem quero
+        se sem ser seu seus são só sobre sua suas também tem tenho ter um uma umas uns
+        você vocês""".split()
+    ),
+    "ru": frozenset(
+        """а без бы был была было быть в вам вас ваш весь во вот все всё вы где да для до его ее её
+        ей если есть ещё же за и из или им их к как какой когда который кто ли мне мой может можно
+        мой моя моё мои мы на над надо нам нас наш не нет ни но ну нужно о об он она они оно от по
+        под при с сделать со так такой там то тот ту ты у уже хочу чего чей чем что чтобы эта эти
+        это этот я""".split()
+    ),
+    "it": frozenset(
+        """a agli ai al alla alle anche che chi ci col come con cosa così da dal dalla degli dei del
+        della delle di dove e ed gli ha ho i il in la le lo loro ma mi mia mie miei mio nel nella
+        nelle noi non ogni per perché più può quale quando quanto quella quello questa questo se sei
+        si sono su sui sul sulla sull suo tra tu tutti tutto un una uno vorrei""".split()
+    ),
+}
+"""Function words by language, in the order of the columns of the table of concepts."""
+
+OTHERS: Final = frozenset().union(*_FUNCTION_WORDS_OF.values()) - frozenset(
+    "ai ci dal die dos ed ha in man me ni on sem sui sur toi was".split()
 )
+"""Function words to leave out of a query; words that also mean something in English stay."""
 
 FUNCTION_WORDS: Final = ENGLISH | OTHERS
 
-FUNCTION_CHARACTERS: Final = re.compile("[的了吗呢吧啊呀嘛们我你您他她它这那哪么のをはがにでとへ]+")
-"""Function characters of Chinese, and particles of Japanese, at which unspaced text is split."""
+FUNCTION_CHARACTERS: Final = re.compile(
+    "(?:怎么样?|什么|哪[个些里儿]|如何|为什么|有没有|是不是|能不能|可不可以|可以|需要|想要|希望|一下|一个|一些"
+    "|帮我|帮忙|给我|告诉|看看|不要|不会|没有|还是|或者|以及|并且|但是|因为|所以|每次|总是|老是|怎样|多少|最好|现在"
+    "|이랑|에서|으로|에게|까지|부터|하는|하고|해줘|하기|싶어|싶다|싶은|방법|어떻게|만들기|만들어|주세요"
+    "|[的了吗呢吧啊呀嘛们我你您他她它这那哪么和与或把被给让想请就都也很太又再还只是在有不なのをはがにでとへもや])+"
+)
+"""Function characters and words at which unspaced text is split.
+
+They are those of Chinese, the particles of Japanese, and the endings and particles of Korean.
+"""
 
 
 Term: TypeAlias = tuple[str, ...]
@@ -80,8 +105,11 @@ _QUOTED: Final = re.compile(r'"([^"]*)"|\u201c([^\u201d]*)\u201d|\u300c([^\u300d
 _OTHER_WIDTH: Final = re.compile("[\uff01-\uffee]+")
 _BETWEEN: Final = re.compile(r"[\s'\u2019]+")
 """Separators of words. An apostrophe also separates ("the team's"), as in the search index."""
-_ONLY_KANA: Final = re.compile("[\u3040-\u309f\u30fc]+")
-_MIN_JOINED: Final = 3
+_HIRAGANA: Final = re.compile("[\u3040-\u309f]")
+_MIN_PART: Final = 2
+_MIN_JOINED: Final = 6
+"""Minimum length of a compound's parts, and of the compound."""
+
 _MIN_STEM: Final = 4
 _LONGEST_KEPT: Final = 40
 """Maximum length of a word whose stem is cached. Very long words would fill the memory."""
@@ -93,10 +121,11 @@ def parse(query: str) -> list[Term]:
     Function words are removed, unless there are no other words.
     """
     query = _of_usual_width(query)
+    empty = FUNCTION_WORDS.union(*(_FUNCTION_WORDS_OF[one] for one in language_of(query)))
     phrases = [group for match in _QUOTED.finditer(query) for group in match.groups() if group]
     loose = list(_loose(_QUOTED.sub(" ", query)))
     quoted = [term for phrase in phrases if (term := _phrase(phrase))]
-    telling = [term for term in loose if not _is_empty(term)]
+    telling = [term for term in loose if not empty.issuperset(map(str.casefold, term))]
     found = [*quoted, *(telling if telling or quoted else loose)]
     unique = dict.fromkeys(tuple(word.casefold() for word in term) for term in found)
     return list(unique)[:MAX_TERMS]
@@ -143,13 +172,13 @@ def _loose(text: str) -> Iterator[Term]:
 def _unspaced(run: str) -> list[str]:
     """Return the pairs of adjacent characters of a text without spaces.
 
-    Pairs of function characters are only returned if there are no other pairs. A single character
-    is returned as a term by itself.
+    Pairs with Hiragana, which mostly are endings and particles, are only returned if there are no
+    other pairs. A single character is returned as a term by itself.
     """
     parts = [letters(part) for part in FUNCTION_CHARACTERS.split(run)]
     found = [pair for part in parts for pair in pairs(part)]
     whole = letters(run)
-    telling = [pair for pair in found if not _ONLY_KANA.fullmatch(pair)]
+    telling = [pair for pair in found if not _HIRAGANA.search(pair)]
     return telling or found or pairs(whole) or [whole] * bool(whole)
 
 
@@ -163,9 +192,19 @@ def joined(terms: list[Term]) -> list[Term]:
         (one[0] + other[0],)
         for one, other in pairwise(terms)
         if len(one) == len(other) == 1
-        and min(len(one[0]), len(other[0])) >= _MIN_JOINED
+        and min(len(one[0]), len(other[0])) >= _MIN_PART
+        and len(one[0] + other[0]) >= _MIN_JOINED
         and not has_unspaced(one[0] + other[0])
     ]
+
+
+def joined_in(text: str, terms: list[Term]) -> list[Term]:
+    """Return the compounds of adjacent words, and those of a function word: "one login"."""
+    every: list[Term] = [(word,) for word in split(text.casefold())]
+    known = [pair for pair in pairwise(every) if sum(map(_is_empty, pair)) == 1]
+    return list(
+        dict.fromkeys([*joined(terms), *(one for pair in known for one in joined(list(pair)))])
+    )
 
 
 def pattern(term: Term) -> str:
@@ -212,10 +251,11 @@ MAX_WORDS: Final = 16
 MAX_KEY: Final = 12
 """Maximum length of a known foreign word in a script without spaces, in characters."""
 
-_ELSEWHERE: Final = OTHERS - ENGLISH
+_COLUMNS: Final = ("de", "fr", "es", "pt", "ru", "it")
 _BEGINNING: Final = 4
 _OF_Y: Final = ("y", "ies")
 _ENDING: Final = 2
+_BETWEEN_WORDS: Final = 3
 
 _Words: TypeAlias = dict[str, list[tuple[str, str]]]
 """Known phrases and their meanings, by the first word of the phrase."""
@@ -255,21 +295,40 @@ def _meant(query: str) -> tuple[dict[str, str], dict[str, str]]:
                 foreign.setdefault(meant, said)
     told, english = _english()
     said_words = split(fold(query))
-    is_english = query.isascii() and _is_english_sentence(said_words)
+    is_english = _function_words_in(query)["en"] and not language_of(query)
+    languages = () if is_english else language_of(query) or _COLUMNS
     for start, word in enumerate(said_words):
         rest = said_words[start:]
         for meant, said in _in_words(told, rest, _is_same_in_english):
-            lay.setdefault(meant, said)
+            if said not in FUNCTION_WORDS:
+                lay.setdefault(meant, said)
         # A word that exists in English and in a foreign language is treated as English.
-        if not (is_english or word in english or word in FUNCTION_WORDS):
-            for meant, said in _in_words(_foreign(), rest, _is_same):
-                foreign.setdefault(meant, said)
+        if not (word in english or word in FUNCTION_WORDS):
+            for language in languages:
+                for meant, said in _in_words(_foreign()[language], rest, _is_same):
+                    foreign.setdefault(meant, said)
     return lay, foreign
 
 
-def _is_english_sentence(words: Sequence[str]) -> bool:
-    """Tell whether the function words (such as "the") of a text are English."""
-    return not ENGLISH.isdisjoint(words) and _ELSEWHERE.isdisjoint(words)
+def language_of(query: str) -> Sequence[str]:
+    """Return the language of a query that isn't in English; several if they look alike.
+
+    It is the language with the most function words. Words of one letter tell nothing. The result is
+    empty if the query is in English, or has no function words.
+    """
+    told = _function_words_in(query)
+    most = max(told.values())
+    return [one for one, count in told.items() if count == most] if most > told["en"] else ()
+
+
+def _function_words_in(query: str) -> dict[str, int]:
+    """Return the number of function words of each language, and of English."""
+    long = [word for word in split(query.casefold()) if len(word) > 1]
+    counts = {
+        one: sum(word in words and word in OTHERS for word in long)
+        for one, words in _FUNCTION_WORDS_OF.items()
+    }
+    return {"en": sum(word in ENGLISH for word in long), **counts}
 
 
 def _in_text(text: str) -> Iterator[tuple[str, str]]:
@@ -288,11 +347,29 @@ def _in_text(text: str) -> Iterator[tuple[str, str]]:
 def _in_words(
     table: _Words, words: Sequence[str], is_same: Callable[[str, str], bool]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the meanings of known words and phrases in a list of words, each with the words."""
+    """Yield the meanings of known words and phrases in a list of words, each with the words.
+
+    The first word must be the first of the list. The others may follow in any order, with at most
+    `_BETWEEN_WORDS` other words between them: "cancel their subscription".
+    """
     for text, meant in table.get(words[0][:_BEGINNING], ()):
         known = text.split()
-        if len(known) <= len(words) and all(map(is_same, known, words)):
-            yield meant, " ".join(words[: len(known)])
+        if not is_same(known[0], words[0]):
+            continue
+        near = words[1 : len(known) + _BETWEEN_WORDS]
+        said = [next((word for word in near if is_same(one, word)), None) for one in known[1:]]
+        if None not in said:
+            yield meant, " ".join([words[0], *filter(None, said)])
+
+
+def is_english_word(word: str) -> bool:
+    """Tell whether a word is an English word of the table of concepts, in any form."""
+    return word in FUNCTION_WORDS or stem(word) in _english_stems()
+
+
+@lru_cache(maxsize=1)
+def _english_stems() -> set[str]:
+    return stems(_english()[1])
 
 
 def _is_same_in_english(known: str, word: str) -> bool:
@@ -323,13 +400,14 @@ def _english() -> tuple[_Words, set[str]]:
 
 
 @lru_cache(maxsize=1)
-def _foreign() -> _Words:
-    """Return the foreign words of languages that put spaces between words."""
-    table: _Words = {}
-    for author, _, _, _, _, *languages in _concepts():
-        for one in filter(None, "|".join(languages).split("|")):
-            table.setdefault(one[:_BEGINNING], []).append((one, author))
-    return table
+def _foreign() -> dict[str, _Words]:
+    """Return the foreign words by language, for languages that put spaces between words."""
+    found: dict[str, _Words] = {language: {} for language in _FUNCTION_WORDS_OF}
+    for author, _, _, _, _, *cells in _concepts():
+        for language, cell in zip(_COLUMNS, cells, strict=True):
+            for one in filter(None, cell.split("|")):
+                found[language].setdefault(one[:_BEGINNING], []).append((one, author))
+    return found
 
 
 @lru_cache(maxsize=1)

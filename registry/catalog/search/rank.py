@@ -10,14 +10,19 @@ from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import pairwise
+from string import ascii_lowercase
 from typing import Final, NamedTuple, Self
 
 from registry.catalog.search.query import (
     OtherWords,
     Term,
+    is_english_word,
     joined,
+    joined_in,
+    language_of,
     other_words,
     parse,
+    said_for,
     stem,
     stems,
     unquoted,
@@ -30,8 +35,12 @@ from registry.text import has_unspaced, shorten, words
 MAX_RANKED: Final = 100
 """Maximum number of skills that are ranked in each list of matches; users don't page further."""
 
-COMMON: Final = 3000
-"""A word in at least this number of texts counts as common. All common words weigh the same."""
+COMMON: Final = 0.3
+SMALL: Final = 3000
+"""A word in this share of the heads of a catalogue counts as common.
+
+In a small catalogue, the share is at least ``SMALL`` heads. All common words weigh the same.
+"""
 
 MAX_BODY_TERMS: Final = 6
 MAX_TEXTS: Final = 3000
@@ -72,12 +81,20 @@ _LEAST: Final = 0.1
 _BELOW: Final = 0.9
 _MIN_PREFIX: Final = 3
 _MIN_SPELLED: Final = 5
-_SAME_BEGINNING: Final = 1
+_SAME_BEGINNING: Final = 2
 _CUTOFF: Final = 0.8
 _NEAREST: Final = 3
 """Maximum number of similar words to try for a word that no skill contains.
 
 On a server, the index may still have words that no skill contains any more.
+"""
+
+_MIN_PART: Final = 2
+_SELDOM: Final = 5000
+_TIMES: Final = 100
+"""A word that fewer than one body in ``_SELDOM`` contains may be misspelt.
+
+It is replaced if a similar word is in ``_TIMES`` as many texts.
 """
 
 
@@ -102,24 +119,40 @@ def _among(ids: tuple[int, ...]) -> Among:
 
 
 class Word(NamedTuple):
-    """A typed term, its search pattern, and the number of heads and of bodies with the pattern."""
+    """A typed term, its search pattern, and the number of heads and of bodies with the pattern.
+
+    ``also`` holds other spellings: "powerbi" for "power bi". ``size`` is the number of skills in
+    the catalogue.
+    """
 
     typed: Term
     pattern: Pattern
     heads: int
     bodies: int
+    size: int
+    also: tuple[Pattern, ...] = ()
+
+    @property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """The patterns of all spellings of the word."""
+        return self.pattern, *self.also
 
     @property
     def weight(self) -> float:
         """The weight of the word, which is higher for rarer words."""
-        weight = math.log(COMMON / (min(self.heads, COMMON - 1) + 1)) + _LEAST
+        common = self._common
+        weight = math.log(common / (min(self.heads, common - 1) + 1)) + _LEAST
         is_accident = not self.heads and has_unspaced("".join(self.pattern.words))
         return weight * _UNKNOWN_PAIR if is_accident else weight
 
     @property
     def telling(self) -> float:
         """The weight as a share of the maximum weight, from 0 to 1."""
-        return self.weight / (math.log(COMMON) + _LEAST)
+        return self.weight / (math.log(self._common) + _LEAST)
+
+    @property
+    def _common(self) -> int:
+        return max(SMALL, int(self.size * COMMON))
 
 
 class Asked(NamedTuple):
@@ -135,18 +168,27 @@ class Asked(NamedTuple):
 
 
 class Said(NamedTuple):
-    """A parsed query: its terms, compounds of adjacent terms, and synonyms."""
+    """A parsed query: its terms, compounds of adjacent terms, and synonyms.
+
+    ``kept`` has the words whose spelling is right: all words of a query in another language.
+    """
 
     terms: Sequence[Term]
     compounds: Sequence[Term]
     others: OtherWords
+    kept: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, query: str) -> Self:
         """Parse a query, without using the index."""
         terms = parse(query)
-        compounds = [term for term in joined(terms) if term not in terms]
-        return cls(terms, compounds, other_words(unquoted(query)))
+        compounds = [term for term in joined_in(unquoted(query), terms) if term not in terms]
+        is_foreign = bool(language_of(query))
+        meant = said_for(unquoted(query)).values()
+        kept = (
+            [one[0] for one in terms] if is_foreign else [w for one in meant for w in one.split()]
+        )
+        return cls(terms, compounds, other_words(unquoted(query)), frozenset(kept))
 
 
 def understand(reader: Reader, said: Said, among: Among | None = None) -> Asked:
@@ -159,7 +201,7 @@ def understand(reader: Reader, said: Said, among: Among | None = None) -> Asked:
     terms = said.terms
     sought = [(term, _pattern(term)) for term in (*terms, *said.compounds)]
     held = counted(reader, sought, among)
-    words = _instead(reader, held[: len(terms)], among)
+    words = _instead(reader, held[: len(terms)], said.kept, among)
     words += [word for word in held[len(terms) :] if word.heads]
     return Asked(tuple(words), said.others)
 
@@ -189,7 +231,8 @@ def counted(
 ) -> list[Word]:
     """Return words with the number of skills that contain their patterns."""
     held = _held(reader, [pattern for _, pattern in looked_for], among)
-    return [Word(*one, *counts) for one, counts in zip(looked_for, held, strict=True)]
+    size = reader.index.size(reader) if among is None else len(among.ids)
+    return [Word(*one, *counts, size) for one, counts in zip(looked_for, held, strict=True)]
 
 
 def _held(
@@ -221,8 +264,10 @@ def _pattern(term: Term) -> Pattern:
     return Pattern(term, len(term) == 1 and len(term[0]) == 1 and has_unspaced(term[0]))
 
 
-def _instead(reader: Reader, words: Sequence[Word], among: Among | None) -> list[Word]:
-    """Return the words; a word that no skill contains is replaced by words that skills contain."""
+def _instead(
+    reader: Reader, words: Sequence[Word], kept: Collection[str], among: Among | None
+) -> list[Word]:
+    """Return the words; replace a word that no skill contains, or that is probably misspelt."""
     found = list(words)
     unknown = [
         place
@@ -234,9 +279,7 @@ def _instead(reader: Reader, words: Sequence[Word], among: Among | None) -> list
     for place, word in zip(unknown, begun, strict=True):
         if word.heads + word.bodies:
             found[place] = word
-        else:
-            found[place] = _nearly(reader, words[place], among)
-    return found
+    return [word if word.typed[0] in kept else _spelled(reader, word, among) for word in found]
 
 
 def _may_begin(term: Term) -> bool:
@@ -244,22 +287,58 @@ def _may_begin(term: Term) -> bool:
     return len(term) == 1 and len(term[0]) >= _MIN_PREFIX and not has_unspaced(term[0])
 
 
+def _spelled(reader: Reader, word: Word, among: Among | None) -> Word:
+    """Return a word with the spelling that skills use.
+
+    A word that no head contains may be two words ("powerbi"), or misspelt. If some bodies contain
+    it, a similar word must be in many times more texts. Known English words stay as they are.
+    """
+    said = word.typed[0]
+    is_word = len(word.typed) == 1 and len(said) >= _MIN_SPELLED and not has_unspaced(said)
+    if word.heads or not is_word or word.bodies * _SELDOM > word.size:
+        return word
+    parts = [(said[:at], said[at:]) for at in range(_MIN_PART, len(said) - _MIN_PART + 1)]
+    apart = counted(reader, [(word.typed, Pattern(one)) for one in parts], among)
+    best = max(apart, key=lambda one: one.heads, default=word)
+    if best.heads > word.bodies:
+        return best
+    return word if is_english_word(said) else _nearly(reader, word, among)
+
+
 def _nearly(reader: Reader, word: Word, among: Among | None) -> Word:
-    """Return a similar word for a word that no skill contains; if there is none, the word itself.
+    """Return the most frequent of the words with a similar spelling, or the word itself.
 
     The index has the words of all skills. If the view doesn't show all skills, the most similar
     words may be in hidden skills only. So such a search tries all similar words.
     """
-    said = word.typed[0]
-    if len(said) < _MIN_SPELLED:
+    said = stem(word.typed[0])
+    slips = reader.index.known(reader, _slips(said)) if len(said) >= _MIN_SPELLED else []
+    # The index cuts words again, so a stem that ends like a plural needs an "e": "databas".
+    tried = [*slips, *(f"{one}e" for one in slips if one.endswith("s"))]
+    held = counted(reader, [(word.typed, Pattern((other,))) for other in tried], among)
+    best = max(held, key=lambda one: (one.heads, one.bodies), default=word)
+    if best.heads + best.bodies > _TIMES * word.bodies:
+        return best
+    if word.bodies:
         return word
     known = reader.index.vocabulary(reader, said[:_SAME_BEGINNING])
     most = _NEAREST if among is None else max(len(known), 1)
-    for other in get_close_matches(stem(said), known, most, _CUTOFF):
-        (near,) = counted(reader, [(word.typed, Pattern((other,)))], among)
-        if near.heads + near.bodies:
-            return near
-    return word
+    near = get_close_matches(said, known, most, _CUTOFF)
+    held = counted(reader, [(word.typed, Pattern((other,))) for other in near], among)
+    return next((one for one in held if one.heads + one.bodies), word)
+
+
+def _slips(word: str) -> list[str]:
+    """Return the words that differ by one letter, or by two exchanged letters.
+
+    The first letter stays, because it is nearly always right.
+    """
+    cuts = [(word[:at], word[at:]) for at in range(1, len(word) + 1)]
+    found = [a + b[1:] for a, b in cuts if b]
+    found += [a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1]
+    found += [a + letter + b[1:] for a, b in cuts if b for letter in ascii_lowercase]
+    found += [a + letter + b for a, b in cuts for letter in ascii_lowercase]
+    return [one for one in dict.fromkeys(found) if one != word]
 
 
 def rank(
@@ -269,7 +348,7 @@ def rank(
 
     At most ``most`` skills of each list of matches are used.
     """
-    in_heads = [word.pattern for word in asked.words if word.heads]
+    in_heads = [one for word in asked.words if word.heads for one in word.patterns]
     in_bodies = [word.pattern for word in _rarest(asked)]
     every = sum(word.weight for word in asked.words) or 1.0
     # The share of a list in the score is the weight of its words in the query.
@@ -397,6 +476,51 @@ def missing(queries: Sequence[Asked], skills: Sequence[Skill]) -> tuple[str, ...
     return tuple(told[:MAX_MISSING])
 
 
+MAX_SHORTER: Final = 3
+"""Maximum number of shorter queries that are suggested."""
+
+_FEW: Final = 2, 4
+"""Minimum and maximum number of words of a suggested query."""
+
+
+def shorter(queries: Sequence[Asked], skills: Sequence[Skill]) -> tuple[str, ...]:
+    """Return shorter queries whose words are together in the head of one of these skills.
+
+    The most telling words come first. For words of other languages, English ones are suggested.
+    """
+    heads = [_stems(head_of(skill)) for skill in skills]
+    found: dict[str, float] = {}
+    for asked in queries:
+        if asked.others.foreign:
+            words = dict.fromkeys(word for term in asked.others.foreign for word in term)
+            found[" ".join([*words][: _FEW[1]])] = math.inf
+        ways = [one for one in _ways(asked) if not has_unspaced("".join(one[0].typed))]
+        for said in heads:
+            held = [word for word, some in ways if any(_holds(said, one) for one in some)]
+            telling = sorted(held, key=lambda word: -word.weight)[: _FEW[1]]
+            if _FEW[0] <= len(telling) < len(ways):
+                text = " ".join(" ".join(word.typed) for word in held if word in telling)
+                found[text] = sum(word.weight for word in telling)
+    best = sorted(found, key=lambda text: -found[text])
+    return tuple(shorten(text, MAX_WORD) for text in best[:MAX_SHORTER])
+
+
+def respelled(queries: Sequence[Asked], skills: Sequence[Skill]) -> tuple[tuple[str, str], ...]:
+    """Return the words that were searched with another spelling, and the words that were used.
+
+    A used word is written as in the heads of these skills, because the index has only its stem.
+    """
+    heads = dict.fromkeys(one for skill in skills for one in words(head_of(skill).casefold()))
+    found: dict[str, str] = {}
+    for asked in queries:
+        for word in asked.words:
+            used = word.pattern.words
+            if used != word.typed and not word.pattern.prefix:
+                same = [one for one in heads if len(used) == 1 and one.startswith(used[0])]
+                found[" ".join(word.typed)] = min(same, key=len, default=" ".join(used))
+    return tuple((shorten(typed, MAX_WORD), used) for typed, used in found.items())
+
+
 def _share(said: frozenset[str], meant: Sequence[_Sought]) -> float:
     return sum(_holds(said, one) for one in meant) / len(meant) if meant else 0.0
 
@@ -431,8 +555,9 @@ def _ways(asked: Asked) -> list[tuple[Word, list[_Sought]]]:
         (
             word,
             [
-                _sought(one.pattern)
+                _sought(pattern)
                 for one in (word, *compounds)
+                for pattern in one.patterns
                 if one is word or word.typed in neighbours[one.typed]
             ],
         )

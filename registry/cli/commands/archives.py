@@ -1,5 +1,6 @@
 """`skill-registry import` and `skill-registry export`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -58,6 +59,7 @@ def import_(session: Session, /, *, file: str, yes: bool, **given: Any) -> None:
 @session_command(
     "skill-registry export --all --well-known ./public",
     "skill-registry export --tag git --well-known ./public --json",
+    "skill-registry export --all --git ./skills.git",
 )
 @choosing_options
 @click.option(
@@ -66,24 +68,42 @@ def import_(session: Session, /, *, file: str, yes: bool, **given: Any) -> None:
     metavar="DIR",
     help=(
         "The root of the web site. The index is written to "
-        ".well-known/agent-skills/index.json below it.  [required]"
+        ".well-known/agent-skills/index.json below it."
     ),
+)
+@click.option(
+    "--git",
+    "repository",
+    metavar="DIR",
+    help="A folder for a bare git repository, from which agents' own clients install.",
 )
 @options.yes_fetch_option
 @options.json_option
-def export(session: Session, /, *, to: str | None, yes: bool, **choice: Any) -> None:
-    """Export skills for a web site: a discovery index and its files.
+def export(
+    session: Session, /, *, to: str | None, repository: str | None, yes: bool, **choice: Any
+) -> None:
+    """Export skills for a web site or as a git repository.
 
-    The command writes the index of the discovery RFC 0.2.0, and a SKILL.md or an archive for each
-    skill with its digest. The same skills always give the same bytes. Skills whose names the
-    specification does not allow are left out.
+    With --well-known the command writes the index of the discovery RFC 0.2.0, and a SKILL.md or an
+    archive for each skill with its digest. Skills whose names the specification does not allow are
+    left out.
+
+    With --git it writes the repository that "serve" offers at /git/catalogue.git: a marketplace
+    with one plugin for each skill. Give --all, one --tag or one NAME.
+
+    The same skills always give the same bytes, and the same commit.
 
     Exit status: 1 if a skill can't be exported completely.
     """
+    if to is not None and repository is not None:
+        raise click.UsageError("--well-known and --git can't be combined.")
+    if repository is not None:
+        _export_git(session, repository, **choice)
+        return
     if to is None:
         raise click.UsageError(
-            "Missing --well-known DIR, the root of a web site. To install skills into a "
-            "folder, run: skill-registry pull NAME --to DIR"
+            "Missing --well-known DIR, the root of a web site, or --git DIR. To install skills "
+            "into a folder, run: skill-registry pull NAME --to DIR"
         )
     confirm_names(session, choice["names"], yes=yes)
     wanted = chosen_skills(session, **choice)
@@ -96,4 +116,28 @@ def export(session: Session, /, *, to: str | None, yes: bool, **choice: Any) -> 
     for ref, reason in done.left_out:
         session.console.note(f"Left out {escape.line(ref)}: {escape.text(reason).rstrip('.')}.")
     if done.failed:
+        raise click.exceptions.Exit(Status.FAILED)
+
+
+def _export_git(
+    session: Session,
+    to: str,
+    *,
+    names: Sequence[str],
+    tags: Sequence[str],
+    every: bool,
+    personality: str | None,
+) -> None:
+    ways = [*(("skill", name) for name in names), *(("tag", tag) for tag in tags)]
+    if every:
+        ways.append(("catalogue", "") if personality is None else ("personality", personality))
+    if len(ways) != 1:
+        raise click.UsageError("--git requires --all, one --tag or one NAME.")
+    with waiting(session.console, "exporting"):
+        done = session.registry.export_git(to, *ways[0], personality=personality)
+    held = formatting.count(len(done.skills), "skill")
+    session.answer(done, [f"Exported {held}: {escape.line(done.path)}"])
+    for ref, reason in done.left_out:
+        session.console.note(f"Left out {escape.line(ref)}: {escape.text(reason)}.")
+    if done.left_out:
         raise click.exceptions.Exit(Status.FAILED)

@@ -1,6 +1,6 @@
 """`skill-registry list`."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -20,20 +20,24 @@ from registry.cli.listing import (
 )
 from registry.cli.options import agent_of, agent_option, global_option, report_project, target_of
 from registry.cli.session import Session
+from registry.db.interface import Reader
 from registry.db.read.listing import Filters
-from registry.db.read.skills import SORTS, quarantined
+from registry.db.read.skills import SORTS, quarantined, yanked
 from registry.model import Skill, record
 
 if TYPE_CHECKING:
     from registry.install.inventory import Seen
 
 
-def _columns(sort: str, held: Collection[tuple[str, str]]) -> Sequence[Column[Skill]]:
-    """Return the columns of the list. ``held``: sources and folders of quarantined skills."""
+def _columns(sort: str, held: Mapping[tuple[str, str], str]) -> Sequence[Column[Skill]]:
+    """Return the columns of the list.
+
+    ``held`` has the sources and folders of quarantined and yanked skills, and which they are.
+    """
 
     def status(skill: Skill) -> str:
         if (skill.source, skill.folder) in held:
-            return "quarantined"
+            return held[skill.source, skill.folder]
         return formatting.state(skill.status, shadowed=skill.shadowed)
 
     time = attrgetter("created_at" if sort == "created" else "updated_at")
@@ -110,9 +114,9 @@ class _Counted(Iterable[Skill]):
 def command(session: Session, /, *, agent: str | None, is_global: bool, **given: Any) -> None:
     """List skills.
 
-    Without --all the list leaves out skills that are invalid, skills that are shadowed by a skill
-    of the same name in a stronger source, and skills of projects that you are not in. In a pipe
-    each line is a ref, a tab and the description.
+    Without --all the list leaves out skills that are invalid or yanked, skills that are shadowed by
+    a skill of the same name in a stronger source, and skills of projects that you are not in. In a
+    pipe each line is a ref, a tab and the description.
     """
     chosen = options.filters(session, given)
     if agent is not None:
@@ -125,10 +129,10 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
     if is_global:
         raise click.UsageError("--global requires --agent.")
     is_mixed = chosen.all or chosen.status
-    held = quarantined(session.registry.core.reader) if is_mixed else frozenset()
+    held = _held(session.registry.core.reader) if is_mixed else {}
     with opened(session.registry.core, chosen, **given) as found:
         skills = _Counted(found)
-        # Without --all or --status, the list contains no quarantined skill.
+        # Without --all or --status, the list contains no quarantined or yanked skill.
         in_json = partial(_record, held=held) if is_mixed else record
         is_table = emit(session, skills, _columns(given["sort"], held), to_record=in_json)
         # Only count the other skills if their number will be printed.
@@ -142,9 +146,21 @@ def command(session: Session, /, *, agent: str | None, is_global: bool, **given:
         report_quarantined(session, chosen)
 
 
-def _record(skill: Skill, held: Collection[tuple[str, str]]) -> dict[str, Any]:
-    """Return a skill as JSON, with whether it is quarantined."""
-    return {**record(skill), "quarantined": (skill.source, skill.folder) in held}
+def _held(reader: Reader) -> dict[tuple[str, str], str]:
+    return {
+        **dict.fromkeys(yanked(reader), "yanked"),
+        **dict.fromkeys(quarantined(reader), "quarantined"),
+    }
+
+
+def _record(skill: Skill, held: Mapping[tuple[str, str], str]) -> dict[str, Any]:
+    """Return a skill as JSON, with whether it is quarantined or yanked."""
+    state = held.get((skill.source, skill.folder))
+    return {
+        **record(skill),
+        "quarantined": state == "quarantined",
+        "yanked": state == "yanked",
+    }
 
 
 _PLAIN: Final = {"sort": "name", "reverse": False, "limit": None, "offset": 0}

@@ -445,7 +445,8 @@ def mcp(
         if (error.name or "").partition(".")[0] not in EXTRA:
             raise
         message = (
-            "The MCP server is not installed. To install it, run: pip install 'skill-registry[mcp]'"
+            "The MCP server is not installed. To install it, run in the checkout of "
+            "skill-registry: pip install '.[mcp]'"
         )
         raise click.ClickException(message) from error
     serving = Serving(
@@ -455,7 +456,8 @@ def mcp(
         roots=address is None,
         watch=not no_watch,
     )
-    server = SkillServer(session.registry, serving)
+    registry = session.registry
+    server = SkillServer(registry if address is None else registry.answering_others(), serving)
     if address is None:
         _report_if_empty(session)
         if console.is_terminal and sys.stdin.isatty():

@@ -250,7 +250,8 @@ def pull(
 
     The lock file skills.lock.json records each installed skill, its source and its version. It is
     in the project, in DIR, or with --global in the registry's data folder. Commit it: without
-    names, pull updates all skills in it, and --check reports which are outdated.
+    names, pull updates all skills in it, and --check reports which are outdated (with --format
+    names, only the skills that differ).
 
     Exit status: 1 if a skill was not changed, can't be installed, or is outdated, or if nothing was
     ever installed.
@@ -299,7 +300,9 @@ def pull(
     shown: list[SecurityFinding] = []
     done = _act(session, target, how, doing, given, is_named=is_named, may_ask=not yes, shown=shown)
     report_project(session, target, to)  # print this after the checks of the arguments
-    emit(session, done, COLUMNS, name=lambda one: one.ref)
+    is_filtered = doing == ["check"] and session.style == "names"
+    listed = [one for one in done if one.state != "unchanged"] if is_filtered else done
+    emit(session, listed, COLUMNS, name=lambda one: one.ref)
     if not dry_run:
         report_origins(session, target, done, shown)
     where = ["--to", to] if to is not None else ["--global"] if is_global else []

@@ -1,6 +1,7 @@
 """`skill-registry search`, `why` and `eval`."""
 
 import re
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -28,7 +29,7 @@ from registry.cli.session import Console, Session, Status, Style
 from registry.db.read.listing import Filters
 from registry.errors import RegistryError
 from registry.model import SearchHit, record
-from registry.text import Fact
+from registry.text import Fact, quoted
 
 if TYPE_CHECKING:
     from registry.catalog.evals import Answer, Evaluation, Score, SkillScore
@@ -167,6 +168,8 @@ def search(session: Session, /, *, query: tuple[str, ...], limit: int | None, **
     )
     is_table = emit(session, hits, columns, draw=partial(draw_hits, wanted=wanted))
     report_quarantined(session, chosen)
+    for typed, used in hits.respelled:
+        session.console.note(f"Searched for {quoted(used)} instead of {quoted(typed)}.")
     if not hits.total:
         every = replace(chosen, all=True)
         more = 0 if chosen == every else session.registry.search(queries, every, limit=1).total
@@ -177,6 +180,8 @@ def search(session: Session, /, *, query: tuple[str, ...], limit: int | None, **
     if hits.confidence < FITS:
         named = f": no top result mentions {Fact(hits.missing):or}" if hits.missing else ""
         session.console.note(f"No close match{named}. Try other keywords, or English ones.")
+        for one in hits.shorter:
+            session.console.note(f"Try: skill-registry search {shlex.join(one.split())}", "dim")
 
 
 def _queries(given: Sequence[str]) -> list[str]:

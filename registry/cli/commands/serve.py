@@ -132,8 +132,8 @@ def serve(
         if (error.name or "").partition(".")[0] not in EXTRA:
             raise
         message = (
-            "The web catalogue is not installed. To install it, run: pip install "
-            "'skill-registry[web]'"
+            "The web catalogue is not installed. To install it, run in the checkout of "
+            "skill-registry: pip install '.[web]'"
         )
         raise click.ClickException(message) from error
     tls = (tls_cert, tls_key) if tls_cert and tls_key else None

@@ -85,6 +85,10 @@ def _facts(
         trust = f"skill-registry source trust {shlex.quote(escape.line(skill.source))}"
         state, style = "quarantined", formatting.STATUS_STYLES.get("quarantined")
         state += f" (hidden from agents; to trust it, run: {trust})"
+    elif withdrawn := [one for one in skill.versions if one.state == "yanked"]:
+        state, style = "yanked", formatting.STATUS_STYLES["yanked"]
+        ref = shlex.quote(escape.line(f"{skill.ref}@{withdrawn[0].label}"))
+        state += f" (to offer it again, run: skill-registry version yank {ref} --undo)"
     elif source is not None and source.remote is not None:
         state += _trusted(session, skill)
     if skill.shadowed:
@@ -105,7 +109,10 @@ def _facts(
     yield "Tags", ", ".join(map(escape.line, skill.tags))
     yield "Host", _one(source.host if source else None)
     yield "Folder", escape.line(skill.path)
-    yield "Version", _one(skill.version)
+    if skill.version not in {one.label for one in skill.versions}:
+        yield "Version", _one(skill.version)
+    for version in skill.versions:
+        yield "Version", _one(version.warning or version.label)
     yield "Author", _one(skill.author)
     yield "License", _one(skill.license)
     yield "Created", _when(console, skill.created_at)

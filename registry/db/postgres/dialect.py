@@ -241,7 +241,7 @@ def load_driver(url: Address) -> None:
     try:
         from psycopg import pq
     except ImportError as error:
-        reason = "its driver is not installed: pip install 'skill-registry[postgres]'"
+        reason = "its driver is not installed; run in the checkout: pip install '.[postgres]'"
         raise DatabaseProblem(path=path, reason=reason) from error
     if not set(url.query) <= {option.keyword.decode() for option in pq.Conninfo.get_defaults()}:
         reason = "an option after the ? in its address is unknown; write an & in a value as %26"

@@ -14,6 +14,9 @@ IN_ARRAY: Final = "= ANY(?)"
 
 CONCAT: Final = "string_agg"
 
+IS_LABEL: Final = "{0} ~ '^[A-Za-z0-9][A-Za-z0-9._+-]{{{{0,63}}}}$'"
+"""SQL condition: a text can be the label of a version; see `document.labels`."""
+
 _EXECUTABLE: Final = "CASE WHEN (f.mode & 64) <> 0 THEN 1 ELSE 0 END"
 REVISION_FILES: Final = (
     "CAST(coalesce(json_agg(json_build_array("
@@ -49,6 +52,9 @@ NEXT_IDS: Final = (
 
 Run it under the lock of writers.
 """
+
+RETIRED_AT_ONCE: Final = 2000
+"""Number of retired versions that one transaction deletes; no other client waits for it."""
 
 _TYPES: Final = {int: "bigint[]", str: "text[]", bytes: "bytea[]"}
 

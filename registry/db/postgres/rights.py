@@ -29,6 +29,8 @@ _WRITTEN: Final = {
     # All roles share the stored contents, so a writer may add rows but not change or delete them.
     "contents": "INSERT",
     "changes": "INSERT, DELETE",
+    "labels": "INSERT, DELETE",
+    "entries": "INSERT, UPDATE",
     "usage_days": "DELETE",
     "data_version": "UPDATE",
     "leases": _ALL,
@@ -59,7 +61,14 @@ VIEWS: Final = ("skill", "skill_tag", "revision", "usage_by_day", "source", "fin
 INVOKED_FROM: Final = 150000
 """Lowest server version in which a view can apply the policies of the role that queries it."""
 
-SEQUENCES: Final = ("sources_id_seq", "diagnostics_id_seq", "revisions_id_seq", "changes_id_seq")
+SEQUENCES: Final = (
+    "sources_id_seq",
+    "diagnostics_id_seq",
+    "revisions_id_seq",
+    "changes_id_seq",
+    "labels_id_seq",
+    "entries_id_seq",
+)
 
 NUMBERS: Final = "skills_id_seq"
 """Name of the sequence that a writer sets to reserve version ids."""

@@ -132,6 +132,9 @@ class VectorIndex(TextIndex):
                 understood(query, rows, answer)
         return expected.answer
 
+    def size(self, reader: Reader) -> int:
+        return self._facts(reader).texts
+
     def counts(
         self,
         reader: Reader,

@@ -68,15 +68,23 @@ def count_findings(reader: Reader, condition: Condition) -> list[FindingCount]:
 
 
 def findings_of(
-    reader: Reader, condition: Condition, code: str, *, limit: int, offset: int
+    reader: Reader,
+    condition: Condition,
+    code: str,
+    severity: str | None = None,
+    *,
+    limit: int,
+    offset: int,
 ) -> list[Finding]:
-    """Return a page of the findings with one code, sorted by skill name and line."""
+    """Return a page of the findings with one code, sorted by severity, skill name and line."""
+    only = "" if severity is None else "AND d.severity = ? "
     rows = reader.rows(
         f"SELECT {reader.visibility.ref}, s.name, src.name, d.code, d.severity, d.message, d.line, "
         f"d.fix, d.path FROM diagnostics d JOIN skills s ON s.id = d.skill_id "
-        f"JOIN sources src ON src.id = s.source_id WHERE d.code = ? AND {condition[0]} "
-        "ORDER BY s.name_key, s.id, d.line, d.id LIMIT ? OFFSET ?",
-        [code, *condition[1], limit, offset],
+        f"JOIN sources src ON src.id = s.source_id WHERE d.code = ? {only}AND {condition[0]} "
+        "ORDER BY CASE d.severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, "
+        "s.name_key, s.id, d.line, d.id LIMIT ? OFFSET ?",
+        [code, *([] if severity is None else [severity]), *condition[1], limit, offset],
     )
     return [Finding(ref, name, source, Diagnostic(*facts)) for ref, name, source, *facts in rows]
 

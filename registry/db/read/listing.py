@@ -20,6 +20,7 @@ from registry.db.read.skills import (
     Sort,
     columns,
     order,
+    shown,
     skill_of,
 )
 from registry.db.visibility import IMPORTED, OFFERABLE, USABLE, Visibility
@@ -181,8 +182,11 @@ def where(
     """
     clauses: list[str] = ["s.live = 1", "src.enabled = 1"]
     values: list[object] = []
+    every = f"s.status <> 'no_document' AND {shown(reader)}"
     if filters.status is None:
-        clauses.append("s.status <> 'no_document'" if filters.all else USABLE)
+        clauses.append(every if filters.all else USABLE)
+    else:
+        clauses.append(shown(reader))
     if filters.ids is not None and ids:
         clauses.append(f"s.id {reader.in_json_array}")
         values.append(json.dumps(list(filters.ids)))

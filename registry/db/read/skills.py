@@ -127,6 +127,9 @@ Sort = Literal["name", "created", "updated"]
 
 SORTS: Final[tuple[Sort, ...]] = get_args(Sort)
 
+YANKED: Final = 2
+"""Value of ``skills.held`` if the skill's files are a yanked version."""
+
 FROM: Final = "skills s JOIN sources src ON src.id = s.source_id"
 
 # Dates are sorted with the newest first, which is most useful, names in alphabetical order.
@@ -165,8 +168,8 @@ class StoredSkill(NamedTuple):
     """The current version of a skill as stored.
 
     ``root`` and ``host`` are those of its source. ``document`` is the name of the skill file.
-    ``fingerprint`` and ``racy`` show whether the folder changed. ``required_tools`` and
-    ``parameters`` are JSON.
+    ``fingerprint`` and ``racy`` show whether the folder changed. ``held`` tells whether the skill
+    is quarantined (1) or yanked (2). ``required_tools`` and ``parameters`` are JSON.
 
     ``project`` is the folder in which a project's skill is visible. ``within`` tells whether it is
     visible from the working folder. ``team`` is the team that sees its source; None if all roles
@@ -186,7 +189,7 @@ class StoredSkill(NamedTuple):
     fingerprint: str
     racy: int
     hidden: int
-    quarantined: int
+    held: int
     compatibility: str | None
     required_tools: str
     parameters: str
@@ -220,11 +223,19 @@ class StoredSkill(NamedTuple):
         return (mine.url, mine.path) == (its.url, its.path)
 
     @property
+    def quarantined(self) -> bool:
+        """Whether the skill has security errors that no user has accepted."""
+        return self.held == 1
+
+    @property
+    def yanked(self) -> bool:
+        """Whether the skill's files are a yanked version."""
+        return self.held == YANKED
+
+    @property
     def is_usable(self) -> bool:
-        """Whether listings may show the skill; quarantined skills must be trusted first."""
-        return (
-            self.skill.status in {"ok", "warning"} and self.enabled == 1 and self.quarantined == 0
-        )
+        """Whether listings may show the skill, which is neither quarantined nor yanked."""
+        return self.skill.status in {"ok", "warning"} and self.enabled == 1 and self.held == 0
 
     @property
     def is_visible(self) -> bool:
@@ -235,7 +246,7 @@ class StoredSkill(NamedTuple):
 def select(reader: Reader, condition: str, *values: object) -> list[StoredSkill]:
     """Return the current skills that meet a condition on ``s`` (skills) and ``src`` (sources)."""
     rows = reader.query_visible(
-        lambda visibility: (f"{_selecting(visibility)} {condition}", values)
+        lambda visibility: (f"{_selecting(visibility)} {shown(reader)} AND {condition}", values)
     )
     return list(map(_stored, rows))
 
@@ -249,6 +260,11 @@ def _selecting(visibility: Visibility) -> str:
     return f"SELECT {_FACTS}, {within}, {columns(visibility)} FROM {FROM} WHERE s.live = 1 AND "
 
 
+def shown(reader: Reader) -> str:
+    """Return the condition that a skill is not yanked, or that its owner asks."""
+    return f"(s.held < {YANKED} OR {reader.own_yanked} = 1)"
+
+
 def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[StoredSkill]]:
     """Return the skill in the folder ``source/folder``, and the skills with this name.
 
@@ -260,7 +276,7 @@ def by_handle(reader: Reader, handle: str) -> tuple[list[StoredSkill], list[Stor
         return [], select(reader, f"s.name = ? AND {IMPORTED}", handle)
 
     def either(visibility: Visibility) -> Select:
-        begin = f"{_selecting(visibility)} {IMPORTED} AND "
+        begin = f"{_selecting(visibility)} {shown(reader)} AND {IMPORTED} AND "
         sql = f"{begin} src.name = ? AND s.folder = ? UNION ALL {begin} s.name IN (?, ?)"
         return sql, (source, rest, handle, rest)
 
@@ -342,7 +358,7 @@ def folders(reader: Reader, source_id: int) -> dict[str, int]:
     Each folder is mapped to 1 if its skill is quarantined or hides itself from models, else to 0.
     """
     sql = (
-        "SELECT folder, CASE WHEN hidden = 1 OR held = 1 THEN 1 ELSE 0 END FROM skills s "
+        "SELECT folder, CASE WHEN hidden = 1 OR held <> 0 THEN 1 ELSE 0 END FROM skills s "
         "WHERE source_id = ? AND live = 1 "
         "AND NOT (file_count = 0 AND EXISTS (SELECT 1 FROM diagnostics d WHERE d.skill_id = s.id "
         "AND d.code = 'link-outside' AND d.path IS NULL))"
@@ -380,13 +396,18 @@ Document: TypeAlias = tuple[str, int, Mapping[str, JsonValue]]
 
 
 def load_content(
-    reader: Reader, skill_id: int
-) -> tuple[Document | None, tuple[SkillFile, ...], tuple[Diagnostic, ...]]:
-    """Return SKILL.md, files and findings of a version, all read from one state of the database."""
-    of_it = (skill_id,)
-    texts, files, findings = reader.many([(sql, of_it) for sql in (_DOCUMENT, _FILES, _FINDINGS)])
+    reader: Reader, skill_id: int, *more: Select
+) -> tuple[
+    Document | None, tuple[SkillFile, ...], tuple[Diagnostic, ...], list[list[tuple[Any, ...]]]
+]:
+    """Return SKILL.md, files and findings of a version, all read from one state of the database.
+
+    Also returns the rows of the SELECTs ``more``.
+    """
+    asked = [(sql, (skill_id,)) for sql in (_DOCUMENT, _FILES, _FINDINGS)]
+    texts, files, findings, *others = reader.many([*asked, *more])
     found = (texts[0][0], texts[0][1], json.loads(texts[0][2])) if texts else None
-    return found, _files(files), _findings(findings)
+    return found, _files(files), _findings(findings), others
 
 
 def files(reader: Reader, skill_id: int) -> tuple[SkillFile, ...]:
@@ -596,6 +617,15 @@ def skills_of_source(reader: Reader, source: str) -> list[StoredSkill]:
     """Return all skills of a source by name, including skills that are not visible."""
     wanted = "src.name = ? AND src.enabled = 1 AND s.status <> 'no_document'"
     return select(reader, f"{wanted} ORDER BY {BY_NAME}", source)
+
+
+def yanked(reader: Reader) -> set[tuple[str, str]]:
+    """Return (source, folder) of each skill whose files are a yanked version, for its owner."""
+    condition = (
+        "s.uid IN (SELECT l.uid FROM labels l WHERE l.state = 'yanked') AND s.live = 1 "
+        f"AND s.held = {YANKED} AND {shown(reader)}"
+    )
+    return set(reader.rows(f"SELECT src.name, s.folder FROM {FROM} WHERE {condition}"))
 
 
 def quarantined(reader: Reader) -> set[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from registry.db.interface import Condition, Reader
 from registry.db.read.skills import FROM
@@ -81,12 +81,57 @@ def stats(reader: Reader) -> Stats:
     return Stats(*facts)
 
 
+class SourceCount(NamedTuple):
+    """The number of skills of a source, and how many of them are in each state.
+
+    ``overridden`` skills are shadowed, or belong to a project that isn't visible here.
+    """
+
+    skills: int
+    listed: int
+    overridden: int
+    invalid: int
+    quarantined: int
+
+
+def count_by_source(
+    reader: Reader, every: Condition, listed: Condition
+) -> Mapping[str, SourceCount]:
+    """Count the skills of each source that meet the condition ``every``.
+
+    Those that also meet the condition ``listed`` are listed. The result is cached until the
+    database changes.
+    """
+    held = "s.held = 1 AND s.status IN ('ok', 'warning')"
+
+    def load(reader: Reader) -> Mapping[str, SourceCount]:
+        shown = dict(
+            reader.rows(
+                f"SELECT src.name, count(*) FROM {FROM} WHERE {listed[0]} GROUP BY src.name",
+                list(listed[1]),
+            )
+        )
+        rows = reader.rows(
+            "SELECT src.name, count(*), count(CASE WHEN s.status = 'invalid' THEN 1 END), "
+            f"count(CASE WHEN {held} THEN 1 END) FROM {FROM} WHERE {every[0]} GROUP BY src.name",
+            list(every[1]),
+        )
+        found = {}
+        for name, total, invalid, quarantined in rows:
+            seen = shown.get(name, 0)
+            rest = max(0, total - seen - invalid - quarantined)
+            found[name] = SourceCount(total, seen, rest, invalid, quarantined)
+        return found
+
+    return reader.remembered(f"sources {every} {listed}", load)
+
+
 def state_of_skills(reader: Reader) -> str:
     """Return a text that changes if skills or sources change, but not if counts of use change.
 
-    Stored versions don't change, apart from three things: values that depend on other versions and
-    sources, the quarantine, and whether the version counts as an installed copy. Readers don't see
-    a staged version, so it counts only once it is published.
+    Stored versions don't change, apart from four things: values that depend on other versions and
+    sources, the quarantine, whether a version is yanked, and whether it counts as an installed
+    copy. Readers don't see a staged version, so it counts only once it is published.
     """
     held = (
         "SELECT count(*), sum(s.id) FROM sources src JOIN skills s ON s.source_id = src.id "
@@ -102,7 +147,8 @@ def state_of_skills(reader: Reader) -> str:
     )
     live = "SELECT count(*), sum(id), max(id) FROM skills WHERE live = 1"
     copies = "SELECT id, installed FROM skills WHERE installed IS NOT NULL AND live = 1 ORDER BY id"
-    parts = (live, held, copies, notices, "SELECT max(id) FROM diagnostics", sources)
+    newest = (f"SELECT max(id) FROM {table}" for table in ("diagnostics", "labels"))
+    parts = (live, held, copies, notices, *newest, sources)
     found = reader.many([(sql, ()) for sql in parts])
     return f"{found} {reader.visibility.sources}"
 

@@ -13,6 +13,11 @@ IN_ARRAY: Final = "IN (SELECT value FROM json_each(?))"
 
 CONCAT: Final = "group_concat"
 
+IS_LABEL: Final = (
+    "length({0}) <= 64 AND {0} GLOB '[A-Za-z0-9]*' AND {0} NOT GLOB '*[^A-Za-z0-9._+-]*'"
+)
+"""SQL condition: a text can be the label of a version; see `document.labels`."""
+
 _EXECUTABLE: Final = "CASE WHEN (f.mode & 64) <> 0 THEN 1 ELSE 0 END"
 REVISION_FILES: Final = f"json_group_array(json_array(f.path, {_EXECUTABLE}, f.size, f.hash))"
 """SQL: the files ``f`` of a version as JSON, in the format of `schema.revisions`."""
@@ -44,6 +49,10 @@ NEXT_IDS: Final = "(SELECT coalesce(max(id), 0) + 1 FROM skills)"
 
 Run it under the lock of writers.
 """
+
+
+RETIRED_AT_ONCE: Final = 500
+"""Number of retired versions that one transaction deletes, because other writers wait for it."""
 
 
 def insert_statement(table: Table, columns: Sequence[str], rows: int) -> str:

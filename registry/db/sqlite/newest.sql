@@ -305,4 +305,35 @@ CREATE TABLE proposals (
 	CONSTRAINT fk_proposals_source_id FOREIGN KEY(source_id) REFERENCES sources (id) ON DELETE CASCADE
 );
 CREATE INDEX ix_proposals_source_id ON proposals (source_id);
-INSERT INTO alembic_version VALUES ('0025');
+CREATE TABLE labels (
+	id INTEGER NOT NULL, 
+	uid TEXT NOT NULL, 
+	label TEXT NOT NULL, 
+	number INTEGER NOT NULL, 
+	tree_hash TEXT NOT NULL, 
+	state TEXT NOT NULL, 
+	at TEXT NOT NULL, 
+	reason TEXT, 
+	replacement TEXT, 
+	role TEXT, 
+	host TEXT, 
+	tool TEXT, 
+	client TEXT, 
+	CONSTRAINT pk_labels PRIMARY KEY (id), 
+	CONSTRAINT uq_labels_uid_label_number UNIQUE (uid, label, number)
+);
+CREATE INDEX ix_labels_tree_hash ON labels (tree_hash);
+CREATE TABLE entries (
+	id INTEGER NOT NULL, 
+	uid TEXT NOT NULL, 
+	name TEXT NOT NULL, 
+	source TEXT NOT NULL, 
+	owner TEXT, 
+	slot INTEGER NOT NULL, 
+	base BIGINT NOT NULL, 
+	number BIGINT NOT NULL, 
+	CONSTRAINT pk_entries PRIMARY KEY (id), 
+	CONSTRAINT uq_entries_uid_name UNIQUE (uid, name)
+);
+CREATE INDEX ix_entries_name ON entries (name);
+INSERT INTO alembic_version VALUES ('0027');

@@ -61,6 +61,10 @@ class Fts5Index(TextIndex):
     weighs only the texts of the view. It compares each text with a text of usual length.
     """
 
+    def size(self, reader: Reader) -> int:
+        rows = reader.rows("SELECT max(id) FROM skills")  # counting takes longer
+        return (rows[0][0] or 0) if rows else 0
+
     def counts(
         self,
         reader: Reader,
@@ -124,6 +128,10 @@ class Fts5Index(TextIndex):
             [beginning, f"{beginning}\U0010ffff"],
         )
         return [row[0] for row in rows]
+
+    def known(self, reader: Reader, words: Sequence[str]) -> list[str]:
+        sql = "SELECT w.term FROM json_each(?) e CROSS JOIN search_words w ON w.term = e.value"
+        return [row[0] for row in reader.rows(sql, [json.dumps(list(words))])]
 
 
 def _ranked(reader: Reader, place: IndexPart, patterns: Sequence[Pattern], most: int) -> list[int]:

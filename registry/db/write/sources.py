@@ -23,6 +23,7 @@ from registry.db.schema import diagnostics, gone, skills, sources
 from registry.db.visibility import IMPORTING, RESOLVING
 from registry.db.write.access import record_audit
 from registry.db.write.history import record_tombstones, store_documents
+from registry.db.write.labels import record_labels, withdraw_yanked
 from registry.db.write.names import refresh_names, refresh_names_below
 from registry.db.write.skills import delete_retired
 from registry.errors import SourceExists, TrustOutdated
@@ -202,7 +203,10 @@ def trust_source(
             name = connection.scalar(select(sources.c.name).where(sources.c.id == source_id))
             raise TrustOutdated(name=name)
     names = _told(connection, "skill trusted", held)
+    ids = list(connection.scalars(select(skills.c.id).where(*held)))
     connection.execute(update(skills).where(*held).values(held=0))
+    record_labels(connection, ids)
+    withdraw_yanked(connection, ids)
     refresh_names(connection, names)
     return len(names)
 
@@ -215,7 +219,7 @@ def distrust_source(connection: Connection, source_id: int) -> int:
     grave = select(diagnostics.c.skill_id).where(
         diagnostics.c.severity == "error", diagnostics.c.code.in_(sorted(SECURITY_CODES))
     )
-    seen = skills.c.source_id == source_id, skills.c.held == 0, skills.c.live == 1
+    seen = skills.c.source_id == source_id, skills.c.held != 1, skills.c.live == 1
     found = *seen, skills.c.id.in_(grave)
     names = _told(connection, "skill held back", found)
     connection.execute(update(skills).where(*found).values(held=1))

@@ -32,3 +32,45 @@ if (navigator.clipboard) {
     });
   }
 }
+
+// A search as you type that fails must not leave an older list as if it were the answer.
+let latest = null;
+const found = () => document.getElementById("found");
+document.addEventListener("htmx:beforeRequest", (event) => {
+  latest = event.detail.xhr;
+  found()?.setAttribute("aria-busy", "true");
+});
+document.addEventListener("htmx:afterSwap", () => { document.body.classList.remove("stale"); });
+document.addEventListener("htmx:afterRequest", (event) => {
+  if (event.detail.xhr === latest) found()?.removeAttribute("aria-busy");
+});
+const failed = (event) => {
+  const { xhr, pathInfo } = event.detail;
+  if (xhr.status === 401) {
+    location.assign(pathInfo.finalRequestPath); // the server answers with the sign-in page
+    return;
+  }
+  setTimeout(() => { // a search that a newer search replaced has not failed
+    if (xhr !== latest) return;
+    const why = xhr.status ? `the server answered ${xhr.status}` : "no answer from the server";
+    document.getElementById("count").textContent = `The search failed: ${why}. These are the results of an earlier search.`;
+    document.body.classList.add("stale");
+    found()?.removeAttribute("aria-busy");
+  });
+};
+for (const name of ["responseError", "sendError", "sendAbort", "timeout"]) document.addEventListener(`htmx:${name}`, failed);
+
+// A filter that you close stays closed.
+const CLOSED = "closed-filters";
+const closed = () => { try { return JSON.parse(localStorage.getItem(CLOSED)) ?? []; } catch { return []; } };
+const close = () => {
+  for (const one of document.querySelectorAll(".facet")) if (closed().includes(one.dataset.name)) one.open = false;
+};
+document.addEventListener("toggle", (event) => {
+  const { name } = event.target.dataset ?? {};
+  if (name === undefined) return;
+  const others = closed().filter((one) => one !== name);
+  try { localStorage.setItem(CLOSED, JSON.stringify(event.target.open ? others : [...others, name])); } catch { /* full, or forbidden */ }
+}, true);
+document.addEventListener("htmx:afterSwap", close);
+close();

@@ -1,0 +1,157 @@
+"""`skill-registry version`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from registry.cli import completion, escape, options
+from registry.cli.group import Group, session_command
+from registry.cli.listing import Column, emit
+from registry.cli.session import Session, Style
+from registry.model import SkillVersion
+
+if TYPE_CHECKING:
+    from registry.model import VersionState
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+STYLES: Final[Mapping[str, Style]] = {"deprecated": "yellow", "yanked": "red"}
+
+
+@click.group(
+    "version",
+    cls=Group,
+    examples=(
+        "skill-registry version add code-review 1.2",
+        "skill-registry version list code-review",
+        "skill-registry show code-review@1.2",
+        "skill-registry pull code-review@1.2 --agent claude-code",
+        'skill-registry version yank code-review@1.1 --reason "sends files away"',
+    ),
+)
+def command() -> None:
+    """Name versions of a skill, and deprecate or withdraw them.
+
+    A version is a label for the files that a skill has now. It never changes. A sync creates the
+    version that the front matter names, if the skill has no version of this label. NAME@LABEL means
+    a version in show, diff, pull and export, and in the tools.
+
+    A label has up to 64 letters, digits, ".", "_", "+" and "-", and begins with a letter or digit.
+    """
+
+
+@session_command(
+    "skill-registry version add code-review 1.2",
+    group=command,
+)
+@click.argument("name", shell_complete=completion.names)
+@click.argument("label")
+@options.json_option
+def add(session: Session, *, name: str, label: str) -> None:
+    """Give the current files of a skill a label.
+
+    If these files have the label already, nothing changes. If other files have it, choose another
+    label: a version never changes.
+    """
+    made = session.registry.add_version(options.named(session.registry, name), label)
+    session.answer(made, [f"{escape.line(name)}@{escape.line(made.label)} is {made.tree_hash}"])
+
+
+@session_command(
+    "skill-registry version list code-review",
+    "skill-registry version list code-review --json",
+    group=command,
+)
+@click.argument("name", shell_complete=completion.names)
+@options.format_options
+def list_(session: Session, *, name: str) -> None:
+    """List the versions of a skill, the newest first.
+
+    The order is that of SemVer. If not all labels follow SemVer, it is that of PEP 440, and if not
+    all follow PEP 440, the time. --json also lists all changes of the state of each version.
+    """
+    found = session.registry.versions(options.named(session.registry, name))
+    emit(session, found, COLUMNS, name=lambda one: one.label, nothing="It has no versions.")
+
+
+def _state_options(verb: str) -> Callable[[F], F]:
+    return options.stack(
+        click.argument("version", metavar="NAME@LABEL"),
+        click.option("--reason", metavar="TEXT", help="Why; users of the version read it."),
+        click.option("--replacement", metavar="REF", help="The version or skill to use instead."),
+        click.option("--undo", is_flag=True, help=f"Undo a former {verb}."),
+        options.as_admin_option,
+        options.json_option,
+    )
+
+
+@session_command(
+    'skill-registry version deprecate pdf@1.1 --reason "old style" --replacement pdf@1.2',
+    "skill-registry version deprecate pdf@1.1 --undo",
+    group=command,
+)
+@_state_options("deprecate")
+def deprecate(session: Session, **given: Any) -> None:
+    """Mark a version as deprecated.
+
+    It stays available. It is shown with the reason and the replacement, and "pull" warns.
+    """
+    _change(session, "deprecated", **given)
+
+
+@session_command(
+    'skill-registry version yank code-review@1.1 --reason "sends files away"',
+    "skill-registry version yank code-review@1.1 --undo",
+    group=command,
+)
+@_state_options("yank")
+def yank(session: Session, **given: Any) -> None:
+    """Withdraw a version.
+
+    Listings, searches, tools and new pulls leave it out. A lock file that names it still gets it,
+    with a warning. If the skill has these files now, only the owner of its source still sees the
+    skill; the version before does not come back by itself.
+    """
+    _change(session, "yanked", **given)
+
+
+def _change(
+    session: Session,
+    state: "VersionState",
+    *,
+    version: str,
+    reason: str | None,
+    replacement: str | None,
+    undo: bool,
+    as_admin: bool,
+) -> None:
+    registry = session.registry
+    if undo:
+        if reason is not None or replacement is not None:
+            raise click.UsageError("--undo can't be combined with --reason or --replacement.")
+        changed = registry.reactivate_version(version, as_admin=as_admin)
+    else:
+        if not (reason or "").strip():
+            raise click.UsageError("Missing --reason TEXT; users of the version read it.")
+        change = registry.yank_version if state == "yanked" else registry.deprecate_version
+        changed = change(version, reason or "", replacement=replacement, as_admin=as_admin)
+    session.answer(changed, [f"{escape.line(version)} is {changed.state}."])
+    if state == "yanked" and not undo and changed.current:
+        name = version.rpartition("@")[0]
+        session.console.note(
+            f"These are the current files of {escape.line(name)}, so only you still see the skill. "
+            "To offer it again, change it, or run the command with --undo."
+        )
+
+
+COLUMNS: Final[Sequence[Column[SkillVersion]]] = (
+    Column("VERSION", lambda one: one.label),
+    Column("CREATED", lambda one: one.created_at, time=True),
+    Column("STATE", lambda one: one.state, style=STYLES),
+    Column("CURRENT", lambda one: "current" if one.current else ""),
+    Column("REASON", lambda one: one.reason, flexible=True),
+    Column("REPLACEMENT", lambda one: one.replacement, drop=1),
+    Column("BY", lambda one: one.author, drop=2),
+    Column("TREE HASH", lambda one: one.tree_hash, drop=3),
+)

@@ -1,0 +1,74 @@
+"""Reads the versions of skills: labels such as ``1.2``, each for one set of files.
+
+Any user with write access can add rows.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from registry.db.interface import Reader, Select
+from registry.document.labels import is_label, ordered
+from registry.model import VERSION_STATES, SkillVersion, VersionChange
+
+_SELECT: Final = (
+    "SELECT l.uid, l.label, l.tree_hash, EXISTS (SELECT 1 FROM skills s WHERE s.uid = l.uid "
+    "AND s.live = 1 AND s.tree_hash = l.tree_hash), l.state, l.at, l.reason, l.replacement, "
+    "l.role, l.host, l.tool, l.client FROM labels l WHERE {} ORDER BY l.uid, l.label, l.number"
+)
+
+
+def versions(reader: Reader, uid: str) -> list[SkillVersion]:
+    """Return the versions of a skill, the newest first by the order of their labels."""
+    found = _versions(reader.rows(_SELECT.format("l.uid = ?"), (uid,)))
+    return ordered(found, lambda one: one.label, lambda one: one.created_at)[::-1]
+
+
+def version(reader: Reader, uid: str, label: str) -> SkillVersion | None:
+    """Return the version of a skill with this label; None if there is none."""
+    rows = reader.rows(_SELECT.format("l.uid = ? AND l.label = ?"), (uid, label))
+    return next(_versions(rows), None)
+
+
+def version_hashes(
+    reader: Reader, source_id: int, folder: str | None = None
+) -> dict[tuple[str, str], str]:
+    """Return the tree hash of each version of a source's skills, by folder and label.
+
+    If ``folder`` is given, only the versions of this skill are returned.
+    """
+    rows = reader.rows(
+        "SELECT s.folder, l.label, l.tree_hash FROM labels l "
+        "JOIN skills s ON s.uid = l.uid AND s.live = 1 WHERE s.source_id = ? AND l.number = 0"
+        + (" AND s.folder = ?" if folder is not None else ""),
+        (source_id,) if folder is None else (source_id, folder),
+    )
+    return {(folder, label): tree for folder, label, tree in rows}
+
+
+def shows_yanked(reader: Reader, source_id: int) -> bool:
+    """Tell whether this reader shows the yanked skills and versions of a source."""
+    sql = f"SELECT {reader.own_yanked} FROM sources src WHERE src.id = ?"
+    return reader.rows(sql, (source_id,)) == [(1,)]
+
+
+def select_with_files(skill_id: int) -> Select:
+    """Return the SELECT for the versions with the files that row ``skill_id`` of skills has."""
+    column = "(SELECT s.{} FROM skills s WHERE s.id = ?)"
+    condition = f"l.uid = {column.format('uid')} AND l.tree_hash = {column.format('tree_hash')}"
+    return _SELECT.format(condition), (skill_id, skill_id)
+
+
+def versions_of(rows: Sequence[tuple[Any, ...]]) -> tuple[SkillVersion, ...]:
+    """Return the versions in the rows of `select_with_files`."""
+    return tuple(_versions(rows))
+
+
+def _versions(rows: Sequence[tuple[Any, ...]]) -> Iterator[SkillVersion]:
+    for (uid, label), some in groupby(rows, lambda row: row[:2]):
+        changes = list(some)
+        if is_label(label) and all(
+            row[4] in VERSION_STATES for row in changes
+        ):  # else a forged row
+            history = tuple(VersionChange(*row[4:]) for row in changes)
+            yield SkillVersion(uid, label, changes[0][2], changes[0][3] == 1, history)

@@ -1,0 +1,105 @@
+"""Reads what a git repository of skills holds: skills, their stable names, and their files."""
+
+import json
+from collections.abc import Iterator, Sequence
+from stat import S_IXUSR
+from typing import NamedTuple
+
+from registry.db.interface import Condition, Reader
+from registry.db.read.skills import FROM, columns, skill_of
+from registry.model import Scope, Skill, SkillFile
+
+
+class Published(NamedTuple):
+    """A skill of a repository; ``document`` is the path of its skill file.
+
+    ``seen_at`` is the time at which the skill first had its current files.
+    """
+
+    id: int
+    uid: str
+    document: str | None
+    seen_at: str
+    skill: Skill
+
+
+class Claim(NamedTuple):
+    """A name that a skill has or had; claims are sorted by the time at which they were made.
+
+    ``source`` is the name of the skill's source, ``owner`` its owner on a server, also if the skill
+    was removed; ``scope`` is None then. ``slot`` numbers the namesakes in one source from 1.
+    ``number`` is N in the version ``0.0.N``. ``live`` tells whether the skill has the name now.
+    """
+
+    uid: str
+    name: str
+    source: str
+    owner: str
+    scope: Scope | None
+    slot: int
+    number: int
+    live: bool
+
+
+def published(reader: Reader, condition: Condition) -> list[Published]:
+    """Return the skills that meet a condition."""
+    rows = reader.rows(
+        f"SELECT s.id, s.uid, s.document, coalesce(r.seen_at, ''), {columns(reader.visibility)} "
+        f"FROM {FROM} LEFT JOIN revisions r ON r.uid = s.uid AND r.tree_hash = s.tree_hash "
+        f"WHERE {condition[0]}",
+        condition[1],
+    )
+    return [Published(a, b, c, d, skill_of(facts)) for a, b, c, d, *facts in rows]
+
+
+def claims(reader: Reader) -> list[Claim]:
+    """Return all claims, the oldest first."""
+    rows = reader.rows(
+        "SELECT e.uid, e.name, coalesce(src.name, e.source), coalesce(src.owner, e.owner, ''), "
+        "src.scope, e.slot, e.number, CASE WHEN s.name = e.name THEN 1 ELSE 0 END "
+        "FROM entries e LEFT JOIN skills s ON s.uid = e.uid AND s.live = 1 "
+        "LEFT JOIN sources src ON src.id = s.source_id ORDER BY e.id"
+    )
+    return [Claim._make((*facts, live == 1)) for *facts, live in rows]
+
+
+def uids(reader: Reader, condition: Condition) -> set[str]:
+    """Return the uids of the skills that meet a condition."""
+    return {
+        uid
+        for (uid,) in reader.rows(f"SELECT s.uid FROM {FROM} WHERE {condition[0]}", condition[1])
+    }
+
+
+def files(reader: Reader, ids: Sequence[int]) -> dict[int, list[SkillFile]]:
+    """Return the files of each version, sorted by path."""
+    found: dict[int, list[SkillFile]] = {one: [] for one in ids}
+    for version, path, size, hashed, mode in reader.rows(
+        "SELECT skill_id, path, size, hash, mode FROM skill_files "
+        f"WHERE skill_id {reader.in_json_array} ORDER BY skill_id, path",
+        (json.dumps(list(ids)),),
+    ):
+        found[version].append(SkillFile(path, size, hashed, bool(mode & S_IXUSR)))
+    return found
+
+
+def contents(
+    reader: Reader, hashes: Sequence[str], limit: int
+) -> Iterator[tuple[str, bool, bytes | None]]:
+    """Yield the stored contents with these hashes: hash, whether it is a zlib stream, bytes.
+
+    The bytes are None if they have more than ``limit`` bytes. They are not verified.
+    """
+    those = f"SELECT {reader.json_item.format(0)} FROM {reader.json_each.format('?')} e"
+    rows = reader.rows(
+        f"SELECT hash, packed, CASE WHEN length(data) <= ? THEN data END FROM contents "
+        f"WHERE hash IN ({those})",
+        (limit, json.dumps([[one] for one in hashes])),
+    )
+    return ((hashed, packed == 1, data) for hashed, packed, data in rows)
+
+
+def texts(reader: Reader, ids: Sequence[int]) -> dict[int, str]:
+    """Return the text of each version's skill file."""
+    sql = f"SELECT skill_id, text FROM documents WHERE skill_id {reader.in_json_array}"
+    return dict(reader.rows(sql, (json.dumps(list(ids)),)))

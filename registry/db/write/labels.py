@@ -1,0 +1,131 @@
+"""Record the versions of skills, and the changes of their states.
+
+A sync records the versions of all skills that it publishes with a few statements, so this module
+uses plain SQL that creates rows from other rows.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sqlalchemy import Connection
+
+from registry.db.audit_context import current_context
+from registry.db.schema import labels
+from registry.db.write.access import record_audit
+from registry.db.write.names import refresh_names
+from registry.db.write.statements import dialect_of, execute
+from registry.document.labels import REUSED, REUSED_FINDING
+from registry.model import VersionState
+from registry.text import utc_now
+
+_RECORD: Final = """
+INSERT INTO labels (uid, label, number, tree_hash, state, at, host, tool, client)
+SELECT s.uid, s.version, 0, s.tree_hash, 'active', s.indexed_at, nullif(src.host, ''), ?, ?
+FROM skills s JOIN sources src ON src.id = s.source_id
+WHERE s.id {{in_array}} AND s.version IS NOT NULL AND s.tree_hash IS NOT NULL
+AND s.status IN ('ok', 'warning') AND s.held <> 1 AND {is_label}
+AND NOT EXISTS (SELECT 1 FROM labels l WHERE l.uid = s.uid AND l.label = s.version)
+ON CONFLICT DO NOTHING
+"""
+
+_NOTE_REUSED: Final = f"""
+INSERT INTO diagnostics (source_id, skill_id, folder, code, severity, message, path, fix)
+SELECT s.source_id, s.id, s.folder, '{REUSED}', ?, replace(?, '@', s.version), s.document, ?
+FROM skills s JOIN labels l ON l.uid = s.uid AND l.label = s.version AND l.number = 0
+WHERE s.id {{in_array}} AND s.tree_hash <> l.tree_hash AND s.status IN ('ok', 'warning')
+"""
+
+_YANKED: Final = """
+EXISTS (SELECT 1 FROM labels l WHERE l.uid = skills.uid AND l.tree_hash = skills.tree_hash
+  AND l.state = 'yanked' AND NOT EXISTS (SELECT 1 FROM labels x
+    WHERE x.uid = l.uid AND x.label = l.label AND x.number > l.number))
+"""
+
+_WITHDRAW: Final = f"UPDATE skills SET held = 2 WHERE id {{in_array}} AND held = 0 AND {_YANKED}"
+
+_OFFER: Final = f"UPDATE skills SET held = 0 WHERE id {{in_array}} AND held = 2 AND NOT {_YANKED}"
+
+
+def record_labels(connection: Connection, ids: Sequence[int]) -> None:
+    """Record the versions that the front matter of these skills names, if they are new.
+
+    ``ids`` are the ids of their rows in `skills`. If a label has other files already, the skill
+    gets a finding.
+    """
+    if not ids:
+        return
+    who = current_context()
+    sql = _RECORD.format(is_label=dialect_of(connection).IS_LABEL.format("s.version"))
+    execute(connection, sql, who.tool, who.client, list(ids))
+    execute(connection, _NOTE_REUSED, *REUSED_FINDING, list(ids))
+
+
+def withdraw_yanked(connection: Connection, ids: Sequence[int]) -> None:
+    """Withdraw those current skills whose files are a yanked version.
+
+    ``ids`` are the ids of their rows in `skills`. The caller must update the shadowing of their
+    names.
+    """
+    execute(connection, _WITHDRAW, list(ids))
+
+
+def add_label(connection: Connection, uid: str, label: str, tree_hash: str, host: str) -> None:
+    """Create a version for the files with this tree hash; the caller checked that it is new."""
+    _add(connection, uid, label, 0, tree_hash, "active", host)
+
+
+def change_state(
+    connection: Connection,
+    uid: str,
+    label: str,
+    state: VersionState,
+    *,
+    place: str,
+    host: str,
+    reason: str | None = None,
+    replacement: str | None = None,
+) -> None:
+    """Change the state of a version, and withdraw or offer the skill if these are its files.
+
+    ``place`` is the skill's source/folder, for the audit log.
+    """
+    known = (labels.c.uid == uid) & (labels.c.label == label)
+    rows = connection.execute(labels.select().where(known).order_by(labels.c.number)).all()
+    last = rows[-1]
+    told = {"reason": reason, "replacement": replacement}
+    _add(connection, uid, label, last.number + 1, last.tree_hash, state, host, **told)
+    what = "version active again" if state == "active" else f"version {state}"
+    record_audit(connection, what, f"{place}@{label}", **told)
+    rows = execute(connection, "SELECT id, name FROM skills WHERE uid = ? AND live = 1", uid).all()
+    ids = [row.id for row in rows]
+    withdraw_yanked(connection, ids)
+    execute(connection, _OFFER, ids)
+    refresh_names(connection, {row.name for row in rows})
+
+
+def _add(
+    connection: Connection,
+    uid: str,
+    label: str,
+    number: int,
+    tree_hash: str,
+    state: VersionState,
+    host: str,
+    reason: str | None = None,
+    replacement: str | None = None,
+) -> None:
+    who = current_context()
+    row = {
+        "uid": uid,
+        "label": label,
+        "number": number,
+        "tree_hash": tree_hash,
+        "state": state,
+        "at": utc_now(),
+        "reason": reason,
+        "replacement": replacement,
+        "host": host or None,
+        "tool": who.tool,
+        "client": who.client,
+    }
+    connection.execute(labels.insert().values(row))

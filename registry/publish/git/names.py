@@ -1,0 +1,137 @@
+"""The names and versions of a repository's entries, which never change while a skill exists.
+
+A name belongs to the source that first had a skill with it. A skill of the same name in another
+source gets the name ``SOURCE--NAME``, also after the first skill was removed: a client that
+installed the first one must not get the files of another owner as an update.
+"""
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from itertools import count
+from typing import Final, NamedTuple
+
+from registry.catalog.browse import Browse
+from registry.catalog.visibility.rules import Facts, Host, decide, needs_of
+from registry.core import Core
+from registry.db.read import repository as stored
+from registry.db.read.history import content, revisions
+from registry.db.read.listing import Filters
+from registry.db.read.repository import Claim
+from registry.document.parse import parse_document
+from registry.errors import RegistryError
+from registry.model import SkillFile
+from registry.settings import Personality
+from registry.text import slug
+
+MAX_NAME: Final = 64
+"""Maximum length of an entry's name that all clients accept."""
+
+_RESERVED: Final = frozenset(
+    {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}
+)
+"""Names that Windows doesn't accept for a folder."""
+
+
+class Named(NamedTuple):
+    """The name of a skill's entry, and N in its version ``0.0.N``."""
+
+    name: str
+    number: int
+
+    @property
+    def version(self) -> str:
+        """The version of the entry."""
+        return f"0.0.{self.number}"
+
+
+def claims_known_to(view: Browse) -> list[Claim]:
+    """Return the claims that a view may know about, the oldest first.
+
+    Skills outside the view must not change the names in it. A skill that the view showed before, or
+    would show if it were not quarantined, shadowed or removed, keeps its claim.
+    """
+    claims = stored.claims(view.core.reader)
+    if view.is_whole:
+        return claims
+    limits = view.limits
+    if limits.source is not None:
+        claims = [one for one in claims if one.source == limits.source]
+    if limits.personality is None:
+        return claims
+    shown = stored.uids(view.core.reader, view.condition(view.filters(Filters())))
+    wanted = {slug(one.name) for one in claims if one.uid in shown}
+    times = Counter(slug(one.name) for one in claims)
+    host = Host(os.environ)
+    return [
+        one
+        for one in claims
+        if one.uid in shown
+        or (
+            slug(one.name) in wanted
+            and times[slug(one.name)] > 1
+            and _was_shown(view.core, one, limits.personality, host)
+        )
+    ]
+
+
+def _was_shown(core: Core, claim: Claim, personality: Personality, host: Host) -> bool:
+    """Tell whether a personality allows the skill of a claim, by its last stored SKILL.md."""
+    for one in revisions(core.reader, claim.uid)[:1]:
+        path = one.document or ""
+        file = SkillFile(path, 0, one.content_hash, executable=False)
+        try:
+            data = content(core.reader, claim.uid, file, core.settings.limits.skill_bytes)
+        except RegistryError:
+            data = None
+        if data is None:
+            continue
+        document = parse_document(data, folder_name=claim.name)
+        facts = Facts(
+            name=claim.name,
+            source=claim.source,
+            scope=claim.scope or "personal",
+            tags=document.tags,
+            required_tools=document.required_tools,
+            needs=needs_of(document.front_matter),
+        )
+        return decide(facts, personality, host).visible
+    return False
+
+
+def entry_names(claims: Iterable[Claim]) -> Mapping[tuple[str, str], Named]:
+    """Return the entry of each live claim, by the skill's uid and name; the oldest claim first."""
+    owners: dict[str, tuple[str, str]] = {}
+    names: dict[tuple[object, ...], str] = {}
+    taken: set[str] = set()
+    found: dict[tuple[str, str], Named] = {}
+    for claim in claims:
+        base, source = slug(claim.name), (claim.source, claim.owner)
+        # A removed skill's successor in the same source has the same key.
+        key = *source, claim.name, claim.slot
+        if key not in names:
+            is_owner = owners.setdefault(base, source) == source and claim.slot == 1
+            wanted = [base] if is_owner else []
+            wanted.append(f"{slug(claim.source)}--{base}")
+            free = (one for one in map(_allowed, wanted) if one not in taken)
+            names[key] = next(free, "") or _numbered(wanted[-1], taken)
+            taken.add(names[key])
+        if claim.live and isinstance(claim.number, int):  # else a forged row
+            found[claim.uid, claim.name] = Named(names[key], claim.number)
+    return found
+
+
+def _numbered(name: str, taken: Collection[str]) -> str:
+    return next(
+        one for one in (_allowed(f"{name}--{number}") for number in count(2)) if one not in taken
+    )
+
+
+def _allowed(name: str) -> str:
+    """Return a name that every client and every file system accepts."""
+    if name in _RESERVED:
+        return f"{name}--skill"
+    if len(name) > MAX_NAME:
+        return f"{name[: MAX_NAME - 9].rstrip('-')}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return name

@@ -1,0 +1,372 @@
+"""Build the repository of a view: each skill as a plugin, and the marketplace that lists them.
+
+The layout is ``plugins/NAME/skills/NAME/…`` and ``.claude-plugin/marketplace.json``, which all
+clients of docs/how-to/install-with-an-agents-own-client.md accept. The same skills give the same
+commit id.
+"""
+
+import json
+import re
+import zlib
+from calendar import timegm
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, Final, NamedTuple
+
+from registry.catalog.browse import Browse
+from registry.core import Core
+from registry.db.interface import Condition
+from registry.db.read import repository as stored
+from registry.db.read.listing import Filters
+from registry.db.read.repository import Published
+from registry.disk.files import digest, tree_digest
+from registry.disk.paths import check_paths
+from registry.errors import ExportRefused, RegistryError, SourceNotFound
+from registry.install.content import content_of
+from registry.model import SkillFile
+from registry.publish.git.names import Named, claims_known_to, entry_names
+from registry.publish.git.objects import (
+    BLOB,
+    COMMIT,
+    FILE,
+    FOLDER,
+    MAX_PACK,
+    OID,
+    PROGRAM,
+    TREE,
+    Pack,
+    PackFull,
+    PackWriter,
+    commit,
+    tree,
+)
+from registry.text import is_utc_text, shorten, slug
+
+MARKETPLACE: Final = "skill-registry"
+"""The name of the marketplace that has all skills."""
+
+DOCUMENT: Final = "SKILL.md"
+BRANCH: Final = "refs/heads/main"
+OWNER: Final = "skill-registry"
+AUTHOR: Final = f"{OWNER} <{OWNER}@localhost>"
+MAX_DESCRIPTION: Final = 1024
+ATTRIBUTES: Final = b"* -text\n"
+"""The repository's `.gitattributes`: git must not change line ends, so that files stay exact."""
+
+SKILLS: Final = 200
+"""Number of skills whose lists of files are read at once."""
+
+BYTES: Final = 4 << 20
+"""Size of the files that are read at once, in bytes. A larger file is read separately."""
+
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+
+_Entries = dict[bytes, tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A built repository.
+
+    ``refs`` maps the names of branches and tags to object ids. ``skills`` maps tree hashes to the
+    ids of a skill's objects, its own tree first. ``entries`` has the name of each entry and the ref
+    of its skill. ``left_out`` has a pair of ref and reason for each skill that is not in it.
+    """
+
+    head: bytes
+    refs: Mapping[str, bytes]
+    pack: Pack
+    skills: Mapping[str, bytes]
+    entries: Sequence[tuple[str, str]]
+    left_out: Sequence[tuple[str, str]]
+
+    def objects_of(self, _commit: bytes) -> frozenset[bytes]:
+        """Return the ids of a commit's objects, with its own."""
+        return frozenset(self.pack)
+
+
+class Choice(NamedTuple):
+    """The skills of a repository as an SQL condition, and the name of its marketplace."""
+
+    condition: Condition
+    name: str
+
+
+def choose(view: Browse, kind: str, name: str) -> Choice:
+    """Return the skills of a repository that a view lists.
+
+    ``kind`` is catalogue, source, tag, personality or skill. For a personality, ``view`` must be
+    its view. Raises `SkillNotFound`, `SkillAmbiguous` and `SourceNotFound`.
+    """
+    wanted, called = Filters(), MARKETPLACE if kind == "catalogue" else f"{kind}-{slug(name)}"
+    if kind == "source":
+        known = [one.name for one in view.sources()]
+        if name not in known:
+            raise SourceNotFound(name=name, known=known)
+        wanted = Filters(source=name)
+    elif kind == "tag":
+        wanted = Filters(tags=[name])
+    condition = view.condition(view.filters(wanted))
+    if kind == "skill":
+        stored_skill = view.locate(name)
+        called = f"skill-{slug(stored_skill.skill.name)}"
+        condition = f"{condition[0]} AND s.id = ?", [*condition[1], stored_skill.id]
+    return Choice(condition, called)
+
+
+def build(
+    view: Browse, kind: str = "catalogue", name: str = "", before: Repository | None = None
+) -> Repository:
+    """Build a repository of the skills that a view lists; see `choose`.
+
+    Objects are copied from the repository ``before``, an earlier state of the same repository.
+    Raises `ExportRefused` if it becomes too large, and the errors of `choose`.
+    """
+    reader = view.core.reader
+    with reader.snapshot():
+        condition, called = choose(view, kind, name)
+        skills = stored.published(reader, condition)
+        names = entry_names(claims_known_to(view))
+    builder = _Builder(view.core, before)
+    try:
+        return builder.build(view, skills, names, called)
+    except PackFull:
+        builder.pack.discard()
+        reason = f"the repository would be larger than {MAX_PACK >> 20} MiB"
+        raise ExportRefused(path=called, reason=reason) from None
+    except BaseException:
+        builder.pack.discard()
+        raise
+
+
+class _Builder:
+    def __init__(self, core: Core, before: Repository | None) -> None:
+        self._core = core
+        self._known = {} if before is None else before.skills
+        self.pack = PackWriter(None if before is None else before.pack)
+        self._skills: dict[str, bytes] = {}
+
+    def build(
+        self,
+        view: Browse,
+        skills: Sequence[Published],
+        names: Mapping[tuple[str, str], Named],
+        name: str,
+    ) -> Repository:
+        left_out: list[tuple[str, str]] = []
+        done: list[tuple[Named, Published, bytes]] = []
+        taken: set[str] = set()
+        reasons = self._add_all(skills)
+        for one in sorted(skills, key=lambda one: one.uid):
+            entry = names.get((one.uid, one.skill.name))
+            tree_hash = one.skill.tree_hash or ""
+            reason = reasons.get(one.id)
+            if entry is not None and entry.name in taken:
+                reason = "another skill has its name"
+            if reason is None and entry is not None:
+                taken.add(entry.name)
+                done.append((entry, one, self._skills[tree_hash][:OID]))
+            else:
+                ref = view.localized(one.skill).ref
+                left_out.append((ref, reason or "the last sync could not read all of its files"))
+        done.sort(key=lambda one: one[0].name)
+        plugins: _Entries = {}
+        for entry, _, oid in done:
+            inner = entry.name.encode()
+            of_it = self.pack.add(TREE, tree({inner: (FOLDER, oid)}))
+            plugins[inner] = FOLDER, self.pack.add(TREE, tree({b"skills": (FOLDER, of_it)}))
+        manifest = self.pack.add(BLOB, marketplace(name, ((e, one) for e, one, _ in done)))
+        top: _Entries = {
+            b".gitattributes": (FILE, self.pack.add(BLOB, ATTRIBUTES)),
+            b".claude-plugin": (
+                FOLDER,
+                self.pack.add(TREE, tree({b"marketplace.json": (FILE, manifest)})),
+            ),
+        }
+        if plugins:
+            top[b"plugins"] = FOLDER, self.pack.add(TREE, tree(plugins))
+        seconds = max((_seconds(one.seen_at) for _, one, _ in done), default=0)
+        text = f"{len(done)} skill{'' if len(done) == 1 else 's'}"
+        made = commit(self.pack.add(TREE, tree(top)), AUTHOR, seconds, text)
+        head = self.pack.add(COMMIT, made)
+        return Repository(
+            head,
+            {BRANCH: head},
+            self.pack.finish(),
+            self._skills,
+            [(entry.name, view.localized(one.skill).ref) for entry, one, _ in done],
+            sorted(left_out),
+        )
+
+    def _add_all(self, skills: Sequence[Published]) -> dict[int, str]:
+        """Add the files of all skills; return why a skill is left out, by the id of its version."""
+        reasons: dict[int, str] = {}
+        fresh = []
+        for one in skills:
+            tree_hash = one.skill.tree_hash
+            if tree_hash is None:
+                reasons[one.id] = "the last sync could not read all of its files"
+            elif tree_hash not in self._skills:
+                oids = self._known.get(tree_hash)
+                if oids is not None and all(
+                    self.pack.copy(oids[at : at + OID]) for at in range(0, len(oids), OID)
+                ):
+                    self._skills[tree_hash] = oids
+                else:
+                    fresh.append(one)
+        for begin in range(0, len(fresh), SKILLS):
+            some = fresh[begin : begin + SKILLS]
+            files = stored.files(self._core.reader, [one.id for one in some])
+            blobs = dict(self._blobs(some, files))
+            for one in some:
+                reason = self._add(one, files[one.id], blobs)
+                if reason is not None:
+                    reasons[one.id] = reason
+        return reasons
+
+    def _add(
+        self, one: Published, files: Sequence[SkillFile], blobs: Mapping[str, bytes]
+    ) -> str | None:
+        """Add the trees of a skill; return a reason if it has to be left out."""
+        tree_hash = one.skill.tree_hash
+        bad = check_paths(_paths(one, files))
+        if bad is not None:
+            return f"{bad[0]!r}: {bad[1]}"
+        found: list[tuple[str, bool, bytes]] = []
+        listed = [(file.path, file.executable, file.hash or "") for file in files]
+        if tree_digest(listed) == tree_hash and all(file.hash in blobs for file in files):
+            found = [(f.path, f.executable, blobs[f.hash or ""]) for f in files]
+        else:
+            try:
+                entries = content_of(self._core, one.skill)
+            except RegistryError as error:
+                return str(error).removesuffix(".")
+            hashed = [(each.path, each.executable, digest(each.data)) for each in entries]
+            if tree_digest(hashed) != tree_hash:
+                return "its files changed since the last sync"
+            found = [
+                (each.path, each.executable, self.pack.add(BLOB, each.data)) for each in entries
+            ]
+        oids: list[bytes] = []
+        folder: dict[str, Any] = {}
+        for path, executable, oid in found:
+            *above, last = (DOCUMENT if path == one.document else path).split("/")
+            inner = folder
+            for part in above:
+                inner = inner.setdefault(part, {})
+            inner[last] = PROGRAM if executable else FILE, oid
+            oids.append(oid)
+        own = self._add_tree(folder, oids)
+        self._skills[tree_hash or ""] = own + b"".join(oids)
+        return None
+
+    def _add_tree(self, folder: Mapping[str, Any], oids: list[bytes]) -> bytes:
+        entries: _Entries = {}
+        for name, inner in folder.items():
+            if isinstance(inner, dict):
+                oid = self._add_tree(inner, oids)
+                oids.append(oid)
+                entries[name.encode()] = FOLDER, oid
+            else:
+                entries[name.encode()] = inner
+        return self.pack.add(TREE, tree(entries))
+
+    def _blobs(
+        self, some: Sequence[Published], files: Mapping[int, Sequence[SkillFile]]
+    ) -> Iterator[tuple[str, bytes]]:
+        """Add the stored files of some skills; yield the hash of each file and the blob's id."""
+        reader, limit = self._core.reader, self._core.settings.limits.skill_bytes
+        sizes = {
+            file.hash: max(0, file.size)
+            for of_it in files.values()
+            for file in of_it
+            if file.hash is not None
+        }
+        found: set[str] = set()
+        for hashes in _batches(sizes):
+            for hashed, packed, data in stored.contents(reader, hashes, limit):
+                oid = self._add_blob(hashed, data, limit, packed=packed)
+                if oid is not None:
+                    found.add(hashed)
+                    yield hashed, oid
+        # The SKILL.md of a current version is stored only as the text of the version.
+        missing = [one.id for one in some if one.skill.content_hash not in found]
+        hashes_of = {one.id: one.skill.content_hash or "" for one in some}
+        for begin in range(0, len(missing), SKILLS):
+            texts = stored.texts(reader, missing[begin : begin + SKILLS])
+            for version, text in texts.items():
+                data = text.encode("utf-8", "replace")
+                oid = self._add_blob(hashes_of[version], data, limit, packed=False)
+                if oid is not None:
+                    yield hashes_of[version], oid
+
+    def _add_blob(
+        self, hashed: str, data: bytes | None, limit: int, *, packed: bool
+    ) -> bytes | None:
+        """Add a file if the stored bytes have this hash, and return its id."""
+        if not isinstance(data, bytes):
+            return None
+        plain: bytes = data
+        if packed:
+            unpacking = zlib.decompressobj()
+            try:
+                plain = unpacking.decompress(data, limit + 1)
+            except zlib.error:
+                return None
+            if not unpacking.eof or unpacking.unused_data:
+                return None
+        if len(plain) > limit or f"sha256:{sha256(plain).hexdigest()}" != hashed:
+            return None
+        return self.pack.add(BLOB, plain, data if packed else None)
+
+
+def _paths(one: Published, files: Iterable[SkillFile]) -> Iterator[str]:
+    return (DOCUMENT if file.path == one.document else file.path for file in files)
+
+
+def _batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
+    """Divide contents into batches of at most `BYTES`, or of one content."""
+    batch: list[str] = []
+    room = BYTES
+    for hashed, size in sizes.items():
+        if batch and size > room:
+            yield batch
+            batch, room = [], BYTES
+        batch.append(hashed)
+        room -= size
+    if batch:
+        yield batch
+
+
+def marketplace(name: str, entries: Iterable[tuple[Named, Published]]) -> bytes:
+    """Return the file ``.claude-plugin/marketplace.json``."""
+    plugins = [
+        {
+            "name": entry.name,
+            "description": _one_line(one.skill.description),
+            "source": f"./plugins/{entry.name}",
+            "strict": False,
+            "version": entry.version,
+        }
+        for entry, one in entries
+    ]
+    facts = json.dumps({"name": name, "owner": {"name": OWNER}})
+    lines = ",\n".join(map(json.dumps, plugins))
+    return f'{facts[:-1]}, "plugins": [\n{lines}\n]}}\n'.encode()
+
+
+def _one_line(text: str) -> str:
+    """Return a description without characters that could control a terminal."""
+    return shorten(_CONTROL.sub(" ", text).strip(), MAX_DESCRIPTION, whole_words=True)
+
+
+def _seconds(time: str) -> int:
+    """Return a stored time as seconds since 1970; 0 for an invalid time."""
+    if not is_utc_text(time):
+        return 0
+    try:
+        return max(0, timegm(datetime.fromisoformat(time).timetuple()))
+    except ValueError:
+        return 0

@@ -1,0 +1,111 @@
+"""Create versions of skills, deprecate and withdraw them, and take this back.
+
+A version is a label for the files that a skill has, and never changes. A sync also creates the
+versions that the front matter names (`db.write.labels`).
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from registry.catalog.reading import CurrentSkill, unusable
+from registry.catalog.resolve import not_found, resolve, split_label
+from registry.core import Core
+from registry.db.read.labels import version, versions
+from registry.db.read.skills import StoredSkill
+from registry.document.labels import RULE, is_label
+from registry.errors import UsageProblem, VersionExists, VersionInvalid, VersionNotFound
+from registry.model import SkillVersion, VersionState
+from registry.sync.sources import check_admin, check_owner, find
+from registry.text import is_encodable
+
+MAX_REASON: Final = 1000
+"""Maximum number of characters of a reason, and of the name of a replacement."""
+
+
+def list_versions(core: Core, handle: str) -> Sequence[SkillVersion]:
+    """Return the versions of a skill, the newest first. Raises the errors of `resolve`."""
+    return versions(core.reader, resolve(core.reader, handle).uid)
+
+
+def add_version(core: Core, handle: str, label: str) -> SkillVersion:
+    """Give the current files of a skill a label. If they have the label already, do nothing.
+
+    Raises `VersionExists` if other files have the label, `VersionInvalid`, `SourceNotYours`, and
+    the errors of `CurrentSkill.of` and `unusable`.
+    """
+    from registry.db.write.labels import add_label
+
+    if not is_label(label):
+        raise VersionInvalid(label=label[:MAX_REASON], rule=RULE)
+    current = CurrentSkill.of(core, handle)
+    current.check_whole()
+    stored = current.stored
+    tree = stored.skill.tree_hash
+    if stored.skill.status not in {"ok", "warning"} or stored.quarantined or tree is None:
+        raise unusable(core.reader, stored, stored.skill.ref)
+    _check_owner(core, stored)
+    with core.writer.transaction() as connection:
+        known = version(core.reader, stored.uid, label)
+        if known is None:
+            add_label(connection, stored.uid, label, tree, core.host)
+    found = version(core.reader, stored.uid, label)
+    if found is None or found.tree_hash != tree:
+        raise VersionExists(name=stored.skill.ref, label=label)
+    return found
+
+
+def set_state(
+    core: Core,
+    handle: str,
+    state: VersionState,
+    *,
+    reason: str | None = None,
+    replacement: str | None = None,
+    as_admin: bool = False,
+) -> SkillVersion:
+    """Deprecate or yank the version ``NAME@LABEL``, or make it active again.
+
+    If the version is in this state already, with this reason and replacement, nothing changes.
+    Raises `UsageProblem`, `VersionNotFound`, `SourceNotYours`, `AdminNeeded`, and the errors of
+    `resolve`.
+    """
+    from registry.db.write.labels import change_state
+
+    told = {"reason": _text("reason", reason), "replacement": _text("replacement", replacement)}
+    if state != "active" and told["reason"] is None:
+        raise UsageProblem(message="give the reason, which users of the version will read")
+    parts = split_label(core.reader, handle)
+    if parts is None:
+        raise UsageProblem(message=f"write the version as NAME@LABEL, not {handle!r:.200}")
+    stored = resolve(core.reader, parts[0])
+    _check_owner(core, stored, as_admin=as_admin)
+    label = parts[1]
+    found = version(core.reader, stored.uid, label)
+    if found is None:
+        known = [one.label for one in versions(core.reader, stored.uid)]
+        raise VersionNotFound(name=stored.skill.ref, label=label, known=known)
+    if (found.state, found.reason, found.replacement) == (state, *told.values()):
+        return found
+    with core.writer.transaction() as connection:
+        place, host = stored.place, core.host
+        change_state(connection, stored.uid, label, state, place=place, host=host, **told)
+    changed = version(core.reader, stored.uid, label)
+    if changed is None:  # another process removed the skill for good
+        raise not_found(core.reader, handle)
+    return changed
+
+
+def _check_owner(core: Core, stored: StoredSkill, *, as_admin: bool = False) -> None:
+    """Raise an error if the current role doesn't own the skill's source, and isn't an admin."""
+    if as_admin:
+        check_admin(core)
+    else:
+        check_owner(core, find(core, stored.skill.source))
+
+
+def _text(name: str, text: str | None) -> str | None:
+    """Return a text that a user gave in one line; None if it is empty."""
+    text = " ".join((text or "").split())
+    if len(text) > MAX_REASON or not is_encodable(text) or "\0" in text:
+        raise UsageProblem(message=f"the {name} can have at most {MAX_REASON} characters")
+    return text or None
