@@ -39,7 +39,7 @@ _DRY: Final = InstallOptions(dry_run=True)
 
 
 class Taken(NamedTuple):
-    """What undoing a pull does to a skill, and in how many folders.
+    """The effect of undoing a pull on a skill, and the number of folders in which it happens.
 
     ``places`` is 0 if only the skill's entry in the lock file changes.
     """
