@@ -293,8 +293,13 @@ class SkillRegistry:
         return read_file(self.core, located(self.core, name), path)
 
     def resolve(self, name: str) -> Skill:
-        """Return the stored skill with this name or ref, without reading its folder."""
-        return self._stored(name).skill
+        """Return the stored skill with this name or ref, without reading its folder.
+
+        ``NAME@LABEL`` means a version of the skill, to install or export it.
+        """
+        from registry.catalog.reading import chosen
+
+        return chosen(self.core, name)
 
     def links(self, name: str) -> "Sequence[LinkTo]":
         """Return the links in this machine's sources that lead to a skill, sorted by path.
@@ -697,7 +702,7 @@ class SkillRegistry:
         from registry.install.pull import folders_of, remove
         from registry.install.targets import Target
 
-        return remove(self.core, Target.folder(to), folders_of(Target.folder(to), names))
+        return remove(self.core, Target.folder(to), [*folders_of(Target.folder(to), names)])
 
     def check_pulled(
         self, to: str, skills: Sequence[Skill] | None = None

@@ -332,6 +332,16 @@ class Skill(Value):
 
 
 @dataclass(frozen=True)
+class PinnedSkill(Skill):
+    """A version of a skill, ``NAME@LABEL``, to install or export; ``pin`` is the label.
+
+    The hashes are those of the version. The other values are those of the skill now.
+    """
+
+    pin: str
+
+
+@dataclass(frozen=True)
 class SearchHit(Skill):
     """A skill that a search found; a higher ``score`` is a better match.
 
@@ -431,11 +441,12 @@ class SkillVersion(Value):
 
     @property
     def warning(self) -> str | None:
-        """The sentence that warns of a deprecated or yanked version; None if it is active."""
+        """The sentences that warn of a deprecated or yanked version; None if it is active."""
         if self.state == "active":
             return None
         instead = f" Use {self.replacement} instead." if self.replacement else ""
-        return f"Version {self.label} is {self.state}: {(self.reason or '').rstrip('.')}.{instead}"
+        reason = (self.reason or "no reason is recorded").rstrip(".")
+        return f"Version {self.label} is {self.state}: {reason}.{instead}"
 
 
 @dataclass(frozen=True)

@@ -528,7 +528,7 @@ class InstallPlan:
         if known is None or known.tree_hash != entry.tree_hash:
             return entry
         if known.origin is not None and entry.origin is None and not self._how.force:
-            return replace(known, agents=entry.agents, mode=entry.mode)
+            return replace(known, agents=entry.agents, mode=entry.mode, pin=entry.pin)
         before = known.source, known.folder, known.origin
         is_same = before == (entry.source, entry.folder, entry.origin)
         return replace(entry, ref=known.ref) if is_same else entry
