@@ -244,12 +244,13 @@ class Source(Value):
 
     On a server, ``owner`` is the role that may change the source, ``own`` is True if the current
     role is the owner, and ``team`` is the team that sees the source (None means all roles).
+    ``review``: changes that are published, or made through tools, must be approved first.
     ``precedence``: the number with which an admin ranks the source among the sources of all owners.
     """
 
     KEYS: ClassVar = tuple(
         "name path scope priority enabled skills last_sync_at last_result host remote held owner "
-        "team".split()
+        "team review".split()
     )
 
     id: int
@@ -268,6 +269,7 @@ class Source(Value):
     team: str | None = None
     own: bool = True
     precedence: int = 0
+    review: bool = False
 
     @property
     def last_sync(self) -> datetime | None:
