@@ -1,11 +1,13 @@
 """The catalogue below a path: every link, redirect, cookie, feed and file has the path."""
 
 import re
+from pathlib import Path
 from urllib.parse import urlsplit
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from registry.web import rendering
 from tests.web.conftest import NARROW, Site, serving
 
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -133,3 +135,10 @@ def test_the_path_of_the_public_url_is_checked(url, is_valid):
     from registry.cli.commands.serve import _PUBLIC
 
     assert bool(re.fullmatch(_PUBLIC, url)) is is_valid
+
+
+def test_no_template_has_an_address_without_the_path():
+    folder = Path(rendering.__file__).parent / "templates"
+    for template in folder.glob("*.html"):
+        found = re.findall(r'(?:href|src|action|hx-get)="/[^"]*"', template.read_text())
+        assert found == [], template.name

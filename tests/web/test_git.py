@@ -283,3 +283,13 @@ def test_a_quarantined_skill_leaves_the_repository_and_its_name_stays_its_own(wi
         wide.delete("mine/alpha")
         git("clone", "-q", f"{site.base}/git/catalogue.git", tmp_path / "two")
         assert set(plugins(tmp_path / "two")) == {"beta", "secret", "theirs--alpha"}
+
+
+def test_a_yanked_version_leaves_the_repository_at_once(wide, tmp_path):
+    wide.add_version("alpha", "1.0")
+    with serving(wide) as site:
+        before = head_of(site)
+        wide.yank_version("alpha@1.0", reason="It is broken.")
+        assert head_of(site) != before
+        git("clone", "-q", f"{site.base}/git/catalogue.git", tmp_path / "clone")
+        assert set(plugins(tmp_path / "clone")) == {"beta", "secret"}

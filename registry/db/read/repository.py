@@ -26,15 +26,18 @@ class Published(NamedTuple):
 class Claim(NamedTuple):
     """A name that a skill has or had; claims are sorted by the time at which they were made.
 
-    ``source`` is the name of the skill's source, also if the skill was removed; ``scope`` is None
-    then. ``turn`` counts how often the files of the skill changed.
+    ``source`` is the name of the skill's source, ``owner`` its owner on a server, also if the skill
+    was removed; ``scope`` is None then. ``slot`` numbers the namesakes in one source from 1.
+    ``number`` is N in the version ``0.0.N``. ``live`` tells whether the skill has the name now.
     """
 
     uid: str
     name: str
     source: str
+    owner: str
     scope: Scope | None
-    turn: int
+    slot: int
+    number: int
     live: bool
 
 
@@ -52,13 +55,10 @@ def published(reader: Reader, condition: Condition) -> list[Published]:
 def claims(reader: Reader) -> list[Claim]:
     """Return all claims, the oldest first."""
     rows = reader.rows(
-        "SELECT c.uid, c.name, coalesce(src.name, g.source, ''), src.scope, "
-        "(SELECT max(coalesce(r.turn, r.number)) FROM revisions r WHERE r.uid = c.uid), "
-        "CASE WHEN s.id IS NULL THEN 0 ELSE 1 END FROM "
-        "(SELECT uid, name, min(id) AS first FROM revisions GROUP BY uid, name) c "
-        "LEFT JOIN skills s ON s.uid = c.uid AND s.live = 1 "
-        "LEFT JOIN sources src ON src.id = s.source_id LEFT JOIN gone g ON g.uid = c.uid "
-        "ORDER BY c.first",
+        "SELECT e.uid, e.name, coalesce(src.name, e.source), coalesce(src.owner, e.owner, ''), "
+        "src.scope, e.slot, e.number, CASE WHEN s.name = e.name THEN 1 ELSE 0 END "
+        "FROM entries e LEFT JOIN skills s ON s.uid = e.uid AND s.live = 1 "
+        "LEFT JOIN sources src ON src.id = s.source_id ORDER BY e.id"
     )
     return [Claim._make((*facts, live == 1)) for *facts, live in rows]
 

@@ -15,6 +15,7 @@ from registry.db.read.skills import REMOTE_ORIGIN
 from registry.db.schema import changes, contents, gone
 from registry.db.versions import Packed, pack
 from registry.db.write.access import record_audit, record_event
+from registry.db.write.repository import record_entries
 from registry.db.write.statements import dialect_of, execute, insert_rows
 from registry.text import utc_now
 
@@ -73,6 +74,7 @@ def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
     who = current_context()
     execute(connection, sql, who.tool, who.client, list(versions))
     execute(connection, _TURN, list(versions))
+    record_entries(connection, versions)
     if who.event is not None:
         for row in execute(connection, _CHANGED, list(versions)).all():
             facts = {"tree_hash": row.tree_hash, "by": who.client}
@@ -165,6 +167,12 @@ def prune(
         ),
         values if host is None else values | {"host": host},
     ).all()
+    # The decisions stay: `check` must still recognise the files that were approved.
+    connection.exec_driver_sql(
+        "UPDATE proposals SET archive = NULL WHERE archive IS NOT NULL "
+        "AND state IN ('applied', 'rejected')"
+        + ("" if host is None else " AND role = session_user")
+    )
     connection.exec_driver_sql(
         "DELETE FROM gone WHERE (uid NOT IN (SELECT uid FROM revisions) "
         "OR uid IN (SELECT uid FROM skills WHERE live = 1))"

@@ -157,12 +157,16 @@ class _Builder:
     ) -> Repository:
         left_out: list[tuple[str, str]] = []
         done: list[tuple[Named, Published, bytes]] = []
+        taken: set[str] = set()
         reasons = self._add_all(skills)
-        for one in skills:
+        for one in sorted(skills, key=lambda one: one.uid):
             entry = names.get((one.uid, one.skill.name))
             tree_hash = one.skill.tree_hash or ""
             reason = reasons.get(one.id)
+            if entry is not None and entry.name in taken:
+                reason = "another skill has its name"
             if reason is None and entry is not None:
+                taken.add(entry.name)
                 done.append((entry, one, self._skills[tree_hash][:OID]))
             else:
                 ref = view.localized(one.skill).ref
