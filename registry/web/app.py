@@ -26,6 +26,7 @@ from registry.web import (
     changes,
     clawhub,
     git,
+    lists,
     openapi,
     pages,
     publishing,
@@ -35,6 +36,7 @@ from registry.web import (
 from registry.web.answers import failed, page
 from registry.web.auth import Auth, Trusted
 from registry.web.mcp import McpMount
+from registry.web.query_params import PARAMETERS
 from registry.web.rendering import STATIC, refused, static
 from registry.web.state import AppState, Visitor
 
@@ -133,6 +135,9 @@ class BelowPath:
         return header
 
 
+CHANGES: Final = "days day kind source page"
+"""Query parameters of the changes."""
+
 FOREVER: Final = "public, max-age=31536000, immutable"
 
 
@@ -143,22 +148,24 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
     """
     app = Starlette(
         routes=[
-            *both("/", "/index.json", page(pages.start)),
+            *both("/", "/index.json", page(pages.start, " ".join(PARAMETERS))),
+            *both("/tags", "/tags.json", page(lists.tags, "q page")),
+            *both("/copies", "/copies.json", page(lists.copies, "page")),
             Route("/skills", _all_skills),
             Route("/skills.json", pages.every_skill),
-            Route("/skills/{ref:path}", page(skill_pages.skill, of_disk=True)),
-            Route("/files/{ref:path}", page(skill_pages.file, of_disk=True)),
-            Route("/history/{ref:path}", page(skill_pages.history, of_disk=True)),
-            Route("/copies/{ref:path}", page(skill_pages.near)),
-            *both("/why", "/why.json", page(skill_pages.why, of_disk=True)),
-            *both("/sources", "/sources.json", page(pages.sources, of_use=True)),
-            *both("/findings", "/findings.json", page(pages.findings)),
-            *both("/changes", "/changes.json", page(changes.changes)),
-            *both("/stats", "/stats.json", page(pages.stats, of_use=True)),
-            *both("/personalities", "/personalities.json", page(pages.personalities)),
-            Route("/personalities/{name:path}", page(pages.personality)),
-            Route("/changes.atom", page(changes.feed)),
-            Route("/raw/{ref:path}", page(skill_pages.raw, of_disk=True)),
+            Route("/skills/{ref:path}", page(skill_pages.skill, "", of_disk=True)),
+            Route("/files/{ref:path}", page(skill_pages.file, "path", of_disk=True)),
+            Route("/history/{ref:path}", page(skill_pages.history, "old new", of_disk=True)),
+            Route("/copies/{ref:path}", page(skill_pages.near, "")),
+            *both("/why", "/why.json", page(skill_pages.why, "q personality", of_disk=True)),
+            *both("/sources", "/sources.json", page(pages.sources, "", of_use=True)),
+            *both("/findings", "/findings.json", page(pages.findings, "code severity page")),
+            *both("/changes", "/changes.json", page(changes.changes, CHANGES)),
+            *both("/stats", "/stats.json", page(pages.stats, "", of_use=True)),
+            *both("/personalities", "/personalities.json", page(pages.personalities, "")),
+            Route("/personalities/{name:path}", page(pages.personality, "rule page")),
+            Route("/changes.atom", page(changes.feed, CHANGES)),
+            Route("/raw/{ref:path}", page(skill_pages.raw, "path", of_disk=True)),
             Route("/download/{ref:path}", page(skill_pages.download, of_disk=True)),
             Route("/static/{name}", _static),
             Route("/artifacts/{ref:path}", page(well_known.fetch, of_disk=True)),

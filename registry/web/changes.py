@@ -17,7 +17,7 @@ from registry.errors import SourceNotFound, UsageProblem
 from registry.model import record
 from registry.text import utc_now
 from registry.web import addresses
-from registry.web.answers import PageContent, Visit, compressed
+from registry.web.answers import OK, PageContent, Visit, beyond, compressed
 from registry.web.query_params import number_of
 
 MAX_DAYS: Final = 3660
@@ -132,6 +132,7 @@ def changes(visit: Visit) -> PageContent:
             "kinds": HAPPENED,
         },
         latest,
+        status=OK if visit.as_json else beyond(query.page, -(-total // size)),
     )
 
 
