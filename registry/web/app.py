@@ -113,6 +113,8 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
             *_clawhub(),
             Route(f"{git.PREFIX}{{path:path}}", git.endpoint, methods=["GET", "POST"]),
             Route("/api/skills/{name}", publishing.put, methods=["PUT"]),
+            Route(f"{git.OLDER}/index.json", git.older_index),
+            Route(f"{git.OLDER}/{{name}}/{{path:path}}", git.older_file),
             Route("/openapi.json", openapi.openapi),
             Route("/healthz", _health),
             Route("/robots.txt", _robots),
@@ -134,6 +136,7 @@ def _clawhub() -> list[Route]:
     return [
         Route("/.well-known/clawhub.json", answer(clawhub.discovery)),
         Route("/.well-known/clawdhub.json", answer(clawhub.discovery)),
+        Route(f"{api}/whoami", answer(clawhub.whoami)),
         Route(f"{api}/search", answer(clawhub.search)),
         Route(f"{api}/skills", answer(clawhub.skills)),
         Route(f"{api}/skills/{{slug}}", answer(clawhub.skill)),

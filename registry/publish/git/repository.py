@@ -40,6 +40,7 @@ from registry.publish.git.objects import (
     PackFull,
     PackWriter,
     commit,
+    entries_of,
     tree,
 )
 from registry.text import is_utc_text, shorten, slug
@@ -72,7 +73,8 @@ class Repository:
 
     ``refs`` maps the names of branches and tags to object ids. ``skills`` maps tree hashes to the
     ids of a skill's objects, its own tree first. ``entries`` has the name of each entry and the ref
-    of its skill. ``left_out`` has a pair of ref and reason for each skill that is not in it.
+    of its skill, ``versions`` the version of each entry. ``left_out`` has a pair of ref and reason
+    for each skill that is not in it.
     """
 
     head: bytes
@@ -80,7 +82,26 @@ class Repository:
     pack: Pack
     skills: Mapping[str, bytes]
     entries: Sequence[tuple[str, str]]
+    versions: Mapping[str, str]
     left_out: Sequence[tuple[str, str]]
+
+    def files(self, name: str) -> dict[str, bytes]:
+        """Return the ids of the blobs of an entry's skill, by their paths in its folder."""
+        oid = bytes.fromhex((self.pack.read(self.head) or b"")[5:45].decode())
+        for part in ("plugins", name, "skills", name):
+            entries = entries_of(self.pack.read(oid) or b"")
+            if part.encode() not in entries:
+                return {}
+            oid = entries[part.encode()][1]
+        return dict(self._below(oid, ""))
+
+    def _below(self, oid: bytes, above: str) -> Iterator[tuple[str, bytes]]:
+        for name, (mode, inner) in entries_of(self.pack.read(oid) or b"").items():
+            path = f"{above}{name.decode()}"
+            if mode == FOLDER:
+                yield from self._below(inner, f"{path}/")
+            else:
+                yield path, inner
 
     def objects_of(self, _commit: bytes) -> frozenset[bytes]:
         """Return the ids of a commit's objects, with its own."""
@@ -197,6 +218,7 @@ class _Builder:
             self.pack.finish(),
             self._skills,
             [(entry.name, view.localized(one.skill).ref) for entry, one, _ in done],
+            {entry.name: entry.version for entry, _, _ in done},
             sorted(left_out),
         )
 
