@@ -80,8 +80,9 @@ sources = Table(
     # On a server: the precedence that an admin gave the source among the sources of all owners. 0
     # is the default.
     Column("precedence", Integer, nullable=False, server_default=text("0")),
-    # 1 if changes that are published, or made through tools, must be approved first.
-    Column("review", Integer, nullable=False, server_default=text("0")),
+    # The time since which changes that are published, or made through tools, must be approved, in
+    # seconds since 1970. 0 if the source is not under review.
+    Column("review", BigInteger, nullable=False, server_default=text("0")),
     UniqueConstraint("name"),
     UniqueConstraint("host", "path"),
 )

@@ -237,6 +237,11 @@ def _answer(handler: Handler, visit: Visit, tag: str | None) -> Response:
     return content
 
 
+def answered(handler: Handler, visit: Visit) -> Response:
+    """Return the response of a handler to a request that changes something."""
+    return _answer(handler, visit, None)
+
+
 def refusal(error: Exception, visit: Visit) -> PageContent:
     """Return the page of an error: its message, and skills that the visitor may have meant.
 

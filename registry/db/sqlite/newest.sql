@@ -23,7 +23,7 @@ CREATE TABLE sources (
     version TEXT,
     fetched_at TEXT,
     owner TEXT,
-    team TEXT, precedence INTEGER DEFAULT '0' NOT NULL, review INTEGER DEFAULT 0 NOT NULL,
+    team TEXT, precedence INTEGER DEFAULT '0' NOT NULL, review BIGINT DEFAULT 0 NOT NULL,
     CONSTRAINT uq_sources_host_path UNIQUE (host, path),
     CONSTRAINT uq_sources_name UNIQUE (name)
 );

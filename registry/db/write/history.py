@@ -167,6 +167,12 @@ def prune(
         ),
         values if host is None else values | {"host": host},
     ).all()
+    # The decisions stay: `check` must still recognise the files that were approved.
+    connection.exec_driver_sql(
+        "UPDATE proposals SET archive = NULL WHERE archive IS NOT NULL "
+        "AND state IN ('applied', 'rejected')"
+        + ("" if host is None else " AND role = session_user")
+    )
     connection.exec_driver_sql(
         "DELETE FROM gone WHERE (uid NOT IN (SELECT uid FROM revisions) "
         "OR uid IN (SELECT uid FROM skills WHERE live = 1))"
