@@ -159,6 +159,11 @@ class Visit:
         """The address of this server that the visitor used, without a final slash."""
         return self.state.base or str(self.request.base_url).rstrip("/")
 
+    @property
+    def origin(self) -> str:
+        """The address of this server without its path, to which addresses of pages are added."""
+        return self.base.removesuffix(addresses.at(""))
+
     def cached(self, what: object, load: Callable[[], Any], *, of_use: bool = False) -> Any:
         """Return a cached value, which is shared by visitors with the same view.
 

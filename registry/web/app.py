@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
@@ -22,6 +22,7 @@ from registry.mcp.fairness import FairRequests
 from registry.mcp.http import Bounds, RequestFilter, allowed_hosts, run_app
 from registry.remotes.address import is_loopback
 from registry.web import (
+    addresses,
     changes,
     clawhub,
     git,
@@ -77,6 +78,59 @@ class Headers:
             await send(message)
 
         await self._app(scope, receive, adding)
+
+
+class BelowPath:
+    """ASGI middleware that serves the application below a path, such as ``/skills``.
+
+    The application sees the rest of the path. Its redirects and cookies get the path.
+    """
+
+    def __init__(self, app: Any, path: str) -> None:
+        self._app = app
+        self._path = path
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request. Other paths of the host have no pages here."""
+        if scope["type"] != "http" or not self._path:
+            await self._app(scope, receive, send)
+            return
+        path = self._path
+        if scope["path"] == path:
+            await RedirectResponse(f"{path}/")(scope, receive, send)
+            return
+        if not scope["path"].startswith(f"{path}/"):
+            message = f"The catalogue is at {path}/.\n"
+            await PlainTextResponse(message, 404)(scope, receive, send)
+            return
+        raw = scope["raw_path"].decode("latin-1")
+        if not raw.startswith(f"{path}/"):  # quoted in another way
+            raw = f"{path}{quote(scope['path'].removeprefix(path))}"
+        inner = {
+            **scope,
+            "path": scope["path"].removeprefix(path),
+            "raw_path": raw.removeprefix(path).encode("latin-1"),
+        }
+
+        async def below(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*map(self._moved, message["headers"])]}
+            await send(message)
+
+        token = addresses.BELOW.set(path)
+        try:
+            await self._app(inner, receive, below)
+        finally:
+            addresses.BELOW.reset(token)
+
+    def _moved(self, header: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
+        """Return a header whose paths are below the path."""
+        name, value = header
+        if name == b"location" and value.startswith(b"/"):
+            return name, self._path.encode() + value
+        if name == b"set-cookie":
+            return name, value.replace(b"Path=/;", f"Path={self._path}/;".encode())
+        return header
 
 
 FOREVER: Final = "public, max-age=31536000, immutable"
@@ -233,6 +287,16 @@ class Address:
         return f"{'https' if self.tls else 'http'}://{host}:{self.port}"
 
     @property
+    def path(self) -> str:
+        """The path of the public URL, without a final slash; empty if it has none."""
+        return urlsplit(self.public or "").path.rstrip("/")
+
+    @property
+    def origin(self) -> str | None:
+        """The public URL without its path."""
+        return self.public and self.public.removesuffix(self.path)
+
+    @property
     def is_open(self) -> bool:
         """Whether requests need no token, because the server is for this machine only."""
         public = urlsplit(self.public or "http://localhost").hostname or ""
@@ -258,7 +322,7 @@ def guarded(
     secure = address.url.startswith("https:")
     app: Any = build(state, mcp)
     app = Auth(app, state, is_open=address.is_open, trusted=trusted, secure=secure)
-    origins = [address.public] if address.public else []
+    origins = [address.origin] if address.origin else []
     app = RequestFilter(
         app,
         hosts=address.hosts,
@@ -267,7 +331,7 @@ def guarded(
         most=publishing.most(state.registry.settings.limits),
     )
     proxies = trusted.networks if trusted else () if address.is_open else LOOPBACK
-    return Headers(FairRequests(app, state.turns.unsent, proxies))
+    return Headers(BelowPath(FairRequests(app, state.turns.unsent, proxies), address.path))
 
 
 def serve(

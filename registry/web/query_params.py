@@ -12,6 +12,7 @@ from starlette.datastructures import QueryParams
 from registry.db.read.listing import Filters, check_page
 from registry.db.read.skills import Sort
 from registry.errors import UsageProblem
+from registry.web.addresses import at
 
 PAGE: Final = 30
 """Number of skills on a page."""
@@ -131,7 +132,7 @@ class PageQuery:
     def url(self, **changes: Any) -> str:
         """Return the URL of the start page with some parameters changed."""
         query = replace(self, **{"page": 1, **changes}).pairs()
-        return f"/?{urlencode(query)}" if query else "/"
+        return at(f"/?{urlencode(query)}" if query else "/")
 
     def narrowed(self, facet: str, value: str) -> str:
         """Return the URL with one more filter."""
