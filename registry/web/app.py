@@ -174,6 +174,8 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
             *_clawhub(),
             Route(f"{git.PREFIX}{{path:path}}", git.endpoint, methods=["GET", "POST"]),
             Route("/api/skills/{name}", publishing.put, methods=["PUT"]),
+            Route(f"{git.OLDER}/index.json", git.older_index),
+            Route(f"{git.OLDER}/{{name}}/{{path:path}}", git.older_file),
             *both("/proposals", "/proposals.json", page(publishing.proposed, of_disk=True)),
             Route("/proposals/{number}", publishing.decide, methods=["POST"]),
             Route("/proposals/{number}", page(publishing.proposal, of_disk=True)),
@@ -198,6 +200,7 @@ def _clawhub() -> list[Route]:
     return [
         Route("/.well-known/clawhub.json", answer(clawhub.discovery)),
         Route("/.well-known/clawdhub.json", answer(clawhub.discovery)),
+        Route(f"{api}/whoami", answer(clawhub.whoami)),
         Route(f"{api}/search", answer(clawhub.search)),
         Route(f"{api}/skills", answer(clawhub.skills)),
         Route(f"{api}/skills/{{slug}}", answer(clawhub.skill)),
