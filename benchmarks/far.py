@@ -2,7 +2,8 @@
 
     python benchmarks/far.py [--skills 1000] [--seconds 10]
 
-Prints Markdown; `benchmarks/backends.py` does so too, for `make bench`.
+To measure a sync of 5,000 edits, there must be as many skills: `--skills 10000`. Prints Markdown;
+`benchmarks/backends.py` does so too, for `make bench`.
 """
 
 import argparse
@@ -26,12 +27,22 @@ from sqlalchemy import make_url  # noqa: E402
 from registry import Settings, SkillRegistry  # noqa: E402
 
 DELAYS = (0, 1, 10)
+EDITS = (0, 400, 5000)
+LISTS = 20
 RUNS = 5
 WRITERS = 8
 HEAD = (
     "\n### A server that is far away, {skills:,} skills\n\n"
     "A proxy adds a delay to each round trip. It counts all round trips, and the round trips\n"
     "under the lock of writers.\n"
+)
+SYNCS = (
+    "\n| edits | round trips | under the lock | 0 ms | 10 ms | processor time of the server |\n"
+    "|---:|---:|---:|---:|---:|---:|"
+)
+READS = (
+    "\n| the first page of a list | round trips | median | processor time of the server |\n"
+    "|---|---:|---:|---:|"
 )
 
 
@@ -66,6 +77,14 @@ def report(url: str, skills: int, seconds: float) -> Iterator[str]:
             registry.create("far-warm", description="Far.", source="far")
             for what, work in operations(registry).items():
                 yield _row(proxy, what, work)
+            yield SYNCS
+            for edits in EDITS:
+                if edits <= skills:
+                    yield _sync_row(proxy, registry, Path(root), edits)
+            proxy.delay = 0
+            yield READS
+            with SkillRegistry.open(url, settings=Settings(host="other")) as other:
+                yield from _list_rows(proxy, registry, other, Path(root))
             proxy.delay = DELAYS[-1] / 2000
             rate = _together(address, Path(root), seconds)
         yield f"\n{WRITERS} writers with their own sources, {DELAYS[-1]} ms away, make"
@@ -87,6 +106,57 @@ def _row(proxy: Proxy, what: str, work: Callable[[int], object]) -> str:
             counted = f"{len(said)} | {under_lock(said)}"
         cells.append(f"{statistics.median(taken) * 1000:,.1f} ms")
     return f"| {what} | {counted} | {' | '.join(cells)} |"
+
+
+def _sync_row(proxy: Proxy, registry: SkillRegistry, root: Path, edits: int) -> str:
+    """Edit skills and sync them, at the least delay and at the greatest."""
+    cells, counted, spent = [], "", ""
+    for delay in (DELAYS[0], DELAYS[-1]):
+        for document in sorted(root.rglob("SKILL.md"))[:edits]:
+            document.write_bytes(document.read_bytes() + b"\nOne more line.\n")
+        proxy.delay = delay / 2000
+        before, started = server_time(registry), time.perf_counter()
+        with proxy.counting() as said:
+            registry.sync(str(root), name="far")
+        cells.append(f"{time.perf_counter() - started:,.2f} s")
+        counted = counted or f"{len(said)} | {under_lock(said)}"
+        spent = spent or f"{server_time(registry) - before:,.2f} s"
+    return f"| {edits:,} | {counted} | {' | '.join(cells)} | {spent} |"
+
+
+def _list_rows(
+    proxy: Proxy, registry: SkillRegistry, other: SkillRegistry, root: Path
+) -> Iterator[str]:
+    """List skills when nothing has changed, and after each change that another client made."""
+    (root / "other" / "one").mkdir(parents=True)
+    (root / "other" / "one" / "SKILL.md").write_text("---\nname: else\ndescription: d\n---\n")
+    other.sync(str(root / "other"), name="other")
+    for what in ("nothing has changed", "after a change"):
+        taken, spent, counted = [], 0.0, 0
+        for run in range(LISTS):
+            if what == "after a change":
+                other.update("else", body=f"Run {run}.\n")
+            elif not run:
+                registry.list(limit=50)
+            before, started = server_time(registry), time.perf_counter()
+            with proxy.counting() as said:
+                registry.list(limit=50)
+            taken.append(time.perf_counter() - started)
+            counted = max(counted, len(said))
+            spent += server_time(registry) - before
+        yield (
+            f"| {what} | {counted} | {statistics.median(taken) * 1000:.1f} ms | "
+            f"{spent / LISTS * 1000:.1f} ms |"
+        )
+
+
+def server_time(registry: SkillRegistry) -> float:
+    """Return the processor time, in seconds, of the server's present processes on this machine."""
+    (found,) = registry.core.reader.rows("SELECT pg_backend_pid()")
+    server = Path(f"/proc/{found[0]}/stat").read_text().rpartition(")")[2].split()[1]
+    children = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+    times = [Path(f"/proc/{one}/schedstat") for one in children]
+    return sum(int(one.read_text().split()[0]) for one in times if one.exists()) / 1e9
 
 
 def _together(address: str, root: Path, seconds: float) -> float:

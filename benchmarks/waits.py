@@ -1,9 +1,10 @@
 """Measure how long a writer waits on a server while others sync.
 
-    python benchmarks/waits.py [--skills 3000] [--seconds 5]
+    python benchmarks/waits.py [--skills 6000] [--seconds 5]
 
-One client makes changes all the time; meanwhile a host imports skills for the first time, a second
-host imports the same ones, and the first finds some edited. Prints Markdown;
+One client makes changes all the time; meanwhile a host imports skills for the first time, and finds
+some edited. Then a second host imports the same ones, and the first finds some edited again. Prints
+Markdown;
 `benchmarks/backends.py` does so too, for `make bench`.
 """
 
@@ -24,8 +25,8 @@ from served import print_report  # noqa: E402
 
 from registry import Settings, SkillRegistry  # noqa: E402
 
-EDITED = 1000
-SKILLS = 3000
+EDITED = 5000
+SKILLS = 6000
 HEAD = (
     "\n### How long a writer waits while others sync, {skills:,} skills\n\n"
     "One client updates a skill again and again. The server and the syncs use the same two "
@@ -45,21 +46,30 @@ def report(url: str, skills: int, seconds: float) -> Iterator[str]:
         write_skills(first, skills)
         (own / "notes").mkdir(parents=True)
         (own / "notes" / "SKILL.md").write_text("---\nname: waits\ndescription: Waits.\n---\n")
-        shutil.copytree(first, second)
         with SkillRegistry.open(url, settings=Settings(host="writer")) as registry:
             registry.sync(str(own), name="own")
             change = _Changes(registry)
             yield _row("nothing", change, time.monotonic() + seconds)
             yield _row("a first import", change, _sync(url, "one", first))
+            edits = f"a sync of {_edit(first):,} edits"
+            yield _row(edits, change, _sync(url, "one", first))
+            shutil.copytree(first, second)
             yield _row(
                 "a first import of the same skills by a second host",
                 change,
                 _sync(url, "two", second),
             )
-            edited = sorted(first.rglob("SKILL.md"))[:EDITED]
-            for document in edited:
-                document.write_bytes(document.read_bytes() + b"\nOne more line.\n")
-            yield _row(f"a sync of {len(edited):,} edits", change, _sync(url, "one", first))
+            _edit(first)
+            what = f"{edits} of skills that the second host also has"
+            yield _row(what, change, _sync(url, "one", first))
+
+
+def _edit(root: Path) -> int:
+    """Add a line to skills, and return how many they are."""
+    edited = sorted(root.rglob("SKILL.md"))[:EDITED]
+    for document in edited:
+        document.write_bytes(document.read_bytes() + b"\nOne more line.\n")
+    return len(edited)
 
 
 class _Changes:

@@ -11,6 +11,7 @@ from registry.core import UNEXPECTED, Core
 from registry.db.read import listing, summary
 from registry.db.read.journal import has_entries
 from registry.db.read.listing import FilterArguments, Filters
+from registry.db.read.proposals import has_approved
 from registry.db.read.skills import Sort
 from registry.db.read.sources import list_sources
 from registry.errors import RegistryError, UsageProblem
@@ -293,8 +294,13 @@ class SkillRegistry:
         return read_file(self.core, located(self.core, name), path)
 
     def resolve(self, name: str) -> Skill:
-        """Return the stored skill with this name or ref, without reading its folder."""
-        return self._stored(name).skill
+        """Return the stored skill with this name or ref, without reading its folder.
+
+        ``NAME@LABEL`` means a version of the skill, to install or export it.
+        """
+        from registry.catalog.reading import chosen
+
+        return chosen(self.core, name)
 
     def links(self, name: str) -> "Sequence[LinkTo]":
         """Return the links in this machine's sources that lead to a skill, sorted by path.
@@ -697,7 +703,7 @@ class SkillRegistry:
         from registry.install.pull import folders_of, remove
         from registry.install.targets import Target
 
-        return remove(self.core, Target.folder(to), folders_of(Target.folder(to), names))
+        return remove(self.core, Target.folder(to), [*folders_of(Target.folder(to), names)])
 
     def check_pulled(
         self, to: str, skills: Sequence[Skill] | None = None
@@ -805,19 +811,24 @@ class SkillRegistry:
         personality: str | None = None,
         workdir: str | None = None,
         read_only: bool = False,
+        person: str | None = None,
+        token: str | None = None,
     ) -> "Toolset":
         """Return a toolset: ``native``, ``basic``, ``miniclaw``, ``ethos`` or ``wave``.
 
         The toolset is limited to a source, a scope or a personality, if given, and to the projects
         that contain ``workdir`` (by default, the registry's). If ``read_only``, it has no tools
-        that change skills. Raises `ToolsetNotFound`, `SourceUnclear`, `SourceNotFound`,
+        that change skills. ``person`` and ``token`` name the user of a token, who becomes the
+        author of proposals. Raises `ToolsetNotFound`, `SourceUnclear`, `SourceNotFound`,
         `PersonalityNotFound`.
         """
         from registry.toolsets.base import Context
         from registry.toolsets.open import open_toolset
 
         core = self.core if workdir is None else self.core.seen_from(workdir)
-        limits = Context(core, source, scope, personality, read_only=read_only)
+        limits = Context(
+            core, source, scope, personality, read_only=read_only, person=person, token=token
+        )
         return open_toolset(name, limits)
 
     def prompt(
@@ -983,9 +994,14 @@ class SkillRegistry:
 
             clear_up(self.core)
         options = SyncOptions(dry_run=dry_run, verify=verify, allow_prune=allow_prune)
-        return sync(
+        report = sync(
             self.core, targets, options, scope=scope, name=name, wait=wait, progress=progress
         )
+        if not dry_run and has_approved(self.core.reader):
+            from registry.publish.proposals import settle
+
+            settle(self.core)
+        return report
 
     def watch(self, on_change: "Callable[[SyncReport], object]") -> "Watching":
         """Sync in a thread whenever files change, and call ``on_change`` with each report.

@@ -244,12 +244,13 @@ class Source(Value):
 
     On a server, ``owner`` is the role that may change the source, ``own`` is True if the current
     role is the owner, and ``team`` is the team that sees the source (None means all roles).
+    ``review``: changes that are published, or made through tools, must be approved first.
     ``precedence``: the number with which an admin ranks the source among the sources of all owners.
     """
 
     KEYS: ClassVar = tuple(
         "name path scope priority enabled skills last_sync_at last_result host remote held owner "
-        "team".split()
+        "team review".split()
     )
 
     id: int
@@ -268,6 +269,7 @@ class Source(Value):
     team: str | None = None
     own: bool = True
     precedence: int = 0
+    review: bool = False
 
     @property
     def last_sync(self) -> datetime | None:
@@ -329,6 +331,16 @@ class Skill(Value):
     def updated(self) -> datetime:
         """``updated_at`` as a datetime with its zone. Raises ValueError as `created` does."""
         return datetime.fromisoformat(self.updated_at)
+
+
+@dataclass(frozen=True)
+class PinnedSkill(Skill):
+    """A version of a skill, ``NAME@LABEL``, to install or export; ``pin`` is the label.
+
+    The hashes are those of the version. The other values are those of the skill now.
+    """
+
+    pin: str
 
 
 @dataclass(frozen=True)
@@ -431,11 +443,12 @@ class SkillVersion(Value):
 
     @property
     def warning(self) -> str | None:
-        """The sentence that warns of a deprecated or yanked version; None if it is active."""
+        """The sentences that warn of a deprecated or yanked version; None if it is active."""
         if self.state == "active":
             return None
         instead = f" Use {self.replacement} instead." if self.replacement else ""
-        return f"Version {self.label} is {self.state}: {(self.reason or '').rstrip('.')}.{instead}"
+        reason = (self.reason or "no reason is recorded").rstrip(".")
+        return f"Version {self.label} is {self.state}: {reason}.{instead}"
 
 
 @dataclass(frozen=True)

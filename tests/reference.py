@@ -44,7 +44,7 @@ GROUPS: Final = {
     ),
     "check-skills": ("Check skills", ("check",)),
     "install-skills": ("Install, import and export", ("pull", "agents", "import", "export")),
-    "publish-and-review": ("Publish and review", ("publish", "version")),
+    "publish-and-review": ("Publish and review", ("publish", "proposal", "version")),
     "tools-for-agents": ("Tools for agents", ("mcp", "tools", "prompt")),
     "web-catalogue": ("Web catalogue and tokens", ("serve", "token")),
     "database-and-settings": ("Database and settings", ("db", "config", "completion")),

@@ -99,8 +99,8 @@ def test_a_listing_is_counted_only_where_somebody_is_told(
 TOOLS = {
     "read_skill": ({"name": "skill-1"}, 6, 1),
     "read_skill_file": ({"name": "skill-1", "path": "notes.txt"}, 2, 1),
-    "update_skill": ({"name": "skill-1", "tags": ["third"]}, 8, 2),
-    "delete_skill": ({"name": "skill-3"}, 3, 3),
+    "update_skill": ({"name": "skill-1", "tags": ["third"]}, 9, 2),
+    "delete_skill": ({"name": "skill-3"}, 4, 3),
 }
 
 

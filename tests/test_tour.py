@@ -17,7 +17,7 @@ PAGES = {
     "docs/how-to/add-remote-skills.md": 10,
     "docs/how-to/back-up-and-restore.md": 7,
     "docs/how-to/install-into-agents.md": 10,
-    "docs/how-to/pin-a-version.md": 5,
+    "docs/how-to/pin-a-version.md": 15,
     "docs/how-to/write-a-personality.md": 4,
     "docs/explanation/ranking.md": 1,
 }

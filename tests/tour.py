@@ -22,6 +22,7 @@ FINDING = (
     "skill-registry check ~/.codex/skills",
     "skill-registry show invoices",
     "skill-registry pull",
+    "skill-registry pull tea@1.0.0 --to dinner/skills",
 )
 """What is typed to learn that something is wrong, and says so by its exit status."""
 

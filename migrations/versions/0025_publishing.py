@@ -17,10 +17,11 @@ SOURCE_OWN = f"source_id IN (SELECT id FROM sources WHERE owner = {ME})"
 SOURCE_SEEN = "source_id IN (SELECT id FROM sources)"
 
 FUNCTIONS = """
+-- The right to approve is the right to update the column role, which no update changes.
 CREATE FUNCTION registry_may_approve() RETURNS boolean
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = :schema, pg_temp AS $body$
 BEGIN
-    RETURN has_column_privilege(session_user, 'proposals', 'state', 'UPDATE');
+    RETURN has_column_privilege(session_user, 'proposals', 'role', 'UPDATE');
 END$body$;
 
 -- A proposal is what was proposed: only the decision about it changes.
@@ -38,7 +39,8 @@ BEGIN
     END IF;
     IF to_jsonb(NEW) - ARRAY['state', 'decided_by', 'decided_at', 'reason', 'archive']
             <> to_jsonb(OLD) - ARRAY['state', 'decided_by', 'decided_at', 'reason', 'archive']
-            OR NEW.archive IS DISTINCT FROM OLD.archive THEN
+            OR NEW.archive IS DISTINCT FROM OLD.archive
+                AND NOT (NEW.archive IS NULL AND OLD.state IN ('applied', 'rejected')) THEN
         RAISE EXCEPTION 'a proposal never changes' USING ERRCODE = 'SR003';
     END IF;
     SELECT owner = session_user INTO is_own FROM sources WHERE id = NEW.source_id;
@@ -120,7 +122,8 @@ def upgrade() -> None:
     text = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
     off = sa.text("0")
     for table, column in (("tokens", "publish"), ("tokens", "approve"), ("sources", "review")):
-        op.add_column(table, sa.Column(column, sa.Integer, nullable=False, server_default=off))
+        kind = sa.BigInteger if column == "review" else sa.Integer
+        op.add_column(table, sa.Column(column, kind, nullable=False, server_default=off))
     source = sa.ForeignKey("sources.id", ondelete="CASCADE", name="fk_proposals_source_id")
     op.create_table(
         "proposals",

@@ -13,14 +13,15 @@ from registry.catalog.visibility.decisions import personality as personality_of
 from registry.catalog.why import Explanation, explained, judged
 from registry.core import Core
 from registry.db.interface import Condition
-from registry.db.read import findings, history, listing, summary, usage
+from registry.db.read import findings, groups, listing, recent, summary, usage
 from registry.db.read.findings import Finding, FindingCount, SecurityCount
-from registry.db.read.history import Change
-from registry.db.read.listing import Facets, Filters, where
+from registry.db.read.listing import Facet, Facets, Filters, where
+from registry.db.read.recent import EVERY, Change, ChangeFilters, ChangeGroup
 from registry.db.read.skills import Sort, StoredSkill, by_ids, same_name
 from registry.db.read.sources import list_sources
 from registry.db.read.summary import Size, SourceCount
 from registry.db.read.usage import UsageCount
+from registry.db.visibility import USABLE
 from registry.errors import PersonalityNotFound, SkillNotFound, SourceNotFound
 from registry.model import Found, Page, Skill, SkillDetail, Source
 from registry.settings import Personality
@@ -251,6 +252,17 @@ class Browse:
         )
         return summary.count_by_source(self.core.reader, every, listed)
 
+    def tags(self, part: str = "", *, limit: int, offset: int) -> tuple[Sequence[Facet], int]:
+        """Return a page of the tags of the listed skills, and the number of all tags."""
+        condition = self.condition(self.filters(Filters()))
+        return groups.tags(self.core.reader, condition, part, limit=limit, offset=offset)
+
+    def same_names(self, *, limit: int, offset: int) -> tuple[Sequence[groups.SameName], int]:
+        """Return a page of the names that several skills have, and the number of all names."""
+        condition, values = self.condition(self.filters(Filters(all=True)))
+        usable = f"{condition} AND {USABLE}", values
+        return groups.names(self.core.reader, usable, limit=limit, offset=offset)
+
     def counts(self) -> Sequence[FindingCount]:
         """Count the findings of all visible skills, including invalid ones, by code."""
         return findings.count_findings(self.core.reader, self._all())
@@ -269,14 +281,22 @@ class Browse:
         """Count the security findings in these skills, by source and folder."""
         return findings.security_counts(self.core.reader, skills)
 
-    def recent(self, *, limit: int, since: str | None = None) -> Sequence[Change]:
+    def recent(
+        self, wanted: ChangeFilters = EVERY, *, limit: int, offset: int = 0
+    ) -> Sequence[Change]:
         """Return the latest changes, the newest first.
 
         Changes that removed a skill are included only if the visitor sees all skills.
         """
         reader, is_whole = self.core.reader, self.is_whole
-        found = history.recent(reader, self._all(), limit=limit, since=since, gone=is_whole)
+        found = recent.recent(
+            reader, self._all(), wanted, limit=limit, offset=offset, gone=is_whole
+        )
         return found if is_whole else self._seen.renamed(found)
+
+    def change_groups(self, wanted: ChangeFilters = EVERY) -> Sequence[ChangeGroup]:
+        """Group the changes by day, kind and source, the latest day first; see `recent`."""
+        return recent.change_groups(self.core.reader, self._all(), wanted, gone=self.is_whole)
 
     def sizes(self) -> Sequence[Size]:
         """Count the skills by size class."""

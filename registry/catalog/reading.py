@@ -35,6 +35,8 @@ from registry.model import (
     Diagnostic,
     Document,
     Parameter,
+    PinnedSkill,
+    Skill,
     SkillDetail,
     SkillVersion,
     Status,
@@ -158,6 +160,30 @@ def revision_of(core: Core, stored: StoredSkill, wanted: SkillVersion) -> Revisi
     if found is None:
         raise VersionNotStored(name=stored.skill.ref, label=wanted.label)
     return found
+
+
+def chosen(core: Core, handle: str) -> Skill:
+    """Return the stored skill that a handle means, without reading its folder.
+
+    ``NAME@LABEL`` means a version. Raises the errors of `resolve`, `VersionNotFound`,
+    `VersionYanked`, `VersionNotStored`.
+    """
+    parts = split_label(core.reader, handle)
+    if parts is None:
+        return resolve(core.reader, handle).skill
+    return pinned(core, resolve(core.reader, parts[0]), parts[1])
+
+
+def pinned(core: Core, stored: StoredSkill, label: str) -> PinnedSkill:
+    """Return a version of a skill. Raises the errors of `chosen`."""
+    wanted = version_of(core.reader, stored, label, yanked=False)
+    revision = revision_of(core, stored, wanted)
+    facts = {
+        **vars(stored.skill),
+        "tree_hash": revision.tree_hash,
+        "content_hash": revision.content_hash,
+    }
+    return PinnedSkill(**facts, pin=label)
 
 
 def get(core: Core, handle: str) -> SkillDetail:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from registry.catalog.reading import check_path, detail
 from registry.changes.commit import commit, new_entry, new_operation, under_lock
+from registry.changes.review import Intent, ProposalKind, propose_if_needed
 from registry.changes.state import ChangeContext
 from registry.core import Core
 from registry.db.read.skills import StoredSkill, folder_of_name
@@ -79,6 +80,13 @@ def create_files(
     taken = None if is_free else folder_of_name(core.reader, source.id, name)
     if taken is not None:
         raise SkillExists(name=name, path=os.path.join(source.path, taken))
+    runs = dict.fromkeys(executable, True)
+    kind: ProposalKind = "create" if uid is None else "restore"
+    propose_if_needed(
+        core,
+        source.id,
+        lambda: Intent(kind, name, folder, uid=uid, edits=files, executable=runs),
+    )
 
     def change(context: ChangeContext) -> StoredSkill | None:
         if exists(context.root, folder):

@@ -13,8 +13,12 @@ if TYPE_CHECKING:
     from registry.db.postgres.rights import Right, RoleRights
 
 
-def granting(core: Core, role: str, may: "Right", team: str | None = None) -> list[str]:
+def granting(
+    core: Core, role: str, may: "Right", team: str | None = None, *, approve: bool = False
+) -> list[str]:
     """Return SQL statements that give a role the right to read, to write or to administer.
+
+    ``approve``: the role may also decide on proposals.
 
     Raises `RoleNotFound`, `UsageProblem`.
     """
@@ -23,7 +27,7 @@ def granting(core: Core, role: str, may: "Right", team: str | None = None) -> li
     _check_role(core, role)
     if may == "admin" and team is not None:
         raise UsageProblem(message="an admin sees all teams: --admin goes without --team")
-    return rights.granting(core.reader.rows, role, may, team)
+    return rights.granting(core.reader.rows, role, may, team, approve=approve)
 
 
 def revoking(core: Core, role: str) -> list[str]:

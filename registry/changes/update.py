@@ -22,6 +22,7 @@ from registry.changes.commit import (
     with_copies,
 )
 from registry.changes.create import detail_after, stored_after
+from registry.changes.review import Intent, propose_if_needed
 from registry.changes.signer import new_numbers
 from registry.changes.state import ChangeContext, open_place
 from registry.core import Core
@@ -136,6 +137,11 @@ def update_files(
         check_path(path)
     base = base_of(core, stored, if_hash, force=force)
     group = with_copies(core, base, copies, force=force)
+    for one in reversed(group):
+        wanted = Intent(
+            "update", one.skill.name, one.folder, one, one.uid, edits=edits, executable=executable
+        )
+        propose_if_needed(core, one.source_id, lambda wanted=wanted: wanted)  # type: ignore[misc]
     if len(group) > 1:
 
         def staged(context: ChangeContext, one: StoredSkill, number: str) -> JournalEntry:
@@ -379,6 +385,11 @@ def move(core: Core, base: StoredSkill, folder: str, edits: Edits) -> StoredSkil
     `SkillChangedOnDisk`, and `ChangeRefused` if the folder contains other skills.
     """
     check_path(folder)
+    propose_if_needed(
+        core,
+        base.source_id,
+        lambda: Intent("rename", base.skill.name, folder, base, base.uid, edits=edits),
+    )
 
     def change(context: ChangeContext) -> StoredSkill | None:
         if exists(context.root, folder):

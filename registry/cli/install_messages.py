@@ -73,6 +73,7 @@ def explain(
     for one in told:
         message = messages.get(one.path, verbs.get(one.state, ""))
         session.console.note(_reason(session, one, bring, message))
+    _report_versions(session, done, bring)
     if staying:
         names = " ".join(map(_folder, staying))
         them = "it" if len(staying) == 1 else "them"
@@ -91,6 +92,20 @@ def explain(
         session.console.note("To overwrite folders that 'pull' did not create, add --force.")
     if any((one.reason or "").endswith(UNLESS_FORCED) for one in done):
         session.console.note("To replace the existing folder, add --force.")
+
+
+def _report_versions(session: Session, done: "Sequence[InstallResult]", bring: str) -> None:
+    """Print which installed versions are deprecated or yanked, and newer ones of pinned skills."""
+    for one in done:
+        ref = escape.line(one.ref)
+        if one.warning:
+            session.console.note(f"{ref}: {escape.text(one.warning)}", "yellow")
+        if one.newer:
+            pull = f"{bring} {quote(escape.line(f'{one.ref}@{one.newer}'))}"
+            session.console.note(
+                f"{ref} is pinned to {escape.line(one.pin or '')}; {escape.line(one.newer)} is "
+                f"available. To install it, run: {pull}"
+            )
 
 
 def _report_updates(

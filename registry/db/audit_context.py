@@ -21,13 +21,15 @@ class AuditContext:
     ``tool`` is a command of the program, or a tool of a toolset. ``client`` is the name that an MCP
     client gives itself. ``command`` is a hex number that all changes of one run share; None if each
     change is separate. ``event`` is what the audit log records for each changed skill; if None, it
-    records nothing.
+    records nothing. ``person`` and ``token`` are the name and the number of the user's token.
     """
 
     tool: str | None = None
     client: str | None = None
     command: str | None = None
     event: str | None = None
+    person: str | None = None
+    token: str | None = None
 
 
 _UNKNOWN: Final = AuditContext()
@@ -47,6 +49,8 @@ def audit_context(
     *,
     command: str | None = None,
     event: str | None = None,
+    person: str | None = None,
+    token: str | None = None,
 ) -> Iterator[None]:
     """Set the audit context of a ``with`` block; an argument that is None keeps its current value.
 
@@ -55,8 +59,9 @@ def audit_context(
     before = _CONTEXT.get()
     client = before.client if client is None else client[:MAX_CLIENT].replace("\0", "")
     command = before.command if command is None else command or None
-    token = _CONTEXT.set(AuditContext(tool or before.tool, client, command, event or before.event))
+    told = event or before.event, person or before.person, token or before.token
+    changed = _CONTEXT.set(AuditContext(tool or before.tool, client, command, *told))
     try:
         yield
     finally:
-        _CONTEXT.reset(token)
+        _CONTEXT.reset(changed)

@@ -90,6 +90,7 @@ class _Copy:
         contents = self._whole(schema.contents, "hash", size=PAGE // 10)
         revisions = self._whole(schema.revisions, "id")
         self._whole(schema.labels, "id")
+        self._whole(schema.entries, "id")
         self._whole(schema.usage, "uid")
         self._whole(schema.usage_days, "day, uid")
         self._whole(schema.gone, "uid")
@@ -97,7 +98,7 @@ class _Copy:
         # The target database may use other rules to decide which skills are shadowed.
         refresh_names(self._connection, None)
         if self._connection.dialect.name == "postgresql":
-            for table in ("sources", "skills", "diagnostics", "revisions", "labels"):
+            for table in ("sources", "skills", "diagnostics", "revisions", "labels", "entries"):
                 self._connection.exec_driver_sql(
                     f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), "
                     f"(SELECT coalesce(max(id), 0) + 1 FROM {table}), false)"

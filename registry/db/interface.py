@@ -5,6 +5,7 @@ between them is an attribute or a method here. The packages ``db/sqlite`` and ``
 implement it. Files with the same name in both (such as ``reader.py``) correspond to each other.
 """
 
+import json
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
     from sqlalchemy.exc import DBAPIError
 
-KNOWN_REVISIONS: Final = tuple("0015 0016 0019 0020 0021 0022 0023 0024 0025 0026".split())
+KNOWN_REVISIONS: Final = tuple("0015 0016 0019 0020 0021 0022 0023 0024 0025 0026 0027".split())
 """All migrations, the oldest first; a test compares them with the migrations folder.
 
 Databases of earlier revisions exist only on developers' machines.
@@ -153,11 +154,16 @@ class HitMetadata(NamedTuple):
     head: str | None
 
 
-_UPDATE_VERSION: Final = "UPDATE skills SET fingerprint = ?, racy = ? WHERE id = ? AND live = 1"
+_UPDATE_VERSIONS: Final = (
+    "UPDATE skills SET fingerprint = {0}, racy = CAST({1} AS INTEGER) FROM {each} e "
+    "WHERE skills.id = CAST({2} AS INTEGER) AND skills.live = 1"
+)
 
-_UPDATE_FILE: Final = (
-    "UPDATE skill_files SET mode = ?, size = ?, mtime_ns = ?, ctime_ns = ?, inode = ? "
-    "WHERE skill_id = ? AND path = ?"
+_UPDATE_FILES: Final = (
+    "UPDATE skill_files SET mode = CAST({0} AS INTEGER), size = CAST({1} AS BIGINT), "
+    "mtime_ns = CAST({2} AS BIGINT), ctime_ns = CAST({3} AS BIGINT), inode = CAST({4} AS BIGINT) "
+    "FROM {each} e "
+    "WHERE skill_files.skill_id = CAST({5} AS INTEGER) AND skill_files.path = {6}"
 )
 
 
@@ -171,12 +177,12 @@ class StatUpdates(NamedTuple):
     versions: list[tuple[str, int, int]]
     files: list[tuple[int | str, ...]]
 
-    @property
-    def statements(self) -> list[tuple[str, Sequence[tuple[int | str, ...]]]]:
-        """The SQL statements that store the updates, each with its rows of values."""
-        return (
-            [(_UPDATE_VERSION, self.versions), (_UPDATE_FILE, self.files)] if self.versions else []
-        )
+    def statements(self, reader: "Reader") -> "list[Select]":
+        """Return the SQL statements that store the updates, each with its value."""
+        items = [reader.json_item.format(number) for number in range(7)]
+        each = reader.json_each.format("?")
+        work = ((_UPDATE_VERSIONS, self.versions), (_UPDATE_FILES, self.files))
+        return [(sql.format(*items, each=each), [json.dumps(rows)]) for sql, rows in work if rows]
 
 
 NO_UPDATES: Final = StatUpdates([], [])
@@ -278,6 +284,12 @@ class Writer(ABC):
         Returns None if this database stores new versions only under the lock of writers.
         """
         return None
+
+    def lock(self, connection: "Connection") -> None:  # noqa: B027  # a file is locked already
+        """Take the lock of writers in a ``quiet`` transaction, which then also publishes.
+
+        Raises `DatabaseBusy` soon if another writer waits for rows that this transaction changed.
+        """
 
     def update_statistics(self) -> None:  # noqa: B027  # a file needs no update
         """Update the query planner's statistics after large changes."""

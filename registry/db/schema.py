@@ -80,8 +80,9 @@ sources = Table(
     # On a server: the precedence that an admin gave the source among the sources of all owners. 0
     # is the default.
     Column("precedence", Integer, nullable=False, server_default=text("0")),
-    # 1 if changes that are published, or made through tools, must be approved first.
-    Column("review", Integer, nullable=False, server_default=text("0")),
+    # The time since which changes that are published, or made through tools, must be approved, in
+    # seconds since 1970. 0 if the source is not under review.
+    Column("review", BigInteger, nullable=False, server_default=text("0")),
     UniqueConstraint("name"),
     UniqueConstraint("host", "path"),
 )
@@ -352,6 +353,23 @@ audit = Table(
     Column("what", Text, nullable=False),
     *_texts("subject detail"),
 )
+
+# The names under which git repositories publish skills: one row for each name that a skill has had.
+# Rows are never removed, so that no other owner gets the name and no version number falls. `owner`
+# is the role that owns the source on a server. `slot` numbers the namesakes in one source. `number`
+# is the version: the turn of the skill's files, plus `base`, the last number of the earlier skill
+# in the slot.
+entries = Table(
+    "entries",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    *_given("uid name source"),
+    Column("owner", Text),
+    Column("slot", Integer, nullable=False),
+    *_given("base number", BigInteger),
+    UniqueConstraint("uid", "name"),
+)
+Index("ix_entries_name", entries.c.name)
 
 # The versions of skills: labels such as "1.2", each for one set of files. Rows are added and never
 # changed. The row with number 0 creates a version; each later row is a change of its state

@@ -226,6 +226,45 @@ class HashOutdated(Conflict):
     tree_hash: str | None
 
 
+class SkillProposed(RegistryError):
+    """A change waits for review and was not made: ``kind``, ``name``, ``source``, ``id``.
+
+    ``id`` is the id of the proposal.
+    """
+
+    sentence = "The {kind} of {name:q} waits for review as proposal {id}."
+
+    kind: str
+    name: str
+    source: str
+    id: str
+
+
+class ProposalNotFound(NotFound):
+    """There is no proposal with this id, or it isn't visible to the user: ``id``."""
+
+    sentence = "There is no proposal {id:q}."
+
+    id: str
+
+
+class ProposalDecided(Conflict):
+    """A proposal was approved or rejected before: ``id``, ``state``."""
+
+    sentence = "The proposal {id:q} is {state} already."
+
+    id: str
+    state: str
+
+
+class ProposalOwn(RegistryError):
+    """A user tried to approve their own proposal: ``id``."""
+
+    sentence = "You can't approve your own proposal {id:q}; another person has to review it."
+
+    id: str
+
+
 class SkillChangedOnDisk(Conflict):
     """The folder has changed since the change was prepared: ``name``, ``path``."""
 

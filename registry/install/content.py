@@ -11,6 +11,7 @@ from typing import Final
 
 from registry.catalog.reading import CurrentSkill, unusable
 from registry.catalog.resolve import resolve
+from registry.changes.untrusted import check_untrusted
 from registry.core import Core
 from registry.db.read import skills
 from registry.db.read.history import Revision, content, revisions_with_files
@@ -26,9 +27,10 @@ from registry.errors import (
     PathRefused,
     RegistryError,
     SkillInaccessible,
+    VersionNotStored,
 )
 from registry.install.lockfile import Locked
-from registry.model import Skill, SkillFile
+from registry.model import PinnedSkill, Skill, SkillFile
 from registry.sync.sources import is_here
 
 ATTEMPTS: Final = 3
@@ -51,6 +53,8 @@ def content_of(core: Core, skill: Skill, *, quarantined: bool = False) -> list[E
     shown. Raises `SkillInvalid`, `SkillInaccessible`, `ContentDamaged`, `FileTooLarge`,
     `FileChanging`, `PathRefused`, and the errors of `SkillRegistry.get`.
     """
+    if isinstance(skill, PinnedSkill):
+        return _pinned_content(core, skill)
     problem: RegistryError = FileChanging(path=skill.path)
     for _ in range(ATTEMPTS):
         found = resolve(core.reader, f"{skill.source}/{skill.folder}")
@@ -71,6 +75,19 @@ def content_of(core: Core, skill: Skill, *, quarantined: bool = False) -> list[E
         if tree_hash(entries) == stored.skill.tree_hash:
             return entries
     raise problem
+
+
+def _pinned_content(core: Core, skill: PinnedSkill) -> list[Entry]:
+    """Return the files of a version. Raises `VersionNotStored`, and `SkillHeld` as a sync does."""
+    tree = skill.tree_hash or ""
+    entries = content_as_locked(core, skill.name, tree, foreign=False)
+    if entries is None:
+        entries = content_as_locked(core, skill.name, tree)
+        if entries is None:
+            raise VersionNotStored(name=skill.ref, label=skill.pin)
+        files = {one.path: one.data for one in entries}
+        check_untrusted(core, skill.name, files, {one.path for one in entries if one.executable})
+    return entries
 
 
 def tree_hash(entries: Sequence[Entry]) -> str:

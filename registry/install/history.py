@@ -15,7 +15,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Self
@@ -47,19 +47,17 @@ KIND: Final = "pull"
 MAX_NAMED: Final = 10
 
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
-_FROM_FILES: Final = frozenset({"files", "digest"})
-"""Fields of a lock entry that are computed from the skill's files."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstallRecord:
     """The change that a pull made to one skill, in one of the target's folders.
 
-    ``before`` is the lock's entry before the pull, without the fields that are computed from the
-    files. It is None if there was no entry. ``state`` and ``left`` are the `state_of` the entry
-    before and after the pull. ``edits`` has the digests of the replaced edits and folders that
-    `keep_edit` stored, by the label of their folder. ``is_kept`` is True if the pull replaced no
-    other files.
+    ``before`` is the lock's entry before the pull, without the hashes of its files. It is None if
+    there was no entry. ``state`` and ``left`` are the `state_of` the entry before and after the
+    pull. ``edits`` has the digests of the replaced edits and folders that `keep_edit` stored, by
+    the label of their folder. ``missing`` has the labels of the folders in which an installed
+    skill was missing before the pull. ``is_kept`` is True if the pull replaced no other files.
     """
 
     name: str
@@ -68,10 +66,17 @@ class InstallRecord:
     left: list[Any] | None
     is_kept: bool
     edits: Mapping[str, str] = field(default_factory=dict)
+    missing: Sequence[str] = ()
 
     @classmethod
     def of(
-        cls, was: Locked | None, now: Locked | None, edits: Mapping[str, str], *, is_kept: bool
+        cls,
+        was: Locked | None,
+        now: Locked | None,
+        edits: Mapping[str, str],
+        missing: Sequence[str],
+        *,
+        is_kept: bool,
     ) -> Self:
         """Return the record of a pull that changed the lock's entry from ``was`` to ``now``.
 
@@ -79,15 +84,17 @@ class InstallRecord:
         """
         known = was or now
         assert known is not None  # noqa: S101  # one of them is set
-        before = None
+        before, gone = None, tuple[str, ...]()
         if was is not None:
-            before = {key: value for key, value in asdict(was).items() if key not in _FROM_FILES}
-        return cls(known.name, before, state_of(was), state_of(now), is_kept, edits)
+            before = {key: value for key, value in asdict(was).items() if key != "files"}
+            gone = tuple(missing)
+        return cls(known.name, before, state_of(was), state_of(now), is_kept, edits, gone)
 
     @property
     def is_changed(self) -> bool:
         """True if the pull changed files of the skill, and not only the lock's entry."""
-        return self.state != self.left or bool(self.edits) or not self.is_kept
+        has_files = bool(self.edits or self.missing) or not self.is_kept
+        return self.state != self.left or has_files
 
 
 def state_of(entry: Locked | None) -> list[Any] | None:

@@ -18,14 +18,18 @@ from registry.disk.atomic import Place
 from registry.disk.beneath import Folder
 from registry.disk.files import read_file
 from registry.disk.swap import replace_file
+from registry.document.labels import is_label
 from registry.document.names import check_folder_name
 from registry.errors import LockFileInvalid, RegistryError
-from registry.sync.installed import LOCK, VERSION
+from registry.sync.installed import LOCK, VERSION, WITH_ORIGINS
 from registry.text import masked, utc_text, without_secrets
 
 NAME: Final = LOCK
-KNOWN: Final = (1, VERSION)
-"""Versions of the lock file that can be read. Version 1 had no origins and no agents."""
+KNOWN: Final = (1, *WITH_ORIGINS)
+"""Versions of the lock file that can be read.
+
+Version 1 had no origins and no agents, version 2 no pins.
+"""
 MAX_BYTES: Final = 256 << 20
 
 Mode: TypeAlias = Literal["link", "copy"]
@@ -42,6 +46,7 @@ class Locked:
     identify the skill in the registry. ``origin`` is the address of the skill, with the keys
     `ORIGIN`, or None. ``agents`` has the ids of the agents for which the skill is installed, as
     links or copies (``mode``). If ``agents`` is empty, the skill is in the folder of the lock file.
+    ``pin`` is the label of the version that stays installed; None if the skill follows its source.
     """
 
     name: str
@@ -55,6 +60,7 @@ class Locked:
     origin: Mapping[str, str | None] | None = None
     agents: tuple[str, ...] = ()
     mode: Mode = "copy"
+    pin: str | None = None
 
 
 _TEXTS: Final = [one.name for one in fields(Locked) if one.type is str]
@@ -110,12 +116,16 @@ def locked_from(record: Any) -> Locked:
         raise TypeError("hashes and names must be text")
     if mode not in get_args(Mode):
         raise TypeError("a mode is link or copy")
+    pin = record.get("pin")
+    if pin is not None and not is_label(pin):
+        raise TypeError("a pin is the label of a version")
     return Locked(
         **texts,
         files=dict(files),
         origin=None if origin is None else origin_from(origin),
         agents=tuple(find_agent(str(one)).id for one in record.get("agents", ())),
         mode=mode,
+        pin=pin,
     )
 
 

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cached_property
@@ -51,6 +51,12 @@ from registry.sync.sources import own_sources
 def made(entry: Locked, one: InstallPath) -> set[str]:
     """Return the digests that a folder or link may have at a path if a pull installed it there."""
     return {entry.digest, *({digest_of_link(one.link)} if one.link else ())}
+
+
+def _missing(places: Sequence[InstallPath], folder: str) -> list[str]:
+    """Return the labels of the install paths at which there is nothing."""
+    labels = [one.label for one in places if not os.path.lexists(os.path.join(one.path, folder))]
+    return list(dict.fromkeys(labels))
 
 
 _UNWRITABLE_NAME: Final = {errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG}
@@ -219,19 +225,24 @@ class InstallPlan:
         entry: Locked,
         entries: Sequence[Entry] | None,
         reason: str | None = None,
+        *,
+        without: Collection[str] = (),
     ) -> InstallResult:
-        """Restore the files of a lock entry.
+        """Restore the files of a lock entry, except in the folders with the labels ``without``.
 
-        If ``entries`` is None, the files are not available, and ``reason`` tells why.
+        In these folders, an installed copy or link is removed. If ``entries`` is None, the files
+        are not available, and ``reason`` tells why.
         """
         laid = self._known_paths(entry, folder)
+        path = laid[0].path_of(folder)
         if entries is None:
-            return InstallResult(entry.ref, laid[0].path_of(folder), "failed", reason or _NOT_SO)
+            return InstallResult(entry.ref, path, "failed", reason or _NOT_SO)
         try:
-            state, lost = self._put(folder, entry, entries, laid)
+            wanted = [one for one in laid if one.label not in without]
+            state, lost = self._put(folder, entry, entries, wanted)
         except Edited as edited:
             return InstallResult(entry.ref, edited.path, "edited", edited.reason)
-        return InstallResult(entry.ref, laid[0].path_of(folder), state, lost)
+        return InstallResult(entry.ref, path, state, lost)
 
     def is_as_locked(self, folder: str) -> bool:
         """Hash a skill's files at all its install paths; tell whether they match the lock file."""
@@ -316,10 +327,11 @@ class InstallPlan:
             if found is not None:
                 parts.append(TargetChange(one.label, found, None))
         edits = self._keep(folder, edits)
+        missing = _missing(laid, folder)
         if parts and not self._carry_out(folder, parts, (), None):
             return InstallResult(entry.ref, path, "edited")
         self.note(folder, None)
-        self._displaced(folder, entry, edits, is_kept=len(lost) == len(edits))
+        self._displaced(folder, entry, edits, missing, is_kept=len(lost) == len(edits))
         return InstallResult(entry.ref, path, "removed", "; ".join(lost) or None)
 
     def begin(self) -> None:
@@ -358,7 +370,13 @@ class InstallPlan:
         return True
 
     def _displaced(
-        self, folder: str, entry: Locked | None, edits: Mapping[str, str], *, is_kept: bool
+        self,
+        folder: str,
+        entry: Locked | None,
+        edits: Mapping[str, str],
+        missing: Sequence[str],
+        *,
+        is_kept: bool,
     ) -> None:
         """Record the lock entry from before a change for `InstallRecord`; None if there was none.
 
@@ -449,21 +467,23 @@ class InstallPlan:
                 lost.append(told)
                 edits[one.label] = found
             parts.append(TargetChange(one.label, found, one.link if one.is_link else ""))
-        entry = replace(entry, digest=kept or "")
+        entry = replace(entry, digest=kept or entry.digest)
         left = self._left_behind(known, folder, laid) if known else []
         if not parts and not left:
             self.locked[folder] = entry
             if known is not None and known != entry:
-                self._displaced(folder, known, {}, is_kept=True)
+                self._displaced(folder, known, {}, (), is_kept=True)
             return "unchanged", None if known is not None else ADOPTED
         edits = self._keep(folder, edits)
+        places = [*laid, *(self._known_paths(known, folder) if known else ())]
+        missing = _missing(places, folder)
         if not self._carry_out(folder, [*parts, *left], entries, entry):
-            raise Edited(laid[0].path_of(folder))
+            raise Edited(places[0].path_of(folder))
         before = {None, *edits.values()}
         was_free = kept is None and all(part.base in before for part in [*parts, *left])
         is_new = was_free and not edits
         is_kept = len(lost) == len(edits) and (known is not None or was_free)
-        self._displaced(folder, known, edits, is_kept=is_kept)
+        self._displaced(folder, known, edits, missing, is_kept=is_kept)
         return "added" if is_new else "updated", "; ".join(lost) or None
 
     def _was_installed(self, known: Locked | None, folder: str, one: InstallPath) -> bool:
@@ -508,7 +528,7 @@ class InstallPlan:
         if known is None or known.tree_hash != entry.tree_hash:
             return entry
         if known.origin is not None and entry.origin is None and not self._how.force:
-            return replace(known, agents=entry.agents, mode=entry.mode)
+            return replace(known, agents=entry.agents, mode=entry.mode, pin=entry.pin)
         before = known.source, known.folder, known.origin
         is_same = before == (entry.source, entry.folder, entry.origin)
         return replace(entry, ref=known.ref) if is_same else entry
@@ -559,10 +579,16 @@ class InstallTransaction(InstallPlan):
         self._removed.clear()
 
     def _displaced(
-        self, folder: str, entry: Locked | None, edits: Mapping[str, str], *, is_kept: bool
+        self,
+        folder: str,
+        entry: Locked | None,
+        edits: Mapping[str, str],
+        missing: Sequence[str],
+        *,
+        is_kept: bool,
     ) -> None:
         now = self.locked.get(folder)
-        self.changed[folder] = InstallRecord.of(entry, now, edits, is_kept=is_kept)
+        self.changed[folder] = InstallRecord.of(entry, now, edits, missing, is_kept=is_kept)
 
     def _keep(self, folder: str, edits: dict[str, str]) -> dict[str, str]:
         return {

@@ -23,7 +23,7 @@ from registry.install import lockfile
 from registry.install.content import Entry, tree_hash
 from registry.install.lockfile import Locked, Mode, read_lock
 from registry.install.targets import InstallResult, Target
-from registry.model import DOCUMENT_NAMES, Remote, Skill
+from registry.model import DOCUMENT_NAMES, PinnedSkill, Remote, Skill
 from registry.remotes.address import normalize_url, read_address
 from registry.text import folded, name_key
 
@@ -106,7 +106,7 @@ def owner(core: Core, entry: Locked) -> Skill | None:
 
 def original(core: Core, skill: Skill) -> Skill:
     """Return the remote source's skill for an unedited installed copy, or else ``skill`` itself."""
-    if skill.origin is None:
+    if skill.origin is None or isinstance(skill, PinnedSkill):
         return skill
     with suppress(RegistryError):  # the next reader of the skill reports the error
         found = resolve(core.reader, f"{skill.source}/{skill.folder}")
@@ -173,6 +173,7 @@ def locked(skill: Skill, entries: Sequence[Entry], ids: tuple[str, ...], mode: M
         origin=origin_of(skill),
         agents=ids,
         mode=mode,
+        pin=skill.pin if isinstance(skill, PinnedSkill) else None,
     )
 
 

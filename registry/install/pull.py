@@ -1,7 +1,7 @@
 """Install skills of a registry into a folder or for agents, without overwriting edits."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from difflib import get_close_matches
@@ -10,6 +10,7 @@ from shlex import quote
 from registry.changes.untrusted import check_untrusted
 from registry.core import Core
 from registry.db.read.skills import same_files
+from registry.document.labels import split
 from registry.errors import (
     LockEdited,
     LockMissing,
@@ -22,13 +23,14 @@ from registry.errors import (
 from registry.install import history, lockfile
 from registry.install.content import content_as_locked, is_known
 from registry.install.history import remember
-from registry.install.lockfile import Locked
+from registry.install.lockfile import Locked, Mode
 from registry.install.plan import InstallPlan, InstallTransaction
 from registry.install.provenance import folders, original, owner
 from registry.install.restore import LockedOrigins
 from registry.install.staging import LOCK_SECONDS, open_exclusively, where
 from registry.install.targets import PLAIN, InstallOptions, InstallResult, Target
-from registry.model import Skill
+from registry.install.versions import at_label, is_withdrawn, noted, versions_of
+from registry.model import PinnedSkill, Skill
 from registry.remotes.git import COMMIT
 
 
@@ -47,19 +49,29 @@ def pull(
     places, refused = folders(skills, target.path, for_agents=bool(how.agents))
     with open_transaction(core, target, how) as work:
         found = [
-            work.pull(folder, places[folder], how.agents, how.mode)
+            _noted(core, work, folder, work.pull(folder, places[folder], how.agents, how.mode))
             for folder in how.with_progress(places)
         ]
     return found + refused
 
 
+def _noted(core: Core, work: InstallPlan, folder: str, told: InstallResult) -> InstallResult:
+    entry = work.locked.get(folder)
+    return noted(told, entry, versions_of(core, entry) if entry is not None else ())
+
+
 def update(
-    core: Core, target: Target, names: Sequence[str] | None = None, how: InstallOptions = PLAIN
+    core: Core,
+    target: Target,
+    names: Mapping[str, str | None] | None = None,
+    how: InstallOptions = PLAIN,
 ) -> list[InstallResult]:
     """Update the installed skills in the folders ``names``, or all skills that the lock lists.
 
-    If the address of a skill is not a source here, its missing files are restored in the locked
-    version. Raises `LockMissing`, and the errors of `pull`.
+    ``names`` maps each folder to the label of the version to pin; None means to follow the source.
+    Without ``names``, pinned skills keep their version. A skill whose current files are a yanked
+    version also keeps its files. If the address of a skill is not a source here, its missing files
+    are restored in the locked version. Raises `LockMissing`, and the errors of `pull`.
     """
     if not os.path.isdir(target.path):
         check_locked(target)
@@ -73,15 +85,37 @@ def update(
         found = []
         for folder in how.with_progress(chosen):
             entry = work.locked[folder]
-            skill = owner(core, entry)
+            pin = entry.pin if names is None else names[folder]
+            versions = versions_of(core, entry)
+            stays = is_withdrawn(versions) if pin is None else pin == entry.pin
+            skill = None if stays else owner(core, entry)
             if skill is not None:
-                found.append(work.pull(folder, skill, entry.agents, how.mode))
-                continue
-            told = work.compare(folder, None)
-            if told.state == "missing" or (told.state == "edited" and (how.force or how.theirs)):
-                told = _restore_one(core, work, origins, folder, entry)
-            found.append(told)
+                told = _pull_one(core, work, folder, skill, pin, how.mode)
+            else:
+                told = work.check(folder, None) if stays else work.compare(folder, None)
+                is_wanted = told.state == "edited" and (how.force or how.theirs)
+                if told.state == "missing" or is_wanted:
+                    told = _restore_one(core, work, origins, folder, entry)
+            now = work.locked[folder]
+            found.append(noted(told, now, versions if now == entry else versions_of(core, now)))
         return found
+
+
+def _pull_one(
+    core: Core,
+    work: InstallPlan,
+    folder: str,
+    skill: Skill,
+    pin: str | None,
+    mode: Mode | None,
+) -> InstallResult:
+    """Install the current files of a skill, or the version ``pin``."""
+    entry = work.locked[folder]
+    try:
+        wanted = skill if pin is None else at_label(core, skill, pin)
+    except RegistryError as error:
+        return InstallResult(skill.ref, work.path(folder), "failed", str(error))
+    return work.pull(folder, wanted, entry.agents, mode)
 
 
 def remove(
@@ -120,7 +154,10 @@ def restore_from_lock(
             lines = [f"{', '.join(folders)} ({reason})" for reason, folders in missing.items()]
             raise kind(path=os.path.join(target.path, lockfile.NAME), missing=lines)
         with open_transaction(core, target, how) as work:
-            return [_restore_one(core, work, origins, *one) for one in sorted(work.locked.items())]
+            return [
+                _noted(core, work, folder, _restore_one(core, work, origins, folder, entry))
+                for folder, entry in sorted(work.locked.items())
+            ]
 
 
 def _unknown(core: Core, entries: Iterable[Locked]) -> list[Locked]:
@@ -184,10 +221,11 @@ def _refs(entry: Locked) -> tuple[str, str, str]:
     return f"{entry.source}/{entry.name}", f"{entry.source}/{entry.folder}", entry.ref
 
 
-def folders_of(target: Target, names: Sequence[str]) -> list[str]:
+def folders_of(target: Target, names: Sequence[str]) -> dict[str, str | None]:
     """Return the folders of the installed skills that ``names`` mean (names, refs or folders).
 
-    Raises `NotPulled` if a name means none of them, and `LockMissing`.
+    Each folder is mapped to the label if the name is ``NAME@LABEL``, else to None. Raises
+    `NotPulled` if a name means none of them, and `LockMissing`.
     """
     check_locked(target)
     locked = lockfile.read_lock(target.path)
@@ -196,19 +234,25 @@ def folders_of(target: Target, names: Sequence[str]) -> list[str]:
         for folder, entry in locked.items()
         for name in (*_refs(entry), entry.name, folder)
     }
+    found: dict[str, str | None] = {}
     for name in names:
-        if name not in known:
+        parts = split(name)
+        if name in known:
+            found[known[name]] = None
+        elif parts is not None and parts[0] in known:
+            found[known[parts[0]]] = parts[1]
+        else:
             near = get_close_matches(name, locked, n=3)
             path = os.path.join(target.path, lockfile.NAME)
             raise NotPulled(name=name, path=path, similar=near)
-    return list(dict.fromkeys(known[name] for name in names))
+    return found
 
 
 def check(
     core: Core,
     skills: Sequence[Skill] | None,
     target: Target,
-    names: Sequence[str] | None = None,
+    names: Collection[str] | None = None,
 ) -> list[InstallResult]:
     """Return how installed skills differ from the registry.
 
@@ -222,12 +266,36 @@ def check(
             for_agents = any(entry.agents for entry in standing.locked.values())
             skills = [original(core, one) for one in skills]
             places, refused = folders(skills, target.path, for_agents=for_agents)
-            return [standing.check(folder, skill) for folder, skill in places.items()] + refused
+            return [_check_one(core, standing, *place) for place in places.items()] + refused
         return [
-            standing.compare(folder, owner(core, entry))
-            for folder, entry in sorted(standing.locked.items())
+            _check_one(core, standing, folder, None)
+            for folder in sorted(standing.locked)
             if names is None or folder in names
         ]
+
+
+def _check_one(
+    core: Core, standing: InstallPlan, folder: str, skill: Skill | None
+) -> InstallResult:
+    """Compare an installed skill with ``skill``, or if it is None with the skill of its lock entry.
+
+    A pinned skill, and a skill whose current files are a yanked version, keep their files. So they
+    are only compared with the lock.
+    """
+    entry = standing.locked.get(folder)
+    if entry is None:
+        return standing.check(folder, skill)
+    versions = versions_of(core, entry)
+    stays = entry.pin is not None or is_withdrawn(versions)
+    if isinstance(skill, PinnedSkill) or not stays:
+        told = (
+            standing.compare(folder, owner(core, entry))
+            if skill is None
+            else standing.check(folder, skill)
+        )
+    else:
+        told = standing.check(folder, None)
+    return noted(told, entry, versions)
 
 
 @contextmanager

@@ -186,12 +186,18 @@ class InstallResult(Value):
     not available. ``reason`` gives the cause, the edits, or the files that were replaced or
     removed. If the skill's address is not a source here, the skill is compared only with the lock,
     and ``reason`` reports this.
+
+    ``pin`` is the version that the lock pins, and ``newer`` the newest version after it.
+    ``warning`` tells that the installed version is deprecated or yanked.
     """
 
     ref: str
     path: str
     state: State
     reason: str | None = None
+    pin: str | None = None
+    newer: str | None = None
+    warning: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

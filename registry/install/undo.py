@@ -4,11 +4,12 @@ An undo restores all skills or none.
 """
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from shlex import quote
-from typing import Final, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias
 
 from registry.changes.undo import Undo
 from registry.core import Core
@@ -30,7 +31,7 @@ from registry.install.lockfile import Locked, locked_from, read_lock
 from registry.install.plan import InstallPlan
 from registry.install.pull import is_locked, open_transaction
 from registry.install.restore import LockedOrigins
-from registry.install.targets import InstallOptions, InstallResult, Target
+from registry.install.targets import InstallOptions, InstallPath, InstallResult, Target
 
 Fate: TypeAlias = Literal["removed", "replaced", "returned"]
 
@@ -38,7 +39,10 @@ _DRY: Final = InstallOptions(dry_run=True)
 
 
 class Taken(NamedTuple):
-    """The result of undoing a pull for one skill, and at how many paths the skill was installed."""
+    """The effect of undoing a pull on a skill, and the number of folders in which it happens.
+
+    ``places`` is 0 if only the skill's entry in the lock file changes.
+    """
 
     name: str
     fate: Fate
@@ -94,18 +98,43 @@ class PullUndo:
 
     @property
     def taken(self) -> list[Taken]:
-        """The skills that the undo still has to restore, each with what will happen to it."""
-        found, locked = [], read_lock(self.target.path)
+        """The skills that the undo still has to restore, each with what will happen to it.
+
+        A skill is listed several times if it is removed from one folder and restored in another.
+        """
+        found: list[Taken] = []
+        locked = read_lock(self.target.path)
         for folder, one in self.brought.items():
-            state = one.left or one.state
-            is_back = state_of(locked.get(folder)) == one.state and not one.edits
-            if state is None or is_back:
+            if self._is_as_before(locked.get(folder), folder) and not one.edits:
                 continue
-            _, agents, mode = state
-            places = len(self.target.install_paths(agents, mode, folder))
-            fate: Fate = "replaced" if one.left else "returned"
-            found.append(Taken(one.name, fate if one.before or one.edits else "removed", places))
+            fates: Counter[Fate] = Counter(self._fates(folder))
+            fates = fates or Counter({"replaced": 0})
+            found += [Taken(one.name, fate, places) for fate, places in sorted(fates.items())]
         return found
+
+    def _fates(self, folder: str) -> Iterator[Fate]:
+        """Yield what the undo does to a skill in each folder that it changes."""
+        one = self.brought[folder]
+        before, after = self._places(one.state, folder), self._places(one.left, folder)
+        is_new = (one.state or [])[:1] != (one.left or [])[:1]
+        changed = {*one.edits, *(before if is_new else ())} - {*one.missing}
+        files = next((label for label, place in before.items() if not place.link), None)
+        for label in dict.fromkeys([*after, *before]):
+            was, now = before.get(label), after.get(label)
+            if was is None or label in one.missing:
+                if now is not None:
+                    yield "replaced" if label in one.edits else "removed"
+            elif now is None:
+                yield "returned"
+            elif (files if was.is_link else label) in changed or was.is_link != now.is_link:
+                yield "replaced"
+
+    def _places(self, state: Sequence[Any] | None, folder: str) -> dict[str, InstallPath]:
+        """Return the install paths of a `state_of` a lock entry, by their labels."""
+        if state is None:
+            return {}
+        _, agents, mode = state
+        return {one.label: one for one in self.target.install_paths(agents, mode, folder)}
 
     def forget(self) -> None:
         """Delete the record of the pull without undoing it. It can't be undone afterwards."""
@@ -163,11 +192,23 @@ class PullUndo:
 
     def _is_back(self, plan: InstallPlan, folder: str) -> bool:
         one = self.brought[folder]
-        return state_of(plan.locked.get(folder)) == one.state and all(
-            os.path.lexists(os.path.join(self.target.path_of(label), folder))
+        return self._is_as_before(plan.locked.get(folder), folder) and all(
+            self._is_there(label, folder)
             and digest_of(Place(plan.folder_at(label), folder)) == kept
             for label, kept in one.edits.items()
         )
+
+    def _is_as_before(self, now: Locked | None, folder: str) -> bool:
+        """Tell whether a skill is in its state from before the pull, apart from its edits."""
+        one = self.brought[folder]
+        # If the pull only restored missing files, the lock's entry doesn't show whether they exist.
+        missing = one.missing if one.state == one.left else ()
+        return state_of(now) == one.state and not any(
+            self._is_there(label, folder) for label in missing
+        )
+
+    def _is_there(self, label: str, folder: str) -> bool:
+        return os.path.lexists(os.path.join(self.target.path_of(label), folder))
 
     def _take_back(self, work: InstallPlan, folder: str) -> None:
         one, edits = self.brought[folder], {}
@@ -189,16 +230,21 @@ class PullUndo:
         if now is not None and not one.is_changed:
             work.note(folder, locked_from({**before, "files": now.files, "digest": now.digest}))
             return
-        entry = locked_from({**before, "files": {}, "digest": ""})
+        entry = locked_from({"digest": "", **before, "files": {}})
         entries = self._content(entry)
+        files = {one.path: digest(one.data) for one in entries or ()}
+        is_same = now is not None and state_of(now) == one.state
+        if entries is None and is_same and work.check(folder, None).state == "unchanged":
+            # The undo only removes copies and links, so it doesn't need the files.
+            entries, files = [], dict(work.locked[folder].files)
         if entries is None:
             waiting = same_files(self.core.reader, entry.name, entry.tree_hash)
             if held := next((one for one in waiting if one.quarantined), None):
                 way = f"skill-registry source trust {quote(held.skill.source)}"
                 raise self._refused(f"{entry.name} is quarantined; to accept it, run: {way}")
             raise self._refused(f"the files that {entry.name} had before are not kept")
-        files = {one.path: digest(one.data) for one in entries}
-        self._check(work.restore(folder, replace(entry, files=files), entries))
+        entry = replace(entry, files=files)
+        self._check(work.restore(folder, entry, entries, without=one.missing))
 
     def _content(self, entry: Locked) -> list[Entry] | None:
         """Return the files of a lock entry without network access.

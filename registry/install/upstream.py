@@ -88,7 +88,7 @@ def _installed(name: str) -> tuple[Target, str] | None:
         targets.insert(0, Target.project(os.getcwd()))
     for target in targets:
         with suppress(RegistryError):
-            return target, folders_of(target, [name])[0]
+            return target, next(iter(folders_of(target, [name])))
     return None
 
 

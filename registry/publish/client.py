@@ -11,7 +11,7 @@ from registry.core import Core
 from registry.errors import RemoteInvalid, UsageProblem
 from registry.install.content import Entry
 from registry.install.export import zipped
-from registry.publish.publishing import Package
+from registry.publish.packages import Package
 from registry.remotes.address import origin_of, split
 from registry.remotes.http import Client
 from registry.remotes.snapshot import Bounds

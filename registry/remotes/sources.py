@@ -9,7 +9,7 @@ from importlib import import_module
 from threading import Thread
 from typing import Any, Final, TypeAlias, Unpack
 
-from registry.catalog.resolve import resolve
+from registry.catalog.resolve import resolve, split_label
 from registry.core import Core
 from registry.db.read.skills import skills_of_source
 from registry.db.read.sources import list_sources
@@ -470,7 +470,8 @@ def is_address(core: Core, name: str) -> bool:
         if "://" in name:
             return True
     try:
-        resolve(core.reader, name)
+        parts = split_label(core.reader, name)
+        resolve(core.reader, name if parts is None else parts[0])
     except SkillNotFound:
         return True
     except RegistryError:

@@ -4,30 +4,34 @@ New versions are stored invisibly first ("staged"). At the end, old versions are
 """
 
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, nullcontext, suppress
 from contextvars import copy_context
 from functools import partial
 from itertools import compress, islice
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from registry.core import Core
-from registry.db.interface import SyncLock, Writer
-from registry.db.read.skills import StoredSkill, by_ids, files_and_findings, findings, has_retired
+from registry.db.interface import SyncLock
+from registry.db.read.skills import (
+    KnownFiles,
+    StoredSkill,
+    by_ids,
+    files_and_findings,
+    has_retired,
+)
 from registry.db.versions import NewVersion
 from registry.db.write.history import drop_old_changes, record_revisions, store_documents
-from registry.db.write.labels import record_labels
 from registry.db.write.names import refresh_names
 from registry.db.write.skills import (
-    RETIRED_AT_ONCE,
     add_notices,
     delete_retired,
+    exchange,
     publish,
     replace_findings,
     replace_notices,
     stage,
-    update_stats,
 )
 from registry.db.write.sources import (
     begin_importing,
@@ -37,15 +41,15 @@ from registry.db.write.sources import (
     record_sync,
     shared_names,
 )
+from registry.db.write.statements import execute
 from registry.db.write.usage import drop_old_days
 from registry.disk.walk import UNREADABLE, ScannedFolder, Walk
 from registry.document.security import is_about_defence
-from registry.errors import DatabaseProblem
+from registry.errors import DatabaseBusy, DatabaseProblem
 from registry.model import Diagnostic
 from registry.sync.helper import Piece, helping, share
 from registry.sync.plan import Plan, SourcePlan
 from registry.sync.reading import (
-    KnownHashes,
     Previous,
     Reading,
     Recent,
@@ -60,21 +64,22 @@ from registry.sync.reading import (
 from registry.sync.report import Progress
 from registry.text import utc_now
 
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
 PART: Final = 100
 """Maximum number of versions that one transaction publishes, because other clients wait meanwhile.
-"""
-
-FEW: Final = 20
-"""Maximum number of SKILL.md files that a publishing transaction stores in history.
-
-If there are more, they are stored in earlier transactions, for which other clients don't wait.
 """
 
 AT_ONCE: Final = 2
 """Number of batches that a sync stores at the same time, if the database is on a server."""
 
 STATISTICS_AFTER: Final = 500
-"""Minimum number of new versions after which a sync updates the query planner's statistics."""
+"""Minimum number of new skills after which a sync updates the query planner's statistics.
+
+A later sync does so only if the new skills are more than its other skills. Otherwise the server's
+autovacuum is enough.
+"""
 
 
 class PublishedVersion(NamedTuple):
@@ -102,6 +107,8 @@ class Store:
         self.published: set[int] = set()
         self._hidden: set[int] = set()
         self._mismatched = frozenset[int]().union(*(part.mismatched for part in plan.sources))
+        # If fewer versions are stored in the end, the other ids stay unused.
+        self._free = self._writer.reserve(plan.total) if plan.total else None
         first = [part for part in plan.sources if part.source.last_sync_at is None]
         self.first = [part.source.id for part in first]
         large = [part.source.id for part in first if len(part.new) > PART]
@@ -122,23 +129,25 @@ class Store:
             for batch in batches:
                 if len(storing) == at_once:
                     yield storing.popleft().result()
-                storing.append(pool.submit(copy_context().run, self.add, batch))
+                storing.append(pool.submit(copy_context().run, self.add, batch, self._free))
+                self._free = None if self._free is None else self._free + len(batch)
             for one in storing:
                 yield one.result()
 
-    def add(self, batch: Sequence[NewVersion]) -> list[PublishedVersion]:
-        """Store a batch of versions, and return the stored versions with their new ids."""
+    def add(self, batch: Sequence[NewVersion], first: int | None) -> list[PublishedVersion]:
+        """Store a batch of versions, and return the stored versions with their new ids.
+
+        ``first`` is the first of the ids reserved for them; None if ids are not reserved.
+        """
         # Readers don't see staged versions. So on a server, other clients may write at the same
         # time.
-        first = self._writer.reserve(len(batch))
-        if first is not None:
-            self.keep([one for v in batch if (one := v.columns["replaces"]) is not None])
         with self._writer.transaction(quiet=first is not None) as connection:
-            ids = stage(connection, batch, first=first, mismatched=self._mismatched)
+            ids = stage(
+                connection, batch, first=first, mismatched=self._mismatched, with_replaced=True
+            )
             if first is not None:  # while the transaction below runs, all other writers wait
                 brand_new = [v.columns["replaces"] is None for v in batch]
                 record_revisions(connection, list(compress(ids, brand_new)))
-                record_labels(connection, list(compress(ids, brand_new)))
         hidden = [one.columns["id"] for one in batch if one.columns["source_id"] in self._hidden]
         for start in range(0, len(hidden), PART):
             with self._writer.transaction() as connection:
@@ -154,17 +163,14 @@ class Store:
         ]
 
     def keep(self, leaving: Sequence[int]) -> None:
-        """Store in history the SKILL.md files of versions that will soon be retired.
+        """Store in history the SKILL.md files of versions that will soon be removed.
 
         On a server, this happens in separate transactions before the write lock is taken, so that
-        other clients wait less. If there are only a few files (`FEW`), this does nothing: they are
-        stored faster when the versions are retired.
+        other clients wait less.
         """
-        if not self._shared or len(leaving) <= FEW:
-            return
-        for start in range(0, len(leaving), PART):
+        for start in range(0, len(leaving) if self._shared else 0, BATCH):
             with self._writer.transaction(quiet=True) as connection:
-                store_documents(connection, leaving[start : start + PART])
+                store_documents(connection, leaving[start : start + BATCH])
 
     def join(self) -> None:
         """Resolve the names of skills that were published in parts, some names per transaction.
@@ -191,11 +197,11 @@ def clear(core: Core, lock: SyncLock) -> None:
 
     Raises `DatabaseProblem`, before anything is deleted, if the lock was lost.
     """
-    deleted = RETIRED_AT_ONCE
-    while deleted == RETIRED_AT_ONCE:
-        with core.writer.transaction() as connection:
+    is_left = True
+    while is_left:
+        with core.writer.transaction(quiet=True) as connection:
             lock.assert_held(connection)
-            deleted = delete_retired(connection, host=core.host)
+            is_left = delete_retired(connection, host=core.host) > 0
 
 
 BATCH, BATCH_CHARACTERS = 400, 8_000_000
@@ -230,7 +236,6 @@ def apply_plan(
     writer, scan_ns, now = core.writer, lock.now_ns(), utc_now()
     if has_retired(core.reader, core.host):  # versions that a killed sync stored or retired
         clear(core, lock)
-    total = sum(len(p.new) + len(p.updates) + len(p.placeholders) for p in plan.sources)
     staged: dict[int, PublishedVersion] = {}
     store = Store(core, lock, plan)
     # While one thread waits for the database, other threads can read and parse the next batches.
@@ -240,23 +245,48 @@ def apply_plan(
     ):
         for some in stored:
             staged.update((one.id, one) for one in some)
-            progress("importing", len(staged), total)
-    _touch(writer, plan, scan_ns)
+            progress("importing", len(staged), plan.total)
+    _touch(core, plan, scan_ns)
     removed = [one.id for one in plan.removed]
     removed += [version for part in plan.sources for version in part.gone_placeholders]
-    progress("publishing", total, total)
+    progress("publishing", plan.total, plan.total)
     store.keep(removed)
     if len(store.live) >= STATISTICS_AFTER:  # before other clients must wait again
         writer.update_statistics()
     store.join()
-    with writer.transaction() as connection:
+    waiting = [one for key, one in staged.items() if key not in store.published]
+    live = _publish(core, plan, lock, waiting, removed, now)
+    published = [staged[new] for new in (*store.live, *live)]
+    are_new = len(published) == len(staged) and all(one.replaces is None for one in published)
+    if removed or plan.settled or not are_new:
+        with suppress(DatabaseProblem):  # everything is published; the next sync deletes the rest
+            clear(core, lock)
+    if are_new and len(live) >= max(STATISTICS_AFTER, sum(p.unchanged for p in plan.sources)):
+        writer.update_statistics()
+    return published
+
+
+def _publish(
+    core: Core,
+    plan: Plan,
+    lock: SyncLock,
+    waiting: Sequence[PublishedVersion],
+    removed: Sequence[int],
+    now: str,
+) -> list[int]:
+    """Publish the staged versions and retire others in one transaction; see `publish`.
+
+    Most edits are exchanged before the transaction takes the lock of writers, so that other clients
+    wait less. If another client then waits for one of these skills, everything happens under the
+    lock.
+    """
+    writer = core.writer
+    first = [part.source.id for part in plan.sources if part.source.last_sync_at is None]
+
+    def under_lock(connection: "Connection", exchanged: Collection[int] = ()) -> list[int]:
         lock.assert_held(connection)
-        for part in plan.sources:
-            if part.source.remote is not None:  # history entries name the remote source
-                record_remote(connection, part.source.id, part.source.remote)
-        waiting = [one for one in staged if one not in store.published]
-        live = publish(connection, waiting, removed, plan.settled)
-        finish_importing(connection, store.first)
+        live = publish(connection, [one.id for one in waiting], removed, plan.settled, exchanged)
+        finish_importing(connection, first)
         for part in plan.sources:
             replace_notices(connection, part.source.id, part.notices)
             if part.unread:
@@ -265,25 +295,41 @@ def apply_plan(
         add_notices(connection, plan.notices)
         drop_old_changes(connection, core.host)
         drop_old_days(connection, now)
-    published = [staged[new] for new in (*store.live, *live)]
-    are_new = len(published) == len(staged) and all(one.replaces is None for one in published)
-    if removed or plan.settled or not are_new:
-        with suppress(DatabaseProblem):  # everything is published; the next sync deletes the rest
-            clear(core, lock)
-    if len(live) >= STATISTICS_AFTER:
-        writer.update_statistics()
-    return published
+        return live
+
+    def record_remotes(connection: "Connection") -> None:
+        for part in plan.sources:
+            if part.source.remote is not None:  # history entries name the remote source
+                record_remote(connection, part.source.id, part.source.remote)
+
+    replaced = {one.replaces: one.id for one in waiting if one.replaces is not None}
+    if replaced and core.backend.shared:
+        with suppress(DatabaseBusy), writer.transaction(quiet=True) as connection:
+            record_remotes(connection)
+            exchanged = exchange(connection, replaced)
+            writer.lock(connection)
+            return under_lock(connection, exchanged)
+    with writer.transaction() as connection:
+        record_remotes(connection)
+        return under_lock(connection)
+
+
+StoredContent: TypeAlias = tuple[KnownFiles, Sequence[Diagnostic]]
+"""The stored files and findings of a version; see `files_and_findings`."""
+
+NOTHING: Final[StoredContent] = ({}, ())
 
 
 class _Job(NamedTuple):
     """A folder to read, and the stored version that its new version will replace.
 
-    The stored version is None if the skill is new.
+    The stored version is None if the skill is new. ``known`` holds its files and findings.
     """
 
     part: SourcePlan
     found: ScannedFolder
     before: StoredSkill | None
+    known: StoredContent
 
 
 def _folders(plan: Plan) -> Iterator[tuple[SourcePlan, str, int | None]]:
@@ -301,13 +347,14 @@ def _jobs(core: Core, plan: Plan) -> Iterator[_Job]:
     folders = _folders(plan)
     while some := list(islice(folders, BATCH)):
         stored = by_ids(core.reader, [known for *_, known in some if known is not None])
+        contents = files_and_findings(core.reader, list(stored)) if stored else {}
         for part, folder, replaces in some:
             before = None if replaces is None else stored.get(replaces)
             if replaces is not None and before is None:
                 continue  # another client changed the skill since the plan was made
             found = part.look_last(folder)
             if found is not None:  # if the folder is gone, the next sync removes the skill
-                yield _Job(part, found, before)
+                yield _Job(part, found, before, contents[before.id] if before else NOTHING)
 
 
 def _versions(core: Core, plan: Plan, scan_ns: int, now: str) -> Generator[NewVersion]:
@@ -368,10 +415,10 @@ def _read(
     core: Core, recent: Recent, scan_ns: int, now: str, jobs: Sequence[_Job]
 ) -> list[NewVersion]:
     versions = []
-    for part, found, before in jobs:
+    for part, found, before, known in jobs:
         if before is None:
             return read_new(_task(core, scan_ns, now, jobs), recent)  # all these folders are new
-        what = (part.walk, found, before, part.source.id, scan_ns, now)
+        what = (part.walk, found, before, known, part.source.id, scan_ns, now)
         is_remote = part.source.remote is not None
         new = read_version(core, *what, from_remote=is_remote, recent=recent)
         if isinstance(new, NewVersion):
@@ -385,6 +432,7 @@ def read_version(
     walk: Walk,
     found: ScannedFolder,
     before: StoredSkill,
+    known: StoredContent,
     source_id: int,
     scan_ns: int,
     now: str,
@@ -394,19 +442,18 @@ def read_version(
 ) -> NewVersion | Unread:
     """Read a folder into a new version; return `Unread` if a part of the folder can't be read.
 
-    If it returns `Unread`, the stored version ``before`` stays current. If ``from_remote``, the new
+    ``known`` holds the files and findings of the stored version ``before``. If it returns `Unread`,
+    the stored version ``before`` stays current. If ``from_remote``, the new
     version is quarantined if it has security errors, unless ``before`` has the same files and is
     trusted.
     """
     what, keep = (walk.root, found, walk.limits), core.settings.store_files
     read = partial(read_folder, *what, with_contents=keep, recent=recent)
-    trusted: KnownHashes = {}
-    earlier: Sequence[Diagnostic] = ()
     # The files of an unusable skill were only hashed, not checked, so there are no findings to
     # reuse.
     is_usable = before.skill.status in {"ok", "warning"}
-    if is_usable and not before.racy and is_current(before.fingerprint):
-        trusted, earlier = files_and_findings(core.reader, [before.id])[before.id]
+    is_known = is_usable and not before.racy and is_current(before.fingerprint)
+    trusted, earlier = known if is_known else NOTHING
     reading = read(trusted, earlier=earlier)
     if trusted and _is_other_topic(reading, before):
         # The topic of a skill decides which findings its supporting files get.
@@ -416,12 +463,12 @@ def read_version(
     previous = Previous(before.id, before.uid, before.skill.created_at)
     version = make_version(reading, source_id, scan_ns, now, previous)
     if from_remote:
-        version.columns["held"] = int(_is_held(core, version, before))
+        version.columns["held"] = int(_is_held(version, before, known[1]))
     return version
 
 
-def _is_held(core: Core, version: NewVersion, before: StoredSkill) -> bool:
-    """Tell whether to quarantine a new version of a remote skill.
+def _is_held(version: NewVersion, before: StoredSkill, earlier: Sequence[Diagnostic]) -> bool:
+    """Tell whether to quarantine a new version of a remote skill with these ``earlier`` findings.
 
     The user's trust covers only the files that the user was shown. One changed line can turn an
     accepted finding into a different one, for example with another host or secret. So changed files
@@ -433,7 +480,7 @@ def _is_held(core: Core, version: NewVersion, before: StoredSkill) -> bool:
     is_same = tree is not None and (tree, source) == (before.skill.tree_hash, before.source_id)
     if before.quarantined or not is_same:
         return bool(grave)
-    return bool(grave - security_errors(findings(core.reader, before.id)))
+    return bool(grave - security_errors(earlier))
 
 
 def _is_other_topic(reading: Reading, before: StoredSkill) -> bool:
@@ -457,8 +504,9 @@ def _batches(versions: Iterator[NewVersion]) -> Iterator[list[NewVersion]]:
         yield batch
 
 
-def _touch(writer: Writer, plan: Plan, scan_ns: int) -> None:
+def _touch(core: Core, plan: Plan, scan_ns: int) -> None:
     touched = plan.touched
     while (updates := stamps_of(islice(touched, BATCH), scan_ns)).versions:
-        with writer.transaction() as connection:
-            update_stats(connection, updates)
+        with core.writer.transaction() as connection:
+            for sql, values in updates.statements(core.reader):
+                execute(connection, sql, *values)

@@ -26,8 +26,11 @@ from registry.sync.sources import own_sources
 from registry.text import is_encodable, without_secrets
 
 LOCK: Final = "skills.lock.json"
-VERSION: Final = 2
-"""The version of the lock file format in which a lock file records origins."""
+VERSION: Final = 3
+"""The version of the lock file format that `pull` writes."""
+
+WITH_ORIGINS: Final = (2, VERSION)
+"""The versions of the lock file format in which a lock file records origins."""
 
 MAX_BYTES: Final = 32 << 20
 """Maximum size of a lock file that a sync reads, in bytes."""
@@ -167,7 +170,7 @@ def _entries(home: str) -> Mapping[str, Any]:
     with suppress(OSError, RegistryError, LookupError, TypeError, ValueError, RecursionError):
         if os.stat(path).st_uid == os.stat(home).st_uid == os.geteuid():
             data = json.loads(read_file(path, MAX_BYTES).data)
-            if data["version"] == VERSION and isinstance(data["skills"], dict):
+            if data["version"] in WITH_ORIGINS and isinstance(data["skills"], dict):
                 return data["skills"]
     return {}
 

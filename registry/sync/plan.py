@@ -326,6 +326,11 @@ class Plan:
     """New findings in sources that this sync doesn't cover: source id, folder, finding."""
 
     @property
+    def total(self) -> int:
+        """The maximum number of new versions that this sync stores."""
+        return sum(len(p.new) + len(p.updates) + len(p.placeholders) for p in self.sources)
+
+    @property
     def touched(self) -> Iterator[tuple[int, ScannedFolder]]:
         """The versions whose files are unchanged but have new file times, with their folders."""
         for part in self.sources:

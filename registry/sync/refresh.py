@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from registry.core import Core
-from registry.db.read.skills import StoredSkill, by_place
+from registry.db.read.skills import StoredSkill, by_place, files_and_findings
 from registry.disk.walk import ScannedFolder, Walk, inaccessible
 from registry.errors import SkillMissing
 from registry.model import Diagnostic
@@ -58,7 +58,8 @@ def _reimport(
 
     now = time.time_ns()
     from_remote = bool(stored.remote)
-    what = (walk, found, stored, stored.source_id, now, utc_text(now))
+    known = files_and_findings(core.reader, [stored.id])[stored.id]
+    what = (walk, found, stored, known, stored.source_id, now, utc_text(now))
     new = read_version(core, *what, from_remote=from_remote)
     if isinstance(new, Unread):
         if not new.has_document:

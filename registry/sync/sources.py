@@ -1,6 +1,7 @@
 """Registered sources: find, choose, register, change and remove them, and check their owners."""
 
 import os
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -502,7 +503,8 @@ class Change(TypedDict, total=False):
     """The properties of a source to change.
 
     ``team`` is the team that sees the source; if empty, all users see it. ``owner`` is the new
-    owner, which only an admin can set.
+    owner, which only an admin can set. ``review``: whether changes that are published, or made
+    through tools, must be approved.
 
     With ``as_admin``, an admin can change a source of another role or machine. On a server,
     ``priority`` then ranks the source among the sources of all owners. Without ``as_admin``, it
@@ -514,6 +516,7 @@ class Change(TypedDict, total=False):
     priority: int | None
     team: str | None
     owner: str | None
+    review: bool | None
     as_admin: bool
 
 
@@ -527,6 +530,9 @@ def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
     new_name, team, owner = (change.get("new_name"), change.get("team"), change.get("owner"))
     if not core.host and (team is not None or owner is not None):
         raise UsageProblem(message="owners and teams need a server; a SQLite file has neither")
+    review = change.get("review")
+    if review is not None:
+        check_writable(source)
     if owner is not None:
         from registry.db.postgres.rights import is_role
 
@@ -547,6 +553,10 @@ def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
             set_team(connection, source.id, team or None)
         if owner is not None:
             set_owner(connection, source.id, owner)
+        if review is not None and review != source.review:
+            from registry.db.write.proposals import set_review
+
+            set_review(connection, source.id, int(time.time()) if review else 0)
         project = project_of(scope, source.path)
         change_source(connection, source.id, scope, priority, project, precedence)
     return next(one for one in list_sources(core.reader) if one.id == source.id)

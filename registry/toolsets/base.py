@@ -7,11 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
+from registry.changes.review import Intent, proposing
 from registry.core import Core
 from registry.db.audit_context import audit_context
-from registry.model import Parameter, Scope
+from registry.model import Parameter, Scope, Source
 from registry.text import MAX_NAME, shorten
 from registry.toolsets.schemas import TYPES, Json, Style, Tool, described, given, own
 
@@ -28,6 +29,7 @@ class Context:
     ``scope``: show only skills of this scope. ``personality``: the name of the visibility policy in
     the settings. ``environ``: the environment variables that skills may require. ``read_only``:
     offer only tools that change nothing. ``core`` decides which projects' skills are visible.
+    ``person`` and ``token`` name the user of a token, who becomes the author of proposals.
     """
 
     core: Core
@@ -36,6 +38,14 @@ class Context:
     personality: str | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     read_only: bool = False
+    person: str | None = None
+    token: str | None = None
+
+
+def _propose(core: Core, source: Source, intent: Intent) -> NoReturn:
+    from registry.publish.proposals import propose
+
+    propose(core, source, intent)
 
 
 MAX_SHOWN: Final = 200
@@ -134,6 +144,7 @@ class Toolset(ABC):
 
     def __init__(self, context: Context, tools: Sequence[Tool]) -> None:
         """Offer the tools. If the context is read-only, offer only tools that change nothing."""
+        self._person, self._token = context.person, context.token
         offered = (tool for tool in tools if tool.read_only or not context.read_only)
         self._tools = {tool.name: tool for tool in offered}
 
@@ -158,7 +169,10 @@ class Toolset(ABC):
         if offered is None:
             return self._unknown(tool)
         sent = _parsed(arguments) if isinstance(arguments, str) else arguments
-        with audit_context(f"{self.name} {offered.name}"):
+        with (
+            audit_context(f"{self.name} {offered.name}", person=self._person, token=self._token),
+            proposing(_propose),
+        ):
             return self._run(offered.name, given(offered.parameters, {} if sent is None else sent))
 
     async def acall(self, tool: str, arguments: Any) -> Json:

@@ -19,6 +19,7 @@ from registry.errors import (
     SkillInvalid,
     SkillNotFound,
     SkillNotVisible,
+    SkillProposed,
     SourceNotFound,
     SourceUnclear,
 )
@@ -210,6 +211,7 @@ class MiniclawToolset(Toolset):
     def _create(self, arguments: Json) -> Json:
         from registry.changes.create import create_files
         from registry.document.render import render_miniclaw
+        from registry.publish.proposals import preview
 
         name = arguments["name"]
         reason = check_snake_case(name) or check_folder_name(name)
@@ -217,7 +219,7 @@ class MiniclawToolset(Toolset):
             raise SkillError("InvalidName", name=shown(name), reason=reason)
         if is_built_in(name):
             raise SkillError("BuiltInToolConflict", name=name)
-        created_at = utc_now()
+        created_at, message = utc_now(), "Skill created successfully"
         try:
             document = render_miniclaw(
                 name=name,
@@ -239,10 +241,12 @@ class MiniclawToolset(Toolset):
             path = os.path.join(source.path, name)
             files = {DOCUMENT_NAMES[0]: data}
             skill = create_files(self._core, source, name, name, files).skill
+        except SkillProposed as proposed:
+            skill, message = preview(self._core, proposed.id), str(proposed)
         except (RegistryError, OSError) as error:
             raise creating(name, path, error, known=self._is_known(name)) from error
         return {
-            "message": "Skill created successfully",
+            "message": message,
             "skill": _described(skill),
             "file_path": os.path.join(skill.path, DOCUMENT_NAMES[0]),
         }
@@ -292,6 +296,8 @@ class MiniclawToolset(Toolset):
             if is_built_in(stored.skill.name):
                 raise SkillError("BuiltInSkillDeletion", name=name)
             delete(self._core, stored)
+        except SkillProposed as proposed:
+            return {"message": str(proposed)}
         except (RegistryError, OSError) as error:
             raise failure("DirectoryRemovalFailed", name, error, path) from error
         return {"message": f"Skill '{shown(name)}' deleted successfully"}

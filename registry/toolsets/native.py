@@ -26,6 +26,7 @@ from registry.errors import (
     SkillMissing,
     SkillNotDeleted,
     SkillNotFound,
+    SkillProposed,
     SourceNotAdopted,
     SourceNotFound,
     SourceReadOnly,
@@ -467,9 +468,24 @@ class NativeToolset(Toolset):
         try:
             with self._core.explained():
                 answer: Json = getattr(self, f"_{tool}")(**given)
+        except SkillProposed as proposed:
+            return self._proposed(tool, proposed)
         except RegistryError as error:
             return _error(error.code, _for_models(error))
         return answer
+
+    def _proposed(self, tool: str, proposed: SkillProposed) -> Json:
+        """Return the answer of a change that waits for review, in the form of a change made."""
+        from registry.publish.proposals import preview
+
+        skill, message = preview(self._core, proposed.id), {"message": str(proposed)}
+        left: Json = {"copies": {"changed": [], "left": []}} if tool != "create_skill" else {}
+        if tool == "delete_skill":
+            gone = {key: getattr(skill, key) for key in ("name", "source", "folder")}
+            return {"deleted": {**gone, "trash_id": ""}, **left, **message}
+        if tool == "restore_skill":
+            left = {}
+        return {"skill": _changed(skill), **left, **message}
 
     def _list_skills(self, *, limit: int = PAGE, offset: int = 0, **given: Any) -> Json:
         order = {key: given.pop(key) for key in ("sort", "reverse") if key in given}

@@ -40,7 +40,13 @@ Their responses contain no data about skills.
 STATIC: Final = "/static/"
 
 GIT: Final = "/git/"
-"""Beginning of the paths for which a token may also be the password of Basic authentication."""
+"""Beginning of the paths of the git server."""
+
+WITH_PASSWORD: Final = (GIT, "/changes.atom")
+"""Beginnings of the paths for which a token may also be the password of Basic authentication.
+
+Programs such as git and feed readers can't send a bearer token.
+"""
 
 FORWARDED: Final = (
     *("via", "forwarded", "x-forward", "x-real-", "x-original-", "x-proxy", "proxy-", "x-via"),
@@ -162,7 +168,7 @@ class Auth:
         given = [one.partition(" ") for one in headers.getlist("authorization")]
         if any(scheme.lower() == "bearer" for scheme, _, _ in given):
             return await self._of_token(given[0][2].strip()) if len(given) == 1 else None
-        if len(given) == 1 and request.scope["path"].startswith(GIT):
+        if len(given) == 1 and request.scope["path"].startswith(WITH_PASSWORD):
             known = await self._of_token(_password(given[0]))
             if known is not None:
                 return known
@@ -216,7 +222,7 @@ class Auth:
         ):
             return sign_in("", _own_page(_requested(request)))
         message, how = "This request needs a token.", "Bearer"
-        if request.scope["path"].startswith(GIT):
+        if request.scope["path"].startswith(WITH_PASSWORD):
             how = 'Basic realm="skill-registry", charset="UTF-8"'
             return PlainTextResponse(
                 f"{message}\n", 401, {"www-authenticate": how, "cache-control": "no-store"}

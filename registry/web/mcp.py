@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from registry.mcp.server import SkillServer
     from registry.sync.watch import Changes
 
-Limits = tuple[str | None, str | None, bool]
+Limits = tuple[str | None, str | None, bool, str | None]
 
 
 class McpMount:
@@ -41,7 +41,9 @@ class McpMount:
 
     async def app_of(self, visitor: Visitor) -> Callable[..., Awaitable[None]]:
         """Return the MCP application for a visitor. Raises as `SkillRegistry.toolset` does."""
-        limits = visitor.personality, visitor.source, visitor.write
+        # Each token that may write has its own server, because it is the author of its proposals.
+        author = visitor.token if visitor.write else None
+        limits = visitor.personality, visitor.source, visitor.write, author
         async with self._lock:
             if limits not in self._apps:
                 self._apps[limits] = await self._begin(visitor)
@@ -57,6 +59,8 @@ class McpMount:
             "source": visitor.source,
             "read_only": not visitor.write,
         }
+        if visitor.write:
+            limits |= {"person": visitor.name, "token": visitor.token}
         serving = Serving(limits=limits, watch=self.watches and not self._apps)
         server = SkillServer(self._registry, serving, self.unsent)
         server.on_change = self._tell

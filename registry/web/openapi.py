@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from registry import __version__
 from registry.catalog.search.find import MAX_QUERIES
+from registry.db.read.recent import HAPPENED
 from registry.db.read.skills import SORTS
 from registry.model import (
     SCOPES,
@@ -46,6 +47,7 @@ _FILTERS: Final[Sequence[tuple[str, Mapping[str, Any], str]]] = (
         {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"},
         "Only skills updated in the given month (YYYY-MM).",
     ),
+    ("unused", {"type": "string"}, "Only skills that no tool has read in this time (such as 90d)."),
     ("all", {"enum": ["1"]}, "Include shadowed and invalid skills."),
     ("sort", {"enum": list(SORTS)}, "The sort order of a list. Searches always sort by relevance."),
     ("reverse", {"enum": ["1"]}, "Reverse the order."),
@@ -98,6 +100,12 @@ PATHS: Final[Sequence[tuple[str, str, Parameters]]] = (
             ("personality", {"type": "string"}, "Explain the decision for this personality."),
         ),
     ),
+    (
+        "/tags.json",
+        "List all tags, the most frequent first.",
+        (("q", {"type": "string"}, "Only tags that contain this text."), _PAGE),
+    ),
+    ("/copies.json", "List the names that several skills have.", (_PAGE,)),
     ("/sources.json", "List the sources.", ()),
     (
         "/findings.json",
@@ -111,7 +119,13 @@ PATHS: Final[Sequence[tuple[str, str, Parameters]]] = (
     (
         "/changes.json",
         "List the latest changes.",
-        (("days", _COUNT, "The number of days to cover."),),
+        (
+            ("days", _COUNT, "The number of days to cover."),
+            ("day", {"type": "string", "format": "date"}, "Only changes of this day."),
+            ("kind", {"enum": list(HAPPENED)}, "Only changes of this kind."),
+            ("source", {"type": "string"}, "Only changes in this source."),
+            _PAGE,
+        ),
     ),
     ("/stats.json", "Get counts, sizes and usage.", ()),
     ("/personalities.json", "List the personalities.", ()),

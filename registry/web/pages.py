@@ -4,10 +4,9 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, timedelta
-from itertools import groupby, islice
+from itertools import islice
+from operator import attrgetter
 from typing import Any, Final
-from xml.etree import ElementTree as ET
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -15,15 +14,22 @@ from starlette.responses import Response, StreamingResponse
 from registry.catalog.search.rank import FITS
 from registry.core import UNEXPECTED
 from registry.db.read.findings import SecurityCount
-from registry.db.read.history import Change
 from registry.db.read.listing import MOST, Facet, Facets, Filters
+from registry.db.read.recent import Change
 from registry.db.read.summary import SourceCount, Stats
 from registry.errors import FindingUnknown, PersonalityNotFound, RegistryError, UsageProblem
-from registry.model import SEVERITIES, Skill, Source, record
-from registry.text import utc_now
-from registry.web import addresses, charts
-from registry.web.answers import PageContent, Visit, compressed, refusal, visit_of, without_places
-from registry.web.query_params import PAGE, PageQuery, number_of
+from registry.model import SEVERITIES, Found, Skill, Source, record
+from registry.web import charts
+from registry.web.answers import (
+    PageContent,
+    Visit,
+    beyond,
+    check_parameters,
+    refusal,
+    visit_of,
+    without_places,
+)
+from registry.web.query_params import PAGE, PARAMETERS, PageQuery, number_of
 
 FACETS: Final = (
     ("tag", "Tags", "tags"),
@@ -53,7 +59,7 @@ def start(visit: Visit) -> PageContent:
     if params.queries:
         found = kept(
             ("search", params),
-            lambda: view.search(params.queries, filters, limit=params.limit, offset=params.offset),
+            lambda: _search(visit, params),
         )
     else:
         found = kept(
@@ -103,7 +109,29 @@ def start(visit: Visit) -> PageContent:
             said
             | {"skills": [_with_security(one, danger) for one in found], "facets": record(counts)}
         ),
+        status=beyond(params.page, pages),
     )
+
+
+SORTED: Final = 500
+"""Maximum number of the best hits that are sorted by something else."""
+
+
+def _search(visit: Visit, params: PageQuery) -> Found:
+    """Return a page of hits: by relevance, or the best hits in another order."""
+    view, filters = visit.view, params.filters
+    limit, offset = (params.limit, params.offset) if params.sort is None else (SORTED, 0)
+    found: Found = view.search(params.queries, filters, limit=limit, offset=offset)
+    if params.sort is None:
+        return found
+    down = (params.sort != "name") != params.reverse
+    hits = sorted(found, key=lambda one: one.name.casefold())
+    if params.sort == "name":
+        hits = hits[::-1] if down else hits
+    else:
+        hits.sort(key=attrgetter(f"{params.sort}_at"), reverse=down)
+    page = tuple(hits[params.offset : params.offset + params.limit])
+    return replace(found, items=page, total=min(found.total, SORTED))
 
 
 FEW: Final = 6
@@ -166,6 +194,7 @@ async def every_skill(request: Request) -> Response:
     state = request.app.state.catalogue
     visit = visit_of(request)
     try:
+        check_parameters(request, PARAMETERS)
         params = PageQuery.of(request.query_params)
         if any(request.query_params.get(one) for one in PAGED):
             message = f"this address returns all skills; for {', '.join(PAGED)}, use /index.json"
@@ -204,8 +233,6 @@ def _some(visit: Visit, skills: Iterator[Any]) -> bytes:
 
 
 ROWS_PER_PAGE: Final = 50
-CHANGES: Final = 200
-MAX_DAYS: Final = 3660
 READ: Final = 20
 """Maximum number of skills whose usage the page shows."""
 
@@ -256,48 +283,12 @@ def findings(visit: Visit) -> PageContent:
     facts |= {"title": f"Findings: {code}", "total": total, "found": found, "pages": pages}
     facts |= {"severity": severity, "known": known}
     said = {"code": code, "total": total, "page": page, "pages": pages}
-    return PageContent("finding.html", lambda: facts, lambda: said | {"findings": record(found)})
-
-
-def changes(visit: Visit) -> PageContent:
-    """List recent changes by day."""
-    days = number_of(visit.request.query_params, "days")
-    found = recent(visit, days)
-    is_cut = len(found) == CHANGES
-    by_day = [
-        (day, _gathered(list(some))) for day, some in groupby(found, key=lambda one: one.at[:10])
-    ]
     return PageContent(
-        "changes.html",
-        lambda: {
-            "title": "Changes",
-            "days": by_day,
-            "chosen_days": days,
-            "is_cut": is_cut,
-        },
-        lambda: {"changes": record(found), "more": is_cut},
+        "finding.html",
+        lambda: facts,
+        lambda: said | {"findings": record(found)},
+        beyond(page, pages),
     )
-
-
-def recent(visit: Visit, days: int | None) -> list[Change]:
-    """Return the changes of the last ``days`` days.
-
-    Raises `UsageProblem` if ``days`` is not valid.
-    """
-    since = None
-    if days is not None:
-        if days > MAX_DAYS:
-            raise UsageProblem(message=f"days must be a number up to {MAX_DAYS}")
-        begin = date.fromisoformat(utc_now()[:10]) - timedelta(days=days - 1)
-        since = f"{begin.isoformat()}T00:00:00Z"
-    return list(visit.view.recent(limit=CHANGES, since=since))
-
-
-def _gathered(some: list[Change]) -> list[tuple[str, list[Change]]]:
-    """Group the changes of a day by kind."""
-    order = ("added", "changed", "removed")
-    kinds = [(kind, [one for one in some if one.kind == kind]) for kind in order]
-    return [(kind, found) for kind, found in kinds if found]
 
 
 def stats(visit: Visit) -> PageContent:
@@ -391,7 +382,7 @@ def personality(visit: Visit) -> PageContent:
         "pages": pages,
     }
     said = {"name": name, "rules": rules, "page": page, "pages": pages, "skills": found}
-    return PageContent("personality.html", lambda: facts, lambda: said)
+    return PageContent("personality.html", lambda: facts, lambda: said, beyond(page, pages))
 
 
 def _known(visit: Visit) -> dict[str, Any]:
@@ -415,40 +406,3 @@ def _decided(visit: Visit, name: str, rule: str | None, offset: int) -> list[dic
         if rule is None or choice.rule == rule
     ]
     return found[offset : offset + ROWS_PER_PAGE]
-
-
-ATOM = "http://www.w3.org/2005/Atom"
-_NOT_IN_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(55296, 57344), 65534, 65535))
-
-
-def feed(visit: Visit) -> Response:
-    """Return the latest changes as a feed for feed readers."""
-    found = recent(visit, None)
-    root = ET.Element("feed", {"xmlns": ATOM})
-    _add(root, "title", "Changed skills")
-    _add(root, "id", f"{visit.base}/changes")
-    ET.SubElement(root, "link", {"href": f"{visit.base}/changes"})
-    ET.SubElement(root, "link", {"rel": "self", "href": f"{visit.base}/changes.atom"})
-    _add(root, "updated", found[0].at if found else "1970-01-01T00:00:00Z")
-    author = ET.SubElement(root, "author")
-    _add(author, "name", "Skill registry")
-    for change in found:
-        root.append(_entry(visit, change))
-    body = ET.tostring(root, encoding="utf-8", xml_declaration=True)
-    return compressed(visit.request, body, "application/atom+xml; charset=utf-8", {})
-
-
-def _entry(visit: Visit, change: Change) -> ET.Element:
-    entry = ET.Element("entry")
-    _add(entry, "title", f"{change.name}: {change.kind}")
-    # The id contains the revision. For a removal, it contains the time.
-    _add(entry, "id", f"urn:skill-registry:{change.uid}:{change.revision or change.at}")
-    _add(entry, "updated", change.at)
-    path = addresses.history(change.ref) if change.kind != "added" else addresses.skill(change.ref)
-    ET.SubElement(entry, "link", {"href": f"{visit.base}{path}"})
-    _add(entry, "summary", change.description or change.ref)
-    return entry
-
-
-def _add(parent: ET.Element, tag: str, text: str) -> None:
-    ET.SubElement(parent, tag).text = text.translate(_NOT_IN_XML)

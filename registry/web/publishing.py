@@ -1,38 +1,55 @@
 """Publish skills over HTTP. Every request needs a token with the right to publish."""
 
+import hmac
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Any, Final
+from urllib.parse import parse_qsl
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from registry import errors
 from registry.core import UNEXPECTED
+from registry.db.audit_context import audit_context
+from registry.db.read.proposals import Proposal
 from registry.db.read.skills import same_name
 from registry.db.read.sources import list_sources
 from registry.errors import RegistryError
 from registry.mcp.http import MAX_BYTES
 from registry.model import Source, record
-from registry.publish import publishing
-from registry.publish.publishing import Package, Published
+from registry.publish import proposals, publishing
+from registry.publish.packages import Package, unpack_package
+from registry.publish.proposals import Person
+from registry.publish.publishing import Published
 from registry.remotes.unpacking import TooMuch
 from registry.settings import Limits
 from registry.sync.sources import is_ours
+from registry.web.addresses import JSON
 from registry.web.answers import (
+    PageContent,
     Visit,
+    answered,
     as_json,
     compressed,
     public_sentence,
     refusal,
     visit_of,
 )
+from registry.web.auth import COOKIE, MAX_FORM
+from registry.web.rendering import sign_in
+from registry.web.skill_pages import FILES, NO_ROOM, FileDiff, NoRoom, Room, compare
 from registry.web.state import AppState
 
 KINDS: Final = frozenset({"application/zip", "application/gzip", "application/x-gzip"})
 """Content types of archives."""
 
 API: Final = "/api/skills/"
+MAX_ID: Final = 64
+"""Maximum length of a proposal's id in an address, in characters."""
+
 CLAWHUB: Final = "/api/v1/skills"
 
 PACKING: Final = 1 << 20
@@ -131,7 +148,7 @@ def _put(visit: Visit, data: bytes) -> Response:
     core, name = visit.state.registry.core, visit.request.path_params["name"]
     query = visit.request.query_params
     try:
-        package = publishing.unpack_package(core, data, name)
+        package = unpack_package(core, data, name)
         _check_name(package, name)
         done = publish(
             visit,
@@ -168,8 +185,10 @@ def publish(
     core = visit.state.registry.core
     planned = publishing.plan(core, package, target(visit, package.name, source))
     try:
-        by = f"token {visit.visitor.name} ({visit.visitor.token})"
-        return publishing.publish(core, planned, if_match, dry_run=dry_run, by=by)
+        name, number = visit.visitor.name, visit.visitor.token
+        with audit_context(person=name, token=number):
+            by = f"token {name} ({number})"
+            return publishing.publish(core, planned, if_match, dry_run=dry_run, by=by)
     except errors.HashNeeded as error:
         error.add_note(publishing.diff(core, planned))
         raise
@@ -247,3 +266,141 @@ def _json(
 ) -> Response:
     given = {"cache-control": "no-store", **(headers or {})}
     return compressed(visit.request, as_json(content), "application/json", given, status)
+
+
+def _check_signed_in(visit: Visit) -> Response | None:
+    """Return the page that asks for a token if the visitor has none, also on this machine."""
+    if visit.visitor.token is not None:
+        return None
+    if visit.as_json or visit.request.method != "GET":
+        return PlainTextResponse(
+            "This request needs a token.\n", 401, {"www-authenticate": "Bearer"}
+        )
+    return sign_in("", visit.path)
+
+
+def _may_see(visit: Visit, one: Proposal) -> bool:
+    """Tell whether the visitor is the author of a proposal, or may decide on it."""
+    visitor = visit.visitor
+    if visitor.source not in {None, one.source}:
+        return False
+    return visitor.approve or _is_author(visit, one)
+
+
+def _is_author(visit: Visit, one: Proposal) -> bool:
+    return one.token is not None and one.token == visit.visitor.token
+
+
+def proposed(visit: Visit) -> PageContent | Response:
+    """Show the proposals that the visitor may decide on, or has made."""
+    if (refused := _check_signed_in(visit)) is not None:
+        return refused
+    core = visit.state.registry.core
+    found = [one for one in proposals.listed(core) if _may_see(visit, one)]
+    return PageContent(
+        "proposals.html",
+        lambda: {"title": "Proposals", "proposals": found},
+        lambda: record(found),
+    )
+
+
+def _asked(visit: Visit) -> Proposal:
+    """Return the proposal in the address. Raises `ProposalNotFound` if it isn't visible."""
+    number = visit.request.path_params["number"].removesuffix(JSON)
+    one = proposals.get(visit.state.registry.core, number[:MAX_ID])
+    if not _may_see(visit, one):
+        raise errors.ProposalNotFound(id=number[:MAX_ID])
+    return one
+
+
+def proposal(visit: Visit) -> PageContent | Response:
+    """Show one proposal with its diff and, for approvers, two buttons."""
+    if (refused := _check_signed_in(visit)) is not None:
+        return refused
+    core = visit.state.registry.core
+    one = _asked(visit)
+    wanted = proposals.proposed_package(core, one)
+    now = proposals.current(core, one)
+    before: Mapping[str, bytes] = {}
+    with suppress(RegistryError, OSError):
+        before = {} if now is None else proposals.files_on_disk(core, now)[0]
+    after: Mapping[str, bytes] = {} if wanted is None else wanted.files
+    is_pending = one.state == "pending"
+    outdated = is_pending and (None if now is None else now.skill.tree_hash) != one.base
+    findings = () if wanted is None else wanted.findings
+    findings = tuple(each for each in findings if each.severity != "info")
+    is_own = _person(visit).wrote(one)
+    diffs = list(_diffs(before, after))
+    return PageContent(
+        "proposal.html",
+        lambda: {
+            "title": f"Proposal: {one.kind} {one.skill}",
+            "one": one,
+            "outdated": outdated,
+            "findings": findings,
+            "diffs": diffs,
+            "can_approve": is_pending and visit.visitor.approve and not is_own and not outdated,
+            "can_reject": is_pending and (visit.visitor.approve or _is_author(visit, one)),
+            "csrf": _csrf(visit, one),
+        },
+        lambda: {**record(one), "findings": record(findings), "diffs": record(diffs)},
+    )
+
+
+def _diffs(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Iterator[FileDiff]:
+    changed = [
+        path for path in sorted(before.keys() | after.keys()) if before.get(path) != after.get(path)
+    ]
+    room = Room()
+    for path in changed[:FILES]:
+        old, new = before.get(path), after.get(path)
+        try:
+            room.take(size=len(old or b"") + len(new or b""))
+        except NoRoom:
+            yield FileDiff(path, (), NO_ROOM)
+            continue
+        yield compare(path, old, new, room)
+    if len(changed) > FILES:
+        yield FileDiff(f"{len(changed) - FILES} more files", (), "Not compared on this page.")
+
+
+def _person(visit: Visit) -> Person:
+    return Person(visit.visitor.name, visit.visitor.token)
+
+
+def _csrf(visit: Visit, one: Proposal) -> str:
+    """Return a value that only this session's pages contain; it is for one proposal."""
+    secret = visit.request.cookies.get(COOKIE, "")
+    told = f"decide {one.id} {one.tree_hash}"
+    return hmac.new(secret.encode("utf-8", "replace"), told.encode(), "sha256").hexdigest()
+
+
+async def decide(request: Request) -> Response:
+    """Answer the two buttons: approve or reject exactly the files that the page showed."""
+    state: AppState = request.app.state.catalogue
+    visit = visit_of(request)
+    try:
+        body = await body_of(request, MAX_FORM)
+    except Refusal as refused:
+        return PlainTextResponse(f"{refused.message}\n", refused.status)
+    form = dict(parse_qsl(body.decode("utf-8", "replace"), max_num_fields=10))
+    return await state.run(answered, partial(_decided, form), visit)
+
+
+def _decided(form: Mapping[str, str], visit: Visit) -> Response:
+    if (refused := _check_signed_in(visit)) is not None:
+        return refused
+    core, one = visit.state.registry.core, _asked(visit)
+    is_session = "authorization" not in visit.request.headers
+    given = form.get("csrf", "").encode("utf-8", "replace")
+    if is_session and not hmac.compare_digest(given, _csrf(visit, one).encode()):
+        return PlainTextResponse("This form is not from this page. Reload the page.\n", 403)
+    reason, person = form.get("reason") or None, _person(visit)
+    decision = form.get("decision")
+    if decision == "reject" and (visit.visitor.approve or _is_author(visit, one)):
+        proposals.reject(core, one.id, person, reason)
+    elif decision == "approve" and visit.visitor.approve:
+        proposals.approve(core, one.id, form.get("tree_hash", ""), person, reason=reason)
+    else:
+        return PlainTextResponse("This token may not decide that.\n", 403)
+    return RedirectResponse(f"/proposals/{one.id}", 303)

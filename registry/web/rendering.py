@@ -49,9 +49,13 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(day=day, size=size, number=number, isolated=isolated, marked=marked)
-    made.filters.update(grouped=grouped, counted=counted, facet_name=facet_name, said=said)
+    made.filters.update(
+        grouped=grouped, counted=counted, facet_name=facet_name, said=said, clock=clock
+    )
     made.tests.update(place=is_place)
-    made.globals.update(to=addresses, static=static_url, version=__version__)
+    made.globals.update(
+        to=addresses, static=lambda name: addresses.at(static_url(name)), version=__version__
+    )
     return made
 
 
@@ -75,6 +79,12 @@ def day(time: str | None) -> Markup:
     if not time:
         return Markup("&ndash;")
     return Markup(f'<time datetime="{escape(time)}">{escape(time[:10])}</time>')  # noqa: S704
+
+
+def clock(time: str) -> Markup:
+    """Return the hour and minute of a time, in UTC, as an HTML ``time`` element."""
+    shown = f"{escape(time[11:16])} UTC"
+    return Markup(f'<time class="n" datetime="{escape(time)}">{shown}</time>')  # noqa: S704
 
 
 def size(count: int) -> str:

@@ -188,6 +188,47 @@ def test_what_a_pull_replaced_or_removed_comes_back_and_that_is_said(library, cl
     assert document.read_text() == before
 
 
+@pytest.mark.parametrize("how", [(), ("--frozen",)])
+def test_a_pull_that_restores_a_missing_skill_is_undone_before_an_earlier_command(
+    library, cli, project, how
+):
+    cli("pull", "haiku", "review", "--agent", "codex")
+    shutil.rmtree(project / ".agents/skills/haiku")
+    assert "added\thaiku\t" in cli("pull", *how).stdout
+    assert "\tpull haiku\n" in cli("undo", "--list").stdout
+    done = cli("undo", "--yes")
+    assert done.stdout == "Undone: pull haiku\n"
+    assert done.stderr.endswith("\nhaiku is removed from 1 place.\n")
+    assert os.listdir(project / ".agents/skills") == ["review"]
+    assert cli("undo", "--yes").stdout == "Undone: pull haiku, review\n"
+
+
+def test_the_undo_of_a_pull_for_another_agent_names_only_what_it_removes(library, cli, project):
+    cli("pull", "haiku", "-a", "claude-code")
+    cli("pull", "haiku", "-a", "windsurf")
+    done = cli("undo", "--yes")
+    assert done.stderr.endswith("\nhaiku is removed from 1 place.\n")
+    assert (project / ".claude/skills/haiku/SKILL.md").is_file()
+    assert not (project / ".windsurf/skills/haiku").exists()
+
+
+def test_a_deleted_skill_that_a_pull_installed_again_can_be_deleted_and_restored(
+    library, cli, project
+):
+    cli("pull", "haiku", "-a", "claude-code")
+    cli("sync", str(project / ".claude/skills"), "--scope", "project", "--name", "project")
+    copy = project / ".claude/skills/haiku/SKILL.md"
+    before = copy.read_text()
+    assert cli("delete", "project/haiku").exit_code == 0
+    cli("update", "mine/haiku", "--description", "Another.")
+    assert "added\t" in cli("pull", "haiku").stdout
+    told = cli("undo", "--yes").stderr
+    assert told.endswith("\nhaiku is removed from 1 place.\n")
+    assert not copy.parent.exists()
+    assert cli("undo", "--yes").exit_code == cli("undo", "--yes").exit_code == 0
+    assert copy.read_text() == before
+
+
 def test_of_a_pull_that_is_taken_back_already_no_more_is_promised(library, cli, project):
     cli("pull", "haiku", "--agent", "codex")
     cli("pull", "--remove", "haiku")

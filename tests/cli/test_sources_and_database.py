@@ -25,6 +25,7 @@ def test_sources_are_listed_with_everything_known(library, cli):
         "held",
         "owner",
         "team",
+        "review",
     ]
     assert (source["name"], source["path"], source["skills"]) == ("mine", str(library), 4)
     assert cli("source", "list").stdout == f"mine\tpersonal\t4\t{library}\n"

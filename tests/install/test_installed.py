@@ -249,7 +249,7 @@ class TestLock:
         assert json.loads(lock.read_text())["version"] == 1
         library.update("alpha", description="Two.")
         assert place.update() == [("alpha", "updated")]
-        assert json.loads(lock.read_text())["version"] == 2
+        assert json.loads(lock.read_text())["version"] == 3
 
     def test_what_a_stranger_wrote_into_it_leads_nowhere(self, place, project):
         place.pull("alpha")

@@ -131,7 +131,7 @@ def test_the_lock_file_is_the_same_text_for_every_program_that_writes_it(library
     pull(library, to, "caf\u00e9")
     text = (to / "skills.lock.json").read_text("utf-8")
     assert text.startswith('{\n  "skills": {\n    "caf\u00e9": {\n')
-    assert text.endswith('\n  "version": 2\n}\n')
+    assert text.endswith('\n  "version": 3\n}\n')
     in_order = json.dumps(json.loads(text), indent=2, ensure_ascii=False, sort_keys=True)
     assert text == in_order + "\n"
 

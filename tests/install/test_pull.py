@@ -228,7 +228,7 @@ def test_what_a_lock_file_says_is_not_trusted(library, to):
     good = lock.read_text()
     for before, after in (
         ('"alpha": {', '"../../evil": {'),
-        ('"version": 2', '"version": 3'),
+        ('"version": 3', '"version": 4'),
         ('"source": "mine"', '"source": 5'),
         ('"source": "mine",', ""),
         ('"agents": []', '"agents": ["../../evil"]'),

@@ -217,11 +217,130 @@ def test_what_changes_nothing_is_no_change(library, place, project):
     assert changes(library) == ["pull"]
     place.pull("alpha")
     place.pull("beta", dry_run=True)
-    shutil.rmtree(project / ".agents/skills/alpha")
     restore_from_lock(library.core, place.target)
-    shutil.rmtree(project / ".agents/skills/alpha")
     place.update()
     assert changes(library) == ["pull"]
+
+
+def repair(library, place, how):
+    if how == "frozen":
+        return place.told(restore_from_lock(library.core, place.target))
+    return place.update() if how == "update" else place.pull("alpha", "beta")
+
+
+@pytest.mark.both
+@pytest.mark.parametrize("how", ["frozen", "update", "named"])
+def test_a_pull_that_restores_a_missing_skill_is_undone_and_no_earlier_pull(
+    library, place, project, how
+):
+    place.pull("alpha", "beta")
+    shutil.rmtree(project / ".agents/skills/alpha")
+    (project / ".claude/skills/alpha").unlink()
+    before = tree(project), lock(project)
+    assert repair(library, place, how) == [("alpha", "added"), ("beta", "unchanged")]
+    assert changes(library) == ["pull", "pull"]
+    found = last_change(library.core)
+    assert (found.change.name, found.taken) == ("alpha", [("alpha", "removed", 2)])
+    found.carry_out()
+    assert (tree(project), lock(project)) == before
+    assert undo(library) == "pull"
+    assert tree(project) == {}
+
+
+@pytest.mark.parametrize("gone", [".claude/skills/alpha", ".agents/skills/alpha"])
+@pytest.mark.parametrize("mode", ["link", "copy"])
+def test_only_the_restored_folder_or_link_is_removed_again(library, place, project, gone, mode):
+    place.pull("alpha", mode=mode)
+    if (project / gone).is_symlink():
+        (project / gone).unlink()
+    else:
+        shutil.rmtree(project / gone)
+    before = tree(project), lock(project)
+    assert tree(project) != {}
+    place.update()
+    assert last_change(library.core).taken == [("alpha", "removed", 1)]
+    undo(library)
+    assert (tree(project), lock(project)) == before
+
+
+def test_an_edit_of_a_restored_skill_is_kept(library, place, project):
+    place.pull("alpha")
+    shutil.rmtree(project / ".agents/skills/alpha")
+    place.update()
+    document = project / ".agents/skills/alpha/SKILL.md"
+    document.write_text("By hand.\n")
+    with pytest.raises(ChangeNotUndone, match="edited since"):
+        undo(library)
+    assert document.read_text() == "By hand.\n"
+
+
+def test_a_restored_skill_that_is_missing_again_needs_no_undo(library, place, project):
+    place.pull("alpha")
+    shutil.rmtree(project / ".agents/skills/alpha")
+    place.update()
+    shutil.rmtree(project / ".agents/skills/alpha")
+    before = tree(project), lock(project)
+    assert last_change(library.core).taken == []
+    undo(library)
+    assert (tree(project), lock(project)) == before
+
+
+def test_the_undo_of_a_restored_skill_needs_no_stored_files(library, place, project, root):
+    place.pull("alpha")
+    shutil.rmtree(project / ".agents/skills/alpha")
+    before = tree(project), lock(project)
+    place.update()
+    library.update("alpha", description="Two.")
+    library.prune(keep=1)
+    assert undo(library) == "pull"
+    assert (tree(project), lock(project)) == before
+
+
+@pytest.mark.both
+@pytest.mark.parametrize("how", ["link", "copy"])
+def test_a_newer_version_in_place_of_a_missing_one_leaves_no_folder(library, place, project, how):
+    place.pull("alpha", mode=how)
+    shutil.rmtree(project / ".agents/skills/alpha")
+    before = tree(project), lock(project)
+    library.update("alpha", description="Two.")
+    place.update()
+    fates = [("alpha", "removed", 1)] + [("alpha", "replaced", 1)] * (how == "copy")
+    assert last_change(library.core).taken == fates
+    undo(library)
+    assert (tree(project), lock(project)) == before
+
+
+def test_a_newer_version_where_all_was_missing_is_removed(library, place, project):
+    place.pull("alpha", agents=["codex"])
+    shutil.rmtree(project / ".agents/skills/alpha")
+    before = tree(project), lock(project)
+    library.update("alpha", description="Two.")
+    place.update()
+    assert last_change(library.core).taken == [("alpha", "removed", 1)]
+    undo(library)
+    assert (tree(project), lock(project)) == before == ({}, before[1])
+
+
+def test_the_removal_of_a_missing_skill_gives_its_entry_back_and_no_folder(library, place, project):
+    place.pull("alpha")
+    shutil.rmtree(project / ".agents")
+    (project / ".claude/skills/alpha").unlink()
+    before = tree(project), lock(project)
+    place.remove("alpha")
+    assert last_change(library.core).taken == [("alpha", "replaced", 0)]
+    undo(library)
+    assert (tree(project), lock(project)) == before
+
+
+def test_a_folder_that_the_pull_added_is_removed_and_the_other_is_not_counted(
+    library, place, project
+):
+    place.pull("alpha", agents=["claude-code"])
+    before = tree(project), lock(project)
+    place.pull("alpha", agents=["windsurf"])
+    assert last_change(library.core).taken == [("alpha", "removed", 1)]
+    undo(library)
+    assert (tree(project), lock(project)) == before
 
 
 def test_what_is_adopted_is_no_pull(library, place, project, root):

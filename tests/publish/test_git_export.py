@@ -2,9 +2,13 @@
 
 import json
 import subprocess
+from contextlib import closing
 
 import pytest
 
+from registry import Settings, SkillRegistry
+from registry.db import copy as copying
+from registry.db.open import open_backend
 from registry.errors import ExportRefused
 from tests.install.places import tree
 
@@ -146,3 +150,102 @@ def test_a_tag_and_a_skill_have_repositories_of_their_own(library, skill, tmp_pa
     assert done.skills == (("beta", "beta"),)
     clone = cloned(tmp_path / "skill.git", tmp_path / "clone")
     assert marketplace(clone)["name"] == "skill-beta"
+
+
+def names_and_versions(library, tmp_path):
+    library.export_git(str(tmp_path / "state.git"))
+    where = tmp_path / f"clone-{len(list(tmp_path.iterdir()))}"
+    return versions(cloned(tmp_path / "state.git", where))
+
+
+@pytest.mark.both
+def test_a_skill_that_is_made_again_keeps_its_name_and_its_version_never_falls(
+    library, root, skill, tmp_path
+):
+    document = root / "alpha" / "SKILL.md"
+    for number in range(3):
+        document.write_text(document.read_text() + f"{number}\n")
+        library.sync()
+    assert names_and_versions(library, tmp_path)["alpha"] == "0.0.4"
+    library.delete("alpha")
+    library.empty_trash()
+    library.prune(keep=0)
+    assert "alpha" not in names_and_versions(library, tmp_path)
+    skill("writing/alpha", description="Written again, in another folder.")
+    library.sync()
+    assert names_and_versions(library, tmp_path)["alpha"] == "0.0.5"
+
+
+@pytest.mark.both
+def test_a_name_that_became_free_is_not_given_to_another_source(library, registry, root, tmp_path):
+    other = tmp_path / "team"
+    (other / "alpha").mkdir(parents=True)
+    (other / "alpha" / "SKILL.md").write_text("---\nname: alpha\ndescription: D.\n---\nText.\n")
+    library.delete("alpha")
+    library.empty_trash()
+    library.prune(keep=0)
+    registry.sync(str(other), name="team")
+    assert set(names_and_versions(library, tmp_path)) == {"beta", "team--alpha"}
+
+
+def test_namesakes_in_one_source_keep_their_names_when_one_is_removed(library, skill, tmp_path):
+    skill("more/alpha", description="A second one.")
+    skill("more/deeper/alpha", description="A third one.")
+    library.sync()
+    assert set(names_and_versions(library, tmp_path)) == {
+        "alpha",
+        "beta",
+        "mine--alpha",
+        "mine--alpha--2",
+    }
+    library.delete("mine/alpha")
+    assert set(names_and_versions(library, tmp_path)) == {"beta", "mine--alpha", "mine--alpha--2"}
+
+
+def test_pruned_history_changes_neither_names_nor_versions_nor_the_commit(
+    library, root, skill, tmp_path
+):
+    skill("more/alpha", description="A second one.")
+    library.sync()
+    document = root / "alpha" / "SKILL.md"
+    for number in range(3):
+        document.write_text(document.read_text() + f"{number}\n")
+        library.sync()
+    before = library.export_git(str(tmp_path / "state.git"))
+    library.prune(keep=1)
+    assert library.export_git(str(tmp_path / "state.git")) == before
+
+
+def changed(library, root):
+    document = root / "alpha" / "SKILL.md"
+    document.write_text(document.read_text() + "More.\n")
+    library.sync()
+    library.delete("beta")
+    return library
+
+
+@pytest.mark.both
+def test_a_copy_of_the_database_gives_the_same_commit(library, root, tmp_path):
+    commit = changed(library, root).export_git(str(tmp_path / "one.git")).commit
+    with closing(open_backend(tmp_path / "copy.db", Settings())) as target:
+        copying.copy(library.core.backend, target)
+    with SkillRegistry.open(tmp_path / "copy.db") as copied:
+        assert copied.export_git(str(tmp_path / "two.git")).commit == commit
+
+
+def test_a_backup_gives_the_same_commit(library, root, tmp_path):
+    commit = changed(library, root).export_git(str(tmp_path / "one.git")).commit
+    library.backup(str(tmp_path / "backup.db"))
+    with SkillRegistry.open(tmp_path / "backup.db") as copied:
+        assert copied.export_git(str(tmp_path / "two.git")).commit == commit
+
+
+def test_odd_names_become_names_that_every_client_accepts(library, skill, tmp_path):
+    skill("aux")
+    skill("odd", name="Größe & Farbe/2")
+    skill("long", name="x" * 90)
+    library.sync()
+    found = set(names_and_versions(library, tmp_path)) - {"alpha", "beta"}
+    assert "aux--skill" in found
+    assert all(len(one) <= 64 for one in found)
+    assert len(found) == 3

@@ -101,15 +101,14 @@ def test_a_folder_that_is_no_skill_and_one_with_security_errors_are_refused(
 def test_an_edit_by_hand_between_the_diff_and_the_change_stops_the_change(mine, root, draft):
     from registry.errors import SkillChangedOnDisk
     from registry.publish import publishing
+    from registry.publish.packages import read_package
     from registry.sync.sources import find
 
     core = mine.core
     home = find(core, "mine")
-    publishing.publish(
-        core, publishing.plan(core, publishing.read_package(core, str(draft)), home), None
-    )
+    publishing.publish(core, publishing.plan(core, read_package(core, str(draft)), home), None)
     write_skill(draft, description="New.")
-    planned = publishing.plan(core, publishing.read_package(core, str(draft)), home)
+    planned = publishing.plan(core, read_package(core, str(draft)), home)
     write_skill(root / "haiku", description="Edited by hand.")
     with pytest.raises(SkillChangedOnDisk):
         publishing.publish(core, planned, planned.replaces)

@@ -67,8 +67,8 @@ def each_part(monkeypatch, work):
     monkeypatch.setattr(apply, "publish", publish)
     stored = apply.Store.add
 
-    def add(self, batch):
-        found = stored(self, batch)
+    def add(self, batch, first):
+        found = stored(self, batch, first)
         work()
         return found
 
@@ -129,10 +129,10 @@ def test_one_batch_is_made_ready_while_another_is_stored(library, large, monkeyp
     both, stored = threading.Barrier(2, timeout=60), apply.Store.add
     met, calls = [], itertools.count()
 
-    def add(self, batch):
+    def add(self, batch, first):
         if next(calls) < 2:
             met.append(both.wait())
-        return stored(self, batch)
+        return stored(self, batch, first)
 
     monkeypatch.setattr(apply.Store, "add", add)
     report = library.sync(str(large), name="large")
@@ -146,11 +146,11 @@ def test_of_a_batch_that_fails_beside_another_nothing_is_seen_and_the_next_sync_
 ):
     before, stored, seen_batches = seen(library), apply.Store.add, []
 
-    def add(self, batch):
+    def add(self, batch, first):
         seen_batches.append(len(batch))
         if len(seen_batches) == 2:
             raise DatabaseProblem(path="x", reason="no room")
-        return stored(self, batch)
+        return stored(self, batch, first)
 
     monkeypatch.setattr(apply.Store, "add", add)
     with pytest.raises(DatabaseProblem, match="no room"):

@@ -119,6 +119,7 @@ def test_who_may_do_what_is_listed_with_the_groups_that_give_it(world, command):
         "teams": ["red"],
         "login": True,
         "through": [],
+        "approve": False,
     }
     assert found[alice] == {
         "role": alice,
@@ -126,6 +127,7 @@ def test_who_may_do_what_is_listed_with_the_groups_that_give_it(world, command):
         "teams": None,
         "login": True,
         "through": [writers],
+        "approve": False,
     }
     assert (found[writers]["login"], found[writers]["may"]) == (False, "write")
     assert (found[ada]["may"], found[ada]["through"]) == ("admin", [world.name("owner")])

@@ -1,15 +1,20 @@
 """What a later sync can do before it publishes, all at once, is done before others wait for it."""
 
 import hashlib
+import threading
+import time
 
 import pytest
 
+from registry.api import SkillRegistry
+from registry.settings import Settings
 from registry.sync import apply
 from tests.conftest import OLD, write_skill
 
 pytestmark = pytest.mark.server
 
 SKILLS = 9
+MOST = 30
 
 
 @pytest.fixture
@@ -29,8 +34,7 @@ def test_the_documents_of_what_leaves_are_kept_before_others_wait(library, root,
     documents = [one.read_bytes() for one in sorted(root.glob("*/SKILL.md"))]
     left = {f"sha256:{hashlib.sha256(one).hexdigest()}" for one in documents}
     edit(root)
-    monkeypatch.setattr(apply, "FEW", 1)
-    monkeypatch.setattr(apply, "PART", 4)
+    monkeypatch.setattr(apply, "BATCH", 4)
     real, kept = apply.publish, []
 
     def publish(connection, *what):
@@ -45,3 +49,63 @@ def test_the_documents_of_what_leaves_are_kept_before_others_wait(library, root,
     assert len(left) == SKILLS
     assert left <= kept[0]
     assert library.check_database() == []
+
+
+@pytest.fixture
+def clashing(library, root, machine, tmp_path, monkeypatch):
+    """Edit all skills; while they are exchanged, another host adds a skill with the same name."""
+    edit(root)
+    write_skill(tmp_path / "theirs" / "one-0", description="Theirs.")
+    other, running, published = machine("other"), [], []
+    exchange, publish = apply.exchange, apply.publish
+
+    def exchanged(connection, staged):
+        found = exchange(connection, staged)
+        connection.exec_driver_sql("SELECT 1")  # sends what is queued: the rows are locked
+        running.append(threading.Thread(target=other.sync, args=(str(tmp_path / "theirs"),)))
+        running[0].start()
+        waiting = "SELECT 1 FROM pg_locks WHERE NOT granted"
+        until = time.monotonic() + 30
+        while not library.core.reader.rows(waiting) and time.monotonic() < until:
+            time.sleep(0.01)
+        return found
+
+    def counted(*what):
+        published.append(what)
+        return publish(*what)
+
+    monkeypatch.setattr(apply, "exchange", exchanged)
+    monkeypatch.setattr(apply, "publish", counted)
+    yield published
+    assert running
+    running[0].join()
+    assert sorted(one.ref for one in library.list() if one.name == "one-0") == [
+        "mine/one-0",
+        "theirs/one-0",
+    ]
+
+
+def test_if_another_writer_waits_for_its_skills_a_sync_gives_way_and_then_publishes(
+    library, clashing
+):
+    report = library.sync(allow_prune=True)
+    assert (len(report.updated), len(report.removed)) == (SKILLS - 2, 2)
+    assert [len(exchanged) for *_, exchanged in clashing] == [0, 0]  # theirs and ours
+    assert {one.description for one in library.list() if one.source == "mine"} == {
+        f"Changed {number}." for number in range(SKILLS - 2)
+    }
+    assert {len(library.history(f"mine/one-{number}")) for number in range(1, SKILLS - 2)} == {2}
+    assert library.check_database() == []
+
+
+def test_a_sync_waits_as_often_for_many_edits_as_for_few(address, root, proxy):
+    waited = []
+    with SkillRegistry.open(address, settings=Settings()) as registry:
+        for count, age in ((SKILLS, 4), (1, 5), (1, 6), (SKILLS, 7)):
+            for number in range(count):
+                write_skill(root / f"one-{number}", description=f"Edit {age}.", age=OLD + age)
+            with proxy.counting() as said:
+                report = registry.sync(*([] if waited else [str(root)]))
+            assert len(report.added) + len(report.updated) == count
+            waited.append(len(said))
+    assert waited[3] <= waited[2] <= MOST, waited

@@ -56,7 +56,7 @@ def test_what_changed_this_week(lively, tab, size, scripts):
     page.goto(lively.base)
     page.get_by_role("link", name="Changes", exact=True).click()
     page.get_by_role("link", name="this week").click()
-    assert page.get_by_role("heading", name="1 changed").is_visible()
+    assert page.locator(".feed .label.changed").is_visible()
     fits(page)
     page.get_by_role("link", name="sums", exact=True).first.click()
     assert "Sums up" in page.content()

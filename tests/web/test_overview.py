@@ -65,7 +65,7 @@ def test_what_came_changed_and_went_is_told_the_latest_first(changed):
     assert [one["at"] for one in told] == sorted((one["at"] for one in told), reverse=True)
     page = changed.get("/changes", days=7).page
     assert today in page.text
-    assert "1 removed" in page.text
+    assert "removed letters-1" in page.text
     (link,) = [link for link in page.links if link.startswith("/history/sums")]
     assert "Sums up" in changed.get(link).page.text
     assert changed.ask("/changes?days=99999").status == 400

@@ -296,6 +296,7 @@ def prune(session: Session, *, keep: int, before: str | None, as_admin: bool) ->
     "--write", is_flag=True, help="Allow reading, and adding sources that the role then owns."
 )
 @click.option("--admin", is_flag=True, help="Allow everything, including giving rights.")
+@click.option("--approve", is_flag=True, help="Allow reading, and deciding on proposals.")
 @click.option(
     "--team",
     metavar="T",
@@ -306,25 +307,35 @@ def prune(session: Session, *, keep: int, before: str | None, as_admin: bool) ->
 )
 @options.rights_options
 def grant(
-    session: Session, *, role: str, team: str | None, yes: bool, printed: bool, **given: bool
+    session: Session,
+    *,
+    role: str,
+    approve: bool,
+    team: str | None,
+    yes: bool,
+    printed: bool,
+    **given: bool,
 ) -> None:
     """Give a role of the server rights in the registry.
 
     The role must exist (CREATE ROLE); it is a user or a group. Name one of --read, --write and
-    --admin; --read withdraws the right that --write gave. --team adds to the teams given before;
+    --admin; --read withdraws the right that --write gave. --approve can be combined with
+    --write, and a grant without it withdraws the right. --team adds to the teams given before;
     without --team the role sees all sources. No role can change another role's sources. The command
     shows what the role will see, asks, and prints the rights in force.
     """
     from registry.changes.rights import granting
 
     chosen = [may for may in RIGHTS if given[may]]
+    if approve and not chosen:
+        chosen = ["read"]
     if not chosen:
-        raise click.UsageError("Missing right: give --read, --write or --admin.")
+        raise click.UsageError("Missing right: give --read, --write, --approve or --admin.")
     if len(chosen) > 1:
         names = formatting.listed([f"--{may}" for may in chosen])
         why = "--write includes --read, and --admin includes both"
         raise click.UsageError(f"{names} can't be combined: {why}.")
-    statements = granting(session.registry.core, role, chosen[0], team)
+    statements = granting(session.registry.core, role, chosen[0], team, approve=approve)
     _give(session, role, statements, yes=yes, printed=printed)
 
 
@@ -394,7 +405,8 @@ def _right(role: str, granted: "Mapping[str, RoleRights]", verb: str) -> str:
     if found is None:
         return f"{escape.line(role)} {verb}: nothing; writes: nothing"
     through = f" (through {formatting.listed(found.through)})" if found.through else ""
-    message = f"{role} {verb}: {_sees(found)}; writes: {_WRITES[found.may]}{through}"
+    decides = "; decides on proposals" if found.approve and found.may != "admin" else ""
+    message = f"{role} {verb}: {_sees(found)}; writes: {_WRITES[found.may]}{decides}{through}"
     return escape.line(message)
 
 
@@ -424,6 +436,7 @@ GRANTED: Final[Sequence[Column["RoleRights"]]] = (
     Column("MAY", lambda one: one.may),
     Column("SEES", _sees, flexible=True),
     Column("WRITES", lambda one: _WRITES[one.may], drop=1),
+    Column("APPROVES", lambda one: "yes" if one.approve else "", only="table", drop=3),
     Column("THROUGH", lambda one: ", ".join(one.through), only="table", drop=2),
     Column("THROUGH", lambda one: ", ".join(one.through) or "-", only="plain"),
 )

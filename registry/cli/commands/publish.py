@@ -77,12 +77,11 @@ def command(
         _send(session, url, target, source, dry_run=dry_run, yes=yes)
         return
     from registry.publish import publishing
+    from registry.publish.packages import read_package
     from registry.sync.sources import find
 
     core = session.registry.core
-    planned = publishing.plan(
-        core, publishing.read_package(core, target, name), find(core, source or "")
-    )
+    planned = publishing.plan(core, read_package(core, target, name), find(core, source or ""))
     publishing.check(planned, planned.replaces, trust=trust)
     if planned.outcome == "updated":
         _show_diff(session, publishing.diff(core, planned))
@@ -102,7 +101,7 @@ def _send(
     yes: bool,
 ) -> None:
     from registry.publish.client import Publisher
-    from registry.publish.publishing import read_package
+    from registry.publish.packages import read_package
 
     core = session.registry.core
     wanted = read_package(core, target)

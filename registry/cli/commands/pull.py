@@ -109,7 +109,7 @@ def chosen_skills(
     registry = session.registry
     if names:
         known = {} if target is None else _owners(session, target)
-        return [_named(registry, known.get(name, name), personality) for name in names]
+        return [_named(registry, name, personality, known) for name in names]
     chosen = Filters(tags=tags)
     if personality is not None:
         chosen = registry.seen_by(personality, chosen)
@@ -144,7 +144,17 @@ def _owners(session: Session, target: "Target") -> dict[str, str]:
     return found
 
 
-def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Skill":
+def _named(
+    registry: "SkillRegistry", name: str, personality: str | None, known: Mapping[str, str]
+) -> "Skill":
+    """Return the skill, or the version NAME@LABEL, that a name means; ``known`` as in `_owners`."""
+    from registry.catalog.resolve import split_label
+
+    parts = None if name in known else split_label(registry.core.reader, name)
+    if parts is not None:
+        skill = _named(registry, parts[0], personality, known)
+        return registry.resolve(f"{skill.source}/{skill.folder}@{parts[1]}")
+    name = known.get(name, name)
     if personality is None:
         return registry.resolve(name)
     return options.view_of(registry, personality).resolve(name).skill
@@ -157,6 +167,7 @@ def _named(registry: "SkillRegistry", name: str, personality: str | None) -> "Sk
     "skill-registry pull                                 # update this project's skills",
     ("skill-registry pull --check                         # what is outdated or edited"),
     "skill-registry pull --remove code-review",
+    "skill-registry pull code-review@1.2 -a claude-code    # stay at this version",
     "skill-registry pull code-review release-notes --to ./.claude/skills",
     "skill-registry pull --tag git --to ~/project/skills",
     "skill-registry pull --check --to ./.claude/skills",
@@ -252,6 +263,9 @@ def pull(
     in the project, in DIR, or with --global in the registry's data folder. Commit it: without
     names, pull updates all skills in it, and --check reports which are outdated (with --format
     names, only the skills that differ).
+
+    NAME@LABEL installs a version ("version --help") and pins it: without names, pull keeps it, and
+    prints newer versions. NAME without a label follows the skill again.
 
     Exit status: 1 if a skill was not changed, can't be installed, or is outdated, or if nothing was
     ever installed.
@@ -389,7 +403,7 @@ def _act(
     is_check = "check" in doing
     with waiting(session.console, "comparing" if is_check else "pulling") as end:
         if "remove" in doing:
-            return pulling.remove(core, target, pulling.folders_of(target, names), how)
+            return pulling.remove(core, target, [*pulling.folders_of(target, names)], how)
         if "adopt" in doing:
             from registry.install.adopt import adopt
 
@@ -501,6 +515,7 @@ def _state(one: "InstallResult") -> str:
 COLUMNS: Final[Sequence[Column["InstallResult"]]] = (
     Column("STATE", _state, cut="middle"),
     Column("SKILL", lambda one: one.ref, cut="middle"),
+    Column("PINNED", lambda one: one.pin, only="table"),
     Column("FOLDER", lambda one: one.path, cut="middle", drop=1),
 )
 

@@ -112,7 +112,7 @@ def _facts(
     if skill.version not in {one.label for one in skill.versions}:
         yield "Version", _one(skill.version)
     for version in skill.versions:
-        yield "Version", _one(version.warning or version.label)
+        yield "Version", _one((version.warning or version.label).removeprefix("Version "))
     yield "Author", _one(skill.author)
     yield "License", _one(skill.license)
     yield "Created", _when(console, skill.created_at)

@@ -271,17 +271,29 @@ def adopt(session: Session, *, names: tuple[str, ...], yes: bool, as_admin: bool
     metavar="ROLE",
     help="The role that becomes the owner, on a server. Only an admin can set it.",
 )
+@click.option(
+    "--review",
+    type=click.Choice(("required", "none")),
+    help="Whether another person must approve what is published, or changed through tools.",
+)
 @options.as_admin_option
 @options.json_option
-def update(session: Session, /, *, name: str, as_admin: bool, **change: Any) -> None:
-    """Change a source's name, scope, priority, pinned version, team or owner.
+def update(
+    session: Session, /, *, name: str, as_admin: bool, review: str | None, **change: Any
+) -> None:
+    """Change a source's name, scope, priority, pinned version, team, owner or review.
+
+    With --review required, skills that are published into the source, or changed through tools,
+    wait as proposals ("proposal list"). Edits in the folder stay live; "check" names them.
 
     If you give --ref, the remote source is asked whether it has that branch or tag; if not, nothing
     changes.
     """
+    change["review"] = None if review is None else review == "required"
     if all(one is None for one in change.values()):
         raise click.UsageError(
-            "Nothing to change: give --scope, --priority, --name, --ref, --team or --owner."
+            "Nothing to change: give --scope, --priority, --name, --ref, --team, --owner or "
+            "--review."
         )
     with waiting(session.console, "asking"):
         source = session.registry.update_source(name, as_admin=as_admin, **change)

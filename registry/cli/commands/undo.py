@@ -48,6 +48,7 @@ _FATES = {
     "replaced": "gets its earlier version in",
     "returned": "comes back in",
 }
+_ENTRY = "gets its earlier entry in the lock file"
 
 
 @session_command(
@@ -74,7 +75,7 @@ def command(session: Session, *, yes: bool, lists: bool, skip: bool) -> None:
     them has changed since, nothing is undone; --skip drops such a command from the list. Run undo
     again to undo the command before it, up to 100 commands.
 
-    Syncs, edits by hand, "pull --frozen" and "pull --adopt" can't be undone. After an edit by hand,
+    Syncs, edits by hand, "pull --adopt" and "pull --keep" can't be undone. After an edit by hand,
     restore an earlier revision with "restore NAME --revision N".
     """
     from registry.install.undo import last_change
@@ -193,7 +194,8 @@ def _pulled(undo: "Undo | PullUndo") -> "Iterator[str]":
         yield "All skills already have their earlier version."
     for one in taken:
         places = formatting.count(one.places, "place")
-        yield f"{escape.line(one.name)} {_FATES[one.fate]} {places}."
+        does = f"{_FATES[one.fate]} {places}" if one.places else _ENTRY
+        yield f"{escape.line(one.name)} {does}."
 
 
 def _sentences(undo: "Undo | PullUndo") -> "Iterator[str]":

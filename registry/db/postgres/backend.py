@@ -67,13 +67,14 @@ class PostgresBackend(Backend):
     def mark_unchanged(
         self, source_ids: Sequence[int], now: str, updates: StatUpdates = NO_UPDATES
     ) -> None:
-        from registry.db.write.skills import update_stats
         from registry.db.write.sources import record_sync
+        from registry.db.write.statements import execute
 
         if not source_ids:  # this role may not be allowed to write
             return
         with self.open_writer().transaction() as connection:
-            update_stats(connection, updates)
+            for sql, values in updates.statements(self.reader):
+                execute(connection, sql, *values)
             for source_id in source_ids:
                 record_sync(connection, source_id, now, "ok")
 

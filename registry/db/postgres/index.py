@@ -53,6 +53,9 @@ NEXT_IDS: Final = (
 Run it under the lock of writers.
 """
 
+RETIRED_AT_ONCE: Final = 2000
+"""Number of retired versions that one transaction deletes; no other client waits for it."""
+
 _TYPES: Final = {int: "bigint[]", str: "text[]", bytes: "bytea[]"}
 
 to_driver = to_pyformat

@@ -30,12 +30,22 @@ _WRITTEN: Final = {
     "contents": "INSERT",
     "changes": "INSERT, DELETE",
     "labels": "INSERT, DELETE",
+    "entries": "INSERT, UPDATE",
     "usage_days": "DELETE",
     "data_version": "UPDATE",
     "leases": _ALL,
-    "proposals": _ALL,
+    "proposals": "INSERT, DELETE",
 }
 """The rights of a writer on each table, in addition to SELECT."""
+
+_DECISION: Final = "state, decided_by, decided_at, reason"
+"""The columns of a proposal that a decision changes."""
+
+_OWNED: Final = f"{_DECISION}, archive"
+"""The columns of a proposal that the owner of its source may update."""
+
+_APPROVER: Final = "role"
+"""A column of proposals that no update changes. The right to update it is the right to approve."""
 
 _COUNTED: Final = {
     "usage": "listed, found, read, last_listed_at, last_found_at, last_read_at",
@@ -66,6 +76,7 @@ SEQUENCES: Final = (
     "revisions_id_seq",
     "changes_id_seq",
     "labels_id_seq",
+    "entries_id_seq",
 )
 
 NUMBERS: Final = "skills_id_seq"
@@ -104,6 +115,7 @@ SELECT CAST(r.rolname AS text), CASE WHEN pg_has_role(r.oid, c.relowner, 'USAGE'
         JOIN pg_roles m ON m.rolname = t.role WHERE pg_has_role(r.oid, m.oid, 'MEMBER')
         AND NOT r.rolbypassrls AND NOT pg_has_role(r.oid, c.relowner, 'USAGE')),
     r.rolcanlogin,
+    has_column_privilege(r.oid, CAST('proposals' AS regclass), 'role', 'UPDATE'),
     ARRAY(SELECT coalesce(CAST(g.rolname AS text), 'PUBLIC') FROM (
             SELECT grantee FROM aclexplode(c.relacl) WHERE privilege_type = 'SELECT'
             UNION SELECT c.relowner
@@ -136,6 +148,7 @@ class RoleRights(Value):
     teams: tuple[str, ...] | None
     login: bool
     through: tuple[str, ...]
+    approve: bool = False
 
 
 class _Schema(NamedTuple):
@@ -185,17 +198,23 @@ def owner_of_tables(ask: Ask) -> tuple[str, bool]:
     return name, exists
 
 
-def granting(ask: Ask, role: str, may: Right, team: str | None = None) -> list[str]:
+def granting(
+    ask: Ask, role: str, may: Right, team: str | None = None, *, approve: bool = False
+) -> list[str]:
     """Return the statements that let a role read, write its own sources, or do everything.
 
     The statements can be run again without harm. If a writer becomes a reader, it loses the right
     to write, unless a group gives it this right.
+
+    ``approve``: the role may also decide on proposals; otherwise it loses this right.
 
     If ``team`` is given, the role sees the sources of this team, of the teams that it already
     belongs to, and sources without a team. If None, it sees the sources of all teams.
     """
     schema, who = _Schema.of(ask), _quoted(role)
     made = list(_granted(schema, who, may))
+    if may != "admin":
+        made += _deciding(schema, who, approve=approve)
     if may == "read" and (role, True) in ask(_GRANTED):
         made = [*_unwritten(schema, who), *made]
     members, name = schema.within("teams"), _text(role)
@@ -204,7 +223,8 @@ def granting(ask: Ask, role: str, may: Right, team: str | None = None) -> list[s
     else:
         values = f"({name}, {_text(team)})"
         made.append(f"INSERT INTO {members} (role, team) VALUES {values} ON CONFLICT DO NOTHING")
-    detail = f"CAST(json_build_object('may', {_text(may)}, 'team', {_text(team)}) AS text)"
+    told = f"'may', {_text(may)}, 'team', {_text(team)}, 'approve', {str(approve).lower()}"
+    detail = f"CAST(json_build_object({told}) AS text)"
     return [*made, _noted(schema, "right granted", role, detail)]
 
 
@@ -217,6 +237,7 @@ def revoking(ask: Ask, role: str) -> list[str]:
     schema, who = _Schema.of(ask), _quoted(role)
     made = [
         f"REVOKE ALL ON {schema.within(*TABLES, *VIEWS)} FROM {who}",
+        f"REVOKE ALL ({_OWNED}, {_APPROVER}) ON {schema.within('proposals')} FROM {who}",
         *_unwritten(schema, who),
         *(f"REVOKE ALL ON ROUTINE {schema.routine(one)} FROM {who}" for one in ASKED),
         f"REVOKE ALL ON SCHEMA {_quoted(schema.name)} FROM {who}",
@@ -234,8 +255,10 @@ def revoking(ask: Ask, role: str) -> list[str]:
 def in_force(ask: Ask) -> dict[str, RoleRights]:
     """Return the rights of all roles that have rights, by role name."""
     return {
-        role: RoleRights(role, may, None if teams is None else tuple(teams), login, tuple(through))
-        for role, may, teams, login, through in ask(_IN_FORCE)
+        role: RoleRights(
+            role, may, None if teams is None else tuple(teams), login, tuple(through), approve
+        )
+        for role, may, teams, login, approve, through in ask(_IN_FORCE)
     }
 
 
@@ -270,6 +293,7 @@ def _granted(schema: _Schema, who: str, may: Right) -> Iterator[str]:
         for rights in dict.fromkeys(_WRITTEN.values()):
             some = [table for table, one in _WRITTEN.items() if one == rights]
             yield f"GRANT {rights} ON {schema.within(*some)} TO {who}"
+        yield f"GRANT UPDATE ({_OWNED}) ON {schema.within('proposals')} TO {who}"
         yield f"GRANT USAGE ON SEQUENCE {schema.within(*SEQUENCES)} TO {who}"
         yield f"GRANT SELECT, UPDATE ON SEQUENCE {schema.within(NUMBERS)} TO {who}"
         routines = (*ASKED, *_REFRESHED)
@@ -277,9 +301,19 @@ def _granted(schema: _Schema, who: str, may: Right) -> Iterator[str]:
         yield f"GRANT EXECUTE ON ROUTINE {schema.routine(one)} TO {who}"
 
 
+def _deciding(schema: _Schema, who: str, *, approve: bool) -> Iterator[str]:
+    """Yield the statements that give a role the right to approve, or take it."""
+    table = schema.within("proposals")
+    if approve:
+        yield f"GRANT UPDATE ({_DECISION}, {_APPROVER}) ON {table} TO {who}"
+    else:
+        yield f"REVOKE UPDATE ({_APPROVER}) ON {table} FROM {who}"
+
+
 def _unwritten(schema: _Schema, who: str) -> Iterator[str]:
     """Yield the statements that revoke the rights that a writer has in addition to a reader's."""
     yield f"REVOKE {_ALL} ON {schema.within(*_WRITTEN)} FROM {who}"
+    yield f"REVOKE UPDATE ({_OWNED}) ON {schema.within('proposals')} FROM {who}"
     yield f"REVOKE ALL ON SEQUENCE {schema.within(*SEQUENCES, NUMBERS)} FROM {who}"
     for one in _REFRESHED:
         yield f"REVOKE ALL ON ROUTINE {schema.routine(one)} FROM {who}"

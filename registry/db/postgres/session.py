@@ -44,7 +44,7 @@ All other writers wait for it.
 
 WRITING: Final = {"idle_in_transaction_session_timeout": f"{IDLE_SECONDS}s"}
 
-MAX_VALUES: Final = 5000
+MAX_VALUES: Final = 50_000
 """Maximum number of values in queued statements.
 
 If there are more, the queue is sent at once.

@@ -15,7 +15,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from registry.db.audit_context import current_context
 from registry.db.forks import reopen_in_child
-from registry.db.interface import State, Writer
+from registry.db.interface import WRITE_SECONDS, State, Writer
 from registry.db.migrate import UPGRADE_SECONDS, run_migrations
 from registry.db.postgres import session as remote
 from registry.db.postgres.dialect import FACTS, REVISION, Address, schema_state, translate
@@ -46,6 +46,15 @@ because every role that can connect could take it. Readers don't wait for this l
 """
 
 _ALONE: Final = (_LOCK, "UPDATE data_version SET number = number + 1")
+
+_JOIN: Final = (
+    # Less than the server's deadlock_timeout: so this transaction gives up, not the other writer.
+    "SET LOCAL lock_timeout = '900ms'",
+    *_ALONE,
+    f"SET LOCAL lock_timeout = '{WRITE_SECONDS:g}s'",
+    f"SET LOCAL idle_in_transaction_session_timeout = '{remote.IDLE_SECONDS}s'",
+)
+"""Takes the lock of writers in a transaction that has already changed rows."""
 
 
 class Dialect(PGDialect_psycopg):
@@ -127,6 +136,10 @@ class PostgresWriter(Writer):
         with self.transaction(quiet=True) as connection:
             connection.exec_driver_sql(_LOCK)
             return next_ids(connection, count)
+
+    def lock(self, connection: Connection) -> None:
+        for one in _JOIN:
+            connection.exec_driver_sql(one)
 
     def update_statistics(self) -> None:
         """Add new rows to their indexes, and update the query planner's statistics.

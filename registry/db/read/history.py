@@ -1,4 +1,4 @@
-"""Reads the history of skills: revisions, stored bytes, tombstones, changes.
+"""Reads the history of skills: revisions, stored bytes, tombstones.
 
 Any user with write access can add rows. Don't trust a change that is not signed.
 """
@@ -7,11 +7,10 @@ import json
 import zlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from heapq import merge
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
-from registry.db.interface import Condition, Reader
-from registry.db.read.skills import DESCRIPTION, StoredSkill, origin_of, select
+from registry.db.interface import Reader
+from registry.db.read.skills import StoredSkill, origin_of, select
 from registry.disk.files import digest
 from registry.errors import ContentDamaged, FileTooLarge
 from registry.model import Origin, SkillFile, Value
@@ -225,74 +224,6 @@ def first_seen(reader: Reader, ids: Sequence[int]) -> list[int]:
         [json.dumps(list(ids))],
     )
     return [row[0] for row in rows]
-
-
-Happened: TypeAlias = Literal["added", "changed", "removed"]
-
-
-@dataclass(frozen=True, slots=True)
-class Change(Value):
-    """A skill that was added, changed or removed; ``revision`` is the revision's number, from 1.
-
-    ``ref`` finds the skill, or the history of a removed skill. ``at`` is the time at which the
-    change was recorded, by a sync or by the command that made it.
-    """
-
-    kind: Happened
-    ref: str
-    name: str
-    source: str
-    description: str
-    revision: int | None
-    at: str
-    uid: str
-
-
-def recent(
-    reader: Reader, condition: Condition, *, limit: int, since: str | None = None, gone: bool = True
-) -> list[Change]:
-    """Return the last changes of the skills that meet a condition, the latest first.
-
-    Changes earlier than ``since`` are left out. If ``gone``, the result includes removed skills of
-    all sources.
-    """
-    values: list[object] = list(condition[1])
-    bound = ""
-    if since is not None:
-        bound = "AND r.seen_at >= ? "
-        values.append(since)
-    seen = reader.rows(
-        f"SELECT r.number, {reader.visibility.ref}, s.name, src.name, {DESCRIPTION}, "
-        "r.seen_at, r.uid "
-        # SQLite keeps the order of a CROSS JOIN, so it reads the revisions backwards and stops at
-        # the limit.
-        "FROM revisions r CROSS JOIN skills s JOIN sources src ON src.id = s.source_id "
-        f"WHERE s.uid = r.uid AND {condition[0]} {bound}ORDER BY r.id DESC LIMIT ?",
-        [*values, limit],
-    )
-    came = [
-        Change("added" if number == 1 else "changed", ref, name, source, about, number, at, uid)
-        for number, ref, name, source, about, at, uid in seen
-    ]
-    went = _removals(reader, limit, since) if gone else []
-    # After a restore or a change of the clock, the times may not be in order.
-    ordered = sorted(came, key=lambda one: one.at, reverse=True)
-    return list(merge(ordered, went, key=lambda one: one.at, reverse=True))[:limit]
-
-
-def _removals(reader: Reader, limit: int, since: str | None) -> list[Change]:
-    rows: Sequence[tuple[Any, ...]] = reader.rows(
-        "SELECT g.uid, g.name, g.source, g.folder, g.since FROM gone g "
-        "WHERE g.since >= ? AND NOT EXISTS "
-        "(SELECT 1 FROM skills s WHERE s.uid = g.uid AND s.live = 1) "
-        "ORDER BY g.since DESC, g.uid LIMIT ?",
-        [since or "", limit],
-    )
-    return [
-        Change("removed", f"{source}/{folder}" if source else name, name, source, "", None, at, uid)
-        for uid, name, source, folder, at in rows
-        if is_utc_text(at)  # the row may be forged, so skip invalid times
-    ]
 
 
 class Tombstone(NamedTuple):

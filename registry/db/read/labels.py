@@ -3,7 +3,7 @@
 Any user with write access can add rows.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -20,7 +20,10 @@ _SELECT: Final = (
 
 def versions(reader: Reader, uid: str) -> list[SkillVersion]:
     """Return the versions of a skill, the newest first by the order of their labels."""
-    found = _versions(reader.rows(_SELECT.format("l.uid = ?"), (uid,)))
+    return _newest_first(_versions(reader.rows(_SELECT.format("l.uid = ?"), (uid,))))
+
+
+def _newest_first(found: Iterable[SkillVersion]) -> list[SkillVersion]:
     return ordered(found, lambda one: one.label, lambda one: one.created_at)[::-1]
 
 
@@ -44,6 +47,35 @@ def version_hashes(
         (source_id,) if folder is None else (source_id, folder),
     )
     return {(folder, label): tree for folder, label, tree in rows}
+
+
+_INSTALLED: Final = (
+    "SELECT EXISTS (SELECT 1 FROM skills s JOIN sources src ON src.id = s.source_id "
+    "WHERE s.uid = l.uid AND s.live = 1 AND src.name = ? AND s.folder = ?), "
+    + _SELECT.removeprefix("SELECT ").format(
+        "l.uid IN (SELECT s.uid FROM skills s JOIN sources src ON src.id = s.source_id "
+        "WHERE src.name = ? AND s.folder = ? AND s.live = 1 AND EXISTS (SELECT 1 FROM revisions r "
+        "WHERE r.uid = s.uid AND r.tree_hash = ?)) "
+        "OR l.uid IN (SELECT x.uid FROM labels x WHERE x.tree_hash = ?)"
+    )
+)
+
+
+def versions_of_installed(
+    reader: Reader, source: str, folder: str, tree_hash: str
+) -> list[SkillVersion]:
+    """Return the versions of the skill from which these files were installed, the newest first.
+
+    It is the skill in this folder of this source, if it has or had the files. Otherwise it is the
+    only skill with a version of these files. Yanked versions are included.
+    """
+    place = source, folder
+    rows = reader.rows(_INSTALLED, (*place, *place, tree_hash, tree_hash))
+    here = [row[1:] for row in rows if row[0] == 1]
+    found = here or [row[1:] for row in rows]
+    if len({row[0] for row in found}) > 1:
+        return []
+    return _newest_first(_versions(found))
 
 
 def shows_yanked(reader: Reader, source_id: int) -> bool:

@@ -11,7 +11,8 @@ from registry.model import Remote, Source
 _SQL = """
 SELECT src.id, src.name, src.path, src.scope, src.priority, src.enabled, src.last_sync_at,
        src.last_result, {skills}, src.host, src.kind, src.url, src.pin, src.part, src.chosen,
-       src.version, src.fetched_at, {held}, src.owner, src.team, {own}, src.precedence
+       src.version, src.fetched_at, {held}, src.owner, src.team, {own}, src.precedence,
+       src.review
 FROM sources src ORDER BY src.precedence DESC, src.strength, src.name
 """
 
@@ -39,12 +40,14 @@ def sources_and(reader: Reader, question: Select) -> tuple[list[Source], list[tu
 
 
 def _source(row: tuple[Any, ...]) -> Source:
-    kind, url, ref, part, only, version, fetched_at, held, owner, team, own, first = row[10:]
+    kind, url, ref, part, only, version, fetched_at, held, owner, team, own, first, review = row[
+        10:
+    ]
     remote = None
     if kind is not None and url is not None:
         names = tuple(only.split("\n")) if only else ()
         remote = Remote(kind, url, ref, part, names, version, fetched_at)
-    told = *row[:5], row[5] > 0, *row[6:10], remote, held, owner, team, own == 1, first
+    told = *row[:5], row[5] > 0, *row[6:10], remote, held, owner, team, own == 1, first, review > 0
     return Source(*told)
 
 
@@ -85,6 +88,11 @@ def is_admin(reader: Reader) -> bool:
     """Tell whether the current role of the server's database is an admin of the registry."""
     rows = reader.rows("SELECT registry_is_admin()")
     return bool(rows and rows[0][0])
+
+
+def is_under_review(reader: Reader, source_id: int) -> bool:
+    """Tell whether changes of a source by tools and over HTTP must be approved."""
+    return bool(reader.rows("SELECT 1 FROM sources WHERE id = ? AND review > 0", (source_id,)))
 
 
 def count_below(reader: Reader, source_id: int, folder: str) -> int:

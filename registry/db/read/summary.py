@@ -129,9 +129,9 @@ def count_by_source(
 def state_of_skills(reader: Reader) -> str:
     """Return a text that changes if skills or sources change, but not if counts of use change.
 
-    Stored versions don't change, apart from three things: values that depend on other versions and
-    sources, the quarantine, and whether the version counts as an installed copy. Readers don't see
-    a staged version, so it counts only once it is published.
+    Stored versions don't change, apart from four things: values that depend on other versions and
+    sources, the quarantine, whether a version is yanked, and whether it counts as an installed
+    copy. Readers don't see a staged version, so it counts only once it is published.
     """
     held = (
         "SELECT count(*), sum(s.id) FROM sources src JOIN skills s ON s.source_id = src.id "
@@ -147,7 +147,8 @@ def state_of_skills(reader: Reader) -> str:
     )
     live = "SELECT count(*), sum(id), max(id) FROM skills WHERE live = 1"
     copies = "SELECT id, installed FROM skills WHERE installed IS NOT NULL AND live = 1 ORDER BY id"
-    parts = (live, held, copies, notices, "SELECT max(id) FROM diagnostics", sources)
+    newest = (f"SELECT max(id) FROM {table}" for table in ("diagnostics", "labels"))
+    parts = (live, held, copies, notices, *newest, sources)
     found = reader.many([(sql, ()) for sql in parts])
     return f"{found} {reader.visibility.sources}"
 

@@ -69,7 +69,8 @@ class SqliteBackend(Backend):
             return
         sql = "UPDATE sources SET last_sync_at = ?, last_result = 'ok' WHERE id = ?"
         rows = [(now, source_id) for source_id in source_ids]
-        if not self._write([*updates.statements, (sql, rows)], BUSY_SECONDS):
+        stats = [(update, [values]) for update, values in updates.statements(self.reader)]
+        if not self._write([*stats, (sql, rows)], BUSY_SECONDS):
             raise DatabaseBusy(path=self.path, seconds=BUSY_SECONDS)
 
     def add_usage(self, rows: Sequence[UsageRow], wait: float) -> bool:

@@ -64,8 +64,9 @@ The bug can lose a commit when a checkpoint meets a write (see `has_wal_reset_bu
 """
 
 TABLES: Final = frozenset(
-    "alembic_version audit changes contents diagnostics documents gone journal labels revisions "
-    "sketches skill_files skill_tags skills sources tokens usage usage_days".split()
+    "alembic_version audit changes contents diagnostics documents entries gone journal labels "
+    "proposals revisions sketches skill_files skill_tags skills sources tokens usage "
+    "usage_days".split()
 )
 """Names of the registry's tables, without its full-text indexes.
 

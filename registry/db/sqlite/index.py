@@ -51,6 +51,10 @@ Run it under the lock of writers.
 """
 
 
+RETIRED_AT_ONCE: Final = 500
+"""Number of retired versions that one transaction deletes, because other writers wait for it."""
+
+
 def insert_statement(table: Table, columns: Sequence[str], rows: int) -> str:
     """Return the INSERT statement for as many rows as ``rows`` has."""
     group = f"({', '.join(['?'] * len(columns))})"

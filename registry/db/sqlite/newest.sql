@@ -23,7 +23,7 @@ CREATE TABLE sources (
     version TEXT,
     fetched_at TEXT,
     owner TEXT,
-    team TEXT, precedence INTEGER DEFAULT '0' NOT NULL, review INTEGER DEFAULT 0 NOT NULL,
+    team TEXT, precedence INTEGER DEFAULT '0' NOT NULL, review BIGINT DEFAULT 0 NOT NULL,
     CONSTRAINT uq_sources_host_path UNIQUE (host, path),
     CONSTRAINT uq_sources_name UNIQUE (name)
 );
@@ -323,4 +323,17 @@ CREATE TABLE labels (
 	CONSTRAINT uq_labels_uid_label_number UNIQUE (uid, label, number)
 );
 CREATE INDEX ix_labels_tree_hash ON labels (tree_hash);
-INSERT INTO alembic_version VALUES ('0026');
+CREATE TABLE entries (
+	id INTEGER NOT NULL, 
+	uid TEXT NOT NULL, 
+	name TEXT NOT NULL, 
+	source TEXT NOT NULL, 
+	owner TEXT, 
+	slot INTEGER NOT NULL, 
+	base BIGINT NOT NULL, 
+	number BIGINT NOT NULL, 
+	CONSTRAINT pk_entries PRIMARY KEY (id), 
+	CONSTRAINT uq_entries_uid_name UNIQUE (uid, name)
+);
+CREATE INDEX ix_entries_name ON entries (name);
+INSERT INTO alembic_version VALUES ('0027');

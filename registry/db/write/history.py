@@ -4,7 +4,7 @@ This module uses plain SQL that creates rows from other rows, with an array of i
 """
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from sqlalchemy import Connection, delete, func, select, text, update
 
@@ -15,6 +15,8 @@ from registry.db.read.skills import REMOTE_ORIGIN
 from registry.db.schema import changes, contents, gone
 from registry.db.versions import Packed, pack
 from registry.db.write.access import record_audit, record_event
+from registry.db.write.labels import record_labels
+from registry.db.write.repository import record_entries
 from registry.db.write.statements import dialect_of, execute, insert_rows
 from registry.text import utc_now
 
@@ -73,6 +75,8 @@ def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
     who = current_context()
     execute(connection, sql, who.tool, who.client, list(versions))
     execute(connection, _TURN, list(versions))
+    record_entries(connection, versions)
+    record_labels(connection, versions)
     if who.event is not None:
         for row in execute(connection, _CHANGED, list(versions)).all():
             facts = {"tree_hash": row.tree_hash, "by": who.client}
@@ -100,6 +104,12 @@ def store_documents(connection: Connection, versions: Sequence[int]) -> None:
     While a version is current, its text is stored with it. If the bytes differ from the text (byte
     order mark, NUL characters), they were already stored when SKILL.md was read.
     """
+    for start in range(0, len(versions), BATCH):
+        add_contents(connection, unstored(connection, versions[start : start + BATCH]))
+
+
+def unstored(connection: Connection, versions: Sequence[int]) -> list[Packed]:
+    """Return the SKILL.md files of current versions that are not stored in history yet."""
     rows = execute(
         connection,
         "SELECT s.content_hash, d.text FROM skills s JOIN documents d ON d.skill_id = s.id "
@@ -107,24 +117,18 @@ def store_documents(connection: Connection, versions: Sequence[int]) -> None:
         "AND NOT EXISTS (SELECT 1 FROM contents c WHERE c.hash = s.content_hash)",
         list(versions),
     )
-    while some := rows.fetchmany(BATCH):
-        store_texts(connection, [(row.content_hash, row.text) for row in some])
+    return list(packed_texts((row.content_hash, row.text) for row in rows))
 
 
-def store_texts(connection: Connection, texts: Sequence[tuple[str, str]]) -> None:
-    """Store in history the SKILL.md files whose encoded text has the given hash.
+def packed_texts(texts: Iterable[tuple[str, str]]) -> Iterator[Packed]:
+    """Yield the contents of SKILL.md files whose encoded text has the given hash.
 
     Other texts are skipped.
     """
-    found = [(content_hash, text.encode()) for content_hash, text in texts]
-    add_contents(
-        connection,
-        [
-            pack(content_hash, data)
-            for content_hash, data in found
-            if f"sha256:{hashlib.sha256(data).hexdigest()}" == content_hash
-        ],
-    )
+    for content_hash, found in texts:
+        data = found.encode()
+        if f"sha256:{hashlib.sha256(data).hexdigest()}" == content_hash:
+            yield pack(content_hash, data)
 
 
 def prune(
@@ -165,6 +169,12 @@ def prune(
         ),
         values if host is None else values | {"host": host},
     ).all()
+    # The decisions stay: `check` must still recognise the files that were approved.
+    connection.exec_driver_sql(
+        "UPDATE proposals SET archive = NULL WHERE archive IS NOT NULL "
+        "AND state IN ('applied', 'rejected')"
+        + ("" if host is None else " AND role = session_user")
+    )
     connection.exec_driver_sql(
         "DELETE FROM gone WHERE (uid NOT IN (SELECT uid FROM revisions) "
         "OR uid IN (SELECT uid FROM skills WHERE live = 1))"

@@ -20,23 +20,20 @@ from sqlalchemy import (
     select,
 )
 
-from registry.db.interface import StatUpdates
 from registry.db.schema import diagnostics, documents, skill_files, skill_tags, skills, sources
 from registry.db.versions import UNINDEXED, Indexed, NewVersion, how_indexed
 from registry.db.write.history import (
     add_contents,
+    packed_texts,
     record_revisions,
     record_tombstones,
     store_documents,
-    store_texts,
+    unstored,
 )
-from registry.db.write.labels import record_labels, withdraw_yanked
+from registry.db.write.labels import HAS_YANKED_FILES
 from registry.db.write.names import refresh_names
 from registry.db.write.statements import dialect_of, execute, execute_many, insert_rows
 from registry.model import Diagnostic
-
-RETIRED_AT_ONCE: Final = 500
-"""Number of versions that one call of `delete_retired` deletes."""
 
 _USABLE: Final = "({0}.status IN ('ok', 'warning') AND {0}.held = 0)"
 
@@ -53,15 +50,25 @@ _STAGED: Final = (
     "FROM skills n LEFT JOIN skills o ON o.id = n.replaces WHERE n.id {in_array}"
 )
 
+_RETIRE: Final = (
+    "UPDATE skills SET live = 0 FROM skills n WHERE n.id {in_array} AND skills.id = n.replaces "
+    "AND skills.live = 1 AND skills.source_id = n.source_id AND skills.folder = n.folder "
+    "RETURNING skills.id"
+)
+"""Retires the current versions of folders that staged versions replace."""
+
 _INHERIT: Final = (
     "UPDATE skills SET live = 1, ref = known.ref, bare = known.bare, shadowed = known.shadowed, "
-    "copies = known.copies FROM (SELECT n.id, coalesce(o.ref, '') AS ref, "
+    "copies = known.copies, held = known.held FROM (SELECT n.id, coalesce(o.ref, '') AS ref, "
     "coalesce(o.bare, 0) AS bare, coalesce(o.shadowed, 0) AS shadowed, "
-    "coalesce(o.copies, '') AS copies "
+    "coalesce(o.copies, '') AS copies, "
+    f"CASE WHEN n.held = 0 AND {HAS_YANKED_FILES.format('n')} THEN 2 ELSE n.held END AS held "
     "FROM skills n LEFT JOIN skills o ON o.id = n.replaces WHERE n.id {in_array}) known "
     "WHERE skills.id = known.id"
 )
 """Publishes versions with the refs and shadowing of the versions that they replace.
+
+If the files are those of a yanked version, the skill is withdrawn.
 
 For most versions these values don't change, so most rows are written only once.
 """
@@ -72,12 +79,15 @@ def stage(
     versions: Iterable[NewVersion],
     first: int | None = None,
     mismatched: Collection[int] = (),
+    *,
+    with_replaced: bool = False,
 ) -> list[int]:
     """Store new versions, invisible to readers, and return their ids.
 
     ``first`` is the lowest free id, if known. ``mismatched`` holds versions to be replaced whose
     stored text is corrupt. Their text is stored again, so that the full-text index can remove its
-    words.
+    words. If ``with_replaced``, the SKILL.md files of all versions to be replaced are also stored
+    in history.
     """
     batch = list(versions)
     if not batch:
@@ -126,7 +136,11 @@ def stage(
     if found:
         dialect_of(connection).add_to_index(connection, found)
     # This comes last: on a server, another writer of equal bytes waits until this transaction ends.
-    add_contents(connection, [packed for version in batch for packed in version.contents])
+    contents = [packed for version in batch for packed in version.contents]
+    replaced = [one for v in batch if (one := v.columns["replaces"]) is not None]
+    if with_replaced and replaced:
+        contents += unstored(connection, replaced)
+    add_contents(connection, contents)
     return [version.columns["id"] for version in batch]
 
 
@@ -139,30 +153,49 @@ def next_ids(connection: Connection, count: int) -> int:
     return int(execute(connection, sql).scalar_one())
 
 
+def exchange(connection: Connection, staged: Mapping[int, int]) -> list[int]:
+    """Replace current versions with staged versions of the same folders; return the ids of those.
+
+    ``staged`` maps the ids of the versions to replace to the ids of the staged versions. Versions
+    that another client replaced are left out. The rows stay locked until the transaction ends, so
+    this doesn't need the lock of writers. Then take that lock and call `publish`, which updates
+    shadowing, copies and refs.
+    """
+    retired = execute(connection, _RETIRE, list(staged.values())).scalars()
+    exchanged = [staged[one] for one in retired]
+    if exchanged:
+        execute(connection, _INHERIT, exchanged)
+        record_revisions(connection, exchanged)
+    return exchanged
+
+
 def publish(
     connection: Connection,
     staged: Sequence[int],
     removed: Sequence[int],
     settled: Sequence[int] = (),
+    exchanged: Collection[int] = (),
 ) -> list[int]:
     """Publish the ``staged`` versions, and retire the versions they replace and ``removed`` ones.
 
     ``settled`` versions are retired without a tombstone, because their skills are stored in another
     source. A staged version is left out if another client changed the skill in the meantime: then
     the version that it replaces is no longer current, or its folder has a current version. Returns
-    the ids of the versions that became current.
+    the ids of the versions that became current, including those that `exchange` returned.
     """
     holders: list[tuple[int, int | None]] = []
     replaced: list[int] = []
+    done = set(exchanged)
     names: set[str] = set()
     for row in execute(
         connection, _STAGED, list(staged)
     ):  # one by one, because all rows may not fit into memory
-        if row.replaces is not None and row.live != 1:
-            continue
-        holders.append((row.id, row.holder))
-        if row.replaces is not None:
-            replaced.append(row.replaces)
+        if row.id not in done:
+            if row.replaces is not None and row.live != 1:
+                continue
+            holders.append((row.id, row.holder))
+            if row.replaces is not None:
+                replaced.append(row.replaces)
         # A skill with a unique name keeps its ref if name and folder are unchanged. A folder may
         # conflict with another skill's ref, so the folders are also added to the names.
         if row.namesakes != 1:
@@ -176,9 +209,10 @@ def publish(
     if removed:
         sql = "SELECT name, folder FROM skills WHERE id {in_array}"
         names.update(name for row in execute(connection, sql, list(removed)) for name in row)
-    store_documents(connection, outgoing)
+    if outgoing:
+        store_documents(connection, outgoing)
     switch(connection, incoming, outgoing, names)
-    return incoming
+    return [*exchanged, *incoming]
 
 
 def switch(
@@ -192,10 +226,8 @@ def switch(
         execute(connection, "UPDATE skills SET live = 0 WHERE id {in_array}", list(outgoing))
     if incoming:
         execute(connection, _INHERIT, list(incoming))
-        withdraw_yanked(connection, incoming)
     refresh_names(connection, names)
     record_revisions(connection, incoming)
-    record_labels(connection, incoming)
 
 
 def delete_version(connection: Connection, version: int) -> None:
@@ -217,17 +249,12 @@ def delete_retired(connection: Connection, *, host: str = "", source_id: int | N
         ours = select(sources.c.id).where(sources.c.host == host)
         # A literal is needed: SQLite doesn't use a partial index if the value is a parameter.
         which = and_(skills.c.live == literal_column("0"), skills.c.source_id.in_(ours))
-    chosen = list(connection.scalars(select(skills.c.id).where(which).limit(RETIRED_AT_ONCE)))
+    most = dialect_of(connection).RETIRED_AT_ONCE
+    chosen = list(connection.scalars(select(skills.c.id).where(which).limit(most)))
     if chosen:
         dialect_of(connection).remove_from_index(connection, chosen)
         execute(connection, "DELETE FROM skills WHERE id {in_array}", chosen)
     return len(chosen)
-
-
-def update_stats(connection: Connection, updates: StatUpdates) -> None:
-    """Store new file times and sizes of versions whose files are unchanged."""
-    for sql, rows in updates.statements:
-        execute_many(connection, sql, rows)
 
 
 def set_installed(connection: Connection, origins: Sequence[tuple[int, str | None]]) -> None:
@@ -360,5 +387,5 @@ def replace_version(
         if version is None:
             record_tombstones(connection, [live.id])
         if live.text is not None and live.content_hash is not None:
-            store_texts(connection, [(live.content_hash, live.text)])
+            add_contents(connection, [*packed_texts([(live.content_hash, live.text)])])
     switch(connection, incoming, [] if live is None else [live.id], names)

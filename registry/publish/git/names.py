@@ -8,7 +8,8 @@ installed the first one must not get the files of another owner as an update.
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from itertools import count
 from typing import Final, NamedTuple
 
 from registry.catalog.browse import Browse
@@ -101,22 +102,30 @@ def _was_shown(core: Core, claim: Claim, personality: Personality, host: Host) -
 
 def entry_names(claims: Iterable[Claim]) -> Mapping[tuple[str, str], Named]:
     """Return the entry of each live claim, by the skill's uid and name; the oldest claim first."""
-    owners: dict[str, str] = {}
-    places: dict[tuple[str, str], int] = {}
+    owners: dict[str, tuple[str, str]] = {}
+    names: dict[tuple[object, ...], str] = {}
+    taken: set[str] = set()
     found: dict[tuple[str, str], Named] = {}
     for claim in claims:
-        base, owner = slug(claim.name), slug(claim.source)
-        is_owner = owners.setdefault(base, claim.source) == claim.source
-        place = places[base, claim.source] = places.get((base, claim.source), 0) + 1
-        if not claim.live:
-            continue
-        if is_owner and place == 1:
-            name = base
-        else:
-            place -= is_owner
-            name = f"{owner}--{base}" if place == 1 else f"{owner}--{base}--{place}"
-        found[claim.uid, claim.name] = Named(_allowed(name), claim.turn)
+        base, source = slug(claim.name), (claim.source, claim.owner)
+        # A removed skill's successor in the same source has the same key.
+        key = *source, claim.name, claim.slot
+        if key not in names:
+            is_owner = owners.setdefault(base, source) == source and claim.slot == 1
+            wanted = [base] if is_owner else []
+            wanted.append(f"{slug(claim.source)}--{base}")
+            free = (one for one in map(_allowed, wanted) if one not in taken)
+            names[key] = next(free, "") or _numbered(wanted[-1], taken)
+            taken.add(names[key])
+        if claim.live and isinstance(claim.number, int):  # else a forged row
+            found[claim.uid, claim.name] = Named(names[key], claim.number)
     return found
+
+
+def _numbered(name: str, taken: Collection[str]) -> str:
+    return next(
+        one for one in (_allowed(f"{name}--{number}") for number in count(2)) if one not in taken
+    )
 
 
 def _allowed(name: str) -> str:

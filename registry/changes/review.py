@@ -1,0 +1,64 @@
+"""Sources under review: tools and HTTP propose changes of their skills instead of making them.
+
+A caller that must not change such a source runs in `proposing`. Every function of this package that
+begins a change asks `propose_if_needed` first, so no tool can forget it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Final, Literal, NoReturn, TypeAlias
+
+from registry.changes.trashed import Trashed
+from registry.core import Core
+from registry.db.read.skills import StoredSkill
+from registry.db.read.sources import is_under_review, list_sources
+from registry.model import Source
+
+ProposalKind: TypeAlias = Literal["create", "update", "rename", "delete", "restore"]
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """A change that a tool or a request wants to make.
+
+    ``folder`` is the skill's folder after the change, ``base`` the version that the change is based
+    on. ``edits`` has the new bytes of changed files by path, or None for removed files; for a new
+    skill, it has all files. ``trashed`` is the deleted skill that is restored from the trash.
+    """
+
+    kind: ProposalKind
+    name: str
+    folder: str
+    base: StoredSkill | None = None
+    uid: str | None = None
+    edits: Mapping[str, bytes | None] = field(default_factory=dict)
+    executable: Mapping[str, bool] = field(default_factory=dict)
+    trashed: Trashed | None = None
+
+
+Propose: TypeAlias = Callable[[Core, Source, Intent], NoReturn]
+"""A function that stores a proposal and raises `SkillProposed`."""
+
+_PROPOSE: Final[ContextVar[Propose | None]] = ContextVar("propose", default=None)
+
+
+@contextmanager
+def proposing(propose: Propose) -> Iterator[None]:
+    """Call ``propose`` for each change of a source under review in a ``with`` block."""
+    token = _PROPOSE.set(propose)
+    try:
+        yield
+    finally:
+        _PROPOSE.reset(token)
+
+
+def propose_if_needed(core: Core, source_id: int, intent: Callable[[], Intent]) -> None:
+    """Raise `SkillProposed` if the caller must propose this change; the proposal is then stored."""
+    propose = _PROPOSE.get()
+    if propose is None:
+        return
+    if is_under_review(core.reader, source_id):
+        known = list_sources(core.reader, counted=False)
+        propose(core, next(one for one in known if one.id == source_id), intent())

@@ -1,0 +1,168 @@
+"""`skill-registry proposal`."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from registry.cli import escape, options
+from registry.cli.findings import draw_findings
+from registry.cli.group import Group, session_command
+from registry.cli.listing import Column, emit
+from registry.cli.prompts import confirm
+from registry.cli.session import Session
+
+if TYPE_CHECKING:
+    from registry.db.read.proposals import Proposal
+
+_ID: Final = re.compile("[0-9a-f]{1,32}")
+
+reason_option: Final = click.option(
+    "--reason", metavar="TEXT", help="Why; it is recorded with the decision."
+)
+
+
+@click.group(
+    cls=Group,
+    examples=("skill-registry proposal list", "skill-registry proposal show 3f2a91c07b5d"),
+)
+def command() -> None:
+    """Review proposals: changes that wait for approval in sources under review.
+
+    To put a source under review, run: skill-registry source update NAME --review required
+    """
+
+
+@session_command(
+    "skill-registry proposal list",
+    "skill-registry proposal list --all --json",
+    group=command,
+)
+@click.option("--all", "every", is_flag=True, help="Also list decided proposals.")
+@options.format_options
+def list_(session: Session, *, every: bool) -> None:
+    """List the proposals that wait for review, the oldest first.
+
+    In a pipe each line is an id, the kind of change, the skill, the source, the author, the time
+    and the state.
+    """
+    from registry.publish.proposals import listed
+
+    found = listed(session.registry.core, None if every else "pending")
+    emit(session, found, COLUMNS, name=lambda one: one.id, nothing="No proposals wait for review.")
+
+
+@session_command("skill-registry proposal show 3f2a91c07b5d", group=command)
+@click.argument("number", metavar="ID")
+@options.json_option
+def show(session: Session, *, number: str) -> None:
+    """Show a proposal: its author, the findings of the check, and the diff."""
+    from registry.publish import proposals
+
+    core = session.registry.core
+    proposals.settle(core)
+    one = proposals.get(core, _checked(number))
+    if session.as_json:
+        wanted = proposals.proposed_package(core, one)
+        from registry.model import record
+
+        findings = [] if wanted is None else [record(each) for each in wanted.findings]
+        session.console.json({**record(one), "findings": findings, "diff": _diff(session, one)})
+        return
+    _show(session, one)
+
+
+def _show(session: Session, one: "Proposal") -> None:
+    from registry.publish import proposals
+
+    console = session.console
+    facts = (
+        ("Proposal", one.id),
+        ("Change", f"{one.kind} {one.skill} in {one.source}"),
+        ("Author", one.author),
+        ("Proposed", one.created_at),
+        ("Tree hash", one.tree_hash),
+        ("Replaces", one.base or "nothing"),
+        ("State", one.state),
+        ("Decided", f"{one.decided_at} by {one.decided_by}" if one.decided_by else None),
+        ("Reason", one.reason),
+    )
+    console.write(f"{name:10} {escape.line(text)}" for name, text in facts if text is not None)
+    wanted = proposals.proposed_package(session.registry.core, one)
+    if wanted is not None:
+        warned = [each for each in wanted.findings if each.severity != "info" or session.verbose]
+        console.write(draw_findings(console, warned, console.width))
+    console.write(map(console.paint_diff, _diff(session, one).splitlines()))
+
+
+def _diff(session: Session, one: "Proposal") -> str:
+    from registry.publish import proposals
+
+    return proposals.diff(session.registry.core, one)
+
+
+@session_command(
+    "skill-registry proposal approve 3f2a91c07b5d",
+    'skill-registry proposal approve 3f2a91c07b5d --reason "Looks good." --yes',
+    group=command,
+)
+@click.argument("number", metavar="ID")
+@reason_option
+@click.option("--own", is_flag=True, help="Approve your own proposal. Only an admin can do this.")
+@options.yes_option
+@options.json_option
+def approve(session: Session, *, number: str, reason: str | None, own: bool, yes: bool) -> None:
+    """Approve a proposal, so that its change is made.
+
+    The command shows the proposal and asks. It accepts exactly the files that it showed, instead of
+    the version on which they are based; if the skill has changed since, nothing is done. On a
+    server, a role needs the right that "db grant ROLE --approve" gives. If the source is on another
+    machine, the next sync there makes the change.
+    """
+    from registry.publish import proposals
+
+    core = session.registry.core
+    proposals.check_approver(core)
+    one = proposals.get(core, _checked(number))
+    if not yes:
+        _show(session, one)
+    confirm(session, f"Approve the {escape.line(one.kind)} of {escape.line(one.skill)}?", yes=yes)
+    by = proposals.local_person(core)
+    done = proposals.approve(core, one.id, one.tree_hash, by, reason=reason, own=own)
+    rest = "" if done.state == "applied" else "; its owner's next sync makes the change"
+    session.answer(done, [f"Approved the {done.kind} of {escape.line(done.skill)}{rest}"])
+
+
+@session_command('skill-registry proposal reject 3f2a91c07b5d --reason "Too broad."', group=command)
+@click.argument("number", metavar="ID")
+@reason_option
+@options.yes_option
+@options.json_option
+def reject(session: Session, *, number: str, reason: str | None, yes: bool) -> None:
+    """Reject a proposal. Nothing is changed, and the proposal stays in the list with --all."""
+    from registry.publish import proposals
+
+    core = session.registry.core
+    proposals.check_approver(core)
+    one = proposals.get(core, _checked(number))
+    confirm(session, f"Reject the {escape.line(one.kind)} of {escape.line(one.skill)}?", yes=yes)
+    done = proposals.reject(core, one.id, proposals.local_person(core), reason)
+    session.answer(done, [f"Rejected the {done.kind} of {escape.line(done.skill)}"])
+
+
+def _checked(number: str) -> str:
+    if _ID.fullmatch(number) is None:
+        raise click.UsageError(f"{number!r} is not the id of a proposal.")
+    return number
+
+
+COLUMNS: "Sequence[Column[Proposal]]" = (
+    Column("ID", lambda one: one.id, style="bold"),
+    Column("CHANGE", lambda one: one.kind),
+    Column("SKILL", lambda one: one.skill),
+    Column("SOURCE", lambda one: one.source),
+    Column("AUTHOR", lambda one: one.author),
+    Column("PROPOSED", lambda one: one.created_at, time=True),
+    Column("STATE", lambda one: one.state),
+)

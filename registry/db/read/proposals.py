@@ -1,0 +1,138 @@
+"""Reads proposals. Any user with write access may have written these rows."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from registry.db.interface import Reader
+from registry.model import Value
+
+PENDING: Final = "pending"
+APPROVED: Final = "approved"
+APPLIED: Final = "applied"
+REJECTED: Final = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal(Value):
+    """A change of a skill that waits for review, or was decided.
+
+    ``base`` is the tree hash that it replaces (None if it creates the skill), ``tree_hash`` that of
+    the new files; for a deletion, both are the same. ``token`` is the number of the author's token.
+    ``state``: pending, approved (decided, but not carried out yet), applied or rejected.
+    """
+
+    KEYS: ClassVar = tuple(
+        "id kind skill source author tree_hash created_at base state decided_by decided_at "
+        "reason".split()
+    )
+
+    id: str
+    kind: str
+    skill: str
+    source: str
+    author: str
+    tree_hash: str
+    created_at: str
+    base: str | None
+    state: str
+    decided_by: str | None
+    decided_at: str | None
+    reason: str | None
+    source_id: int
+    folder: str
+    uid: str | None
+    token: str | None
+
+
+_SQL: Final = """
+SELECT p.id, p.kind, p.name, src.name, p.author, p.tree_hash, p.created_at, p.base, p.state,
+    p.decided_by, p.decided_at, p.reason, p.source_id, p.folder, p.uid, p.token
+FROM proposals p JOIN sources src ON src.id = p.source_id {rest}
+"""
+
+MAX_LISTED: Final = 1000
+"""Maximum number of proposals in a list."""
+
+
+def list_proposals(
+    reader: Reader, *, state: str | None = PENDING, limit: int = MAX_LISTED
+) -> list[Proposal]:
+    """Return the proposals with a state, the oldest first; None means all states."""
+    rest = "" if state is None else "WHERE p.state = ? "
+    values = (limit,) if state is None else (state, limit)
+    sql = _SQL.format(rest=f"{rest}ORDER BY p.created_at, p.id LIMIT ?")
+    return [Proposal(*row) for row in reader.rows(sql, values)]
+
+
+def has_approved(reader: Reader) -> bool:
+    """Tell whether an approved proposal has not been carried out yet."""
+    return bool(reader.rows("SELECT 1 FROM proposals WHERE state = 'approved' LIMIT 1"))
+
+
+def find_proposal(reader: Reader, number: str) -> Proposal | None:
+    """Return the proposal with this id; None if there is none."""
+    rows = reader.rows(_SQL.format(rest="WHERE p.id = ?"), (number,))
+    return Proposal(*rows[0]) if rows else None
+
+
+def archive_of(reader: Reader, number: str, limit: int) -> bytes | None:
+    """Return the archive of a proposal; None if it has none or more than ``limit`` bytes."""
+    sql = "SELECT archive FROM proposals WHERE id = ? AND length(archive) <= ?"
+    rows = reader.rows(sql, (number, limit))
+    return None if not rows or rows[0][0] is None else bytes(rows[0][0])
+
+
+def same_proposal(
+    reader: Reader, source_id: int, name: str, kind: str, tree_hash: str, author: str
+) -> str | None:
+    """Return the id of the author's pending proposal of the same change; None if there is none."""
+    rows = reader.rows(
+        "SELECT id FROM proposals WHERE source_id = ? AND name = ? AND kind = ? AND tree_hash = ? "
+        "AND author = ? AND state = 'pending' ORDER BY id LIMIT 1",
+        (source_id, name, kind, tree_hash, author),
+    )
+    return next((number for (number,) in rows), None)
+
+
+def count_pending(reader: Reader, source_id: int, author: str) -> int:
+    """Return how many proposals of an author wait for review in a source."""
+    sql = "SELECT count(*) FROM proposals WHERE source_id = ? AND author = ? AND state = 'pending'"
+    return int(reader.rows(sql, (source_id, author))[0][0])
+
+
+def may_approve(reader: Reader) -> bool:
+    """Tell whether the current role of a server may decide on proposals."""
+    rows = reader.rows("SELECT registry_may_approve() OR registry_is_admin()")
+    return bool(rows and rows[0][0])
+
+
+def current_role(reader: Reader) -> str:
+    """Return the name of the current role of a server."""
+    return str(reader.rows("SELECT CAST(session_user AS text)")[0][0])
+
+
+def unreviewed(reader: Reader, source_id: int) -> set[str]:
+    """Return the folders of skills in a source that were changed by hand since it is under review.
+
+    These are skills whose current files became current after the review began, and that no approved
+    proposal contains.
+    """
+    rows = reader.rows(
+        "SELECT s.folder, r.seen_at, src.review FROM skills s "
+        "JOIN sources src ON src.id = s.source_id "
+        "JOIN revisions r ON r.uid = s.uid AND r.tree_hash = s.tree_hash "
+        "WHERE s.source_id = ? AND s.live = 1 AND src.review > 0 AND NOT EXISTS ("
+        "SELECT 1 FROM proposals p WHERE p.source_id = s.source_id AND p.state IN "
+        "('applied', 'approved') AND p.tree_hash = s.tree_hash AND p.name = s.name)",
+        (source_id,),
+    )
+    return {folder for folder, seen_at, since in rows if _is_later(seen_at, since)}
+
+
+def _is_later(seen_at: object, since: object) -> bool:
+    from datetime import datetime
+
+    try:
+        return datetime.fromisoformat(str(seen_at)).timestamp() >= float(str(since))
+    except ValueError:
+        return True  # a damaged time hides no edit

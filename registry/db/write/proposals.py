@@ -1,0 +1,53 @@
+"""Add proposals, and record decisions about them."""
+
+from sqlalchemy import Connection, insert, select, update
+
+from registry.db.schema import proposals, sources
+from registry.db.write.access import record_audit
+
+
+def add_proposal(connection: Connection, **facts: object) -> None:
+    """Add a proposal. On a server, the server records it in the audit log."""
+    connection.execute(insert(proposals).values(**facts, state="pending"))
+    _tell(connection, "skill proposed", str(facts["id"]))
+
+
+def set_state(
+    connection: Connection,
+    number: str,
+    before: str,
+    state: str,
+    *,
+    by: str | None = None,
+    at: str | None = None,
+    reason: str | None = None,
+) -> bool:
+    """Change the state of a proposal if it still has the state ``before``; return whether it had.
+
+    ``by``, ``at`` and ``reason`` are recorded, unless the state becomes applied.
+    """
+    decision = {} if state == "applied" else {"decided_by": by, "decided_at": at, "reason": reason}
+    known = (proposals.c.id == number) & (proposals.c.state == before)
+    changing = update(proposals).where(known).values(state=state, **decision)
+    if not connection.execute(changing.returning(proposals.c.id)).all():
+        return False
+    if state != "pending":
+        _tell(connection, f"proposal {state}", number)
+    return True
+
+
+def set_review(connection: Connection, source_id: int, since: int) -> None:
+    """Put a source under review since a time, in seconds since 1970; 0 ends the review."""
+    known = sources.c.id == source_id
+    name, before = connection.execute(select(sources.c.name, sources.c.review).where(known)).one()
+    connection.execute(update(sources).where(known).values(review=since))
+    record_audit(connection, "source changed", name, review=[before, since])
+
+
+def _tell(connection: Connection, what: str, number: str) -> None:
+    if connection.dialect.name == "postgresql":
+        return
+    columns = [proposals.c[name] for name in "name kind tree_hash author decided_by reason".split()]
+    name, *facts = connection.execute(select(*columns).where(proposals.c.id == number)).one()
+    told = dict(zip("kind tree_hash author by reason".split(), facts, strict=True))
+    record_audit(connection, what, name, proposal=number, **told)

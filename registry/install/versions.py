@@ -1,0 +1,47 @@
+"""Find the versions of installed skills: their pins, newer versions, and warnings."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from registry.catalog.reading import pinned
+from registry.catalog.resolve import resolve
+from registry.core import Core
+from registry.db.read.labels import versions_of_installed
+from registry.install.lockfile import Locked
+from registry.install.targets import InstallResult
+from registry.model import PinnedSkill, Skill, SkillVersion
+
+
+def versions_of(core: Core, entry: Locked) -> Sequence[SkillVersion]:
+    """Return the versions of the skill of a lock entry, the newest first; yanked ones as well."""
+    place = entry.source, entry.folder
+    return versions_of_installed(core.reader, *place, entry.tree_hash)
+
+
+def is_withdrawn(versions: Sequence[SkillVersion]) -> bool:
+    """Tell whether the skill's current files are a yanked version."""
+    return any(one.current and one.state == "yanked" for one in versions)
+
+
+def at_label(core: Core, skill: Skill, label: str) -> PinnedSkill:
+    """Return the version of a skill with this label. Raises the errors of `reading.chosen`."""
+    return pinned(core, resolve(core.reader, f"{skill.source}/{skill.folder}"), label)
+
+
+def noted(
+    result: InstallResult, entry: Locked | None, versions: Sequence[SkillVersion]
+) -> InstallResult:
+    """Return a result with the pin of the lock entry, a newer version, and a warning.
+
+    ``versions`` are those of `versions_of`.
+    """
+    if entry is None:
+        return result
+    warnings = [one.warning for one in versions if one.tree_hash == entry.tree_hash]
+    newer = None
+    if entry.pin is not None:
+        labels = [one.label for one in versions]
+        before = versions[: labels.index(entry.pin)] if entry.pin in labels else ()
+        newer = next((one.label for one in before if one.state != "yanked"), None)
+    warning = next(filter(None, warnings), None)
+    return replace(result, pin=entry.pin, newer=newer, warning=warning)

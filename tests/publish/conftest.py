@@ -1,0 +1,3 @@
+from tests.web.conftest import chromium, tab  # fixtures
+
+__all__ = ["chromium", "tab"]
