@@ -24,6 +24,7 @@ from registry.remotes.address import is_loopback
 from registry.web import (
     changes,
     clawhub,
+    clawhub_publishing,
     git,
     openapi,
     pages,
@@ -133,11 +134,17 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
 
 
 def _clawhub() -> list[Route]:
-    answer, api = clawhub.endpoint, "/api/v1"
+    answer, publishes, api = clawhub.endpoint, clawhub_publishing.endpoint, "/api/v1"
     return [
         Route("/.well-known/clawhub.json", answer(clawhub.discovery)),
         Route("/.well-known/clawdhub.json", answer(clawhub.discovery)),
         Route(f"{api}/search", answer(clawhub.search)),
+        Route(f"{api}/skills", publishes(clawhub_publishing.publish), methods=["POST"]),
+        Route(
+            f"{api}/skills/-/upload-url", publishes(clawhub_publishing.announce), methods=["POST"]
+        ),
+        Route(f"{api}/uploads/{{ticket}}", publishes(clawhub_publishing.upload), methods=["POST"]),
+        Route(f"{api}/whoami", publishes(clawhub_publishing.whoami, writes=False)),
         Route(f"{api}/skills", answer(clawhub.skills)),
         Route(f"{api}/skills/{{slug}}", answer(clawhub.skill)),
         Route(f"{api}/skills/{{slug}}/versions", answer(clawhub.versions)),

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from registry.errors import NotFound
 from registry.mcp.fairness import FairThreads
 from registry.web.repositories import Repositories
+from registry.web.uploads import Uploads
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
@@ -154,6 +155,7 @@ class AppState:
         self.answers: Cache[Response] = Cache(ANSWERS, lambda answer: len(answer.body))
         self.texts: Cache[str | None] = Cache(TEXTS, lambda text: len(text or ""))
         self.digests: Cache[str] = Cache(DIGESTS)
+        self.uploads = Uploads()
         self.repositories = Repositories()
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
