@@ -22,6 +22,7 @@ from registry.mcp.fairness import FairRequests
 from registry.mcp.http import Bounds, RequestFilter, allowed_hosts, run_app
 from registry.remotes.address import is_loopback
 from registry.web import (
+    audit,
     changes,
     clawhub,
     clawhub_publishing,
@@ -117,6 +118,7 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
             *both("/proposals", "/proposals.json", page(publishing.proposed, of_disk=True)),
             Route("/proposals/{number}", publishing.decide, methods=["POST"]),
             Route("/proposals/{number}", page(publishing.proposal, of_disk=True)),
+            Route("/audit", page(audit.audit, of_disk=True)),
             Route("/openapi.json", openapi.openapi),
             Route("/healthz", _health),
             Route("/robots.txt", _robots),

@@ -118,6 +118,12 @@ class Visitor:
     approve: bool = False
 
     @property
+    def is_admin(self) -> bool:
+        """Whether the visitor has a token with all rights and without limits."""
+        has_all = self.write and self.publish and self.approve
+        return has_all and self.token is not None and not self.is_narrowed
+
+    @property
     def is_narrowed(self) -> bool:
         """Whether the visitor sees only some skills of the registry."""
         return self.personality is not None or self.source is not None
