@@ -23,7 +23,6 @@ from registry.db.read.skills import (
 )
 from registry.db.versions import NewVersion
 from registry.db.write.history import drop_old_changes, record_revisions, store_documents
-from registry.db.write.labels import record_labels
 from registry.db.write.names import refresh_names
 from registry.db.write.skills import (
     add_notices,
@@ -149,7 +148,6 @@ class Store:
             if first is not None:  # while the transaction below runs, all other writers wait
                 brand_new = [v.columns["replaces"] is None for v in batch]
                 record_revisions(connection, list(compress(ids, brand_new)))
-                record_labels(connection, list(compress(ids, brand_new)))
         hidden = [one.columns["id"] for one in batch if one.columns["source_id"] in self._hidden]
         for start in range(0, len(hidden), PART):
             with self._writer.transaction() as connection:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from operator import attrgetter
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -17,10 +18,18 @@ from registry.db.read.listing import MOST, Facet, Facets, Filters
 from registry.db.read.recent import Change
 from registry.db.read.summary import SourceCount, Stats
 from registry.errors import FindingUnknown, PersonalityNotFound, RegistryError, UsageProblem
-from registry.model import SEVERITIES, Skill, Source, record
+from registry.model import SEVERITIES, Found, Skill, Source, record
 from registry.web import charts
-from registry.web.answers import PageContent, Visit, refusal, visit_of, without_places
-from registry.web.query_params import PAGE, PageQuery, number_of
+from registry.web.answers import (
+    PageContent,
+    Visit,
+    beyond,
+    check_parameters,
+    refusal,
+    visit_of,
+    without_places,
+)
+from registry.web.query_params import PAGE, PARAMETERS, PageQuery, number_of
 
 FACETS: Final = (
     ("tag", "Tags", "tags"),
@@ -50,7 +59,7 @@ def start(visit: Visit) -> PageContent:
     if params.queries:
         found = kept(
             ("search", params),
-            lambda: view.search(params.queries, filters, limit=params.limit, offset=params.offset),
+            lambda: _search(visit, params),
         )
     else:
         found = kept(
@@ -100,7 +109,29 @@ def start(visit: Visit) -> PageContent:
             said
             | {"skills": [_with_security(one, danger) for one in found], "facets": record(counts)}
         ),
+        status=beyond(params.page, pages),
     )
+
+
+SORTED: Final = 500
+"""Maximum number of the best hits that are sorted by something else."""
+
+
+def _search(visit: Visit, params: PageQuery) -> Found:
+    """Return a page of hits: by relevance, or the best hits in another order."""
+    view, filters = visit.view, params.filters
+    limit, offset = (params.limit, params.offset) if params.sort is None else (SORTED, 0)
+    found: Found = view.search(params.queries, filters, limit=limit, offset=offset)
+    if params.sort is None:
+        return found
+    down = (params.sort != "name") != params.reverse
+    hits = sorted(found, key=lambda one: one.name.casefold())
+    if params.sort == "name":
+        hits = hits[::-1] if down else hits
+    else:
+        hits.sort(key=attrgetter(f"{params.sort}_at"), reverse=down)
+    page = tuple(hits[params.offset : params.offset + params.limit])
+    return replace(found, items=page, total=min(found.total, SORTED))
 
 
 FEW: Final = 6
@@ -163,6 +194,7 @@ async def every_skill(request: Request) -> Response:
     state = request.app.state.catalogue
     visit = visit_of(request)
     try:
+        check_parameters(request, PARAMETERS)
         params = PageQuery.of(request.query_params)
         if any(request.query_params.get(one) for one in PAGED):
             message = f"this address returns all skills; for {', '.join(PAGED)}, use /index.json"
@@ -251,7 +283,12 @@ def findings(visit: Visit) -> PageContent:
     facts |= {"title": f"Findings: {code}", "total": total, "found": found, "pages": pages}
     facts |= {"severity": severity, "known": known}
     said = {"code": code, "total": total, "page": page, "pages": pages}
-    return PageContent("finding.html", lambda: facts, lambda: said | {"findings": record(found)})
+    return PageContent(
+        "finding.html",
+        lambda: facts,
+        lambda: said | {"findings": record(found)},
+        beyond(page, pages),
+    )
 
 
 def stats(visit: Visit) -> PageContent:
@@ -345,7 +382,7 @@ def personality(visit: Visit) -> PageContent:
         "pages": pages,
     }
     said = {"name": name, "rules": rules, "page": page, "pages": pages, "skills": found}
-    return PageContent("personality.html", lambda: facts, lambda: said)
+    return PageContent("personality.html", lambda: facts, lambda: said, beyond(page, pages))
 
 
 def _known(visit: Visit) -> dict[str, Any]:

@@ -53,7 +53,9 @@ def environment() -> Environment:
         grouped=grouped, counted=counted, facet_name=facet_name, said=said, clock=clock
     )
     made.tests.update(place=is_place)
-    made.globals.update(to=addresses, static=static_url, version=__version__)
+    made.globals.update(
+        to=addresses, static=lambda name: addresses.at(static_url(name)), version=__version__
+    )
     return made
 
 

@@ -14,7 +14,7 @@ from urllib.parse import quote as url_quote
 from starlette.responses import Response
 
 from registry.catalog.reading import CurrentSkill, read_bytes, read_file
-from registry.db.read.history import Revision
+from registry.db.read.history import Revision, latest_tombstone
 from registry.db.read.skills import StoredSkill
 from registry.disk.agents import agents
 from registry.disk.files import digest
@@ -202,7 +202,10 @@ def located(visit: Visit, prefix: str) -> StoredSkill:
 def skill(visit: Visit) -> PageContent:
     """Show one skill."""
     view = visit.view
-    current = view.current(located(visit, "/skills/"))
+    try:
+        current = view.current(located(visit, "/skills/"))
+    except (SkillMissing, SkillNotFound) as error:
+        return _deleted(visit, error)
     stored, detail = current.stored, view.detail(current)
     (why,) = _explained(visit, [view.why(stored)])
     security = [
@@ -253,6 +256,30 @@ def skill(visit: Visit) -> PageContent:
                 {"number": one.number, "seen_at": one.seen_at, "tree_hash": one.tree_hash}
                 for one in revisions
             ],
+        },
+    )
+
+
+def _deleted(visit: Visit, error: RegistryError) -> PageContent:
+    """Return the page of a deleted skill, which leads to its history.
+
+    Raises the error if there is no such skill, or if the visitor may not know of it.
+    """
+    ref = ref_in(visit, "/skills/")
+    view = visit.view
+    gone = latest_tombstone(view.core.reader, ref) if view.is_whole else None
+    if gone is None:
+        raise error
+    page = refusal(error, visit)
+    facts = {"name": gone.name, "ref": gone.place or gone.uid, "source": gone.source}
+    return replace(
+        page,
+        template="deleted.html",
+        facts=lambda: {
+            "title": f"{named(**facts)}: deleted",
+            "skill": facts,
+            "at": gone.since,
+            "restore": f"skill-registry restore {quote(gone.place or gone.name)}",
         },
     )
 

@@ -159,6 +159,6 @@ def _entry(visit: Visit, skill: Skill) -> dict[str, Any] | None:
         "name": skill.name,
         "type": kind,
         "description": skill.description[:MAX_DESCRIPTION],
-        "url": f"/artifacts/{addresses.of_ref(skill.ref)}/{name}",
+        "url": addresses.at(f"/artifacts/{addresses.of_ref(skill.ref)}/{name}"),
         "digest": hashed,
     }

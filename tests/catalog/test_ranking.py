@@ -111,6 +111,12 @@ def test_if_nothing_fits_shorter_queries_are_suggested(library):
     assert library.search("fill pdf forms").shorter == ()
 
 
+def test_everyday_words_hardly_count_whether_a_skill_fits(library):
+    asked = "honestly I would love to fill my terrible stupid pdf forms tomorrow"
+    assert library.search(asked).confidence >= find.FITS
+    assert library.search("fill volcano forms").confidence < find.FITS
+
+
 def test_if_nothing_fits_english_words_are_suggested_for_others(library):
     found = library.search("Rechnung für den Garten des Nachbarn")
     assert found.confidence < find.FITS

@@ -59,6 +59,7 @@ def test_a_filter_that_is_closed_stays_closed(site, tab):
     page = tab()
     page.goto(site.base)
     page.get_by_text("Kinds", exact=True).click()
+    page.wait_for_function("(localStorage.getItem('closed-filters') ?? '').includes('Kinds')")
     page.reload()
     kinds = page.locator(".facet[data-name=Kinds]")
     assert kinds.get_attribute("open") is None
@@ -67,6 +68,7 @@ def test_a_filter_that_is_closed_stays_closed(site, tab):
     assert kinds.count() == 0 or kinds.get_attribute("open") is None
     page.goto(site.base)
     page.get_by_text("Kinds", exact=True).click()
+    page.wait_for_function("!(localStorage.getItem('closed-filters') ?? '').includes('Kinds')")
     page.reload()
     assert kinds.get_attribute("open") is not None
 

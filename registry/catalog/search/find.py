@@ -352,7 +352,9 @@ def _covered(asked: Asked, scores: Mapping[int, float], heads: Mapping[int, str]
     sought = wanted(asked)
     fits = {one: sought.named_by(head) for one, head in heads.items()}
     found = [
-        Match(one, score * (1 + fits.get(one, 0.0)) / 2, asked, fits.get(one))
+        Match(one, score * (1 + fit.whole) / 2, asked, fit.confidence)
+        if (fit := fits.get(one)) is not None
+        else Match(one, score / 2, asked, None)
         for one, score in scores.items()
     ]
     # A hit that wasn't checked keeps only half of its score, so it can't come before a checked hit.

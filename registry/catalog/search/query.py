@@ -362,9 +362,15 @@ def _in_words(
             yield meant, " ".join([words[0], *filter(None, said)])
 
 
+@lru_cache(maxsize=1)
+def everyday_words() -> frozenset[str]:
+    """Return everyday English words that tell little about a task, such as "nice" and "month"."""
+    return frozenset(Path(__file__).with_name("everyday.txt").read_text("utf-8").split())
+
+
 def is_english_word(word: str) -> bool:
     """Tell whether a word is an English word of the table of concepts, in any form."""
-    return word in FUNCTION_WORDS or stem(word) in _english_stems()
+    return word in FUNCTION_WORDS | everyday_words() or stem(word) in _english_stems()
 
 
 @lru_cache(maxsize=1)

@@ -21,8 +21,10 @@ EXTRA: Final = frozenset(
     "anyio h11 jinja2 markdown_it markupsafe nh3 pygments starlette uvicorn".split()
 )
 
-_PUBLIC: Final = re.compile(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
-"""Matches a public URL. It has no path, because links in pages start at the root of the server."""
+_PUBLIC: Final = re.compile(
+    r"https?://[^/?#@\s]+(/(?!\.{1,2}(/|$))[a-z0-9._~-]+)*/?", re.IGNORECASE
+)
+"""Matches a public URL, which may have a path."""
 
 
 PUBLISHED: Final = (
@@ -69,8 +71,8 @@ def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
     "--public-url",
     metavar="URL",
     help=(
-        "The URL that others use. Every request then needs a token, unless this URL is an "
-        "address of this machine (localhost)."
+        "The URL that others use; it may have a path. Every request then needs a token, unless "
+        "this URL is an address of this machine (localhost)."
     ),
 )
 @click.option("--tls-cert", metavar="FILE", help="A certificate (PEM file), to serve HTTPS.")
@@ -122,7 +124,7 @@ def serve(
     if bool(tls_cert) != bool(tls_key):
         raise click.UsageError("--tls-cert and --tls-key require each other.")
     if public_url is not None and not _PUBLIC.fullmatch(public_url):
-        message = "--public-url must be a URL without a path, such as https://skills.example.org."
+        message = "--public-url must be a URL such as https://skills.example.org or https://example.org/skills."
         raise click.UsageError(message)
     console = session.console
     try:

@@ -15,6 +15,7 @@ from registry.db.read.skills import REMOTE_ORIGIN
 from registry.db.schema import changes, contents, gone
 from registry.db.versions import Packed, pack
 from registry.db.write.access import record_audit, record_event
+from registry.db.write.labels import record_labels
 from registry.db.write.repository import record_entries
 from registry.db.write.statements import dialect_of, execute, insert_rows
 from registry.text import utc_now
@@ -75,6 +76,7 @@ def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
     execute(connection, sql, who.tool, who.client, list(versions))
     execute(connection, _TURN, list(versions))
     record_entries(connection, versions)
+    record_labels(connection, versions)
     if who.event is not None:
         for row in execute(connection, _CHANGED, list(versions)).all():
             facts = {"tree_hash": row.tree_hash, "by": who.client}

@@ -35,11 +35,14 @@ FROM skills s JOIN labels l ON l.uid = s.uid AND l.label = s.version AND l.numbe
 WHERE s.id {{in_array}} AND s.tree_hash <> l.tree_hash AND s.status IN ('ok', 'warning')
 """
 
-_YANKED: Final = """
-EXISTS (SELECT 1 FROM labels l WHERE l.uid = skills.uid AND l.tree_hash = skills.tree_hash
+HAS_YANKED_FILES: Final = """
+EXISTS (SELECT 1 FROM labels l WHERE l.uid = {0}.uid AND l.tree_hash = {0}.tree_hash
   AND l.state = 'yanked' AND NOT EXISTS (SELECT 1 FROM labels x
     WHERE x.uid = l.uid AND x.label = l.label AND x.number > l.number))
 """
+"""SQL condition: the files of the row ``{0}`` of skills are a yanked version."""
+
+_YANKED: Final = HAS_YANKED_FILES.format("skills")
 
 _WITHDRAW: Final = f"UPDATE skills SET held = 2 WHERE id {{in_array}} AND held = 0 AND {_YANKED}"
 

@@ -30,7 +30,7 @@ from registry.db.write.history import (
     store_documents,
     unstored,
 )
-from registry.db.write.labels import record_labels, withdraw_yanked
+from registry.db.write.labels import HAS_YANKED_FILES
 from registry.db.write.names import refresh_names
 from registry.db.write.statements import dialect_of, execute, execute_many, insert_rows
 from registry.model import Diagnostic
@@ -59,13 +59,16 @@ _RETIRE: Final = (
 
 _INHERIT: Final = (
     "UPDATE skills SET live = 1, ref = known.ref, bare = known.bare, shadowed = known.shadowed, "
-    "copies = known.copies FROM (SELECT n.id, coalesce(o.ref, '') AS ref, "
+    "copies = known.copies, held = known.held FROM (SELECT n.id, coalesce(o.ref, '') AS ref, "
     "coalesce(o.bare, 0) AS bare, coalesce(o.shadowed, 0) AS shadowed, "
-    "coalesce(o.copies, '') AS copies "
+    "coalesce(o.copies, '') AS copies, "
+    f"CASE WHEN n.held = 0 AND {HAS_YANKED_FILES.format('n')} THEN 2 ELSE n.held END AS held "
     "FROM skills n LEFT JOIN skills o ON o.id = n.replaces WHERE n.id {in_array}) known "
     "WHERE skills.id = known.id"
 )
 """Publishes versions with the refs and shadowing of the versions that they replace.
+
+If the files are those of a yanked version, the skill is withdrawn.
 
 For most versions these values don't change, so most rows are written only once.
 """
@@ -223,10 +226,8 @@ def switch(
         execute(connection, "UPDATE skills SET live = 0 WHERE id {in_array}", list(outgoing))
     if incoming:
         execute(connection, _INHERIT, list(incoming))
-        withdraw_yanked(connection, incoming)
     refresh_names(connection, names)
     record_revisions(connection, incoming)
-    record_labels(connection, incoming)
 
 
 def delete_version(connection: Connection, version: int) -> None:
