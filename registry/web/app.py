@@ -35,7 +35,7 @@ from registry.web import (
     skill_pages,
     well_known,
 )
-from registry.web.answers import failed, page
+from registry.web.answers import compressed, failed, page
 from registry.web.auth import Auth, Trusted
 from registry.web.mcp import McpMount
 from registry.web.query_params import PARAMETERS
@@ -185,6 +185,7 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
             Route("/openapi.json", openapi.openapi),
             Route("/healthz", _health),
             Route("/robots.txt", _robots),
+            Route("/favicon.ico", _icon),
             *([] if mcp is None else [Route("/mcp", mcp, methods=None)]),
         ],
         lifespan=_closing(state, mcp),
@@ -237,7 +238,12 @@ async def _static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in STATIC:
         raise HTTPException(404)
-    return Response(static(name), headers={"cache-control": FOREVER, "content-type": STATIC[name]})
+    return compressed(request, static(name), STATIC[name], {"cache-control": FOREVER})
+
+
+async def _icon(request: Request) -> Response:
+    """Send the icon to programs that look for it at its usual address."""
+    return compressed(request, static("icon.svg"), STATIC["icon.svg"], {"cache-control": FOREVER})
 
 
 async def _health(_request: Request) -> Response:

@@ -181,6 +181,9 @@ The raw view shows the whole file.
 SHOWN_LINES: Final = 20_000
 """Maximum number of lines of a file that a page shows."""
 
+HEADINGS: Final = 100
+"""Maximum number of headings in the table of contents."""
+
 IMAGE_ENDINGS: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 MARKDOWN: Final = (".md", ".markdown")
 
@@ -225,8 +228,10 @@ def skill(visit: Visit) -> PageContent:
         lambda: {
             "title": named(detail.name, detail.ref, detail.source),
             "skill": detail,
+            "about": detail.description[:300],
             "copies": detail.copies,
-            "body": None if detail.body is None else as_html(visit, detail.body, detail),
+            "body": (body := None if detail.body is None else as_html(visit, detail.body, detail)),
+            "contents": markdown.headings(body or "")[:HEADINGS],
             "front": list(front_matter(detail.front_matter)),
             "files": detail.files[:SHOWN_FILES],
             "more_files": len(detail.files) - SHOWN_FILES,
