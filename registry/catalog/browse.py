@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from registry.catalog.copies import Copies, copies, copies_among
 from registry.catalog.reading import CurrentSkill, current_detail
 from registry.catalog.resolve import not_found, resolve
-from registry.catalog.visibility.decisions import Limits, Seen, seen
+from registry.catalog.visibility.decisions import Decided, Limits, Seen, decisions, seen
 from registry.catalog.visibility.decisions import personality as personality_of
 from registry.catalog.why import Explanation, explained, judged
 from registry.core import Core
@@ -226,6 +226,11 @@ class Browse:
         """
         found = explained(self.core, stored)
         return found if self.is_whole else replace(found, reasons=())
+
+    def decided(self, personality: str) -> Decided:
+        """Return the decision of a personality for each skill. Raises `PersonalityNotFound`."""
+        chosen = personality_of(self.core.settings, personality)
+        return Decided.of(decisions(self.core.reader, chosen))
 
     def localized(self, skill: S) -> S:
         """Return a skill with its ref and copies in this view."""

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, cast
-from urllib.parse import unquote
+from urllib.parse import unquote, urlencode
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -386,9 +386,13 @@ def _sent(visit: Visit, content: PageContent, tag: str | None) -> Response:
             "visitor": visit.visitor,
             "has_many": len(visit.state.registry.settings.personalities),
             "here": visit.path,
+            "about": ABOUT,
+            # Without a public URL, the address may be one of several.
+            "canonical": visit.state.base
+            and f"{visit.origin}{addresses.at(_address(visit.request))}",
             "json_url": addresses.as_json(visit.path, visit.request.url.query),
         }
-        html = render(content.template, {**content.facts(), **surroundings})
+        html = render(content.template, {**surroundings, **content.facts()})
         body = html.encode("utf-8", "replace")
         kind = "text/html; charset=utf-8"
     if len(body) > MAX_ANSWER:
@@ -402,6 +406,19 @@ def _sent(visit: Visit, content: PageContent, tag: str | None) -> Response:
     if is_known(visit.request, tag):
         return Response(status_code=304, headers=headers)
     return compressed(visit.request, body, kind, headers)
+
+
+ABOUT: Final = (
+    "Skills for agents such as Claude Code and Codex: find one, check what it does, install it."
+)
+"""Description of pages that have no other description."""
+
+
+def _address(request: Request) -> str:
+    """Return the path and query of a request, without parameters that track users."""
+    path = request.scope["raw_path"].decode("latin-1")
+    query = [pair for pair in request.query_params.multi_items() if not TRACKING.fullmatch(pair[0])]
+    return f"{path}?{urlencode(query, errors='replace')}" if query else path
 
 
 def compressed(

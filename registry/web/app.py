@@ -23,8 +23,10 @@ from registry.mcp.http import Bounds, RequestFilter, allowed_hosts, run_app
 from registry.remotes.address import is_loopback
 from registry.web import (
     addresses,
+    audit,
     changes,
     clawhub,
+    clawhub_publishing,
     git,
     lists,
     openapi,
@@ -33,7 +35,7 @@ from registry.web import (
     skill_pages,
     well_known,
 )
-from registry.web.answers import failed, page
+from registry.web.answers import compressed, failed, page
 from registry.web.auth import Auth, Trusted
 from registry.web.mcp import McpMount
 from registry.web.query_params import PARAMETERS
@@ -179,9 +181,11 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
             *both("/proposals", "/proposals.json", page(publishing.proposed, of_disk=True)),
             Route("/proposals/{number}", publishing.decide, methods=["POST"]),
             Route("/proposals/{number}", page(publishing.proposal, of_disk=True)),
+            Route("/audit", page(audit.audit, of_disk=True)),
             Route("/openapi.json", openapi.openapi),
             Route("/healthz", _health),
             Route("/robots.txt", _robots),
+            Route("/favicon.ico", _icon),
             *([] if mcp is None else [Route("/mcp", mcp, methods=None)]),
         ],
         lifespan=_closing(state, mcp),
@@ -196,12 +200,18 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
 
 
 def _clawhub() -> list[Route]:
-    answer, api = clawhub.endpoint, "/api/v1"
+    answer, publishes, api = clawhub.endpoint, clawhub_publishing.endpoint, "/api/v1"
     return [
         Route("/.well-known/clawhub.json", answer(clawhub.discovery)),
         Route("/.well-known/clawdhub.json", answer(clawhub.discovery)),
         Route(f"{api}/whoami", answer(clawhub.whoami)),
         Route(f"{api}/search", answer(clawhub.search)),
+        Route(f"{api}/skills", publishes(clawhub_publishing.publish), methods=["POST"]),
+        Route(
+            f"{api}/skills/-/upload-url", publishes(clawhub_publishing.announce), methods=["POST"]
+        ),
+        Route(f"{api}/uploads/{{ticket}}", publishes(clawhub_publishing.upload), methods=["POST"]),
+        Route(f"{api}/whoami", publishes(clawhub_publishing.whoami, writes=False)),
         Route(f"{api}/skills", answer(clawhub.skills)),
         Route(f"{api}/skills/{{slug}}", answer(clawhub.skill)),
         Route(f"{api}/skills/{{slug}}/versions", answer(clawhub.versions)),
@@ -228,7 +238,12 @@ async def _static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in STATIC:
         raise HTTPException(404)
-    return Response(static(name), headers={"cache-control": FOREVER, "content-type": STATIC[name]})
+    return compressed(request, static(name), STATIC[name], {"cache-control": FOREVER})
+
+
+async def _icon(request: Request) -> Response:
+    """Send the icon to programs that look for it at its usual address."""
+    return compressed(request, static("icon.svg"), STATIC["icon.svg"], {"cache-control": FOREVER})
 
 
 async def _health(_request: Request) -> Response:

@@ -1,7 +1,6 @@
 """The pages about all skills: start, sources, findings, changes, statistics, personalities."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -12,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from registry.catalog.search.rank import FITS
+from registry.catalog.visibility.rules import Decision
 from registry.core import UNEXPECTED
 from registry.db.read.findings import SecurityCount
 from registry.db.read.listing import MOST, Facet, Facets, Filters
@@ -366,10 +366,10 @@ def personality(visit: Visit) -> PageContent:
         raise PersonalityNotFound(name=name, similar=(), known=sorted(known))
     page = number_of(visit.request.query_params, "page") or 1
     rule = visit.request.query_params.get("rule") or None
-    # Only two numbers for each rule are cached, not the decision for each skill.
-    rules = visit.cached(("rules", name), lambda: _rules(visit, name))
+    decided = visit.cached(("decided", name), lambda: visit.view.decided(name))
+    rules = [{"rule": one, "sees": sees, "skills": count} for one, sees, count in decided.rules()]
     offset = min((page - 1) * ROWS_PER_PAGE, 1_000_000)
-    found = visit.cached(("decided", name, rule, page), lambda: _decided(visit, name, rule, offset))
+    found = _decided(visit, decided.page(rule, ROWS_PER_PAGE, offset))
     total = sum(one["skills"] for one in rules if rule is None or one["rule"] == rule)
     pages = -(-total // ROWS_PER_PAGE)
     facts = {
@@ -390,19 +390,10 @@ def _known(visit: Visit) -> dict[str, Any]:
     return dict(visit.state.registry.settings.personalities) if visit.view.is_whole else {}
 
 
-def _rules(visit: Visit, name: str) -> list[dict[str, Any]]:
-    decided = visit.state.registry.decisions(name)
-    counted = Counter((choice.visible, choice.rule) for _, choice in decided)
+def _decided(visit: Visit, page: Sequence[tuple[int, Decision]]) -> list[dict[str, Any]]:
+    skills = {one.id: one.skill for one in visit.view.by_ids([version for version, _ in page])}
     return [
-        {"rule": rule, "sees": sees, "skills": count}
-        for (sees, rule), count in sorted(counted.items(), key=lambda pair: -pair[1])
-    ]
-
-
-def _decided(visit: Visit, name: str, rule: str | None, offset: int) -> list[dict[str, Any]]:
-    found = [
         {"ref": skill.ref, "name": skill.name, "sees": choice.visible, "reason": choice.reason}
-        for skill, choice in visit.state.registry.decisions(name)
-        if rule is None or choice.rule == rule
+        for version, choice in page
+        if (skill := skills.get(version)) is not None
     ]
-    return found[offset : offset + ROWS_PER_PAGE]

@@ -27,7 +27,7 @@ from registry.errors import (
     SkillMissing,
     SkillNotFound,
 )
-from registry.install.content import content_of
+from registry.install.content import content_of, tree_hash
 from registry.install.export import zipped
 from registry.mcp.fairness import check_client
 from registry.model import SkillDetail, Value, record
@@ -39,6 +39,7 @@ from registry.web.answers import (
     public_explanation,
     refusal,
 )
+from registry.web.audit import record_download
 from registry.web.markdown import numbered
 from registry.web.query_params import number_of
 from registry.web.rendering import is_place, named
@@ -180,6 +181,9 @@ The raw view shows the whole file.
 SHOWN_LINES: Final = 20_000
 """Maximum number of lines of a file that a page shows."""
 
+HEADINGS: Final = 100
+"""Maximum number of headings in the table of contents."""
+
 IMAGE_ENDINGS: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 MARKDOWN: Final = (".md", ".markdown")
 
@@ -224,8 +228,10 @@ def skill(visit: Visit) -> PageContent:
         lambda: {
             "title": named(detail.name, detail.ref, detail.source),
             "skill": detail,
+            "about": detail.description[:300],
             "copies": detail.copies,
-            "body": None if detail.body is None else as_html(visit, detail.body, detail),
+            "body": (body := None if detail.body is None else as_html(visit, detail.body, detail)),
+            "contents": markdown.headings(body or "")[:HEADINGS],
             "front": list(front_matter(detail.front_matter)),
             "files": detail.files[:SHOWN_FILES],
             "more_files": len(detail.files) - SHOWN_FILES,
@@ -590,6 +596,7 @@ def download(visit: Visit) -> Response:
     entries = content_of(visit.state.registry.core, stored.skill)
     folder = posixpath.basename(stored.skill.name.rstrip("/")) or "skill"
     data = zipped(entries, "skill" if folder in {".", ".."} else folder)
+    record_download(visit, stored.place, tree_hash(entries))
     return sent(visit, data, "application/zip", f"{folder}.skill", shown=False)
 
 
