@@ -381,7 +381,8 @@ def _check_base(core: Core, one: Proposal) -> StoredSkill | None:
 def _apply(core: Core, one: Proposal, source: Source) -> None:
     """Make the change of an approved proposal. If it can't be made, it waits for review again."""
     try:
-        with audit_context("proposal approve", one.decided_by):
+        who = f"{one.author}, approved by {one.decided_by}"
+        with audit_context("proposal approve", who):
             _change(core, one, source)
     except DatabaseProblem:
         raise  # `settle` finishes it when the database answers again

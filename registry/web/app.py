@@ -23,8 +23,10 @@ from registry.mcp.http import Bounds, RequestFilter, allowed_hosts, run_app
 from registry.remotes.address import is_loopback
 from registry.web import (
     addresses,
+    audit,
     changes,
     clawhub,
+    clawhub_publishing,
     compare,
     git,
     lists,
@@ -182,6 +184,7 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
             *both("/proposals", "/proposals.json", page(publishing.proposed, of_disk=True)),
             Route("/proposals/{number}", publishing.decide, methods=["POST"]),
             Route("/proposals/{number}", page(publishing.proposal, of_disk=True)),
+            Route("/audit", page(audit.audit, of_disk=True)),
             Route("/openapi.json", openapi.openapi),
             Route("/healthz", _health),
             Route("/robots.txt", _robots),
@@ -200,12 +203,18 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
 
 
 def _clawhub() -> list[Route]:
-    answer, api = clawhub.endpoint, "/api/v1"
+    answer, publishes, api = clawhub.endpoint, clawhub_publishing.endpoint, "/api/v1"
     return [
         Route("/.well-known/clawhub.json", answer(clawhub.discovery)),
         Route("/.well-known/clawdhub.json", answer(clawhub.discovery)),
         Route(f"{api}/whoami", answer(clawhub.whoami)),
         Route(f"{api}/search", answer(clawhub.search)),
+        Route(f"{api}/skills", publishes(clawhub_publishing.publish), methods=["POST"]),
+        Route(
+            f"{api}/skills/-/upload-url", publishes(clawhub_publishing.announce), methods=["POST"]
+        ),
+        Route(f"{api}/uploads/{{ticket}}", publishes(clawhub_publishing.upload), methods=["POST"]),
+        Route(f"{api}/whoami", publishes(clawhub_publishing.whoami, writes=False)),
         Route(f"{api}/skills", answer(clawhub.skills)),
         Route(f"{api}/skills/{{slug}}", answer(clawhub.skill)),
         Route(f"{api}/skills/{{slug}}/versions", answer(clawhub.versions)),

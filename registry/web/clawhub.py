@@ -22,6 +22,7 @@ from registry.install.export import zipped
 from registry.model import SkillFile
 from registry.web import addresses
 from registry.web.answers import Visit, as_json, compressed, refusal, visit_of
+from registry.web.audit import record_download
 from registry.web.query_params import number_of
 from registry.web.skill_pages import sent
 from registry.web.state import AppState
@@ -332,6 +333,7 @@ def download(visit: Visit) -> Response:
             for each in wanted.revision.files
         ]
     data = zipped(renamed(entries, wanted.revision.document))
+    record_download(visit, one.stored.place, wanted.revision.tree_hash)
     return sent(visit, data, "application/zip", f"{one.slug}.zip", shown=False)
 
 

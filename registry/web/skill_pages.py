@@ -27,7 +27,7 @@ from registry.errors import (
     SkillMissing,
     SkillNotFound,
 )
-from registry.install.content import content_of
+from registry.install.content import content_of, tree_hash
 from registry.install.export import zipped
 from registry.mcp.fairness import check_client
 from registry.model import SkillDetail, Value, record
@@ -39,6 +39,7 @@ from registry.web.answers import (
     public_explanation,
     refusal,
 )
+from registry.web.audit import record_download
 from registry.web.markdown import numbered
 from registry.web.query_params import number_of
 from registry.web.rendering import is_place, named
@@ -595,6 +596,7 @@ def download(visit: Visit) -> Response:
     entries = content_of(visit.state.registry.core, stored.skill)
     folder = posixpath.basename(stored.skill.name.rstrip("/")) or "skill"
     data = zipped(entries, "skill" if folder in {".", ".."} else folder)
+    record_download(visit, stored.place, tree_hash(entries))
     return sent(visit, data, "application/zip", f"{folder}.skill", shown=False)
 
 

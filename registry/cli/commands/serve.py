@@ -192,6 +192,7 @@ def token() -> None:
 @click.option("--write", is_flag=True, help="Allow reading, and changing skills over /mcp.")
 @click.option("--publish", is_flag=True, help="Allow reading, and publishing skills.")
 @click.option("--approve", is_flag=True, help="Allow reading, and deciding on proposals.")
+@click.option("--admin", is_flag=True, help="Allow all of these, and reading the audit log.")
 @options.personality_option
 @options.source_option(help="Limit the token to this source.")
 @click.option(
@@ -210,6 +211,7 @@ def create(
     write: bool,
     publish: bool,
     approve: bool,
+    admin: bool,
     personality: str | None,
     source: str | None,
     expires: timedelta | None,
@@ -219,8 +221,13 @@ def create(
     Send it as a bearer token, or paste it into the sign-in page. The database stores only its hash.
     """
     rights = {"write": write, "publish": publish, "approve": approve}
-    if may_read == any(rights.values()):
-        raise click.UsageError("Give --read, or some of --write, --publish and --approve.")
+    if may_read == any((admin, *rights.values())):
+        message = "Give --read, or --admin, or some of --write, --publish and --approve."
+        raise click.UsageError(message)
+    if admin and (personality or source):
+        raise click.UsageError("--admin can't be combined with --personality or --source.")
+    if admin:
+        rights = dict.fromkeys(rights, True)
     token, shown = session.registry.tokens().create(
         name, **rights, personality=personality, source=source, lasts=expires
     )
