@@ -106,6 +106,16 @@ PATHS: Final[Sequence[tuple[str, str, Parameters]]] = (
         (("q", {"type": "string"}, "Only tags that contain this text."), _PAGE),
     ),
     ("/copies.json", "List the names that several skills have.", (_PAGE,)),
+    (
+        "/compare.json",
+        "Compare two or three skills.",
+        (("ref", _TEXTS, "The skills to compare."),),
+    ),
+    (
+        "/install.json",
+        "Get one command that installs several skills.",
+        (("ref", _TEXTS, "The skills to install."),),
+    ),
     ("/sources.json", "List the sources.", ()),
     (
         "/findings.json",

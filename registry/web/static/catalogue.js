@@ -134,3 +134,39 @@ document.addEventListener("toggle", (event) => {
 }, true);
 document.addEventListener("htmx:afterSwap", close);
 close();
+
+// The chosen skills stay chosen on other pages.
+const BASKET = "chosen-skills";
+const basket = () => { try { return JSON.parse(sessionStorage.getItem(BASKET)) ?? []; } catch { return []; } };
+const fill = () => {
+  const form = document.getElementById("chosen");
+  if (form === null) return;
+  const refs = basket();
+  const boxes = new Map([...document.querySelectorAll(".choose:not([hidden])")].map((one) => [one.value, one]));
+  for (const one of document.querySelectorAll(".choose[hidden]")) one.remove();
+  for (const [ref, box] of boxes) box.checked = refs.includes(ref);
+  for (const ref of refs) if (!boxes.has(ref)) {
+    const box = document.createElement("input");
+    Object.assign(box, { type: "checkbox", className: "choose", name: "ref", value: ref, checked: true, hidden: true });
+    form.append(box);
+  }
+  form.querySelector(".chosen-count").textContent = `${refs.length} chosen:`;
+  form.querySelector("button[type=reset]").hidden = false;
+};
+const keep = (refs) => {
+  try { sessionStorage.setItem(BASKET, JSON.stringify(refs)); } catch { /* they are lost on the next page */ }
+  fill();
+  say(`${refs.length} chosen`);
+};
+document.addEventListener("change", ({ target }) => {
+  if (!target.classList.contains("choose")) return;
+  const others = basket().filter((one) => one !== target.value);
+  keep(target.checked ? [...others, target.value] : others);
+});
+document.addEventListener("reset", (event) => {
+  if (event.target.id !== "chosen") return;
+  event.preventDefault();
+  keep([]);
+});
+document.addEventListener("htmx:afterSwap", fill);
+window.addEventListener("pageshow", fill);
