@@ -319,8 +319,8 @@ def grant(
     """Give a role of the server rights in the registry.
 
     The role must exist (CREATE ROLE); it is a user or a group. Name one of --read, --write and
-    --admin; --read withdraws the right that --write gave. --approve alone leaves the other rights
-    as they are, and a grant without --approve withdraws it. --team adds to the teams given before;
+    --admin; --read withdraws the right that --write gave. If you give only --approve, the other
+    rights stay, and a grant without --approve withdraws it. --team adds to the teams given before;
     without --team the role sees all sources. No role can change another role's sources. The command
     shows what the role will see, asks, and prints the rights in force.
     """
