@@ -44,7 +44,7 @@ def record_download(visit: Visit, place: str, tree_hash: str | None) -> None:
     from registry.db.write.access import record_event
 
     try:
-        with visit.state.registry.core.writer.transaction(WAIT_SECONDS) as connection:
+        with visit.state.registry.core.writer.transaction(WAIT_SECONDS, quiet=True) as connection:
             record_event(connection, DOWNLOADED, place, tree_hash=tree_hash, by=by)
     except DatabaseProblem as error:
         log.warning("Can't record that %s downloaded %s: %s", by, place, error)
