@@ -35,6 +35,7 @@ __all__ = [
     "AddressInvalid",
     "AdminNeeded",
     "AgentNotFound",
+    "ApproverNeeded",
     "ArchiveRefused",
     "ChangeNotUndone",
     "ChangePending",

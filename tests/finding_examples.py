@@ -150,6 +150,11 @@ DESCRIBED: Final = {
         "You have no permission to read a file of the skill.",
         "Give yourself permission to read the file.",
     ),
+    "unreviewed": Described(
+        "warning",
+        "The source is under review, and you edited a file in the skill's folder.",
+        "Review the change. To get an approval for it, publish the skill.",
+    ),
     "yaml-too-many-keys": Described(
         "warning",
         "The front matter is not valid YAML and has hundreds of keys.",

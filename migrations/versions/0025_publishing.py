@@ -63,7 +63,9 @@ CREATE FUNCTION registry_tell_review() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = :schema, pg_temp AS $body$
 BEGIN
     PERFORM registry_note('source changed', NEW.name,
-        json_build_object('review', json_build_array(OLD.review, NEW.review)));
+        json_build_object('review', json_build_array(
+            CASE WHEN OLD.review > 0 THEN 'required' ELSE 'none' END,
+            CASE WHEN NEW.review > 0 THEN 'required' ELSE 'none' END)));
     RETURN NULL;
 END$body$;
 

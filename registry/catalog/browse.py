@@ -8,19 +8,20 @@ from typing import Final, TypeVar
 from registry.catalog.copies import Copies, copies, copies_among
 from registry.catalog.reading import CurrentSkill, current_detail
 from registry.catalog.resolve import not_found, resolve
-from registry.catalog.visibility.decisions import Limits, Seen, seen
+from registry.catalog.visibility.decisions import Decided, Limits, Seen, decisions, seen
 from registry.catalog.visibility.decisions import personality as personality_of
 from registry.catalog.why import Explanation, explained, judged
 from registry.core import Core
 from registry.db.interface import Condition
-from registry.db.read import findings, listing, recent, summary, usage
+from registry.db.read import findings, groups, listing, recent, summary, usage
 from registry.db.read.findings import Finding, FindingCount, SecurityCount
-from registry.db.read.listing import Facets, Filters, where
+from registry.db.read.listing import Facet, Facets, Filters, where
 from registry.db.read.recent import EVERY, Change, ChangeFilters, ChangeGroup
 from registry.db.read.skills import Sort, StoredSkill, by_ids, same_name
 from registry.db.read.sources import list_sources
 from registry.db.read.summary import Size, SourceCount
 from registry.db.read.usage import UsageCount
+from registry.db.visibility import USABLE
 from registry.errors import PersonalityNotFound, SkillNotFound, SourceNotFound
 from registry.model import Found, Page, Skill, SkillDetail, Source
 from registry.settings import Personality
@@ -226,6 +227,11 @@ class Browse:
         found = explained(self.core, stored)
         return found if self.is_whole else replace(found, reasons=())
 
+    def decided(self, personality: str) -> Decided:
+        """Return the decision of a personality for each skill. Raises `PersonalityNotFound`."""
+        chosen = personality_of(self.core.settings, personality)
+        return Decided.of(decisions(self.core.reader, chosen))
+
     def localized(self, skill: S) -> S:
         """Return a skill with its ref and copies in this view."""
         return skill if self.is_whole else self._seen.localized(skill)
@@ -250,6 +256,17 @@ class Browse:
             self.condition(self.filters(Filters(all=every))) for every in (True, False)
         )
         return summary.count_by_source(self.core.reader, every, listed)
+
+    def tags(self, part: str = "", *, limit: int, offset: int) -> tuple[Sequence[Facet], int]:
+        """Return a page of the tags of the listed skills, and the number of all tags."""
+        condition = self.condition(self.filters(Filters()))
+        return groups.tags(self.core.reader, condition, part, limit=limit, offset=offset)
+
+    def same_names(self, *, limit: int, offset: int) -> tuple[Sequence[groups.SameName], int]:
+        """Return a page of the names that several skills have, and the number of all names."""
+        condition, values = self.condition(self.filters(Filters(all=True)))
+        usable = f"{condition} AND {USABLE}", values
+        return groups.names(self.core.reader, usable, limit=limit, offset=offset)
 
     def counts(self) -> Sequence[FindingCount]:
         """Count the findings of all visible skills, including invalid ones, by code."""

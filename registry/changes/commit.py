@@ -23,8 +23,9 @@ from typing import Any, Final, TypeAlias, TypeVar
 from registry.catalog.copies import copies_of
 from registry.changes.recovery import Change, finish_all, recover, sweep
 from registry.changes.signer import new_numbers
-from registry.changes.state import OWNER, RECORD, ChangeContext, open_swap, refusal
+from registry.changes.state import EVENT, OWNER, RECORD, ChangeContext, open_swap, refusal
 from registry.core import Core
+from registry.db.audit_context import current_context
 from registry.db.read.journal import JournalEntry, Kind
 from registry.db.read.skills import StoredSkill
 from registry.db.write.journal import add_entry
@@ -151,6 +152,11 @@ def commit_together(changes: Sequence[Change], names: Sequence[str]) -> list[Sto
 def _sign(context: ChangeContext, entry: JournalEntry) -> None:
     """Write a signed record of the change; recovery ignores journal rows without a record."""
     with context.state.ops.folder(entry.id) as operation:
+        who = current_context()
+        if who.event is not None:
+            # Recovery may make this change in another process, which doesn't know the user.
+            told = {"event": who.event, "by": who.client}
+            context.signer.write(Place(operation, EVENT), "event", entry.id, told)
         context.signer.write(Place(operation, RECORD), "change", entry.id, asdict(entry))
         operation.sync()
     context.state.ops.sync()

@@ -8,15 +8,16 @@ path is computed from the source, the skill's folder and the number of the chang
 import json
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from sqlalchemy import Connection
 
 from registry.changes.signer import Signer, new_numbers, signed
 from registry.changes.state import (
+    EVENT,
     META,
     OWNER,
     RECORD,
@@ -33,6 +34,7 @@ from registry.db.read.journal import JournalEntry
 from registry.db.read.skills import StoredSkill, at_place, stored
 from registry.db.versions import NewVersion
 from registry.db.visibility import EVERYTHING
+from registry.db.write.access import record_event
 from registry.db.write.history import add_change, note_trash
 from registry.db.write.journal import drop_entry, has_entry
 from registry.db.write.skills import LiveVersion, delete_version, load_current, replace_version
@@ -194,10 +196,23 @@ def _record(
         if change.kind == "delete" and area == "trash":
             note_trash(connection, change.uid, number)
         add_change(connection, change, entry.host)
+        if (event := _event(context, entry)) is not None:
+            place = f"{change.source}/{change.folder}"
+            facts = {"tree_hash": change.after, "by": event["by"]}
+            record_event(connection, event["event"], place, **facts)
     if live is not None:
         delete_version(connection, live.id)
     drop_entry(connection, entry)
     return live
+
+
+def _event(context: ChangeContext, entry: JournalEntry) -> Mapping[str, Any] | None:
+    """Return what the audit log records about a change, or None if it records nothing."""
+    operation = open_if_there(context.state.ops, entry.id)
+    if operation is None:
+        return None
+    with operation:
+        return context.signer.read(Place(operation, EVENT), "event", entry.id)
 
 
 def _read(context: ChangeContext, entry: JournalEntry) -> Reading | None:

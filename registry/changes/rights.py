@@ -30,6 +30,15 @@ def granting(
     return rights.granting(core.reader.rows, role, may, team, approve=approve)
 
 
+def right_now(core: Core, role: str) -> "Right":
+    """Return whether a role may write or only read. Raises the errors of `granting`."""
+    from registry.db.postgres import rights
+
+    _check_role(core, role)
+    found = rights.in_force(core.reader.rows).get(role)
+    return "read" if found is None or found.may == "read" else "write"
+
+
 def revoking(core: Core, role: str) -> list[str]:
     """Return SQL statements that revoke all rights of a role. Raises the errors of `granting`."""
     from registry.db.postgres import rights

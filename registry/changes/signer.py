@@ -30,7 +30,7 @@ KEY_BYTES: Final = 32
 MAX_BYTES: Final = 1 << 20
 """Maximum size of a record, in bytes. A record contains paths and names as JSON."""
 
-Purpose: TypeAlias = Literal["staging", "change", "trash", "undo", "token"]
+Purpose: TypeAlias = Literal["staging", "change", "event", "trash", "undo", "token"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)

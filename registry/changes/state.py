@@ -47,6 +47,9 @@ OWNER: Final = "owner"
 RECORD: Final = "record"
 """Name of the file in an operation's folder that records the planned change."""
 
+EVENT: Final = "event"
+"""Name of the file in an operation's folder that records what the audit log will say about it."""
+
 META: Final = "meta.json"
 """Name of the file that records the deleted skill, in the skill's folder in the trash."""
 

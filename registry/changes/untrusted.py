@@ -8,7 +8,7 @@ from registry.core import Core
 from registry.db.read.skills import same_files
 from registry.disk.atomic import Place, make_folder, open_named, write_below
 from registry.disk.walk import Walk
-from registry.errors import SkillHeld, SkillInvalid
+from registry.errors import ChangeRefused, SkillHeld, SkillInvalid
 from registry.sync.reading import Reading, read_folder, security_errors, tree_hash
 
 _FOLDER = "skill"
@@ -56,12 +56,17 @@ def read_files(
 ) -> Reading:
     """Read files from memory as a sync reads the files of a folder on disk.
 
-    ``folder`` is the name that the folder has or will have.
+    ``folder`` is the name that the folder has or will have. Raises `ChangeRefused` if a temporary
+    folder can't be written.
     """
-    with tempfile.TemporaryDirectory(prefix="skill-registry-") as root:
-        with open_named(root) as home, make_folder(Place(home, folder)) as tree:
-            for path, data in files.items():
-                write_below(tree, path, data, 0o755 if path in executable else 0o644)
-        found = Walk(os.path.realpath(root), core.settings.limits, ()).one(folder)
-        assert found is not None  # noqa: S101  # the folder was created above
-        return read_folder(os.path.realpath(root), found, core.settings.limits, {})
+    try:
+        with tempfile.TemporaryDirectory(prefix="skill-registry-") as root:
+            with open_named(root) as home, make_folder(Place(home, folder)) as tree:
+                for path, data in files.items():
+                    write_below(tree, path, data, 0o755 if path in executable else 0o644)
+            found = Walk(os.path.realpath(root), core.settings.limits, ()).one(folder)
+            assert found is not None  # noqa: S101  # the folder was created above
+            return read_folder(os.path.realpath(root), found, core.settings.limits, {})
+    except OSError as error:  # a full disk, for example
+        reason = error.strerror or str(error)
+        raise ChangeRefused(path=tempfile.gettempdir(), reason=reason) from error

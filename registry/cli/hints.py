@@ -395,6 +395,9 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
         "Make it private (chmod 600; 700 for a folder). Or move it away: a new file is "
         "created, and trash and undo records signed with the old one are ignored."
     ),
+    errors.ApproverNeeded: (
+        "An admin can give it the right: skill-registry db grant ROLE --approve"
+    ),
     errors.AddressInvalid: _at_skill,
     errors.ArchiveRefused: _archive_refused,
     errors.RemoteInvalid: _at_skill,

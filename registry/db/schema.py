@@ -80,8 +80,7 @@ sources = Table(
     # On a server: the precedence that an admin gave the source among the sources of all owners. 0
     # is the default.
     Column("precedence", Integer, nullable=False, server_default=text("0")),
-    # The time since which changes that are published, or made through tools, must be approved, in
-    # seconds since 1970. 0 if the source is not under review.
+    # If the source is under review, the lowest id of a revision that must be approved; else 0.
     Column("review", BigInteger, nullable=False, server_default=text("0")),
     UniqueConstraint("name"),
     UniqueConstraint("host", "path"),

@@ -115,6 +115,9 @@ CODES: Final[Mapping[str, Rule]] = {
     "description-from-body": Rule(
         "warning", "there is no `description`; the first words of the body are used"
     ),
+    "description-placeholder": Rule(
+        "info", "the `description` is a placeholder; the first words of the body are used"
+    ),
     "description-missing": Rule(
         "error", "there is no `description`, and no body whose first words could replace it"
     ),

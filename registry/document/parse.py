@@ -1,5 +1,6 @@
 """Parse a SKILL.md into a `Document`, even if it has errors."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 from typing import Any, Final
@@ -20,6 +21,15 @@ MAX_FINDINGS: Final = 10
 
 The last of them gives the number of further findings.
 """
+
+_PLACEHOLDER: Final = re.compile(
+    r"(?i)\s*(?:use when this capability is needed|one sentence - what this skill does and when to "
+    r"invoke it|(?:add|write|insert) (?:a |the |your )?description(?: here)?"
+    r"|(?:a |the |your |brief |short |skill )*description(?: here| of the skill)?"
+    r"|to ?do|tbd|fixme|\[to ?do[^\]]{0,200}\]|n/a)"
+    r"[.:!\u2026]*\s*"
+)
+"""A description that a template or a program wrote, and that doesn't describe the skill."""
 
 _MARK: Final = "\ufeff"
 _BINARY_SHARE: Final = 10
@@ -206,6 +216,13 @@ def _complete(
             fix = "add `name:` to the front matter"
             findings.append(finding("name-missing", message, parts.front_line, fix))
     if "description" in fields:
+        written = fields["description"]
+        used = first_paragraph(body) if _PLACEHOLDER.fullmatch(written) else None
+        if used:
+            message = f"the description is a placeholder: `{printable(written, 40)}`"
+            fix = "write what the skill does and when to use it"
+            findings.append(finding("description-placeholder", message, parts.front_line, fix))
+            fields["description"] = used
         return
     description = template.description
     if description is None or parts.front is not None:

@@ -257,6 +257,14 @@ class ProposalDecided(Conflict):
     state: str
 
 
+class ApproverNeeded(RegistryError):
+    """The role of a server has no right to decide on proposals: ``path`` of the database."""
+
+    sentence = "This role may not decide on proposals in {path}."
+
+    path: str
+
+
 class ProposalOwn(RegistryError):
     """A user tried to approve their own proposal: ``id``."""
 

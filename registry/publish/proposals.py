@@ -45,6 +45,7 @@ from registry.disk.paths import called_on_disk, join
 from registry.disk.swap import TREE
 from registry.document.parse import parse_document
 from registry.errors import (
+    ApproverNeeded,
     ChangeRefused,
     ContentDamaged,
     DatabaseProblem,
@@ -53,7 +54,6 @@ from registry.errors import (
     ProposalNotFound,
     ProposalOwn,
     RegistryError,
-    RightMissing,
     SkillChangedOnDisk,
     SkillExists,
     SkillMissing,
@@ -153,7 +153,7 @@ def _add(
     from registry.db.write.proposals import add_proposal
 
     number = secrets.token_hex(6)
-    with core.writer.transaction() as connection:
+    with core.writer.transaction(quiet=True) as connection:
         add_proposal(
             connection,
             id=number,
@@ -289,10 +289,9 @@ def current(core: Core, one: Proposal) -> StoredSkill | None:
 
 
 def check_approver(core: Core) -> None:
-    """Raise `RightMissing` if, on a server, this role may not decide on proposals."""
+    """Raise `ApproverNeeded` if, on a server, this role may not decide on proposals."""
     if core.host and not may_approve(core.reader):
-        reason = "the role may not approve proposals; an admin gives it the right: db grant"
-        raise RightMissing(path=core.backend.path, reason=f"{reason} ROLE --approve")
+        raise ApproverNeeded(path=core.backend.path)
 
 
 def approve(
@@ -352,7 +351,7 @@ def _decide(core: Core, one: Proposal, state: str, by: Person, reason: str | Non
     reason = None if reason is None else reason.strip() or None
     if reason is not None and len(reason) > MAX_REASON:
         raise UsageProblem(message=f"a reason has at most {MAX_REASON} characters")
-    with core.writer.transaction() as connection:
+    with core.writer.transaction(quiet=True) as connection:
         decision = {"by": by.name, "at": utc_now(), "reason": reason}
         if not set_state(connection, one.id, PENDING, state, **decision):
             raise ProposalDecided(id=one.id, state="decided")
@@ -361,7 +360,7 @@ def _decide(core: Core, one: Proposal, state: str, by: Person, reason: str | Non
 def _set(core: Core, one: Proposal, state: str) -> None:
     from registry.db.write.proposals import set_state
 
-    with core.writer.transaction() as connection:
+    with core.writer.transaction(quiet=True) as connection:
         set_state(connection, one.id, APPROVED, state)
 
 
@@ -381,7 +380,8 @@ def _check_base(core: Core, one: Proposal) -> StoredSkill | None:
 def _apply(core: Core, one: Proposal, source: Source) -> None:
     """Make the change of an approved proposal. If it can't be made, it waits for review again."""
     try:
-        with audit_context("proposal approve", one.decided_by):
+        who = f"{one.author}, approved by {one.decided_by}"
+        with audit_context("proposal approve", who):
             _change(core, one, source)
     except DatabaseProblem:
         raise  # `settle` finishes it when the database answers again

@@ -1,7 +1,6 @@
 """Registered sources: find, choose, register, change and remove them, and check their owners."""
 
 import os
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -556,7 +555,7 @@ def update(core: Core, name: str, **change: Unpack[Change]) -> Source:
         if review is not None and review != source.review:
             from registry.db.write.proposals import set_review
 
-            set_review(connection, source.id, int(time.time()) if review else 0)
+            set_review(connection, source.id, required=review)
         project = project_of(scope, source.path)
         change_source(connection, source.id, scope, priority, project, precedence)
     return next(one for one in list_sources(core.reader) if one.id == source.id)

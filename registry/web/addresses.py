@@ -1,5 +1,9 @@
-"""URLs of the catalogue's pages, and refs from URLs."""
+"""URLs of the catalogue's pages, and refs from URLs.
 
+If the public URL has a path, such as ``https://example.org/skills``, all addresses start with it.
+"""
+
+from contextvars import ContextVar
 from typing import Final
 from urllib.parse import quote, urlencode
 
@@ -7,7 +11,15 @@ from registry.disk.paths import ROOT
 
 JSON: Final = ".json"
 
+BELOW: Final[ContextVar[str]] = ContextVar("below", default="")
+"""The path of the public URL, without a final slash, while a request is answered."""
+
 _DOTS: Final = {".", ".."}
+
+
+def at(path: str) -> str:
+    """Return the address of a path of the catalogue, which starts with a slash."""
+    return f"{BELOW.get()}{path}"
 
 
 def of_ref(ref: str) -> str:
@@ -32,39 +44,39 @@ def ref_of(path: str) -> str:
 
 def skill(ref: str) -> str:
     """Return the address of a skill's page."""
-    return f"/skills/{of_ref(ref)}"
+    return at(f"/skills/{of_ref(ref)}")
 
 
 def file(ref: str, path: str) -> str:
     """Return the address of the page that shows a file of a skill."""
-    return f"/files/{of_ref(ref)}?{_query(path=path)}"
+    return at(f"/files/{of_ref(ref)}?{_query(path=path)}")
 
 
 def raw(ref: str, path: str) -> str:
     """Return the address of the bytes of a skill's file."""
-    return f"/raw/{of_ref(ref)}?{_query(path=path)}"
+    return at(f"/raw/{of_ref(ref)}?{_query(path=path)}")
 
 
 def history(ref: str, **query: str | int) -> str:
     """Return the address of a skill's history."""
-    return f"/history/{of_ref(ref)}" + (f"?{_query(**query)}" if query else "")
+    return at(f"/history/{of_ref(ref)}") + (f"?{_query(**query)}" if query else "")
 
 
 def download(ref: str) -> str:
     """Return the address from which a skill can be downloaded as an archive."""
-    return f"/download/{of_ref(ref)}.skill"
+    return at(f"/download/{of_ref(ref)}.skill")
 
 
 def facet(name: str, value: str) -> str:
     """Return the address of the page that lists the skills with a facet value."""
-    return f"/?{_query(**{name: value})}"
+    return at(f"/?{_query(**{name: value})}")
 
 
 def as_json(path: str, query: str = "") -> str:
     """Return the address of the JSON form of a page."""
     kind, slash, ref = path[1:].partition("/")
     base = f"/{kind or 'index'}{slash}{_quoted(ref)}"
-    return f"{base}{JSON}" + (f"?{query}" if query else "")
+    return at(f"{base}{JSON}") + (f"?{query}" if query else "")
 
 
 def _quoted(path: str) -> str:

@@ -7,12 +7,12 @@ import logging
 import os
 import posixpath
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, cast
-from urllib.parse import unquote
+from urllib.parse import unquote, urlencode
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -159,6 +159,11 @@ class Visit:
         """The address of this server that the visitor used, without a final slash."""
         return self.state.base or str(self.request.base_url).rstrip("/")
 
+    @property
+    def origin(self) -> str:
+        """The address of this server without its path, to which addresses of pages are added."""
+        return self.base.removesuffix(addresses.at(""))
+
     def cached(self, what: object, load: Callable[[], Any], *, of_use: bool = False) -> Any:
         """Return a cached value, which is shared by visitors with the same view.
 
@@ -168,6 +173,23 @@ class Visit:
         edition = self.edition and (self.edition.instant if of_use else self.edition.skills)
         limits = self.visitor.personality, self.visitor.source
         return self.state.facts.get_or_make((edition, limits, what), load)
+
+
+def beyond(page: int, pages: int) -> int:
+    """Return the status of a page of a list: 404 if it comes after the last page."""
+    return NOT_FOUND if page > max(1, pages) else OK
+
+
+TRACKING: Final = re.compile(r"utm_\w+|mtm_\w+|[a-z]*clid|_ga|_gl|igshid|mc_[ce]id|ref_src")
+"""Matches query parameters that other sites and mail programs add to links."""
+
+
+def check_parameters(request: Request, accepted: Collection[str]) -> None:
+    """Raise `UsageProblem` if the request has a parameter that its page doesn't know."""
+    for name in request.query_params:
+        if name not in accepted and not TRACKING.fullmatch(name):
+            known = f"this page accepts: {', '.join(accepted)}" if accepted else "it accepts none"
+            raise errors.UsageProblem(message=f"there is no parameter {name!r:.60}; {known}")
 
 
 Handler = Callable[[Visit], PageContent | Response]
@@ -184,9 +206,12 @@ def visit_of(request: Request, edition: Edition | None = None) -> Visit:
 
 
 def page(
-    handler: Handler, *, of_disk: bool = False, of_use: bool = False
+    handler: Handler, accepted: str | None = None, *, of_disk: bool = False, of_use: bool = False
 ) -> Callable[[Request], Any]:
     """Return an endpoint of Starlette that runs a handler in a thread.
+
+    ``accepted`` are the query parameters of the page, separated by spaces. Requests with others are
+    refused, unless ``accepted`` is None.
 
     ``of_disk``: the response depends on files, so it must be made before its ETag is known.
     ``of_use``: it depends on data other than skills and sources.
@@ -194,10 +219,13 @@ def page(
     In both cases, and for all limited visitors, the ETag is computed from the bytes of the
     response: an ETag of the database would reveal changes that the visitor can't see.
     """
+    known = None if accepted is None else tuple(accepted.split())
 
     async def endpoint(request: Request) -> Response:
         state = cast("AppState", request.app.state.catalogue)
         try:
+            if known is not None:
+                check_parameters(request, known)
             now = await state.edition()
         except RegistryError as error:
             visit = visit_of(request)
@@ -358,9 +386,13 @@ def _sent(visit: Visit, content: PageContent, tag: str | None) -> Response:
             "visitor": visit.visitor,
             "has_many": len(visit.state.registry.settings.personalities),
             "here": visit.path,
+            "about": ABOUT,
+            # Without a public URL, the address may be one of several.
+            "canonical": visit.state.base
+            and f"{visit.origin}{addresses.at(_address(visit.request))}",
             "json_url": addresses.as_json(visit.path, visit.request.url.query),
         }
-        html = render(content.template, {**content.facts(), **surroundings})
+        html = render(content.template, {**surroundings, **content.facts()})
         body = html.encode("utf-8", "replace")
         kind = "text/html; charset=utf-8"
     if len(body) > MAX_ANSWER:
@@ -374,6 +406,19 @@ def _sent(visit: Visit, content: PageContent, tag: str | None) -> Response:
     if is_known(visit.request, tag):
         return Response(status_code=304, headers=headers)
     return compressed(visit.request, body, kind, headers)
+
+
+ABOUT: Final = (
+    "Skills for agents such as Claude Code and Codex: find one, check what it does, install it."
+)
+"""Description of pages that have no other description."""
+
+
+def _address(request: Request) -> str:
+    """Return the path and query of a request, without parameters that track users."""
+    path = request.scope["raw_path"].decode("latin-1")
+    query = [pair for pair in request.query_params.multi_items() if not TRACKING.fullmatch(pair[0])]
+    return f"{path}?{urlencode(query, errors='replace')}" if query else path
 
 
 def compressed(

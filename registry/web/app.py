@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
@@ -22,18 +22,24 @@ from registry.mcp.fairness import FairRequests
 from registry.mcp.http import Bounds, RequestFilter, allowed_hosts, run_app
 from registry.remotes.address import is_loopback
 from registry.web import (
+    addresses,
+    audit,
     changes,
     clawhub,
+    clawhub_publishing,
+    compare,
     git,
+    lists,
     openapi,
     pages,
     publishing,
     skill_pages,
     well_known,
 )
-from registry.web.answers import failed, page
+from registry.web.answers import compressed, failed, page
 from registry.web.auth import Auth, Trusted
 from registry.web.mcp import McpMount
+from registry.web.query_params import PARAMETERS
 from registry.web.rendering import STATIC, refused, static
 from registry.web.state import AppState, Visitor
 
@@ -79,6 +85,62 @@ class Headers:
         await self._app(scope, receive, adding)
 
 
+class BelowPath:
+    """ASGI middleware that serves the application below a path, such as ``/skills``.
+
+    The application sees the rest of the path. Its redirects and cookies get the path.
+    """
+
+    def __init__(self, app: Any, path: str) -> None:
+        self._app = app
+        self._path = path
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request. Other paths of the host have no pages here."""
+        if scope["type"] != "http" or not self._path:
+            await self._app(scope, receive, send)
+            return
+        path = self._path
+        if scope["path"] == path:
+            await RedirectResponse(f"{path}/")(scope, receive, send)
+            return
+        if not scope["path"].startswith(f"{path}/"):
+            message = f"The catalogue is at {path}/.\n"
+            await PlainTextResponse(message, 404)(scope, receive, send)
+            return
+        raw = scope["raw_path"].decode("latin-1")
+        if not raw.startswith(f"{path}/"):  # quoted in another way
+            raw = f"{path}{quote(scope['path'].removeprefix(path))}"
+        inner = {
+            **scope,
+            "path": scope["path"].removeprefix(path),
+            "raw_path": raw.removeprefix(path).encode("latin-1"),
+        }
+
+        async def below(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*map(self._moved, message["headers"])]}
+            await send(message)
+
+        token = addresses.BELOW.set(path)
+        try:
+            await self._app(inner, receive, below)
+        finally:
+            addresses.BELOW.reset(token)
+
+    def _moved(self, header: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
+        """Return a header whose paths are below the path."""
+        name, value = header
+        if name == b"location" and value.startswith(b"/"):
+            return name, self._path.encode() + value
+        if name == b"set-cookie":
+            return name, value.replace(b"Path=/;", f"Path={self._path}/;".encode())
+        return header
+
+
+CHANGES: Final = "days day kind source page"
+"""Query parameters of the changes."""
+
 FOREVER: Final = "public, max-age=31536000, immutable"
 
 
@@ -89,22 +151,26 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
     """
     app = Starlette(
         routes=[
-            *both("/", "/index.json", page(pages.start)),
+            *both("/", "/index.json", page(pages.start, " ".join(PARAMETERS))),
+            *both("/tags", "/tags.json", page(lists.tags, "q page")),
+            *both("/copies", "/copies.json", page(lists.copies, "page")),
+            *both("/compare", "/compare.json", page(compare.side_by_side, "ref", of_disk=True)),
+            *both("/install", "/install.json", page(compare.together, "ref")),
             Route("/skills", _all_skills),
             Route("/skills.json", pages.every_skill),
-            Route("/skills/{ref:path}", page(skill_pages.skill, of_disk=True)),
-            Route("/files/{ref:path}", page(skill_pages.file, of_disk=True)),
-            Route("/history/{ref:path}", page(skill_pages.history, of_disk=True)),
-            Route("/copies/{ref:path}", page(skill_pages.near)),
-            *both("/why", "/why.json", page(skill_pages.why, of_disk=True)),
-            *both("/sources", "/sources.json", page(pages.sources, of_use=True)),
-            *both("/findings", "/findings.json", page(pages.findings)),
-            *both("/changes", "/changes.json", page(changes.changes)),
-            *both("/stats", "/stats.json", page(pages.stats, of_use=True)),
-            *both("/personalities", "/personalities.json", page(pages.personalities)),
-            Route("/personalities/{name:path}", page(pages.personality)),
-            Route("/changes.atom", page(changes.feed)),
-            Route("/raw/{ref:path}", page(skill_pages.raw, of_disk=True)),
+            Route("/skills/{ref:path}", page(skill_pages.skill, "", of_disk=True)),
+            Route("/files/{ref:path}", page(skill_pages.file, "path", of_disk=True)),
+            Route("/history/{ref:path}", page(skill_pages.history, "old new", of_disk=True)),
+            Route("/copies/{ref:path}", page(skill_pages.near, "")),
+            *both("/why", "/why.json", page(skill_pages.why, "q personality", of_disk=True)),
+            *both("/sources", "/sources.json", page(pages.sources, "", of_use=True)),
+            *both("/findings", "/findings.json", page(pages.findings, "code severity page")),
+            *both("/changes", "/changes.json", page(changes.changes, CHANGES)),
+            *both("/stats", "/stats.json", page(pages.stats, "", of_use=True)),
+            *both("/personalities", "/personalities.json", page(pages.personalities, "")),
+            Route("/personalities/{name:path}", page(pages.personality, "rule page")),
+            Route("/changes.atom", page(changes.feed, CHANGES)),
+            Route("/raw/{ref:path}", page(skill_pages.raw, "path", of_disk=True)),
             Route("/download/{ref:path}", page(skill_pages.download, of_disk=True)),
             Route("/static/{name}", _static),
             Route("/artifacts/{ref:path}", page(well_known.fetch, of_disk=True)),
@@ -113,12 +179,16 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
             *_clawhub(),
             Route(f"{git.PREFIX}{{path:path}}", git.endpoint, methods=["GET", "POST"]),
             Route("/api/skills/{name}", publishing.put, methods=["PUT"]),
+            Route(f"{git.OLDER}/index.json", git.older_index),
+            Route(f"{git.OLDER}/{{name}}/{{path:path}}", git.older_file),
             *both("/proposals", "/proposals.json", page(publishing.proposed, of_disk=True)),
             Route("/proposals/{number}", publishing.decide, methods=["POST"]),
             Route("/proposals/{number}", page(publishing.proposal, of_disk=True)),
+            Route("/audit", page(audit.audit, of_disk=True)),
             Route("/openapi.json", openapi.openapi),
             Route("/healthz", _health),
             Route("/robots.txt", _robots),
+            Route("/favicon.ico", _icon),
             *([] if mcp is None else [Route("/mcp", mcp, methods=None)]),
         ],
         lifespan=_closing(state, mcp),
@@ -133,11 +203,18 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
 
 
 def _clawhub() -> list[Route]:
-    answer, api = clawhub.endpoint, "/api/v1"
+    answer, publishes, api = clawhub.endpoint, clawhub_publishing.endpoint, "/api/v1"
     return [
         Route("/.well-known/clawhub.json", answer(clawhub.discovery)),
         Route("/.well-known/clawdhub.json", answer(clawhub.discovery)),
+        Route(f"{api}/whoami", answer(clawhub.whoami)),
         Route(f"{api}/search", answer(clawhub.search)),
+        Route(f"{api}/skills", publishes(clawhub_publishing.publish), methods=["POST"]),
+        Route(
+            f"{api}/skills/-/upload-url", publishes(clawhub_publishing.announce), methods=["POST"]
+        ),
+        Route(f"{api}/uploads/{{ticket}}", publishes(clawhub_publishing.upload), methods=["POST"]),
+        Route(f"{api}/whoami", publishes(clawhub_publishing.whoami, writes=False)),
         Route(f"{api}/skills", answer(clawhub.skills)),
         Route(f"{api}/skills/{{slug}}", answer(clawhub.skill)),
         Route(f"{api}/skills/{{slug}}/versions", answer(clawhub.versions)),
@@ -164,7 +241,12 @@ async def _static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in STATIC:
         raise HTTPException(404)
-    return Response(static(name), headers={"cache-control": FOREVER, "content-type": STATIC[name]})
+    return compressed(request, static(name), STATIC[name], {"cache-control": FOREVER})
+
+
+async def _icon(request: Request) -> Response:
+    """Send the icon to programs that look for it at its usual address."""
+    return compressed(request, static("icon.svg"), STATIC["icon.svg"], {"cache-control": FOREVER})
 
 
 async def _health(_request: Request) -> Response:
@@ -230,6 +312,16 @@ class Address:
         return f"{'https' if self.tls else 'http'}://{host}:{self.port}"
 
     @property
+    def path(self) -> str:
+        """The path of the public URL, without a final slash; empty if it has none."""
+        return urlsplit(self.public or "").path.rstrip("/")
+
+    @property
+    def origin(self) -> str | None:
+        """The public URL without its path."""
+        return self.public and self.public.removesuffix(self.path)
+
+    @property
     def is_open(self) -> bool:
         """Whether requests need no token, because the server is for this machine only."""
         public = urlsplit(self.public or "http://localhost").hostname or ""
@@ -255,7 +347,7 @@ def guarded(
     secure = address.url.startswith("https:")
     app: Any = build(state, mcp)
     app = Auth(app, state, is_open=address.is_open, trusted=trusted, secure=secure)
-    origins = [address.public] if address.public else []
+    origins = [address.origin] if address.origin else []
     app = RequestFilter(
         app,
         hosts=address.hosts,
@@ -264,7 +356,7 @@ def guarded(
         most=publishing.most(state.registry.settings.limits),
     )
     proxies = trusted.networks if trusted else () if address.is_open else LOOPBACK
-    return Headers(FairRequests(app, state.turns.unsent, proxies))
+    return Headers(BelowPath(FairRequests(app, state.turns.unsent, proxies), address.path))
 
 
 def serve(

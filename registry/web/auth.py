@@ -31,7 +31,7 @@ MAX_FORM: Final = 32 << 10
 MAX_PARAMETERS: Final = 100
 """Maximum number of query parameters in a URL."""
 
-OPEN: Final = frozenset({"/healthz", "/robots.txt"})
+OPEN: Final = frozenset({"/healthz", "/robots.txt", "/favicon.ico"})
 """Paths for which no token is needed, besides static files.
 
 Their responses contain no data about skills.

@@ -17,7 +17,7 @@ from registry.errors import SourceNotFound, UsageProblem
 from registry.model import record
 from registry.text import utc_now
 from registry.web import addresses
-from registry.web.answers import PageContent, Visit, compressed
+from registry.web.answers import OK, PageContent, Visit, beyond, compressed
 from registry.web.query_params import number_of
 
 MAX_DAYS: Final = 3660
@@ -80,7 +80,7 @@ class ChangesQuery:
         query = replace(self, **{"page": 1, **changes})
         given = [(key, getattr(query, key)) for key in ("days", "day", "kind", "source", "page")]
         shown = [(key, value) for key, value in given if value and (key, value) != ("page", 1)]
-        return f"{path}?{urlencode(shown)}" if shown else path
+        return addresses.at(f"{path}?{urlencode(shown)}" if shown else path)
 
 
 def _is_day(text: str) -> bool:
@@ -132,6 +132,7 @@ def changes(visit: Visit) -> PageContent:
             "kinds": HAPPENED,
         },
         latest,
+        status=OK if visit.as_json else beyond(query.page, -(-total // size)),
     )
 
 
@@ -162,10 +163,10 @@ def feed(visit: Visit) -> Response:
     groups = visit.view.change_groups(query.filters)[:GROUPS]
     root = ET.Element("feed", {"xmlns": ATOM})
     _add(root, "title", "Changed skills" + (f" of {query.source}" if query.source else ""))
-    _add(root, "id", f"{visit.base}{query.url()}")
-    ET.SubElement(root, "link", {"href": f"{visit.base}{query.url()}"})
+    _add(root, "id", f"{visit.origin}{query.url()}")
+    ET.SubElement(root, "link", {"href": f"{visit.origin}{query.url()}"})
     ET.SubElement(
-        root, "link", {"rel": "self", "href": f"{visit.base}{query.url('/changes.atom')}"}
+        root, "link", {"rel": "self", "href": f"{visit.origin}{query.url('/changes.atom')}"}
     )
     _add(root, "updated", max((one.at for one in groups), default="1970-01-01T00:00:00Z"))
     author = ET.SubElement(root, "author")
@@ -186,7 +187,7 @@ def _entry(visit: Visit, change: Change) -> ET.Element:
     _add(entry, "id", f"urn:skill-registry:{change.uid}:{change.revision or change.at}")
     _add(entry, "updated", change.at)
     path = addresses.history(change.ref) if change.kind != "added" else addresses.skill(change.ref)
-    ET.SubElement(entry, "link", {"href": f"{visit.base}{path}"})
+    ET.SubElement(entry, "link", {"href": f"{visit.origin}{path}"})
     _add(entry, "summary", change.description or change.ref)
     return entry
 
@@ -199,7 +200,7 @@ def _summary(visit: Visit, group: ChangeGroup) -> ET.Element:
     _add(entry, "id", f"urn:skill-registry:{group.day}:{group.kind}:{group.source}")
     _add(entry, "updated", group.at)
     query = ChangesQuery(day=group.day, kind=group.kind, source=group.source or None)
-    ET.SubElement(entry, "link", {"href": f"{visit.base}{query.url()}"})
+    ET.SubElement(entry, "link", {"href": f"{visit.origin}{query.url()}"})
     _add(entry, "summary", title)
     return entry
 

@@ -22,6 +22,7 @@ from registry.install.export import zipped
 from registry.model import SkillFile
 from registry.web import addresses
 from registry.web.answers import Visit, as_json, compressed, refusal, visit_of
+from registry.web.audit import record_download
 from registry.web.query_params import number_of
 from registry.web.skill_pages import sent
 from registry.web.state import AppState
@@ -234,6 +235,12 @@ def discovery(visit: Visit) -> dict[str, Any]:
     return {"apiBase": visit.base}
 
 
+def whoami(visit: Visit) -> dict[str, Any]:
+    """Answer ``/whoami``: the name of the token, with which a client checks its login."""
+    name = visit.visitor.name
+    return {"user": {"handle": name, "displayName": name, "image": None, "role": "user"}}
+
+
 def search(visit: Visit) -> dict[str, Any]:
     """Answer ``/search``: skills that match a query."""
     query = visit.request.query_params
@@ -326,6 +333,7 @@ def download(visit: Visit) -> Response:
             for each in wanted.revision.files
         ]
     data = zipped(renamed(entries, wanted.revision.document))
+    record_download(visit, one.stored.place, wanted.revision.tree_hash)
     return sent(visit, data, "application/zip", f"{one.slug}.zip", shown=False)
 
 

@@ -5,6 +5,7 @@ and kept until skills change. No git program is needed.
 """
 
 import asyncio
+import json
 import zlib
 from collections.abc import AsyncIterator, Iterator
 from typing import Final
@@ -14,6 +15,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from registry.core import UNEXPECTED
 from registry.errors import NotFound, RegistryError, SkillAmbiguous
+from registry.publish.git.repository import Repository
 from registry.publish.git.upload_pack import (
     SERVICE,
     Malformed,
@@ -22,7 +24,7 @@ from registry.publish.git.upload_pack import (
     answer,
     error,
 )
-from registry.web.answers import refusal, visit_of
+from registry.web.answers import compressed, refusal, visit_of
 from registry.web.repositories import Address, Kept
 from registry.web.state import AppState, Visitor
 
@@ -64,11 +66,9 @@ async def endpoint(request: Request) -> Response:
 async def _answer(request: Request, address: Address | None, *, is_fetch: bool) -> Response:
     if address is None:
         raise NotFound
-    state: AppState = request.app.state.catalogue
     version = 2 if "version=2" in request.headers.get("git-protocol", "").split(":") else 0
     body = await _body(request) if is_fetch else b""
-    edition = await state.edition()
-    kept = await state.repositories.get(state.run, state.view, address, edition.skills)
+    kept = await _kept(request, address)
     if is_fetch:
         return _fetch(kept, body, version)
     kind = f"application/x-{SERVICE}-advertisement"
@@ -115,3 +115,49 @@ async def _body(request: Request) -> bytes:
     elif encoding != "identity":
         raise Malformed("its encoding is unknown")
     return body
+
+
+OLDER: Final = "/.well-known/skills"
+
+
+async def older_index(request: Request) -> Response:
+    """Answer clients of the older form of skill discovery, such as opencode.
+
+    The index has the name, version and files of each skill. The files are below it.
+    """
+    kept = await _catalogue(request)
+    if kept.index is None:
+        state: AppState = request.app.state.catalogue
+        kept.index = await state.run(_index, kept.repository)
+    return compressed(request, kept.index, "application/json", NO_CACHE)
+
+
+def _index(repository: Repository) -> bytes:
+    skills = [
+        {"name": name, "version": version, "files": sorted(repository.files(name))}
+        for name, version in repository.versions.items()
+    ]
+    return json.dumps({"skills": skills}).encode()
+
+
+async def older_file(request: Request) -> Response:
+    """Send a file that `older_index` lists."""
+    kept = await _catalogue(request)
+    name, path = request.path_params["name"], request.path_params["path"]
+    files = kept.repository.files(name) if name in kept.repository.versions else {}
+    data = kept.repository.pack.read(files[path]) if path in files else None
+    if data is None:
+        return PlainTextResponse("No such file.\n", 404, NO_CACHE)
+    return Response(data, 200, NO_CACHE, media_type="application/octet-stream")
+
+
+async def _catalogue(request: Request) -> Kept:
+    """Return the repository of all skills that a visitor sees."""
+    visitor: Visitor = request.scope["visitor"]
+    return await _kept(request, Address("catalogue", "", visitor.personality, visitor.source))
+
+
+async def _kept(request: Request, address: Address) -> Kept:
+    state: AppState = request.app.state.catalogue
+    edition = await state.edition()
+    return await state.repositories.get(state.run, state.view, address, edition.skills)

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
-from html import escape
+from html import escape, unescape
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -85,10 +85,15 @@ def lines(text: str, name: str) -> list[str]:
 def numbered(text: str, name: str) -> str:
     """Return a file as HTML.
 
-    Each line is an element with an id, so that links can lead to it.
+    Each line is an element with an id and a link to itself, which shows the line's number. The
+    keyboard skips these links, because a file has thousands of them.
     """
     marked = enumerate(lines(text, name), 1)
-    return "".join(f'<span class="l" id="L{place}">{line}</span>' for place, line in marked)
+    return "".join(
+        f'<span class="l" id="L{place}"><a href="#L{place}" tabindex="-1" aria-hidden="true"></a>'
+        f"{line}</span>"
+        for place, line in marked
+    )
 
 
 def _lexer(language: str, name: str) -> Any:
@@ -135,12 +140,16 @@ _ATTRIBUTES: Final[dict[str, set[str]]] = {
     "th": {"colspan", "rowspan", "align", "scope"},
     "ol": {"start"},
     "details": {"open"},
-    "div": {"tabindex"},
+    "div": {"tabindex", "role", "aria-label"},
     "pre": {"tabindex"},
     **{f"h{level}": {"id"} for level in range(2, 7)},
     "span": set(),
 }
+_REGION: Final = '<div class="wide" tabindex="0" role="group" aria-label="Table">'
 _SCHEMES: Final = {"http", "https", "mailto"}
+_OURS: Final = {"tabindex": "0", "role": "group", "aria-label": "Table"}
+"""Attributes of `_REGION`; other values are removed."""
+
 _IMAGES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg")
 _HEADING_ID: Final = re.compile(r"[^\w]+")
 PREFIX: Final = "md-"
@@ -158,6 +167,7 @@ def rendered(text: str, ref: str, files: Collection[str], folder: str = "") -> s
     parser = _parser()
     tokens = parser.parse(text)
     _number_headings(tokens)
+    _check_tasks(tokens)
     if _size(tokens) > MAX_HTML:
         return None
     dirty = parser.renderer.render(tokens, parser.options, {})
@@ -177,7 +187,7 @@ def _size(tokens: Iterable[Token]) -> int:
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"highlight": _fence}).enable(["table", "strikethrough"])
     # Wide tables scroll. With ``tabindex`` they also scroll with the keyboard.
-    opening, closing = '<div class="wide" tabindex="0"><table>\n', "</table></div>\n"
+    opening, closing = f"{_REGION}<table>\n", "</table></div>\n"
     parser.add_render_rule("table_open", lambda *_: opening)
     parser.add_render_rule("table_close", lambda *_: closing)
     return parser
@@ -206,8 +216,33 @@ def _number_headings(tokens: Sequence[Token]) -> None:
         token.tag = f"h{level}"
 
 
+_TASKS: Final = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
+"""Beginnings of the items of task lists, and the signs that stand for them."""
+
+
+def _check_tasks(tokens: Sequence[Token]) -> None:
+    """Show the boxes of task lists as signs."""
+    for before, paragraph, token in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if before.type == "list_item_open" and paragraph.type == "paragraph_open":
+            first = next(iter(token.children or ()), None)
+            if first is not None and (sign := _TASKS.get(first.content[:4])) is not None:
+                first.content = sign + first.content[4:]
+
+
 def _slug(text: str) -> str:
     return PREFIX + _HEADING_ID.sub("-", text.casefold()).strip("-")[:80]
+
+
+_HEADING: Final = re.compile(r'<h([3-6]) id="(md-[^"]*)">(.*?)</h', re.DOTALL)
+_TAG: Final = re.compile(r"<[^>]*>")
+
+
+def headings(html: str) -> list[tuple[int, str, str]]:
+    """Return the level, id and text of each heading in the result of `rendered`."""
+    return [
+        (int(level), name, unescape(_TAG.sub("", text)))
+        for level, name, text in _HEADING.findall(html)
+    ]
 
 
 def _clean(dirty: str, rewrite: Callable[[str, str, str], str | None]) -> str:
@@ -239,8 +274,8 @@ class _Rewriting:
         """Return the new value of an attribute, or None to remove the attribute."""
         if attribute == "id":
             return value if value.startswith(PREFIX) else None
-        if attribute == "tabindex":
-            return "0" if value == "0" else None
+        if attribute in _OURS:
+            return value if value == _OURS[attribute] else None
         if attribute == "href":
             return self._link(value)
         return self._image(value) if attribute == "src" else value

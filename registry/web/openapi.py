@@ -47,6 +47,7 @@ _FILTERS: Final[Sequence[tuple[str, Mapping[str, Any], str]]] = (
         {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"},
         "Only skills updated in the given month (YYYY-MM).",
     ),
+    ("unused", {"type": "string"}, "Only skills that no tool has read in this time (such as 90d)."),
     ("all", {"enum": ["1"]}, "Include shadowed and invalid skills."),
     ("sort", {"enum": list(SORTS)}, "The sort order of a list. Searches always sort by relevance."),
     ("reverse", {"enum": ["1"]}, "Reverse the order."),
@@ -98,6 +99,22 @@ PATHS: Final[Sequence[tuple[str, str, Parameters]]] = (
             ),
             ("personality", {"type": "string"}, "Explain the decision for this personality."),
         ),
+    ),
+    (
+        "/tags.json",
+        "List all tags, the most frequent first.",
+        (("q", {"type": "string"}, "Only tags that contain this text."), _PAGE),
+    ),
+    ("/copies.json", "List the names that several skills have.", (_PAGE,)),
+    (
+        "/compare.json",
+        "Compare two or three skills.",
+        (("ref", _TEXTS, "The skills to compare."),),
+    ),
+    (
+        "/install.json",
+        "Get one command that installs several skills.",
+        (("ref", _TEXTS, "The skills to install."),),
     ),
     ("/sources.json", "List the sources.", ()),
     (

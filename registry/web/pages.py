@@ -1,26 +1,38 @@
 """The pages about all skills: start, sources, findings, changes, statistics, personalities."""
 
 import json
-from collections import Counter
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from operator import attrgetter
 from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from registry.catalog.search.rank import FITS
+from registry.catalog.visibility.rules import Decision
 from registry.core import UNEXPECTED
 from registry.db.read.findings import SecurityCount
 from registry.db.read.listing import MOST, Facet, Facets, Filters
 from registry.db.read.recent import Change
 from registry.db.read.summary import SourceCount, Stats
 from registry.errors import FindingUnknown, PersonalityNotFound, RegistryError, UsageProblem
-from registry.model import SEVERITIES, Skill, Source, record
+from registry.model import SEVERITIES, Found, Skill, Source, record
 from registry.web import charts
-from registry.web.answers import PageContent, Visit, refusal, visit_of, without_places
-from registry.web.query_params import PAGE, PageQuery, number_of
+from registry.web.answers import (
+    VARY,
+    PageContent,
+    Visit,
+    beyond,
+    check_parameters,
+    refusal,
+    takes_gzip,
+    visit_of,
+    without_places,
+)
+from registry.web.query_params import PAGE, PARAMETERS, PageQuery, number_of
 
 FACETS: Final = (
     ("tag", "Tags", "tags"),
@@ -50,7 +62,7 @@ def start(visit: Visit) -> PageContent:
     if params.queries:
         found = kept(
             ("search", params),
-            lambda: view.search(params.queries, filters, limit=params.limit, offset=params.offset),
+            lambda: _search(visit, params),
         )
     else:
         found = kept(
@@ -100,7 +112,29 @@ def start(visit: Visit) -> PageContent:
             said
             | {"skills": [_with_security(one, danger) for one in found], "facets": record(counts)}
         ),
+        status=beyond(params.page, pages),
     )
+
+
+SORTED: Final = 200
+"""Maximum number of the best hits that are sorted by something else."""
+
+
+def _search(visit: Visit, params: PageQuery) -> Found:
+    """Return a page of hits: by relevance, or the best hits in another order."""
+    view, filters = visit.view, params.filters
+    limit, offset = (params.limit, params.offset) if params.sort is None else (SORTED, 0)
+    found: Found = view.search(params.queries, filters, limit=limit, offset=offset)
+    if params.sort is None:
+        return found
+    down = (params.sort != "name") != params.reverse
+    hits = sorted(found, key=lambda one: one.name.casefold())
+    if params.sort == "name":
+        hits = hits[::-1] if down else hits
+    else:
+        hits.sort(key=attrgetter(f"{params.sort}_at"), reverse=down)
+    page = tuple(hits[params.offset : params.offset + params.limit])
+    return replace(found, items=page, total=min(found.total, SORTED))
 
 
 FEW: Final = 6
@@ -163,6 +197,7 @@ async def every_skill(request: Request) -> Response:
     state = request.app.state.catalogue
     visit = visit_of(request)
     try:
+        check_parameters(request, PARAMETERS)
         params = PageQuery.of(request.query_params)
         if any(request.query_params.get(one) for one in PAGED):
             message = f"this address returns all skills; for {', '.join(PAGED)}, use /index.json"
@@ -176,16 +211,21 @@ async def every_skill(request: Request) -> Response:
         body = json.dumps(content.record()).encode()
         return Response(body, content.status, media_type="application/json")
 
+    # The window of 31 also writes the header and the trailer of gzip.
+    packed = zlib.compressobj(4, wbits=31) if takes_gzip(request) else None
+
     async def write() -> Any:
-        yield b"["
-        part, mark = first, b""
+        part, mark = first, b"["
         while part:
-            yield mark + part
+            yield packed.compress(mark + part) if packed else mark + part
             mark = b",\n"
             part = await state.run(_some, visit, skills)
-        yield b"]\n"
+        end = b"]\n" if mark != b"[" else b"[]\n"
+        yield packed.compress(end) + packed.flush() if packed else end
 
-    headers = {"cache-control": "private, no-cache"}
+    headers = {"cache-control": "private, no-cache", "vary": VARY}
+    if packed is not None:
+        headers["content-encoding"] = "gzip"
     return StreamingResponse(write(), media_type="application/json", headers=headers)
 
 
@@ -251,7 +291,12 @@ def findings(visit: Visit) -> PageContent:
     facts |= {"title": f"Findings: {code}", "total": total, "found": found, "pages": pages}
     facts |= {"severity": severity, "known": known}
     said = {"code": code, "total": total, "page": page, "pages": pages}
-    return PageContent("finding.html", lambda: facts, lambda: said | {"findings": record(found)})
+    return PageContent(
+        "finding.html",
+        lambda: facts,
+        lambda: said | {"findings": record(found)},
+        beyond(page, pages),
+    )
 
 
 def stats(visit: Visit) -> PageContent:
@@ -329,10 +374,10 @@ def personality(visit: Visit) -> PageContent:
         raise PersonalityNotFound(name=name, similar=(), known=sorted(known))
     page = number_of(visit.request.query_params, "page") or 1
     rule = visit.request.query_params.get("rule") or None
-    # Only two numbers for each rule are cached, not the decision for each skill.
-    rules = visit.cached(("rules", name), lambda: _rules(visit, name))
+    decided = visit.cached(("decided", name), lambda: visit.view.decided(name))
+    rules = [{"rule": one, "sees": sees, "skills": count} for one, sees, count in decided.rules()]
     offset = min((page - 1) * ROWS_PER_PAGE, 1_000_000)
-    found = visit.cached(("decided", name, rule, page), lambda: _decided(visit, name, rule, offset))
+    found = _decided(visit, decided.page(rule, ROWS_PER_PAGE, offset))
     total = sum(one["skills"] for one in rules if rule is None or one["rule"] == rule)
     pages = -(-total // ROWS_PER_PAGE)
     facts = {
@@ -345,7 +390,7 @@ def personality(visit: Visit) -> PageContent:
         "pages": pages,
     }
     said = {"name": name, "rules": rules, "page": page, "pages": pages, "skills": found}
-    return PageContent("personality.html", lambda: facts, lambda: said)
+    return PageContent("personality.html", lambda: facts, lambda: said, beyond(page, pages))
 
 
 def _known(visit: Visit) -> dict[str, Any]:
@@ -353,19 +398,10 @@ def _known(visit: Visit) -> dict[str, Any]:
     return dict(visit.state.registry.settings.personalities) if visit.view.is_whole else {}
 
 
-def _rules(visit: Visit, name: str) -> list[dict[str, Any]]:
-    decided = visit.state.registry.decisions(name)
-    counted = Counter((choice.visible, choice.rule) for _, choice in decided)
+def _decided(visit: Visit, page: Sequence[tuple[int, Decision]]) -> list[dict[str, Any]]:
+    skills = {one.id: one.skill for one in visit.view.by_ids([version for version, _ in page])}
     return [
-        {"rule": rule, "sees": sees, "skills": count}
-        for (sees, rule), count in sorted(counted.items(), key=lambda pair: -pair[1])
-    ]
-
-
-def _decided(visit: Visit, name: str, rule: str | None, offset: int) -> list[dict[str, Any]]:
-    found = [
         {"ref": skill.ref, "name": skill.name, "sees": choice.visible, "reason": choice.reason}
-        for skill, choice in visit.state.registry.decisions(name)
-        if rule is None or choice.rule == rule
+        for version, choice in page
+        if (skill := skills.get(version)) is not None
     ]
-    return found[offset : offset + ROWS_PER_PAGE]

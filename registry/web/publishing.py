@@ -3,7 +3,7 @@
 import hmac
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Final
 from urllib.parse import parse_qsl
@@ -42,6 +42,7 @@ from registry.web.auth import COOKIE, MAX_FORM
 from registry.web.rendering import sign_in
 from registry.web.skill_pages import FILES, NO_ROOM, FileDiff, NoRoom, Room, compare
 from registry.web.state import AppState
+from registry.web.uploads import Refusal
 
 KINDS: Final = frozenset({"application/zip", "application/gzip", "application/x-gzip"})
 """Content types of archives."""
@@ -51,6 +52,7 @@ MAX_ID: Final = 64
 """Maximum length of a proposal's id in an address, in characters."""
 
 CLAWHUB: Final = "/api/v1/skills"
+UPLOADS: Final = "/api/v1/uploads/"
 
 PACKING: Final = 1 << 20
 """Extra size of an archive for names and headers, in bytes."""
@@ -77,21 +79,13 @@ FORBIDDEN: Final = "This token may not publish there."
 """One message for all sources that a token may not write, so that it reveals no names."""
 
 
-class Refusal(Exception):
-    """The request is answered with a status, a code and a message."""
-
-    def __init__(self, status: int, code: str, message: str) -> None:
-        super().__init__(message)
-        self.status, self.code, self.message = status, code, message
-
-
 def most(limits: Limits) -> Callable[[Any], int]:
     """Return a function that tells how many bytes the body of a request may have."""
 
     def allowed(scope: Any) -> int:
         path = scope["path"]
         is_archive = (scope["method"] == "PUT" and path.startswith(API)) or (
-            scope["method"] == "POST" and path == CLAWHUB
+            scope["method"] == "POST" and (path == CLAWHUB or path.startswith(UPLOADS))
         )
         return max(MAX_BYTES, limits.skill_bytes + PACKING) if is_archive else MAX_BYTES
 
@@ -185,13 +179,30 @@ def publish(
     core = visit.state.registry.core
     planned = publishing.plan(core, package, target(visit, package.name, source))
     try:
-        name, number = visit.visitor.name, visit.visitor.token
-        with audit_context(person=name, token=number):
-            by = f"token {name} ({number})"
-            return publishing.publish(core, planned, if_match, dry_run=dry_run, by=by)
+        with by(visit) as person:
+            return publishing.publish(core, planned, if_match, dry_run=dry_run, by=person)
     except errors.HashNeeded as error:
         error.add_note(publishing.diff(core, planned))
         raise
+
+
+@contextmanager
+def by(visit: Visit) -> Iterator[str]:
+    """Let the visitor be the author of changes in a ``with`` block; yield the visitor's name."""
+    name, number = visit.visitor.name, visit.visitor.token
+    with audit_context(person=name, token=number):
+        yield f"token {name} ({number})"
+
+
+def writable(visit: Visit) -> list[Source]:
+    """Return the sources into which the visitor's token may publish."""
+    core, limit = visit.state.registry.core, visit.visitor.source
+    known = list_sources(core.reader, counted=False)
+    return [
+        one
+        for one in known
+        if is_ours(core, one) and one.remote is None and limit in {None, one.name}
+    ]
 
 
 def target(visit: Visit, name: str, wanted: str | None) -> Source:
@@ -201,12 +212,7 @@ def target(visit: Visit, name: str, wanted: str | None) -> Source:
     `Refusal`: a new skill would shadow it, or be shadowed.
     """
     core, limit = visit.state.registry.core, visit.visitor.source
-    known = list_sources(core.reader, counted=False)
-    allowed = [
-        one
-        for one in known
-        if is_ours(core, one) and one.remote is None and limit in {None, one.name}
-    ]
+    allowed = writable(visit)
     named = wanted or limit
     if named is not None:
         found = next((one for one in allowed if one.name == named), None)

@@ -12,6 +12,7 @@ from starlette.datastructures import QueryParams
 from registry.db.read.listing import Filters, check_page
 from registry.db.read.skills import Sort
 from registry.errors import UsageProblem
+from registry.web.addresses import at
 
 PAGE: Final = 30
 """Number of skills on a page."""
@@ -26,14 +27,27 @@ DEFAULT_SORT: Final[Sort] = "updated"
 
 _MONTH: Final = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])")
 _FLAGS: Final = {"1": True, "true": True, "": False, "0": False, "false": False}
-_SINGLE: Final = ("kind", "category", "source", "scope", "status", "security", "created", "updated")
+_SINGLE: Final = (
+    "kind",
+    "category",
+    "source",
+    "scope",
+    "status",
+    "security",
+    "created",
+    "updated",
+    "unused",
+)
+PARAMETERS: Final = ("q", "tag", *_SINGLE, "all", "sort", "reverse", "limit", "page")
+"""The query parameters of the start page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageQuery:
     """The state of the start page: queries, filters and page number.
 
-    ``created`` and ``updated`` are months, such as ``2026-11``.
+    ``created`` and ``updated`` are months, such as ``2026-11``. ``unused`` is an age, such as
+    ``90d``: only skills that no tool has read since then.
     """
 
     queries: tuple[str, ...] = ()
@@ -46,6 +60,7 @@ class PageQuery:
     security: str | None = None
     created: str | None = None
     updated: str | None = None
+    unused: str | None = None
     sort: Sort | None = None
     reverse: bool = False
     all: bool = False
@@ -105,6 +120,7 @@ class PageQuery:
             status=self.status,
             security=self.security,
             all=self.all,
+            unused_since=self.unused,
             created_since=self.created and f"{self.created}-01",
             created_until=self.created and _end(self.created),
             updated_since=self.updated and f"{self.updated}-01",
@@ -131,7 +147,7 @@ class PageQuery:
     def url(self, **changes: Any) -> str:
         """Return the URL of the start page with some parameters changed."""
         query = replace(self, **{"page": 1, **changes}).pairs()
-        return f"/?{urlencode(query)}" if query else "/"
+        return at(f"/?{urlencode(query)}" if query else "/")
 
     def narrowed(self, facet: str, value: str) -> str:
         """Return the URL with one more filter."""

@@ -19,11 +19,17 @@ from registry.web import addresses
 STATIC: Final = {
     "catalogue.css": "text/css; charset=utf-8",
     "catalogue.js": "text/javascript; charset=utf-8",
+    "theme.js": "text/javascript; charset=utf-8",
     "htmx.min.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
 
 _WORD: Final = re.compile(r"\w+")
+_UNSPACED: Final = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ud7af\uf900-\ufaff]"
+)
+"""Matches letters of scripts without spaces between words."""
+
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 
 
@@ -53,7 +59,9 @@ def environment() -> Environment:
         grouped=grouped, counted=counted, facet_name=facet_name, said=said, clock=clock
     )
     made.tests.update(place=is_place)
-    made.globals.update(to=addresses, static=static_url, version=__version__)
+    made.globals.update(
+        to=addresses, static=lambda name: addresses.at(static_url(name)), version=__version__
+    )
     return made
 
 
@@ -114,7 +122,12 @@ SECURITY_NAMES: Final = {
 
 def facet_name(value: str, key: str) -> Markup:
     """Return the value of a facet as users read it."""
-    return isolated(SECURITY_NAMES.get(value, value) if key == "security" else value)
+    if key == "security":
+        return isolated(SECURITY_NAMES.get(value, value))
+    if key == "category" and value.count("/") > 1:  # a path: its end says most
+        value = "…/" + "/".join(value.split("/")[-2:])
+    broken = re.sub(r"([/_])", r"\1<wbr>", str(escape(value)))
+    return Markup(f"<bdi>{broken}</bdi>")  # noqa: S704
 
 
 def said(text: str) -> Markup:
@@ -152,6 +165,14 @@ def marked(text: str, query: str) -> Markup:
     words = {word.casefold() for word in query.split() if len(word) > 1}
     if not words:
         return escape(text)
+    inner = sorted(filter(_UNSPACED.search, words), key=len, reverse=True)
+    if inner:
+        pieces = re.split(f"({'|'.join(map(re.escape, inner[:20]))})", text, flags=re.IGNORECASE)
+        shown = [
+            f"<mark>{escape(one)}</mark>" if at % 2 else escape(one)
+            for at, one in enumerate(pieces)
+        ]
+        return Markup("".join(shown))  # noqa: S704
     parts, end = [], 0
     for found in _WORD.finditer(text):
         if found[0].casefold() in words:

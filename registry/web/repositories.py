@@ -55,12 +55,14 @@ class Address(NamedTuple):
 class Kept:
     """A repository, the state of the database at which it was built, and its earlier states.
 
-    An earlier state is the sorted ids of its objects, by its commit.
+    An earlier state is the sorted ids of its objects, by its commit. ``index`` is the answer of
+    `older_index`, once it was requested.
     """
 
     repository: Repository
     edition: str
     earlier: OrderedDict[bytes, bytes]
+    index: bytes | None = None
 
     def objects_at(self, commit: bytes) -> frozenset[bytes] | None:
         """Return the ids of the objects of an earlier state; None if it is unknown."""

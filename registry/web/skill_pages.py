@@ -14,7 +14,7 @@ from urllib.parse import quote as url_quote
 from starlette.responses import Response
 
 from registry.catalog.reading import CurrentSkill, read_bytes, read_file
-from registry.db.read.history import Revision
+from registry.db.read.history import Revision, latest_tombstone
 from registry.db.read.skills import StoredSkill
 from registry.disk.agents import agents
 from registry.disk.files import digest
@@ -27,7 +27,7 @@ from registry.errors import (
     SkillMissing,
     SkillNotFound,
 )
-from registry.install.content import content_of
+from registry.install.content import content_of, tree_hash
 from registry.install.export import zipped
 from registry.mcp.fairness import check_client
 from registry.model import SkillDetail, Value, record
@@ -39,6 +39,7 @@ from registry.web.answers import (
     public_explanation,
     refusal,
 )
+from registry.web.audit import record_download
 from registry.web.markdown import numbered
 from registry.web.query_params import number_of
 from registry.web.rendering import is_place, named
@@ -180,6 +181,9 @@ The raw view shows the whole file.
 SHOWN_LINES: Final = 20_000
 """Maximum number of lines of a file that a page shows."""
 
+HEADINGS: Final = 100
+"""Maximum number of headings in the table of contents."""
+
 IMAGE_ENDINGS: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 MARKDOWN: Final = (".md", ".markdown")
 
@@ -201,7 +205,10 @@ def located(visit: Visit, prefix: str) -> StoredSkill:
 def skill(visit: Visit) -> PageContent:
     """Show one skill."""
     view = visit.view
-    current = view.current(located(visit, "/skills/"))
+    try:
+        current = view.current(located(visit, "/skills/"))
+    except (SkillMissing, SkillNotFound) as error:
+        return _deleted(visit, error)
     stored, detail = current.stored, view.detail(current)
     (why,) = _explained(visit, [view.why(stored)])
     security = [
@@ -221,8 +228,10 @@ def skill(visit: Visit) -> PageContent:
         lambda: {
             "title": named(detail.name, detail.ref, detail.source),
             "skill": detail,
+            "about": detail.description[:300],
             "copies": detail.copies,
-            "body": None if detail.body is None else as_html(visit, detail.body, detail),
+            "body": (body := None if detail.body is None else as_html(visit, detail.body, detail)),
+            "contents": markdown.headings(body or "")[:HEADINGS],
             "front": list(front_matter(detail.front_matter)),
             "files": detail.files[:SHOWN_FILES],
             "more_files": len(detail.files) - SHOWN_FILES,
@@ -252,6 +261,30 @@ def skill(visit: Visit) -> PageContent:
                 {"number": one.number, "seen_at": one.seen_at, "tree_hash": one.tree_hash}
                 for one in revisions
             ],
+        },
+    )
+
+
+def _deleted(visit: Visit, error: RegistryError) -> PageContent:
+    """Return the page of a deleted skill, which leads to its history.
+
+    Raises the error if there is no such skill, or if the visitor may not know of it.
+    """
+    ref = ref_in(visit, "/skills/")
+    view = visit.view
+    gone = latest_tombstone(view.core.reader, ref) if view.is_whole else None
+    if gone is None:
+        raise error
+    page = refusal(error, visit)
+    facts = {"name": gone.name, "ref": gone.place or gone.uid, "source": gone.source}
+    return replace(
+        page,
+        template="deleted.html",
+        facts=lambda: {
+            "title": f"{named(**facts)}: deleted",
+            "skill": facts,
+            "at": gone.since,
+            "restore": f"skill-registry restore {quote(gone.place or gone.name)}",
         },
     )
 
@@ -563,6 +596,7 @@ def download(visit: Visit) -> Response:
     entries = content_of(visit.state.registry.core, stored.skill)
     folder = posixpath.basename(stored.skill.name.rstrip("/")) or "skill"
     data = zipped(entries, "skill" if folder in {".", ".."} else folder)
+    record_download(visit, stored.place, tree_hash(entries))
     return sent(visit, data, "application/zip", f"{folder}.skill", shown=False)
 
 

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from registry.errors import NotFound
 from registry.mcp.fairness import FairThreads
 from registry.web.repositories import Repositories
+from registry.web.uploads import Uploads
 
 if TYPE_CHECKING:
     from registry.api import SkillRegistry
@@ -117,6 +118,12 @@ class Visitor:
     approve: bool = False
 
     @property
+    def is_admin(self) -> bool:
+        """Whether the visitor has a token with all rights and without limits."""
+        has_all = self.write and self.publish and self.approve
+        return has_all and self.token is not None and not self.is_narrowed
+
+    @property
     def is_narrowed(self) -> bool:
         """Whether the visitor sees only some skills of the registry."""
         return self.personality is not None or self.source is not None
@@ -154,6 +161,7 @@ class AppState:
         self.answers: Cache[Response] = Cache(ANSWERS, lambda answer: len(answer.body))
         self.texts: Cache[str | None] = Cache(TEXTS, lambda text: len(text or ""))
         self.digests: Cache[str] = Cache(DIGESTS)
+        self.uploads = Uploads()
         self.repositories = Repositories()
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:

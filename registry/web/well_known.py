@@ -23,6 +23,7 @@ from registry.model import Skill
 from registry.remotes.site import SCHEMA
 from registry.web import addresses
 from registry.web.answers import Visit, refusal, visit_of
+from registry.web.audit import record_download
 from registry.web.clawhub import DOCUMENT, renamed
 from registry.web.skill_pages import sent
 
@@ -69,6 +70,7 @@ def fetch(visit: Visit) -> Response:
     if name != (DOCUMENT if is_document else "skill.tar.gz"):
         return PlainTextResponse("No such artifact.\n", 404)
     kind = "text/markdown; charset=utf-8" if is_document else "application/gzip"
+    record_download(visit, stored.place, stored.skill.tree_hash)
     return sent(visit, artifact(entries), kind, name, shown=False)
 
 
@@ -157,6 +159,6 @@ def _entry(visit: Visit, skill: Skill) -> dict[str, Any] | None:
         "name": skill.name,
         "type": kind,
         "description": skill.description[:MAX_DESCRIPTION],
-        "url": f"/artifacts/{addresses.of_ref(skill.ref)}/{name}",
+        "url": addresses.at(f"/artifacts/{addresses.of_ref(skill.ref)}/{name}"),
         "digest": hashed,
     }

@@ -147,6 +147,12 @@ TABLE = [
         more("license: MIT"),
     ),
     Advice(
+        "description-placeholder",
+        "---\nname: tea\ndescription: Use when this capability is needed.\n---\n\nBrew it.\n",
+        "write what the skill does and when to use it",
+        FRONT + "\nBrew it.\n",
+    ),
+    Advice(
         "name-missing",
         "---\ndescription: Makes tea.\n---\n\n# Tea\n",
         "add `name:` to the front matter",

@@ -35,7 +35,7 @@ from registry.text import fold, has_unspaced, split, words
         ("\uff30\uff24\uff26\uff0f\uff37\uff4f\uff52\uff44", ["pdf word", "pdf", "word"]),
         (
             "\uff83\uff9e\uff70\uff80\u3000\uff02pull request\uff02",
-            ["pull request", "デー", "ータ"],
+            ["pull request", "デー ータ"],
         ),
         ('"pull request" review', ["pull request", "review"]),
         ("「数据分析」", ["数据 据分 分析"]),
@@ -43,7 +43,9 @@ from registry.text import fold, has_unspaced, split, words
         ("PDF合同审查", ["pdf", "合同", "同审", "审查"]),
         ("我的合同", ["合同"]),
         ("猫", ["猫"]),
-        ("レビューのやり方", ["レビ", "ビュ", "ュー"]),
+        ("レビューのやり方", ["レビ ビュ ュー"]),
+        ("代币合约", ["代币", "合约"]),
+        ("新奇代币", ["新奇", "奇代", "代币"]),
         ("이슈와 관리", ["이슈", "슈와", "관리"]),
     ],
 )

@@ -111,6 +111,12 @@ def test_if_nothing_fits_shorter_queries_are_suggested(library):
     assert library.search("fill pdf forms").shorter == ()
 
 
+def test_everyday_words_hardly_count_whether_a_skill_fits(library):
+    asked = "honestly I would love to fill my terrible stupid pdf forms tomorrow"
+    assert library.search(asked).confidence >= find.FITS
+    assert library.search("fill volcano forms").confidence < find.FITS
+
+
 def test_if_nothing_fits_english_words_are_suggested_for_others(library):
     found = library.search("Rechnung für den Garten des Nachbarn")
     assert found.confidence < find.FITS
@@ -372,3 +378,16 @@ class TestNothingFits:
 
     def test_of_a_page_further_on_the_best_hits_decide(self, library):
         assert library.search("pdf forms", offset=1).confidence == 1.0
+
+
+@pytest.mark.both
+def test_a_skill_and_its_translation_are_one_result(registry, root):
+    code = "Run `pdfsplit --pages input.pdf output.pdf`, then `pdfmerge --all`.\n"
+    write_skill(root / "a" / "pdf-split", description="Split PDF files.", body=code)
+    write_skill(root / "b" / "pdf-split", description="拆分 PDF 文件。", body=f"运行：{code}")
+    other = "With `qpdf --empty --pages` you write another document, or `pdftk` does.\n"
+    write_skill(root / "c" / "pdf-split", description="用其他工具拆分文件。", body=f"说明：{other}")
+    registry.sync(str(root))
+    found = registry.search("split pdf 拆分")
+    assert [len(hit.alike) for hit in found] == [1, 0]
+    assert found.total == 2

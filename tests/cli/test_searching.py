@@ -84,5 +84,5 @@ def test_the_commands_of_the_page_of_search_run_and_its_numbers_are_those_of_the
     assert f" {FITS}" in page
     assert MAX_QUERIES == 5
     assert "up to five" in page
-    assert len(_concepts()) // 100 * 100 == 1300
-    assert "1,300 concepts" in page
+    assert len(_concepts()) // 100 * 100 == 1700
+    assert "1,700 concepts" in page

@@ -92,6 +92,25 @@ def test_an_empty_name_or_description_is_a_missing_one(value):
     assert set(codes(document)) == {"name-missing", "description-from-body"}
 
 
+@pytest.mark.parametrize(
+    "value",
+    ["Use when this capability is needed.", "TODO", "'[TODO: what it does]'", "Description"],
+)
+def test_a_placeholder_is_replaced_by_the_first_words_of_the_body(value):
+    document = parse(f"---\nname: tea\ndescription: {value}\n---\n# Tea\n\nMakes tea.\n")
+    assert document.usable
+    assert document.description == "Makes tea."
+    assert codes(document) == ["description-placeholder"]
+    kept = parse(f"---\nname: tea\ndescription: {value}\n---\n# Tea\n")
+    assert kept.description == value.strip("'")
+
+
+def test_a_description_that_only_ends_like_a_placeholder_is_kept():
+    text = "Makes tea. Use when this capability is needed."
+    document = parse(f"---\nname: tea\ndescription: {text}\n---\nPour.\n")
+    assert (document.description, codes(document)) == (text, [])
+
+
 def test_without_description_and_text_a_document_is_not_usable():
     document = parse("---\nname: tea\n---\n\n# Tea\n\n```\ncode\n```\n")
     assert not document.usable

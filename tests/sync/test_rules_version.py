@@ -20,13 +20,14 @@ from tests.document.attacks import (
 )
 from tests.document.attacks.evasions import EVASIONS
 
-FOUND = ("12", "927996fa4c849833")
+FOUND = ("13", "e7152ae32268a155")
 """The version of the rules, and a digest of what they find in the texts below."""
 
 FRONTS = (
     "name: Green_Tea\nDescription: Makes tea.\n",
     "name: claude-tea\ndescription: |\n  Two\n  lines.\ntags: [a, B, a]\n",
     "description: No name.\nkind: workflow\nmetadata:\n  tags: one, two\n  version: '2'\n",
+    "name: tea\ndescription: Use when this capability is needed.\n",
     "name: tea\ndescription: x\nallowed-tools: Bash(*)\nhooks: {stop: run}\n",
     "name: tea\ndescription: x\nmetadata: {created_at: 2024-05-01, kind: reference}\nkeys: 1\n",
     "- a list\n",

@@ -59,6 +59,7 @@ def test_a_filter_that_is_closed_stays_closed(site, tab):
     page = tab()
     page.goto(site.base)
     page.get_by_text("Kinds", exact=True).click()
+    page.wait_for_function("(localStorage.getItem('closed-filters') ?? '').includes('Kinds')")
     page.reload()
     kinds = page.locator(".facet[data-name=Kinds]")
     assert kinds.get_attribute("open") is None
@@ -67,6 +68,7 @@ def test_a_filter_that_is_closed_stays_closed(site, tab):
     assert kinds.count() == 0 or kinds.get_attribute("open") is None
     page.goto(site.base)
     page.get_by_text("Kinds", exact=True).click()
+    page.wait_for_function("!(localStorage.getItem('closed-filters') ?? '').includes('Kinds')")
     page.reload()
     assert kinds.get_attribute("open") is not None
 
@@ -112,6 +114,7 @@ def test_a_search_without_a_valid_token_leads_to_the_sign_in_page(registry, libr
         page.get_by_label("Token").fill(shown)
         page.get_by_role("button", name="Sign in").click()
         page.get_by_label("Search skills").wait_for()
+        page.wait_for_load_state()
         registry.tokens().revoke("anna")
         page.get_by_label("Search skills").fill("letters")
         page.get_by_label("Token").wait_for()

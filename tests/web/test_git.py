@@ -293,3 +293,65 @@ def test_a_yanked_version_leaves_the_repository_at_once(wide, tmp_path):
         assert head_of(site) != before
         git("clone", "-q", f"{site.base}/git/catalogue.git", tmp_path / "clone")
         assert set(plugins(tmp_path / "clone")) == {"beta", "secret"}
+
+
+@pytest.mark.both
+def test_the_older_index_lists_the_files_of_each_skill_and_serves_them(narrow, root):
+    _, token = narrow.tokens().create("guest", personality="coder")
+    (root / "beta" / "scripts").mkdir()
+    (root / "beta" / "scripts" / "a b.sh").write_bytes(b"\x00\r\n")
+    narrow.sync()
+    with serving(narrow, host="0.0.0.0") as site:
+        given = {"Authorization": f"Bearer {token}"}
+        found = site.ask("/.well-known/skills/index.json", **given).json
+        assert found == {
+            "skills": [
+                {"name": "alpha", "version": "0.0.1", "files": ["SKILL.md"]},
+                {"name": "beta", "version": "0.0.2", "files": ["SKILL.md", "scripts/a b.sh"]},
+            ]
+        }
+        said = site.ask("/.well-known/skills/beta/scripts/a%20b.sh", **given)
+        assert (said.status, said.body) == (200, b"\x00\r\n")
+        for path in ("secret/SKILL.md", "beta/no", "no/SKILL.md", "../alpha/SKILL.md", "beta/"):
+            assert site.ask(f"/.well-known/skills/{path}", **given).status == 404
+        assert site.ask("/.well-known/skills/index.json").status == 401
+
+
+def test_a_client_of_clawhub_learns_the_name_of_its_token(narrow):
+    _, token = narrow.tokens().create("guest")
+    with serving(narrow, host="0.0.0.0") as site:
+        said = site.ask("/api/v1/whoami", Authorization=f"Bearer {token}")
+        assert said.json["user"]["handle"] == "guest"
+        assert site.ask("/api/v1/whoami").status == 401
+
+
+@pytest.mark.both
+def test_the_repository_of_a_skill_has_its_versions_as_tags(wide, root, tmp_path):
+    def state():
+        said = git("ls-remote", "--tags", f"{site.base}/git/skill/beta.git")
+        return {
+            name.removeprefix("refs/tags/"): oid for oid, name in map(str.split, said.splitlines())
+        }
+
+    wide.add_version("beta", "1.0")
+    with serving(wide) as site:
+        first = state()
+        assert set(first) == {"1.0"}
+        document = root / "beta" / "SKILL.md"
+        document.write_text(document.read_text().replace("Does one", "Does another") + "More.\n")
+        wide.sync()
+        wide.add_version("beta", "2.0")
+        url = f"{site.base}/git/skill/beta.git"
+        assert state() == {**first, "2.0": state()["2.0"]}
+        for label, version, more in (("1.0", "0.0.1", 0), ("2.0", "0.0.2", 1)):
+            clone = tmp_path / label
+            git("clone", "-q", "--depth", "1", "--branch", label, url, clone)
+            git("fsck", "--strict", cwd=clone)
+            assert plugins(clone) == {"beta": version}
+            text = (clone / "plugins/beta/skills/beta/SKILL.md").read_text()
+            assert text.count("More.") == more
+        git("clone", "-q", url, tmp_path / "all")
+        wide.yank_version("beta@1.0", reason="It is broken.")
+        assert set(state()) == {"2.0"}
+        ask = line(f"want {first['1.0']}\n") + FLUSH + line("done\n")
+        assert post(site, ask, path="skill/beta").body.startswith(b"004aERR upload-pack: not our")

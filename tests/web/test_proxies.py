@@ -149,6 +149,34 @@ def test_a_stock_nginx_opens_nothing(environment, library, tmp_path):
                 assert ask(port, "/healthz")[0].status == 200
 
 
+def test_behind_a_path_of_nginx_a_user_signs_in_and_finds_all_links_there(
+    environment, library, tmp_path
+):
+    made = program.run(["token", "create", "anna", "--read"], environ=environment)
+    port, public = free_port(), "http://skills.example.org/team"
+    with served(environment, "--public-url", public) as (upstream, _, _):
+        page = (Path(REPOSITORY) / "docs" / "how-to" / "run-behind-nginx-or-caddy.md").read_text()
+        (location,) = re.findall(
+            r"^    location /skills/ .*?^    }$", page, re.DOTALL | re.MULTILINE
+        )
+        location = location.replace("/skills/", "/team/").replace("8765", str(upstream))
+        block = f"server {{ listen 127.0.0.1:{port}; {location} }}"
+        with nginx(tmp_path, block, port):
+            given = {"Host": "skills.example.org"}
+            assert ask(port, "/team/", **given)[0].status == 401
+            token = {"Authorization": f"Bearer {made.out.strip()}"}
+            answer, text = ask(port, "/team/", **token, **given)
+            assert (answer.status, 'href="/team/skills/letters-0"' in text) == (200, True)
+            form = {
+                "Content-Type": "application/x-www-form-urlencoded",
+                "Origin": "http://skills.example.org",
+            }
+            body = f"token={made.out.strip()}&wanted=/stats"
+            entered, _ = ask(port, "/team/login", method="POST", body=body, **form, **given)
+            assert (entered.status, entered.headers["location"]) == (303, "/team/stats")
+            assert "Path=/team/" in entered.headers["set-cookie"]
+
+
 def test_it_warns_at_its_start_that_forwarding_the_port_publishes_the_catalogue(
     environment, library
 ):

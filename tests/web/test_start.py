@@ -1,5 +1,6 @@
 """The start page: what fits, what narrows it, and that every state of it is a URL."""
 
+import gzip
 import re
 
 import pytest
@@ -140,7 +141,8 @@ def test_pages_fit_together(site, skill, registry, root):
     assert "/?page=2" in first.links
     assert "/" in second.links
     for beyond, last in [("/?page=99", "/?page=2"), ("/?kind=workflow&page=2", "/?kind=workflow")]:
-        assert last in site.get(beyond).page.links  # a link of when there were more
+        answer = site.ask(beyond)  # a link of when there were more
+        assert (answer.status, last in answer.page.links) == (404, True)
     names = first.names() + second.names()
     assert len(names) == len(set(names)) == 44
     # what came meanwhile was seen: nothing is told from before the sync
@@ -230,6 +232,11 @@ def test_all_skills_are_streamed_as_json(site, skill, registry, root):
     assert len(told.json) == 604
     assert [one["ref"] for one in site.get("/skills.json", kind="reference").json] == ["sums"]
     assert site.get("/skills.json", kind="none").json == []
+    packed = site.ask("/skills.json", Accept_Encoding="gzip")
+    assert packed.headers["content-encoding"] == "gzip"
+    assert gzip.decompress(packed.body) == site.get("/skills.json").body
+    empty = site.ask("/skills.json?kind=none", Accept_Encoding="gzip")
+    assert gzip.decompress(empty.body) == b"[]\n"
     assert site.ask("/skills.json?sort=x").status == 400
     for paged in ("q=sums", "limit=5", "page=2"):
         assert "/index.json" in site.ask(f"/skills.json?{paged}").json["error"]["message"]

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
 from typing import Final, NamedTuple
 
-from registry.catalog.copies import gathered
+from registry.catalog.copies import are_translations, gathered, is_in_unspaced_script
 from registry.catalog.search.query import Term, between, pattern, stem
 from registry.catalog.search.rank import (
     FITS,
@@ -23,7 +24,14 @@ from registry.catalog.search.rank import (
 )
 from registry.db.interface import Condition, Reader
 from registry.db.read.listing import Filters, where
-from registry.db.read.search import heads_of, hit_details, ids_named, precedences_of, sketches
+from registry.db.read.search import (
+    heads_of,
+    hit_details,
+    ids_named,
+    names_and_bodies,
+    precedences_of,
+    sketches,
+)
 from registry.db.read.skills import hit_of
 from registry.db.visibility import Precedence, Visibility
 from registry.errors import UsageProblem
@@ -321,10 +329,10 @@ def _answers(
         return [], understood
     heads = [heads_of(reader, list(some)[:COVERED]) for some in scores]
     alike = sketches(reader, ids)
-    lists = [
-        _covered(*one) for one in zip(understood, scores, (one() for one in heads), strict=True)
-    ]
-    return _gathered(reader, _in_turn(lists), alike), understood
+    told = [one() for one in heads]
+    lists = [_covered(*one) for one in zip(understood, scores, told, strict=True)]
+    every = {one: head for some in told for one, head in some.items()}
+    return _gathered(reader, _in_turn(lists), alike, every), understood
 
 
 def _scores(
@@ -352,7 +360,9 @@ def _covered(asked: Asked, scores: Mapping[int, float], heads: Mapping[int, str]
     sought = wanted(asked)
     fits = {one: sought.named_by(head) for one, head in heads.items()}
     found = [
-        Match(one, score * (1 + fits.get(one, 0.0)) / 2, asked, fits.get(one))
+        Match(one, score * (1 + fit.whole) / 2, asked, fit.confidence)
+        if (fit := fits.get(one)) is not None
+        else Match(one, score / 2, asked, None)
         for one, score in scores.items()
     ]
     # A hit that wasn't checked keeps only half of its score, so it can't come before a checked hit.
@@ -368,8 +378,13 @@ def _in_turn(lists: Sequence[Sequence[Match]]) -> list[Match]:
     return list(found.values())
 
 
-def _gathered(reader: Reader, found: Sequence[Match], sketches: Mapping[int, bytes]) -> list[Match]:
-    """Return the hits, each with its near-duplicates.
+def _gathered(
+    reader: Reader,
+    found: Sequence[Match],
+    sketches: Mapping[int, bytes],
+    heads: Mapping[int, str],
+) -> list[Match]:
+    """Return the hits, each with its near-duplicates, and with translations of it.
 
     The near-duplicate from the source of highest precedence is shown, so that
     another person's copy can't replace it. Between sources of different owners, only a precedence
@@ -377,13 +392,50 @@ def _gathered(reader: Reader, found: Sequence[Match], sketches: Mapping[int, byt
     """
     matches = {one.id: one for one in found}
     groups = gathered(list(matches), sketches)
+    for one, other in _translations(reader, [one for one in groups if one in heads], heads):
+        if one in groups and other in groups:
+            groups[one] += [other, *groups.pop(other)]
     several = [member for one, others in groups.items() if others for member in (one, *others)]
     precedences = precedences_of(reader, several) if several else {}
     places: list[Match] = []
     for one, others in groups.items():
+        if not others:
+            places.append(matches[one])
+            continue
         strongest, *rest = _strongest_first([one, *others], precedences)
         places.append(matches[strongest]._replace(score=matches[one].score, alike=rest))
     return places
+
+
+def _translations(
+    reader: Reader, ids: Sequence[int], heads: Mapping[int, str]
+) -> list[tuple[int, int]]:
+    """Return pairs of skills with the same name, one of which is a translation of the other.
+
+    The better hit comes first. Only texts in scripts without spaces are recognized.
+    """
+    alike: dict[str, list[int]] = {}
+    for one in ids:
+        alike.setdefault(name_key(heads[one].partition(" ")[0]), []).append(one)
+    several = [some for some in alike.values() if len(some) > 1]
+    is_unspaced = {one: is_in_unspaced_script(heads[one]) for some in several for one in some}
+    pairs = [
+        pair
+        for some in several
+        for pair in combinations(some, 2)
+        if is_unspaced[pair[0]] != is_unspaced[pair[1]]
+    ]
+    if not pairs:
+        return []
+    known = names_and_bodies(reader, list({one for pair in pairs for one in pair}))
+    found = []
+    for pair in pairs:
+        if all(one in known for one in pair):
+            (name, body), (other_name, other_body) = (known[one] for one in pair)
+            texts = (body, other_body) if is_unspaced[pair[0]] else (other_body, body)
+            if name == other_name and are_translations(*texts):
+                found.append(pair)
+    return found
 
 
 def _strongest_first(members: Sequence[int], precedences: Mapping[int, Precedence]) -> list[int]:

@@ -105,6 +105,7 @@ _QUOTED: Final = re.compile(r'"([^"]*)"|\u201c([^\u201d]*)\u201d|\u300c([^\u300d
 _OTHER_WIDTH: Final = re.compile("[\uff01-\uffee]+")
 _BETWEEN: Final = re.compile(r"[\s'\u2019]+")
 """Separators of words. An apostrophe also separates ("the team's"), as in the search index."""
+_KATAKANA: Final = re.compile("([\u30a0-\u30ff]{3,})")
 _HIRAGANA: Final = re.compile("[\u3040-\u309f]")
 _MIN_PART: Final = 2
 _MIN_JOINED: Final = 6
@@ -162,24 +163,39 @@ def _loose(text: str) -> Iterator[Term]:
     for piece in _BETWEEN.split(text):
         for place, part in enumerate(runs(piece)):
             if place % 2:
-                yield from ((one,) for one in _unspaced(part))
+                yield from _unspaced(part)
             elif said := tuple(split(part)):
                 yield said
                 if len(said) > 1:
                     yield from ((word,) for word in said if not _is_empty((word,)))
 
 
-def _unspaced(run: str) -> list[str]:
-    """Return the pairs of adjacent characters of a text without spaces.
+def _unspaced(run: str) -> list[Term]:
+    """Return the terms of a text without spaces.
 
-    Pairs with Hiragana, which mostly are endings and particles, are only returned if there are no
-    other pairs. A single character is returned as a term by itself.
+    They are pairs of adjacent characters, and words in Katakana. Pairs across the border of two
+    known words are left out. Pairs with Hiragana, which mostly are endings and particles, are only
+    returned if there are no other terms. A single character is returned as a term by itself.
     """
     parts = [letters(part) for part in FUNCTION_CHARACTERS.split(run)]
-    found = [pair for part in parts for pair in pairs(part)]
+    found: list[Term] = []
+    for part in parts:
+        for place, piece in enumerate(_KATAKANA.split(part)):
+            if place % 2:
+                found.append(tuple(pairs(piece)))
+            else:
+                found += ((pair,) for pair in _pairs_within(piece))
     whole = letters(run)
-    telling = [pair for pair in found if not _HIRAGANA.search(pair)]
-    return telling or found or pairs(whole) or [whole] * bool(whole)
+    telling = [term for term in found if not _HIRAGANA.search(term[0])]
+    return telling or found or [(pair,) for pair in pairs(whole)] or [(whole,)] * bool(whole)
+
+
+def _pairs_within(text: str) -> list[str]:
+    """Return the pairs of characters of a text, except those between two known words."""
+    ends = [start + len(word) for start, word in _known_in(text)]
+    starts = {start for start, _ in _known_in(text)}
+    borders = {end - 1 for end in ends if end in starts}
+    return [pair for place, pair in enumerate(pairs(text)) if place not in borders]
 
 
 def _is_empty(term: Term) -> bool:
@@ -334,14 +350,22 @@ def _function_words_in(query: str) -> dict[str, int]:
 def _in_text(text: str) -> Iterator[tuple[str, str]]:
     """Yield the meanings of the longest known words in an unspaced text, each with the word."""
     known = _unspaced_words()
+    for _, word in _known_in(text):
+        yield from ((meant, word) for meant in known[word])
+
+
+def _known_in(text: str) -> list[tuple[int, str]]:
+    """Return the longest known words in an unspaced text, each with its place."""
+    known = _unspaced_words()
+    found: list[tuple[int, str]] = []
     start = 0
     while start < len(text):
-        for end in range(min(len(text), start + MAX_KEY), start + 1, -1):
-            if text[start:end] in known:
-                yield from ((meant, text[start:end]) for meant in known[text[start:end]])
-                start = end - 1
-                break
-        start += 1
+        ends = range(min(len(text), start + MAX_KEY), start + 1, -1)
+        word = next((text[start:end] for end in ends if text[start:end] in known), "")
+        if word:
+            found.append((start, word))
+        start += len(word) or 1
+    return found
 
 
 def _in_words(
@@ -362,9 +386,15 @@ def _in_words(
             yield meant, " ".join([words[0], *filter(None, said)])
 
 
+@lru_cache(maxsize=1)
+def everyday_words() -> frozenset[str]:
+    """Return everyday English words that tell little about a task, such as "nice" and "month"."""
+    return frozenset(Path(__file__).with_name("everyday.txt").read_text("utf-8").split())
+
+
 def is_english_word(word: str) -> bool:
     """Tell whether a word is an English word of the table of concepts, in any form."""
-    return word in FUNCTION_WORDS or stem(word) in _english_stems()
+    return word in FUNCTION_WORDS | everyday_words() or stem(word) in _english_stems()
 
 
 @lru_cache(maxsize=1)

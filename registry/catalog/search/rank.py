@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, Self
 from registry.catalog.search.query import (
     OtherWords,
     Term,
+    everyday_words,
     is_english_word,
     joined,
     joined_in,
@@ -62,7 +63,7 @@ MAX_KNOWN, MAX_LENGTH = 5000, 60
 RANK: Final = 6
 """The constant k of reciprocal rank fusion, k / (k + rank); at rank k the score is half."""
 
-HEADS, BODIES, LAY, FOREIGN = 1.0, 0.6, 1.0, 1.0
+HEADS, BODIES, LAY, FOREIGN = 1.0, 0.8, 1.0, 1.0
 """Weight of the first result of each list of matches.
 
 HEADS: matches in names, tags and descriptions. BODIES: matches in bodies. LAY: as HEADS, with
@@ -73,6 +74,26 @@ _UNKNOWN_PAIR: Final = 0.2
 """Factor for the weight of character pairs that are in no name, tag or description.
 
 Such pairs are usually not words.
+"""
+
+_EVERYDAY: Final = 0.15
+"""Factor for the weight of everyday words.
+
+Few skills have words such as "nice", but these words tell nothing about a task.
+"""
+
+_TELLING: Final = 5
+"""Number of words of a query, the rarest, that must be in a head.
+
+Whole sentences have more words than the head of any skill.
+"""
+
+_SHORT: Final = 4
+_LENIENT: Final = 1.14
+"""Factor for the confidence of queries with more than ``_SHORT`` words.
+
+If one of three keywords is missing, the skill is about something else. But a sentence also has
+words that no author would write.
 """
 
 _LEAST: Final = 0.1
@@ -142,6 +163,8 @@ class Word(NamedTuple):
         """The weight of the word, which is higher for rarer words."""
         common = self._common
         weight = math.log(common / (min(self.heads, common - 1) + 1)) + _LEAST
+        if self.typed[0] in everyday_words() and len(self.typed) == 1:
+            return weight * _EVERYDAY
         is_accident = not self.heads and has_unspaced("".join(self.pattern.words))
         return weight * _UNKNOWN_PAIR if is_accident else weight
 
@@ -423,10 +446,21 @@ class _Sought(NamedTuple):
     last: str = ""
 
 
+class Fit(NamedTuple):
+    """The weighted share of a query's words that a head contains, from 0 to 1.
+
+    ``whole`` counts all words, and ``confidence`` only the `_TELLING` rarest words.
+    """
+
+    whole: float
+    confidence: float
+
+
 class Wanted(NamedTuple):
     """The patterns to find in each head (name, tags, description), and the weights of the words.
 
-    ``every`` is the sum of all weights. A word counts as found if one of its patterns is found.
+    The rarest words come first. ``every`` is the sum of all weights. A word counts as found if one
+    of its patterns is found.
     """
 
     words: Sequence[tuple[float, Sequence[_Sought]]]
@@ -434,23 +468,29 @@ class Wanted(NamedTuple):
     lay: Sequence[_Sought]
     foreign: Sequence[_Sought]
 
-    def named_by(self, head: str) -> float:
-        """Return the weighted share of the query's words that a head contains, from 0 to 1."""
+    def named_by(self, head: str) -> Fit:
+        """Return how much of the query a head contains."""
         said = _stems(head)
-        own = 0.0
-        for weight, ways in self.words:
+        own, told, first = 0.0, 0.0, 0.0
+        for place, (weight, ways) in enumerate(self.words):
+            if place < _TELLING:
+                first += weight
             if _holds(said, ways[0]) or any(_holds(said, one) for one in ways[1:]):
                 own += weight
-        own = own / self.every + _LAY * _share(said, self.lay)
-        return min(1.0, max(own, MEANT * _share(said, self.foreign)))
+                told += weight if place < _TELLING else 0.0
+        lay, foreign = _LAY * _share(said, self.lay), MEANT * _share(said, self.foreign)
+        whole = min(1.0, max(own / self.every + lay, foreign))
+        lenient = _LENIENT if len(self.words) > _SHORT else 1.0
+        return Fit(whole, min(1.0, lenient * max(told / (first or 1.0) + lay, foreign)))
 
 
 def confidence(asked: Asked, skill: Skill) -> float:
-    """Return the share of the query that a skill's head contains, from 0 to 1.
+    """Return the share of the query's most telling words that a skill's head contains.
 
-    Rare words weigh more than common words. The head is the skill's name, tags and description.
+    It is a number from 0 to 1. Rare words weigh more than common words. The head is the skill's
+    name, tags and description.
     """
-    return wanted(asked).named_by(head_of(skill))
+    return wanted(asked).named_by(head_of(skill)).confidence
 
 
 def head_of(skill: Skill) -> str:
@@ -535,6 +575,7 @@ def _holds(said: frozenset[str], sought: _Sought) -> bool:
 def wanted(asked: Asked) -> Wanted:
     """Return the patterns to find in heads (name, tags, description)."""
     words = [(word.weight, ways) for word, ways in _ways(asked)]
+    words.sort(key=lambda one: -one[0])
     return Wanted(
         words,
         sum(weight for weight, _ in words) or 1.0,

@@ -3,10 +3,13 @@
 import difflib
 import json
 import os
+from array import array
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeVar
+from itertools import islice
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from registry.catalog.reading import CurrentSkill, document_now
 from registry.catalog.resolve import Names, is_storable, nearest
@@ -66,6 +69,44 @@ def decisions(
         is_hidden = one.id not in free if choice.visible else one.skill.shadowed
         if is_one_source or not is_hidden:
             yield one.id, one.skill, choice
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The decisions of a personality for all skills, in little memory.
+
+    ``ids`` are the versions, by name of the skill. ``places`` are the places of their decisions in
+    ``choices``, which has each different decision once.
+    """
+
+    ids: "array[int]"
+    places: "array[int]"
+    choices: tuple[Decision, ...]
+
+    @classmethod
+    def of(cls, found: Iterable[tuple[int, Skill, Decision]]) -> Self:
+        """Gather the results of `decisions`."""
+        ids, places = array("q"), array("q")
+        choices: dict[Decision, int] = {}
+        for version, _, choice in found:
+            ids.append(version)
+            places.append(choices.setdefault(choice, len(choices)))
+        return cls(ids, places, tuple(choices))
+
+    def rules(self) -> list[tuple[str, bool, int]]:
+        """Return each rule, whether its skills are visible, and their number, the highest first."""
+        counts = Counter[tuple[str, bool]]()
+        for place, count in Counter(self.places).items():
+            choice = self.choices[place]
+            counts[choice.rule, choice.visible] += count
+        return [(*key, count) for key, count in counts.most_common()]
+
+    def page(self, rule: str | None, limit: int, offset: int) -> list[tuple[int, Decision]]:
+        """Return the versions and decisions of a page of the skills that a rule decided."""
+        wanted = {at for at, one in enumerate(self.choices) if rule is None or one.rule == rule}
+        chosen = (pair for pair in zip(self.ids, self.places, strict=True) if pair[1] in wanted)
+        page = islice(chosen, offset, offset + limit)
+        return [(version, self.choices[place]) for version, place in page]
 
 
 def _decided(

@@ -319,16 +319,16 @@ def grant(
     """Give a role of the server rights in the registry.
 
     The role must exist (CREATE ROLE); it is a user or a group. Name one of --read, --write and
-    --admin; --read withdraws the right that --write gave. --approve can be combined with
-    --write, and a grant without it withdraws the right. --team adds to the teams given before;
+    --admin; --read withdraws the right that --write gave. If you give only --approve, the other
+    rights stay, and a grant without --approve withdraws it. --team adds to the teams given before;
     without --team the role sees all sources. No role can change another role's sources. The command
     shows what the role will see, asks, and prints the rights in force.
     """
-    from registry.changes.rights import granting
+    from registry.changes.rights import granting, right_now
 
     chosen = [may for may in RIGHTS if given[may]]
     if approve and not chosen:
-        chosen = ["read"]
+        chosen = [right_now(session.registry.core, role)]
     if not chosen:
         raise click.UsageError("Missing right: give --read, --write, --approve or --admin.")
     if len(chosen) > 1:

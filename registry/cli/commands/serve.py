@@ -21,8 +21,10 @@ EXTRA: Final = frozenset(
     "anyio h11 jinja2 markdown_it markupsafe nh3 pygments starlette uvicorn".split()
 )
 
-_PUBLIC: Final = re.compile(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
-"""Matches a public URL. It has no path, because links in pages start at the root of the server."""
+_PUBLIC: Final = re.compile(
+    r"https?://[^/?#@\s]+(/(?!\.{1,2}(/|$))[a-z0-9._~-]+)*/?", re.IGNORECASE
+)
+"""Matches a public URL, which may have a path."""
 
 
 PUBLISHED: Final = (
@@ -69,8 +71,8 @@ def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
     "--public-url",
     metavar="URL",
     help=(
-        "The URL that others use. Every request then needs a token, unless this URL is an "
-        "address of this machine (localhost)."
+        "The URL that others use; it may have a path. Every request then needs a token, unless "
+        "this URL is an address of this machine (localhost)."
     ),
 )
 @click.option("--tls-cert", metavar="FILE", help="A certificate (PEM file), to serve HTTPS.")
@@ -122,7 +124,7 @@ def serve(
     if bool(tls_cert) != bool(tls_key):
         raise click.UsageError("--tls-cert and --tls-key require each other.")
     if public_url is not None and not _PUBLIC.fullmatch(public_url):
-        message = "--public-url must be a URL without a path, such as https://skills.example.org."
+        message = "--public-url must be a URL such as https://skills.example.org or https://example.org/skills."
         raise click.UsageError(message)
     console = session.console
     try:
@@ -190,6 +192,7 @@ def token() -> None:
 @click.option("--write", is_flag=True, help="Allow reading, and changing skills over /mcp.")
 @click.option("--publish", is_flag=True, help="Allow reading, and publishing skills.")
 @click.option("--approve", is_flag=True, help="Allow reading, and deciding on proposals.")
+@click.option("--admin", is_flag=True, help="Allow all of these, and reading the audit log.")
 @options.personality_option
 @options.source_option(help="Limit the token to this source.")
 @click.option(
@@ -208,6 +211,7 @@ def create(
     write: bool,
     publish: bool,
     approve: bool,
+    admin: bool,
     personality: str | None,
     source: str | None,
     expires: timedelta | None,
@@ -217,8 +221,13 @@ def create(
     Send it as a bearer token, or paste it into the sign-in page. The database stores only its hash.
     """
     rights = {"write": write, "publish": publish, "approve": approve}
-    if may_read == any(rights.values()):
-        raise click.UsageError("Give --read, or some of --write, --publish and --approve.")
+    if may_read == any((admin, *rights.values())):
+        message = "Give --read, or --admin, or some of --write, --publish and --approve."
+        raise click.UsageError(message)
+    if admin and (personality or source):
+        raise click.UsageError("--admin can't be combined with --personality or --source.")
+    if admin:
+        rights = dict.fromkeys(rights, True)
     token, shown = session.registry.tokens().create(
         name, **rights, personality=personality, source=source, lasts=expires
     )

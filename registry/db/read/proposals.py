@@ -114,25 +114,14 @@ def current_role(reader: Reader) -> str:
 def unreviewed(reader: Reader, source_id: int) -> set[str]:
     """Return the folders of skills in a source that were changed by hand since it is under review.
 
-    These are skills whose current files became current after the review began, and that no approved
-    proposal contains.
+    Their current files are newer than the review, and no approved proposal contains them.
     """
     rows = reader.rows(
-        "SELECT s.folder, r.seen_at, src.review FROM skills s "
-        "JOIN sources src ON src.id = s.source_id "
+        "SELECT s.folder FROM skills s JOIN sources src ON src.id = s.source_id "
         "JOIN revisions r ON r.uid = s.uid AND r.tree_hash = s.tree_hash "
-        "WHERE s.source_id = ? AND s.live = 1 AND src.review > 0 AND NOT EXISTS ("
-        "SELECT 1 FROM proposals p WHERE p.source_id = s.source_id AND p.state IN "
-        "('applied', 'approved') AND p.tree_hash = s.tree_hash AND p.name = s.name)",
+        "WHERE s.source_id = ? AND s.live = 1 AND src.review > 0 AND r.id >= src.review "
+        "AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.source_id = s.source_id "
+        "AND p.state IN ('applied', 'approved') AND p.tree_hash = s.tree_hash AND p.name = s.name)",
         (source_id,),
     )
-    return {folder for folder, seen_at, since in rows if _is_later(seen_at, since)}
-
-
-def _is_later(seen_at: object, since: object) -> bool:
-    from datetime import datetime
-
-    try:
-        return datetime.fromisoformat(str(seen_at)).timestamp() >= float(str(since))
-    except ValueError:
-        return True  # a damaged time hides no edit
+    return {folder for (folder,) in rows}

@@ -13,13 +13,15 @@ from registry.model import Scope, Skill, SkillFile
 class Published(NamedTuple):
     """A skill of a repository; ``document`` is the path of its skill file.
 
-    ``seen_at`` is the time at which the skill first had its current files.
+    ``seen_at`` is the time at which the skill first had its current files. ``turn`` counts how
+    often the files changed.
     """
 
     id: int
     uid: str
     document: str | None
     seen_at: str
+    turn: int
     skill: Skill
 
 
@@ -44,12 +46,43 @@ class Claim(NamedTuple):
 def published(reader: Reader, condition: Condition) -> list[Published]:
     """Return the skills that meet a condition."""
     rows = reader.rows(
-        f"SELECT s.id, s.uid, s.document, coalesce(r.seen_at, ''), {columns(reader.visibility)} "
+        f"SELECT s.id, s.uid, s.document, coalesce(r.seen_at, ''), "
+        f"coalesce(r.turn, r.number, 0), {columns(reader.visibility)} "
         f"FROM {FROM} LEFT JOIN revisions r ON r.uid = s.uid AND r.tree_hash = s.tree_hash "
         f"WHERE {condition[0]}",
         condition[1],
     )
-    return [Published(a, b, c, d, skill_of(facts)) for a, b, c, d, *facts in rows]
+    return [Published(a, b, c, d, e, skill_of(facts)) for a, b, c, d, e, *facts in rows]
+
+
+class Release(NamedTuple):
+    """A version of a skill with its files; ``turn`` is the turn of the files.
+
+    ``document`` is the path of the skill file.
+    """
+
+    label: str
+    tree_hash: str
+    document: str | None
+    seen_at: str
+    turn: int
+    files: list[SkillFile]
+
+
+def releases(reader: Reader, uid: str) -> Iterator[Release]:
+    """Yield the versions of a skill, without the yanked ones."""
+    rows = reader.rows(
+        "SELECT l.label, l.tree_hash, r.document, r.seen_at, coalesce(r.turn, r.number), "
+        "r.files FROM labels l JOIN revisions r ON r.uid = l.uid AND r.tree_hash = l.tree_hash "
+        "WHERE l.number = 0 AND l.uid = ? AND (SELECT x.state FROM labels x WHERE x.uid = l.uid "
+        "AND x.label = l.label ORDER BY x.number DESC LIMIT 1) <> 'yanked' ORDER BY l.label",
+        (uid,),
+    )
+    for *facts, files in rows:
+        found = [
+            SkillFile(path, size, one, bool(runs)) for path, runs, size, one in json.loads(files)
+        ]
+        yield Release._make((*facts, found))
 
 
 def claims(reader: Reader) -> list[Claim]:

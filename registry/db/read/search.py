@@ -49,6 +49,20 @@ def heads_of(reader: Reader, ids: Sequence[int]) -> Callable[[], dict[int, str]]
     return lambda: known | dict(rows())
 
 
+_BEGINNING: Final = 12_000
+"""Number of characters of a body that are compared to find translations."""
+
+
+def names_and_bodies(reader: Reader, ids: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """Return the key of the name, and the beginning of the body, of each version."""
+    rows = reader.rows(
+        "SELECT s.id, s.name_key, substr(d.text, d.body_start + 1, ?) FROM skills s "
+        f"JOIN documents d ON d.skill_id = s.id WHERE s.id {reader.in_json_array}",
+        [_BEGINNING, json.dumps(list(ids))],
+    )
+    return {version: (name, body or "") for version, name, body in rows}
+
+
 def precedences_of(reader: Reader, ids: Sequence[int]) -> dict[int, Precedence]:
     """Return the precedence of the source of each version."""
     told = reader.index.metadata(ids)

@@ -14,7 +14,7 @@ from registry.db.read.history import GROUP_DIGITS, REMEMBERED, RecordedChange
 from registry.db.read.skills import REMOTE_ORIGIN
 from registry.db.schema import changes, contents, gone
 from registry.db.versions import Packed, pack
-from registry.db.write.access import record_audit, record_event
+from registry.db.write.access import record_audit
 from registry.db.write.labels import record_labels
 from registry.db.write.repository import record_entries
 from registry.db.write.statements import dialect_of, execute, insert_rows
@@ -42,11 +42,6 @@ WHERE id IN (SELECT r.id FROM skills s JOIN revisions r ON r.uid = s.uid
   AND r.tree_hash = s.tree_hash WHERE s.id {in_array} AND EXISTS (SELECT 1 FROM revisions x
   WHERE x.uid = r.uid AND x.id <> r.id
   AND coalesce(x.turn, x.number) >= coalesce(r.turn, r.number)))
-"""
-
-_CHANGED = """
-SELECT src.name || '/' || s.folder AS place, s.tree_hash FROM skills s JOIN sources src
-ON src.id = s.source_id WHERE s.id {in_array}
 """
 
 _OWN = """
@@ -77,10 +72,6 @@ def record_revisions(connection: Connection, versions: Sequence[int]) -> None:
     execute(connection, _TURN, list(versions))
     record_entries(connection, versions)
     record_labels(connection, versions)
-    if who.event is not None:
-        for row in execute(connection, _CHANGED, list(versions)).all():
-            facts = {"tree_hash": row.tree_hash, "by": who.client}
-            record_event(connection, who.event, row.place, **facts)
 
 
 def add_contents(

@@ -1,8 +1,8 @@
 """Add proposals, and record decisions about them."""
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
-from registry.db.schema import proposals, sources
+from registry.db.schema import proposals, revisions, sources
 from registry.db.write.access import record_audit
 
 
@@ -36,12 +36,18 @@ def set_state(
     return True
 
 
-def set_review(connection: Connection, source_id: int, since: int) -> None:
-    """Put a source under review since a time, in seconds since 1970; 0 ends the review."""
+def set_review(connection: Connection, source_id: int, *, required: bool) -> None:
+    """Put a source under review, or end the review.
+
+    Revisions that exist already count as approved, so the source remembers the next one's id.
+    """
     known = sources.c.id == source_id
+    last = connection.execute(select(func.coalesce(func.max(revisions.c.id), 0))).scalar_one()
+    since = last + 1 if required else 0
     name, before = connection.execute(select(sources.c.name, sources.c.review).where(known)).one()
     connection.execute(update(sources).where(known).values(review=since))
-    record_audit(connection, "source changed", name, review=[before, since])
+    told = ["required" if one else "none" for one in (before, since)]
+    record_audit(connection, "source changed", name, review=told)
 
 
 def _tell(connection: Connection, what: str, number: str) -> None:

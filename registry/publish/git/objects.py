@@ -54,6 +54,17 @@ def tree(entries: Mapping[bytes, tuple[bytes, bytes]]) -> bytes:
     return b"".join(b"%s %s\0%s" % (mode, name, oid) for name, (mode, oid) in ordered)
 
 
+def entries_of(data: bytes) -> dict[bytes, tuple[bytes, bytes]]:
+    """Return the entries of a tree: the mode and the object id of each name."""
+    found, at = {}, 0
+    while at < len(data):
+        end = data.index(b"\0", at)
+        mode, _, name = data[at:end].partition(b" ")
+        at = end + 1 + OID
+        found[name] = mode, data[end + 1 : at]
+    return found
+
+
 def commit(tree_id: bytes, author: str, seconds: int, message: str) -> bytes:
     """Return the bytes of a commit without a parent, made ``seconds`` after 1970."""
     who = f"{author} {seconds} +0000"
@@ -110,6 +121,14 @@ class Pack:
             return None
         data = os.pread(self._file, self._lengths[at], self._offsets[at])
         return data, self._checks[at]
+
+    def read(self, oid: bytes) -> bytes | None:
+        """Return the bytes of an object; None if the pack doesn't have it."""
+        found = self.entry(oid)
+        if found is None:
+            return None
+        header = next(at for at, byte in enumerate(found[0]) if not byte & 0x80) + 1
+        return zlib.decompress(found[0][header:])
 
     def stream(self) -> Iterator[bytes]:
         """Yield the whole pack in parts."""

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from registry.catalog.browse import Browse
@@ -20,7 +21,7 @@ from registry.core import Core
 from registry.db.interface import Condition
 from registry.db.read import repository as stored
 from registry.db.read.listing import Filters
-from registry.db.read.repository import Published
+from registry.db.read.repository import Published, Release
 from registry.disk.files import digest, tree_digest
 from registry.disk.paths import check_paths
 from registry.errors import ExportRefused, RegistryError, SourceNotFound
@@ -40,6 +41,7 @@ from registry.publish.git.objects import (
     PackFull,
     PackWriter,
     commit,
+    entries_of,
     tree,
 )
 from registry.text import is_utc_text, shorten, slug
@@ -72,7 +74,8 @@ class Repository:
 
     ``refs`` maps the names of branches and tags to object ids. ``skills`` maps tree hashes to the
     ids of a skill's objects, its own tree first. ``entries`` has the name of each entry and the ref
-    of its skill. ``left_out`` has a pair of ref and reason for each skill that is not in it.
+    of its skill, ``versions`` the version of each entry. ``left_out`` has a pair of ref and reason
+    for each skill that is not in it. ``tips`` maps each commit to the ids of its objects.
     """
 
     head: bytes
@@ -80,11 +83,32 @@ class Repository:
     pack: Pack
     skills: Mapping[str, bytes]
     entries: Sequence[tuple[str, str]]
+    versions: Mapping[str, str]
     left_out: Sequence[tuple[str, str]]
+    tips: Mapping[bytes, bytes]
 
-    def objects_of(self, _commit: bytes) -> frozenset[bytes]:
+    def files(self, name: str) -> dict[str, bytes]:
+        """Return the ids of the blobs of an entry's skill, by their paths in its folder."""
+        oid = bytes.fromhex((self.pack.read(self.head) or b"")[5:45].decode())
+        for part in ("plugins", name, "skills", name):
+            entries = entries_of(self.pack.read(oid) or b"")
+            if part.encode() not in entries:
+                return {}
+            oid = entries[part.encode()][1]
+        return dict(self._below(oid, ""))
+
+    def _below(self, oid: bytes, above: str) -> Iterator[tuple[str, bytes]]:
+        for name, (mode, inner) in entries_of(self.pack.read(oid) or b"").items():
+            path = f"{above}{name.decode()}"
+            if mode == FOLDER:
+                yield from self._below(inner, f"{path}/")
+            else:
+                yield path, inner
+
+    def objects_of(self, commit: bytes) -> frozenset[bytes]:
         """Return the ids of a commit's objects, with its own."""
-        return frozenset(self.pack)
+        oids = self.tips[commit]
+        return frozenset(oids[at : at + OID] for at in range(0, len(oids), OID))
 
 
 class Choice(NamedTuple):
@@ -128,10 +152,13 @@ def build(
     with reader.snapshot():
         condition, called = choose(view, kind, name)
         skills = stored.published(reader, condition)
+        releases = (
+            list(stored.releases(reader, skills[0].uid)) if kind == "skill" and skills else []
+        )
         names = entry_names(claims_known_to(view))
     builder = _Builder(view.core, before)
     try:
-        return builder.build(view, skills, names, called)
+        return builder.build(view, skills, names, called, releases)
     except PackFull:
         builder.pack.discard()
         reason = f"the repository would be larger than {MAX_PACK >> 20} MiB"
@@ -154,6 +181,7 @@ class _Builder:
         skills: Sequence[Published],
         names: Mapping[tuple[str, str], Named],
         name: str,
+        releases: Sequence[Release],
     ) -> Repository:
         left_out: list[tuple[str, str]] = []
         done: list[tuple[Named, Published, bytes]] = []
@@ -167,38 +195,79 @@ class _Builder:
                 reason = "another skill has its name"
             if reason is None and entry is not None:
                 taken.add(entry.name)
-                done.append((entry, one, self._skills[tree_hash][:OID]))
+                done.append((entry, one, self._skills[tree_hash]))
             else:
                 ref = view.localized(one.skill).ref
                 left_out.append((ref, reason or "the last sync could not read all of its files"))
         done.sort(key=lambda one: one[0].name)
-        plugins: _Entries = {}
-        for entry, _, oid in done:
-            inner = entry.name.encode()
-            of_it = self.pack.add(TREE, tree({inner: (FOLDER, oid)}))
-            plugins[inner] = FOLDER, self.pack.add(TREE, tree({b"skills": (FOLDER, of_it)}))
-        manifest = self.pack.add(BLOB, marketplace(name, ((e, one) for e, one, _ in done)))
-        top: _Entries = {
-            b".gitattributes": (FILE, self.pack.add(BLOB, ATTRIBUTES)),
-            b".claude-plugin": (
-                FOLDER,
-                self.pack.add(TREE, tree({b"marketplace.json": (FILE, manifest)})),
-            ),
-        }
-        if plugins:
-            top[b"plugins"] = FOLDER, self.pack.add(TREE, tree(plugins))
         seconds = max((_seconds(one.seen_at) for _, one, _ in done), default=0)
         text = f"{len(done)} skill{'' if len(done) == 1 else 's'}"
-        made = commit(self.pack.add(TREE, tree(top)), AUTHOR, seconds, text)
-        head = self.pack.add(COMMIT, made)
+        plugins = [(entry, one.skill.description, oids) for entry, one, oids in done]
+        head, objects = self._commit(name, plugins, seconds, text)
+        refs, tips = {BRANCH: head}, {head: objects}
+        for entry, one, _ in done:
+            for release in releases:
+                made = self._add_release(release, name, entry.number - one.turn, entry.name)
+                if made is not None:
+                    refs[f"refs/tags/{release.label}"], tips[made[0]] = made[0], made[1]
         return Repository(
             head,
-            {BRANCH: head},
+            refs,
             self.pack.finish(),
             self._skills,
             [(entry.name, view.localized(one.skill).ref) for entry, one, _ in done],
+            {entry.name: entry.version for entry, _, _ in done},
             sorted(left_out),
+            tips,
         )
+
+    def _add_release(
+        self, release: Release, name: str, base: int, entry: str
+    ) -> tuple[bytes, bytes] | None:
+        """Add the commit of a version; return its id and the ids of all its objects.
+
+        Returns None if git accepts no such tag, or if the version's files are not stored.
+        """
+        if ".." in release.label or release.label.endswith((".", ".lock")):
+            return None
+        if release.tree_hash not in self._skills:
+            blobs = dict(self._stored_blobs(release.files))
+            if not self._add_stored(release.tree_hash, release.document, release.files, blobs):
+                return None
+        # The commit of a version must not change, so the description is not the skill's newest one.
+        text = f"Version {release.label}"
+        called = Named(entry, base + release.turn)
+        plugins = [(called, text, self._skills[release.tree_hash])]
+        return self._commit(name, plugins, _seconds(release.seen_at), text)
+
+    def _commit(
+        self, name: str, plugins: Sequence[tuple[Named, str, bytes]], seconds: int, text: str
+    ) -> tuple[bytes, bytes]:
+        """Add the commit of a marketplace; return its id and the ids of all its objects.
+
+        ``plugins`` has an entry, its description, and the ids of its skill's objects.
+        """
+        oids: list[bytes] = []
+
+        def add(kind: int, data: bytes) -> bytes:
+            oids.append(self.pack.add(kind, data))
+            return oids[-1]
+
+        folders: _Entries = {}
+        for entry, _, skill in plugins:
+            inner = entry.name.encode()
+            of_it = add(TREE, tree({inner: (FOLDER, skill[:OID])}))
+            folders[inner] = FOLDER, add(TREE, tree({b"skills": (FOLDER, of_it)}))
+            oids.append(skill)
+        manifest = add(BLOB, marketplace(name, ((entry, about) for entry, about, _ in plugins)))
+        top: _Entries = {
+            b".gitattributes": (FILE, add(BLOB, ATTRIBUTES)),
+            b".claude-plugin": (FOLDER, add(TREE, tree({b"marketplace.json": (FILE, manifest)}))),
+        }
+        if folders:
+            top[b"plugins"] = FOLDER, add(TREE, tree(folders))
+        made = add(COMMIT, commit(add(TREE, tree(top)), AUTHOR, seconds, text))
+        return made, b"".join(oids)
 
     def _add_all(self, skills: Sequence[Published]) -> dict[int, str]:
         """Add the files of all skills; return why a skill is left out, by the id of its version."""
@@ -230,37 +299,54 @@ class _Builder:
         self, one: Published, files: Sequence[SkillFile], blobs: Mapping[str, bytes]
     ) -> str | None:
         """Add the trees of a skill; return a reason if it has to be left out."""
-        tree_hash = one.skill.tree_hash
-        bad = check_paths(_paths(one, files))
+        tree_hash = one.skill.tree_hash or ""
+        bad = check_paths(_called(file.path, one.document) for file in files)
         if bad is not None:
             return f"{bad[0]!r}: {bad[1]}"
-        found: list[tuple[str, bool, bytes]] = []
+        if self._add_stored(tree_hash, one.document, files, blobs):
+            return None
+        try:
+            entries = content_of(self._core, one.skill)
+        except RegistryError as error:
+            return str(error).removesuffix(".")
+        hashed = [(each.path, each.executable, digest(each.data)) for each in entries]
+        if tree_digest(hashed) != tree_hash:
+            return "its files changed since the last sync"
+        found = [(each.path, each.executable, self.pack.add(BLOB, each.data)) for each in entries]
+        self._add_skill(tree_hash, one.document, found)
+        return None
+
+    def _add_stored(
+        self,
+        tree_hash: str,
+        document: str | None,
+        files: Sequence[SkillFile],
+        blobs: Mapping[str, bytes],
+    ) -> bool:
+        """Add the trees of a skill whose files are all in the database; else return False."""
         listed = [(file.path, file.executable, file.hash or "") for file in files]
-        if tree_digest(listed) == tree_hash and all(file.hash in blobs for file in files):
-            found = [(f.path, f.executable, blobs[f.hash or ""]) for f in files]
-        else:
-            try:
-                entries = content_of(self._core, one.skill)
-            except RegistryError as error:
-                return str(error).removesuffix(".")
-            hashed = [(each.path, each.executable, digest(each.data)) for each in entries]
-            if tree_digest(hashed) != tree_hash:
-                return "its files changed since the last sync"
-            found = [
-                (each.path, each.executable, self.pack.add(BLOB, each.data)) for each in entries
-            ]
+        if tree_digest(listed) != tree_hash or not all(file.hash in blobs for file in files):
+            return False
+        if check_paths(_called(file.path, document) for file in files) is not None:
+            return False
+        found = [(file.path, file.executable, blobs[file.hash or ""]) for file in files]
+        self._add_skill(tree_hash, document, found)
+        return True
+
+    def _add_skill(
+        self, tree_hash: str, document: str | None, files: Sequence[tuple[str, bool, bytes]]
+    ) -> None:
         oids: list[bytes] = []
         folder: dict[str, Any] = {}
-        for path, executable, oid in found:
-            *above, last = (DOCUMENT if path == one.document else path).split("/")
+        for path, executable, oid in files:
+            *above, last = _called(path, document).split("/")
             inner = folder
             for part in above:
                 inner = inner.setdefault(part, {})
             inner[last] = PROGRAM if executable else FILE, oid
             oids.append(oid)
         own = self._add_tree(folder, oids)
-        self._skills[tree_hash or ""] = own + b"".join(oids)
-        return None
+        self._skills[tree_hash] = own + b"".join(oids)
 
     def _add_tree(self, folder: Mapping[str, Any], oids: list[bytes]) -> bytes:
         entries: _Entries = {}
@@ -278,29 +364,30 @@ class _Builder:
     ) -> Iterator[tuple[str, bytes]]:
         """Add the stored files of some skills; yield the hash of each file and the blob's id."""
         reader, limit = self._core.reader, self._core.settings.limits.skill_bytes
-        sizes = {
-            file.hash: max(0, file.size)
-            for of_it in files.values()
-            for file in of_it
-            if file.hash is not None
-        }
         found: set[str] = set()
+        for hashed, oid in self._stored_blobs(chain.from_iterable(files.values())):
+            found.add(hashed)
+            yield hashed, oid
+        # The SKILL.md of a current version is stored only as the text of the version.
+        missing = {
+            one.id: one.skill.content_hash
+            for one in some
+            if one.skill.content_hash is not None and one.skill.content_hash not in found
+        }
+        for version, text in stored.texts(reader, list(missing)).items():
+            hashed, data = missing[version], text.encode("utf-8", "replace")
+            added = self._add_blob(hashed, data, limit, packed=False)
+            if added is not None:
+                yield hashed, added
+
+    def _stored_blobs(self, files: Iterable[SkillFile]) -> Iterator[tuple[str, bytes]]:
+        reader, limit = self._core.reader, self._core.settings.limits.skill_bytes
+        sizes = {one.hash: max(0, one.size) for one in files if one.hash is not None}
         for hashes in _batches(sizes):
             for hashed, packed, data in stored.contents(reader, hashes, limit):
                 oid = self._add_blob(hashed, data, limit, packed=packed)
                 if oid is not None:
-                    found.add(hashed)
                     yield hashed, oid
-        # The SKILL.md of a current version is stored only as the text of the version.
-        missing = [one.id for one in some if one.skill.content_hash not in found]
-        hashes_of = {one.id: one.skill.content_hash or "" for one in some}
-        for begin in range(0, len(missing), SKILLS):
-            texts = stored.texts(reader, missing[begin : begin + SKILLS])
-            for version, text in texts.items():
-                data = text.encode("utf-8", "replace")
-                oid = self._add_blob(hashes_of[version], data, limit, packed=False)
-                if oid is not None:
-                    yield hashes_of[version], oid
 
     def _add_blob(
         self, hashed: str, data: bytes | None, limit: int, *, packed: bool
@@ -322,8 +409,9 @@ class _Builder:
         return self.pack.add(BLOB, plain, data if packed else None)
 
 
-def _paths(one: Published, files: Iterable[SkillFile]) -> Iterator[str]:
-    return (DOCUMENT if file.path == one.document else file.path for file in files)
+def _called(path: str, document: str | None) -> str:
+    """Return the path of a file in the repository: clients look for SKILL.md."""
+    return DOCUMENT if path == document else path
 
 
 def _batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
@@ -340,17 +428,17 @@ def _batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
         yield batch
 
 
-def marketplace(name: str, entries: Iterable[tuple[Named, Published]]) -> bytes:
-    """Return the file ``.claude-plugin/marketplace.json``."""
+def marketplace(name: str, entries: Iterable[tuple[Named, str]]) -> bytes:
+    """Return the file ``.claude-plugin/marketplace.json``; each entry has its description."""
     plugins = [
         {
             "name": entry.name,
-            "description": _one_line(one.skill.description),
+            "description": _one_line(about),
             "source": f"./plugins/{entry.name}",
             "strict": False,
             "version": entry.version,
         }
-        for entry, one in entries
+        for entry, about in entries
     ]
     facts = json.dumps({"name": name, "owner": {"name": OWNER}})
     lines = ",\n".join(map(json.dumps, plugins))

@@ -1,0 +1,63 @@
+"""Counts skills by tag and by name, page by page."""
+
+from dataclasses import dataclass
+
+from registry.db.interface import Condition, Reader
+from registry.db.read.listing import Facet
+from registry.db.read.skills import FROM
+from registry.model import Value
+from registry.text import tag_key
+
+
+def tags(
+    reader: Reader, condition: Condition, part: str = "", *, limit: int, offset: int
+) -> tuple[list[Facet], int]:
+    """Return a page of the tags of skills that meet a condition, and the number of all such tags.
+
+    The most frequent tag comes first.
+    If ``part`` is given, only tags that contain this text are returned.
+    """
+    where, values = condition[0], list(condition[1])
+    if part:
+        where += " AND t.tag LIKE ? ESCAPE '!'"
+        text = tag_key(part).replace("!", "!!").replace("%", "!%").replace("_", "!_")
+        values.append(f"%{text}%")
+    tables = f"{FROM} JOIN skill_tags t ON t.skill_id = s.id WHERE {where}"
+    rows = reader.rows(
+        f"SELECT t.tag, count(*) FROM {tables} GROUP BY t.tag ORDER BY count(*) DESC, t.tag "
+        "LIMIT ? OFFSET ?",
+        [*values, limit, offset],
+    )
+    total = reader.rows(f"SELECT count(DISTINCT t.tag) FROM {tables}", values)
+    return [Facet(*row) for row in rows], total[0][0] if total else 0
+
+
+@dataclass(frozen=True, slots=True)
+class SameName(Value):
+    """A name that several skills have, and how many different contents they have.
+
+    ``handle`` is ``source/folder`` of one of the skills.
+    """
+
+    name: str
+    skills: int
+    contents: int
+    handle: str
+
+
+def names(
+    reader: Reader, condition: Condition, *, limit: int, offset: int
+) -> tuple[list[SameName], int]:
+    """Return a page of the names that several skills have, and the number of all such names.
+
+    The most frequent name comes first.
+    """
+    groups = f"FROM {FROM} WHERE {condition[0]} GROUP BY s.name HAVING count(*) > 1"
+    values = list(condition[1])
+    rows = reader.rows(
+        "SELECT s.name, count(*), count(DISTINCT s.tree_hash), min(src.name || '/' || s.folder) "
+        f"{groups} ORDER BY count(*) DESC, s.name LIMIT ? OFFSET ?",
+        [*values, limit, offset],
+    )
+    total = reader.rows(f"SELECT count(*) FROM (SELECT s.name {groups}) n", values)
+    return [SameName(*row) for row in rows], total[0][0] if total else 0

@@ -1,0 +1,70 @@
+"""The audit log over HTTP: who downloaded what is recorded, and an admin's token reads the log."""
+
+import json
+import logging
+import time
+from collections.abc import Iterator
+from typing import Final
+
+from starlette.responses import PlainTextResponse, Response
+
+from registry.db.read.access import audit_records
+from registry.errors import DatabaseProblem
+from registry.model import record
+from registry.web.answers import Visit
+from registry.web.query_params import number_of
+
+log = logging.getLogger(__name__)
+
+DOWNLOADED: Final = "skill downloaded"
+
+AGAIN_SECONDS: Final = 600.0
+"""Time in which a visitor's further downloads of the same files are recorded once, in seconds."""
+
+WAIT_SECONDS: Final = 2.0
+"""Maximum time to wait for the database, in seconds. The download itself never fails."""
+
+MAX_RECORDS: Final = 10_000
+USUAL: Final = 1000
+
+
+def record_download(visit: Visit, place: str, tree_hash: str | None) -> None:
+    """Record in the audit log that the visitor of a token or proxy downloaded a skill.
+
+    ``place`` is the skill as source/folder. Users of this machine are not recorded.
+    """
+    visitor = visit.visitor
+    if visitor.is_local:
+        return
+    by = f"token {visitor.name} ({visitor.token})" if visitor.token else visitor.name
+    key, now = ("downloaded", by, place, tree_hash), time.monotonic()
+    known = visit.state.facts.get(key)
+    if known is not None and now - known < AGAIN_SECONDS:
+        return
+    from registry.db.write.access import record_event
+
+    try:
+        with visit.state.registry.core.writer.transaction(WAIT_SECONDS, quiet=True) as connection:
+            record_event(connection, DOWNLOADED, place, tree_hash=tree_hash, by=by)
+    except DatabaseProblem as error:
+        log.warning("Can't record that %s downloaded %s: %s", by, place, error)
+        return
+    visit.state.facts.put(key, now)
+
+
+def audit(visit: Visit) -> Response:
+    """Answer ``/audit``: the last records of the audit log as JSON lines, the latest first."""
+    if not visit.visitor.is_admin:
+        needed = 401 if visit.visitor.token is None else 403
+        headers = {"www-authenticate": "Bearer"} if needed == 401 else {}  # noqa: PLR2004
+        headers["cache-control"] = "no-store"
+        return PlainTextResponse("This needs the token of an admin.\n", needed, headers)
+    limit = min(number_of(visit.request.query_params, "limit") or USUAL, MAX_RECORDS)
+    found = audit_records(visit.state.registry.core.reader, limit)
+    lines = (json.dumps(record(one)) for one in found)
+    headers = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+    return Response("".join(_ended(lines)), headers=headers, media_type="application/x-ndjson")
+
+
+def _ended(lines: Iterator[str]) -> Iterator[str]:
+    return (f"{line}\n" for line in lines)

@@ -1,0 +1,181 @@
+"""Pages about several chosen skills: compare them side by side, or install them together."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from shlex import quote
+from typing import Any, Final, NamedTuple
+
+from registry.catalog.reading import CurrentSkill
+from registry.db.read.findings import SecurityCount
+from registry.db.read.usage import UsageCount
+from registry.disk.agents import agents
+from registry.errors import FileTooLarge, UsageProblem
+from registry.model import Skill, SkillDetail, record
+from registry.web.answers import PageContent, Visit
+from registry.web.skill_pages import (
+    AGENTS,
+    FILES,
+    NO_ROOM,
+    FileDiff,
+    NoRoom,
+    Room,
+    bytes_of,
+    compare,
+)
+
+MOST: Final = 3
+"""Maximum number of skills that a page compares."""
+
+TOGETHER: Final = 50
+"""Maximum number of skills that a page offers to install together."""
+
+
+class Compared(NamedTuple):
+    """One of the skills that are compared."""
+
+    current: CurrentSkill
+    detail: SkillDetail
+    security: SecurityCount
+    usage: UsageCount | None
+
+
+def chosen_refs(visit: Visit, most: int) -> list[str]:
+    """Return the chosen refs. Raises `UsageProblem` if there are too few or too many."""
+    refs = list(dict.fromkeys(filter(None, visit.request.query_params.getlist("ref"))))
+    if len(refs) > most:
+        raise UsageProblem(message=f"choose at most {most} skills, not {len(refs)}")
+    return refs
+
+
+def side_by_side(visit: Visit) -> PageContent:
+    """Compare two or three skills side by side."""
+    refs = chosen_refs(visit, MOST)
+    if len(refs) == 1:
+        raise UsageProblem(message=f"choose 2 or {MOST} skills to compare")
+    view = visit.view
+    some = [_compared(visit, ref) for ref in refs]
+    pairs = list(_pairs(visit, some))
+    return PageContent(
+        "compare.html",
+        lambda: {
+            "title": f"Compare {', '.join(refs)}" if refs else "Compare",
+            "skills": [one.detail for one in some],
+            "rows": list(_rows(some)),
+            "pairs": pairs,
+            "danger": view.security([one.detail for one in some]),
+        },
+        lambda: {
+            "skills": [one.detail.to_dict() for one in some],
+            "diffs": [
+                {"old": pair["old"], "new": pair["new"], "files": record(pair["diffs"])}
+                for pair in pairs
+            ],
+        },
+    )
+
+
+def _compared(visit: Visit, ref: str) -> Compared:
+    view = visit.view
+    current = view.current(view.locate(ref))
+    skill = current.stored.skill
+    security = view.security([skill]).get((skill.source, skill.folder), SecurityCount(0, 0))
+    return Compared(current, view.detail(current), security, view.usage_of(current.stored))
+
+
+def _rows(some: Sequence[Compared]) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the facts that differ or that help to choose: a title, and a value for each skill."""
+    details = [one.detail for one in some]
+    for title, key in (
+        ("Description", "description"),
+        ("Source", "source"),
+        ("Scope", "scope"),
+        ("Version", "version"),
+        ("Licence", "license"),
+        ("Author", "author"),
+        ("Needs", "compatibility"),
+    ):
+        values = [getattr(one, key) for one in details]
+        if any(values):
+            yield title, values
+    yield "Tags", [", ".join(one.tags) for one in details]
+    yield "Created", [one.created_at[:10] for one in details]
+    yield "Updated", [one.updated_at[:10] for one in details]
+    yield "Files", [f"{len(one.files):,}" for one in details]
+    yield "Size", [f"{sum(file.size for file in one.files):,} bytes" for one in details]
+    yield "Security errors", [f"{one.security.errors:,}" for one in some]
+    yield "Security warnings", [f"{one.security.warnings:,}" for one in some]
+    yield "Read by tools", [f"{one.usage.read if one.usage else 0:,}" for one in some]
+
+
+def _pairs(visit: Visit, some: Sequence[Compared]) -> Iterator[Mapping[str, Any]]:
+    """Yield the changes from the first skill to each other skill, file by file."""
+    room = Room()
+    for other in some[1:]:
+        diffs = list(_diffs(visit, some[0], other, room))
+        yield {"old": some[0].detail.ref, "new": other.detail.ref, "diffs": diffs}
+
+
+def _diffs(visit: Visit, old: Compared, new: Compared, room: Room) -> Iterator[FileDiff]:
+    was, now = ({file.path: file for file in one.detail.files} for one in (old, new))
+    changed = [
+        path
+        for path in sorted(was | now)
+        if path not in was or path not in now or was[path].hash != now[path].hash
+    ]
+    for path in changed[:FILES]:
+        if path not in was or path not in now:
+            yield FileDiff(path, (), f"Only in {(old if path in was else new).detail.ref}.")
+            continue
+        try:
+            room.take(size=was[path].size + now[path].size)
+            before, after = (bytes_of(visit, *one[:2], path) for one in (old, new))
+        except NoRoom:
+            yield FileDiff(path, (), NO_ROOM)
+            continue
+        except FileTooLarge as error:
+            yield FileDiff(path, (), str(error))
+            continue
+        yield compare(path, before, after, room)
+    if len(changed) > FILES:
+        yield FileDiff(f"{len(changed) - FILES} more files", (), "Not compared on this page.")
+
+
+def together(visit: Visit) -> PageContent:
+    """Show one command that installs all chosen skills."""
+    refs = chosen_refs(visit, TOGETHER)
+    view = visit.view
+    skills = [view.locate(ref) for ref in refs]
+    usable = [one.skill for one in skills if one.is_usable]
+    others = [one.skill for one in skills if not one.is_usable]
+    danger = view.security(usable)
+    lines = list(install_lines(usable))
+    return PageContent(
+        "together.html",
+        lambda: {
+            "title": "Install together",
+            "skills": usable,
+            "others": others,
+            "danger": danger,
+            "errors": sum(one.errors for one in danger.values()),
+            "warnings": sum(one.warnings for one in danger.values()),
+            "install": lines,
+        },
+        lambda: {
+            "skills": [one.to_dict() for one in usable],
+            "not_offered": [one.ref for one in others],
+            "install": lines,
+        },
+    )
+
+
+def install_lines(skills: Sequence[Skill]) -> Iterator[Mapping[str, str]]:
+    """Yield the names of some agents, each with the command that installs all the skills.
+
+    Skills whose refs have characters that a terminal interprets are left out.
+    """
+    refs = [one.ref for one in skills if one.ref.isprintable()]
+    if refs:
+        end = "-- " if any(ref.startswith("-") for ref in refs) else ""
+        names = " ".join(map(quote, refs))
+        for agent in AGENTS:
+            command = f"skill-registry pull --global --agent {agent} {end}{names}"
+            yield {"agent": agents()[agent].name, "command": command}

@@ -1,0 +1,126 @@
+"""Lists of tags and copies, sorted searches, deleted skills, and requests that pages refuse."""
+
+import pytest
+
+from tests.conftest import write_skill
+from tests.web.conftest import serving
+
+
+@pytest.mark.both
+def test_all_tags_are_listed_and_filtered(site, registry, root):
+    for number in range(0, 350, 50):
+        tags = ", ".join(f"t-{one:03}" for one in range(number, number + 50))
+        write_skill(root / f"tagged-{number}", extra=f"tags: [{tags}]\n")
+    write_skill(root / "odd", extra="tags: [100%, a_b]\n")
+    registry.sync()
+    first = site.get("/tags").page
+    assert "355 tags" in first.text
+    assert "/?tag=office" in first.links
+    (link,) = [one for one in first.links if "page=2" in one]
+    assert len(site.get(link).page.links) > 55
+    assert site.get("/tags.json", q="T-03").json["total"] == 10
+    assert [one["value"] for one in site.get("/tags.json", q="%").json["tags"]] == ["100%"]
+    assert [one["value"] for one in site.get("/tags.json", q="a_").json["tags"]] == ["a_b"]
+    assert "/tags" in site.get("/").page.links
+
+
+@pytest.mark.both
+def test_names_that_several_skills_have_are_listed(site, registry, tmp_path):
+    assert site.get("/copies.json").json["names"] == []
+    for place in ("one", "two"):
+        write_skill(tmp_path / place / "sums", body=f"# {place}\n")
+        registry.sync(str(tmp_path / place), name=place)
+    told = site.get("/copies.json").json
+    assert [(one["name"], one["skills"], one["contents"]) for one in told["names"]] == [
+        ("sums", 3, 3)
+    ]
+    page = site.get("/copies").page
+    (link,) = [one for one in page.links if one.startswith("/copies/")]
+    assert len(site.get(link).page.names()) >= 2
+    _, shown = registry.tokens().create("anna", source="mine")
+    assert site.ask("/copies.json", Authorization=f"Bearer {shown}").json["total"] == 0
+
+
+@pytest.mark.both
+def test_a_search_is_sorted_by_time_and_name(registry, root):
+    for number, name in enumerate(("b-table", "c-table", "a-table")):
+        write_skill(
+            root / name, description=f"Adds table columns, {'way ' * number}.", age=10**9 + number
+        )
+    registry.sync(str(root))
+    with serving(registry) as site:
+        for sort, names in (
+            ({"sort": "updated"}, ["a-table", "c-table", "b-table"]),
+            ({"sort": "updated", "reverse": "1"}, ["b-table", "c-table", "a-table"]),
+            ({"sort": "name"}, ["a-table", "b-table", "c-table"]),
+            ({"sort": "name", "limit": "2", "page": "2"}, ["c-table"]),
+        ):
+            query = {"q": ["b-table", "c-table", "a-table"], **sort}
+            assert site.get("/", **query).page.names() == names, sort
+        links = site.get("/", q="table").page.links
+        assert "/?q=table&sort=updated" in links
+        assert "/?q=table" in site.get("/", q="table", sort="name").page.links
+
+
+@pytest.mark.both
+def test_the_page_of_a_deleted_skill_says_so_and_leads_to_its_history(site, registry):
+    registry.delete("sums")
+    answer = site.ask("/skills/sums")
+    assert answer.status == 404
+    assert "This skill was deleted" in answer.page.text
+    (link,) = [one for one in answer.page.links if one.startswith("/history/")]
+    assert site.get(link).page.text
+    assert site.ask("/skills/sums.json").json["error"]["code"] == "skill_not_found"
+    assert "deleted" not in site.ask("/skills/nothing-like-it").page.text
+    _, shown = registry.tokens().create("anna", source="mine")
+    hidden = site.ask("/skills/sums", Authorization=f"Bearer {shown}")
+    assert (hidden.status, "deleted" in hidden.text) == (404, False)
+
+
+def test_unused_skills_are_listed(site, registry):
+    registry.toolset("native").call("read_skill", {"name": "sums"})
+    registry.core.usage.write()
+    assert "sums" not in site.get("/", unused="90d").page.names()
+    assert len(site.get("/", unused="90d").page.names()) == 3
+    assert site.ask("/?unused=often").status == 400
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/?tags=pdf", "tags"),
+        ("/index.json?tags=pdf", "tags"),
+        ("/skills.json?x=1", "x"),
+        ("/skills/sums?version=1", "version"),
+        ("/sources?page=1", "page"),
+        ("/changes?from=mine", "from"),
+        ("/changes.atom?x=1", "x"),
+        ("/findings?severe=error", "severe"),
+        ("/stats.json?x=1", "x"),
+        ("/tags?tag=x", "tag"),
+    ],
+)
+def test_a_parameter_that_a_page_does_not_know_is_refused(site, path, name):
+    answer = site.ask(path)
+    assert answer.status == 400
+    assert f"there is no parameter '{name}'" in answer.text.replace("&#39;", "'")
+    tracked = f"{path.partition('?')[0]}?utm_source=mail&fbclid=x&gclid=y"
+    assert site.ask(tracked).status == 200
+
+
+def test_a_page_beyond_the_last_is_not_found_and_leads_back(site, registry, root):
+    for number in range(40):
+        write_skill(root / f"more-{number:02}", description=f"Number {number} {'x' * number}.")
+    registry.sync()
+    for path, last in (
+        ("/?page=3", "/?page=2"),
+        ("/?kind=workflow&page=2", "/?kind=workflow"),
+        ("/tags?page=2", None),
+        ("/copies?page=9", None),
+        ("/changes?page=9", "/changes"),
+    ):
+        answer = site.ask(path)
+        assert answer.status == 404, path
+        assert last is None or last in answer.page.links, path
+    assert site.ask("/index.json?page=3").status == 404
+    assert site.ask("/?q=zzqqxx&page=1").status == 200
