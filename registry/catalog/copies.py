@@ -16,7 +16,7 @@ from registry.db.read.search import (
     skills_sharing_names,
 )
 from registry.db.read.skills import StoredSkill, by_place
-from registry.document.minhash import Sketch, are_alike, fit, keys, unpacked
+from registry.document.minhash import are_alike, fit, keys, unpacked
 from registry.model import Skill
 from registry.text import runs
 
@@ -25,18 +25,20 @@ def gathered(ids: Sequence[int], sketches: Mapping[int, bytes]) -> dict[int, lis
     """Group near-duplicates: return the first id of each group, in order, with the other ids."""
     kept: dict[int, list[int]] = {}
     holders: list[dict[bytes, int]] = [{} for _ in keys(fit(None))]
-    known: dict[int, Sketch] = {}
+    known: dict[int, bytes] = {}
     for one in ids:
         data = fit(sketches.get(one))
-        its_keys = list(zip(holders, keys(data), strict=True))
-        found = dict.fromkeys([held[key] for held, key in its_keys if key in held])
-        mine = unpacked(data)
-        better = next((other for other in found if are_alike(mine, known[other])), None)
-        if better is not None:
-            kept[better].append(one)
-            continue
-        kept[one], known[one] = [], mine
-        for held, key in its_keys:
+        its_keys = keys(data)
+        found = [held[key] for held, key in zip(holders, its_keys, strict=True) if key in held]
+        if found:  # most skills share no key, and needn't be compared
+            mine = unpacked(data)
+            others = dict.fromkeys(found)
+            better = next((two for two in others if are_alike(mine, unpacked(known[two]))), None)
+            if better is not None:
+                kept[better].append(one)
+                continue
+        kept[one], known[one] = [], data
+        for held, key in zip(holders, its_keys, strict=True):
             held.setdefault(key, one)
     return kept
 

@@ -140,9 +140,9 @@ _ATTRIBUTES: Final[dict[str, set[str]]] = {
     **{f"h{level}": {"id"} for level in range(2, 7)},
     "span": set(),
 }
-_REGION: Final = '<div class="wide" tabindex="0" role="region" aria-label="Table">'
+_REGION: Final = '<div class="wide" tabindex="0" role="group" aria-label="Table">'
 _SCHEMES: Final = {"http", "https", "mailto"}
-_OURS: Final = {"tabindex": "0", "role": "region", "aria-label": "Table"}
+_OURS: Final = {"tabindex": "0", "role": "group", "aria-label": "Table"}
 """Attributes of `_REGION`; other values are removed."""
 
 _IMAGES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg")
@@ -162,6 +162,7 @@ def rendered(text: str, ref: str, files: Collection[str], folder: str = "") -> s
     parser = _parser()
     tokens = parser.parse(text)
     _number_headings(tokens)
+    _check_tasks(tokens)
     if _size(tokens) > MAX_HTML:
         return None
     dirty = parser.renderer.render(tokens, parser.options, {})
@@ -208,6 +209,19 @@ def _number_headings(tokens: Sequence[Token]) -> None:
             taken[name] += 1
             token.attrSet("id", name if taken[name] == 1 else f"{name}-{taken[name]}")
         token.tag = f"h{level}"
+
+
+_TASKS: Final = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
+"""Beginnings of the items of task lists, and the signs that stand for them."""
+
+
+def _check_tasks(tokens: Sequence[Token]) -> None:
+    """Show the boxes of task lists as signs."""
+    for before, paragraph, token in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if before.type == "list_item_open" and paragraph.type == "paragraph_open":
+            first = next(iter(token.children or ()), None)
+            if first is not None and (sign := _TASKS.get(first.content[:4])) is not None:
+                first.content = sign + first.content[4:]
 
 
 def _slug(text: str) -> str:

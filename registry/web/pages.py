@@ -113,7 +113,7 @@ def start(visit: Visit) -> PageContent:
     )
 
 
-SORTED: Final = 500
+SORTED: Final = 200
 """Maximum number of the best hits that are sorted by something else."""
 
 

@@ -105,6 +105,14 @@ def test_pages_describe_themselves_to_other_programs(registry, library):
         assert "og:url" not in meta(site.get("/skills/sums").page)
 
 
+def test_task_lists_have_boxes(registry, root):
+    write_skill(root / "tasks", body="- [ ] Fold\n- [x] Cut\n- [y] Glue\n\n[ ] No task\n")
+    registry.sync(str(root))
+    with serving(registry) as site:
+        text = site.get("/skills/tasks").page.text
+        assert "☐ Fold ☑ Cut [y] Glue [ ] No task" in text
+
+
 def test_results_are_headings(site, tab):
     page = tab()
     page.goto(f"{site.base}/?q=letters")

@@ -399,6 +399,9 @@ def _gathered(
     precedences = precedences_of(reader, several) if several else {}
     places: list[Match] = []
     for one, others in groups.items():
+        if not others:
+            places.append(matches[one])
+            continue
         strongest, *rest = _strongest_first([one, *others], precedences)
         places.append(matches[strongest]._replace(score=matches[one].score, alike=rest))
     return places
