@@ -85,10 +85,15 @@ def lines(text: str, name: str) -> list[str]:
 def numbered(text: str, name: str) -> str:
     """Return a file as HTML.
 
-    Each line is an element with an id, so that links can lead to it.
+    Each line is an element with an id and a link to itself, which shows the line's number. The
+    keyboard skips these links, because a file has thousands of them.
     """
     marked = enumerate(lines(text, name), 1)
-    return "".join(f'<span class="l" id="L{place}">{line}</span>' for place, line in marked)
+    return "".join(
+        f'<span class="l" id="L{place}"><a href="#L{place}" tabindex="-1" aria-hidden="true"></a>'
+        f"{line}</span>"
+        for place, line in marked
+    )
 
 
 def _lexer(language: str, name: str) -> Any:

@@ -1,6 +1,7 @@
 """The pages about all skills: start, sources, findings, changes, statistics, personalities."""
 
 import json
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -21,11 +22,13 @@ from registry.errors import FindingUnknown, PersonalityNotFound, RegistryError, 
 from registry.model import SEVERITIES, Found, Skill, Source, record
 from registry.web import charts
 from registry.web.answers import (
+    VARY,
     PageContent,
     Visit,
     beyond,
     check_parameters,
     refusal,
+    takes_gzip,
     visit_of,
     without_places,
 )
@@ -208,16 +211,21 @@ async def every_skill(request: Request) -> Response:
         body = json.dumps(content.record()).encode()
         return Response(body, content.status, media_type="application/json")
 
+    # The window of 31 also writes the header and the trailer of gzip.
+    packed = zlib.compressobj(4, wbits=31) if takes_gzip(request) else None
+
     async def write() -> Any:
-        yield b"["
-        part, mark = first, b""
+        part, mark = first, b"["
         while part:
-            yield mark + part
+            yield packed.compress(mark + part) if packed else mark + part
             mark = b",\n"
             part = await state.run(_some, visit, skills)
-        yield b"]\n"
+        end = b"]\n" if mark != b"[" else b"[]\n"
+        yield packed.compress(end) + packed.flush() if packed else end
 
-    headers = {"cache-control": "private, no-cache"}
+    headers = {"cache-control": "private, no-cache", "vary": VARY}
+    if packed is not None:
+        headers["content-encoding"] = "gzip"
     return StreamingResponse(write(), media_type="application/json", headers=headers)
 
 

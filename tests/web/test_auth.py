@@ -231,7 +231,9 @@ def test_a_token_of_a_source_shows_nothing_else(registry, tokens, tmp_path):
         assert ask("/index.json?source=other").json["total"] == 0
         assert ask("/skills.json?all=1").text.count('"ref"') == 5
         assert ask("/skills/sums.json").json["source"] == "mine"
-        for place in ("skills", "files", "raw", "history", "copies"):
+        for place in ("skills", "history", "copies"):
+            assert ask(f"/{place}/other/hidden").status == 404
+        for place in ("files", "raw"):
             assert ask(f"/{place}/other/hidden?path=SKILL.md").status == 404
             assert ask(f"/{place}/hidden?path=SKILL.md").status == 404
         assert ask("/download/hidden.skill").status == 404

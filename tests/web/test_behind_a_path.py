@@ -35,7 +35,7 @@ def below(registry, changed):
 def links(answer):
     """Return the addresses in a page that a browser would request."""
     for tag, given in answer.page.elements:
-        for key in ("href", "src", "action", "hx-get"):
+        for key in ("href", "src", "action", "data-hx-get"):
             value = given.get(key)
             if value and not value.startswith(("#", "?")) and not urlsplit(value).netloc:
                 yield tag, value
@@ -140,5 +140,5 @@ def test_the_path_of_the_public_url_is_checked(url, is_valid):
 def test_no_template_has_an_address_without_the_path():
     folder = Path(rendering.__file__).parent / "templates"
     for template in folder.glob("*.html"):
-        found = re.findall(r'(?:href|src|action|hx-get)="/[^"]*"', template.read_text())
+        found = re.findall(r'(?:href|src|action|data-hx-get)="/[^"]*"', template.read_text())
         assert found == [], template.name

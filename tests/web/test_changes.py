@@ -45,7 +45,7 @@ def test_an_import_is_one_line_that_leads_to_all_its_skills(imported):
 def test_few_changes_are_shown_one_by_one_with_time_and_author(imported):
     page = imported.get("/changes").page
     assert "UTC changed sums" in page.text
-    assert "by sync" in page.text
+    assert "sync Sums up" in page.text
     changed = imported.get("/changes", kind="changed").page
     assert "part-" not in changed.text
     assert "130 skills" not in changed.text

@@ -114,6 +114,7 @@ def test_a_search_without_a_valid_token_leads_to_the_sign_in_page(registry, libr
         page.get_by_label("Token").fill(shown)
         page.get_by_role("button", name="Sign in").click()
         page.get_by_label("Search skills").wait_for()
+        page.wait_for_load_state()
         registry.tokens().revoke("anna")
         page.get_by_label("Search skills").fill("letters")
         page.get_by_label("Token").wait_for()

@@ -113,6 +113,15 @@ def test_task_lists_have_boxes(registry, root):
         assert "☐ Fold ☑ Cut [y] Glue [ ] No task" in text
 
 
+def test_a_line_number_is_a_link_to_its_line(site, tab):
+    page = tab()
+    page.goto(f"{site.base}/files/sums?path=scripts/sum.py")
+    page.locator("#L2 a").click()
+    assert page.url.endswith("#L2")
+    page.goto(f"{site.base}/files/sums?path=scripts/sum.py#L1")
+    assert page.evaluate("document.querySelector(':target').id") == "L1"
+
+
 def test_results_are_headings(site, tab):
     page = tab()
     page.goto(f"{site.base}/?q=letters")

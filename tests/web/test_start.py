@@ -1,5 +1,6 @@
 """The start page: what fits, what narrows it, and that every state of it is a URL."""
 
+import gzip
 import re
 
 import pytest
@@ -231,6 +232,11 @@ def test_all_skills_are_streamed_as_json(site, skill, registry, root):
     assert len(told.json) == 604
     assert [one["ref"] for one in site.get("/skills.json", kind="reference").json] == ["sums"]
     assert site.get("/skills.json", kind="none").json == []
+    packed = site.ask("/skills.json", Accept_Encoding="gzip")
+    assert packed.headers["content-encoding"] == "gzip"
+    assert gzip.decompress(packed.body) == site.get("/skills.json").body
+    empty = site.ask("/skills.json?kind=none", Accept_Encoding="gzip")
+    assert gzip.decompress(empty.body) == b"[]\n"
     assert site.ask("/skills.json?sort=x").status == 400
     for paged in ("q=sums", "limit=5", "page=2"):
         assert "/index.json" in site.ask(f"/skills.json?{paged}").json["error"]["message"]

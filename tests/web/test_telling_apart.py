@@ -71,6 +71,13 @@ def test_the_number_of_a_source_leads_to_that_number_of_skills(twins):
     assert told["team"]["listed"] == told["team"]["skills"] == 1
 
 
+def test_the_name_of_a_source_without_listed_skills_leads_to_them_all(twins, registry, tmp_path):
+    write_skill(tmp_path / "below" / "single", body="# Below\n")
+    registry.sync(str(tmp_path / "below"), name="below", scope="community")
+    assert "/?source=below&all=1" in twins.get("/sources").page.links
+    assert twins.get("/", source="below", all="1").page.names() == ["below/single"]
+
+
 def test_a_token_of_a_source_sees_only_its_own_numbers(twins, registry):
     _, shown = registry.tokens().create("anna", source="mine")
     (told,) = twins.ask("/sources.json", Authorization=f"Bearer {shown}").json["sources"]
