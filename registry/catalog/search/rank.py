@@ -111,8 +111,8 @@ On a server, the index may still have words that no skill contains any more.
 """
 
 _MAX_SPELLED: Final = 30
-_MAX_MENDED: Final = 4
-"""Maximum length of a word that is mended, and maximum number of such words in a query.
+_MAX_CORRECTED: Final = 4
+"""Maximum length of a word that is corrected, and maximum number of such words in a query.
 
 Each of them takes some hundred lookups.
 """
@@ -310,7 +310,7 @@ def _instead(
         if word.heads + word.bodies:
             found[place] = word
     left = [at for at, word in enumerate(found) if _is_doubtful(word, kept)]
-    for place in left[:_MAX_MENDED]:
+    for place in left[:_MAX_CORRECTED]:
         found[place] = _spelled(reader, found[place], among)
     return found
 
