@@ -207,7 +207,8 @@ class Auth:
             return sign_in(INVALID, wanted)
         entered = RedirectResponse(wanted, 303)
         # Browsers send this cookie when the user follows a link on another site, but not with other
-        # requests from there. This is safe, because pages only read.
+        # requests from there. This is safe, because a request that changes something also needs a
+        # value from our own page.
         entered.set_cookie(
             COOKIE, token, httponly=True, samesite="lax", secure=self._secure, path="/"
         )

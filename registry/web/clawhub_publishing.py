@@ -48,15 +48,16 @@ def endpoint(handler: Handler, *, writes: bool = True) -> Callable[[Request], An
     async def answer(request: Request) -> Response:
         state = cast("AppState", request.app.state.catalogue)
         visit = visit_of(request)
-        body = b""
+        if not writes:
+            return await state.run(_answer, handler, visit, b"")
         try:
-            if writes:
-                check_right(visit)
+            check_right(visit)
+            async with state.receiving:
                 limit = most(state.registry.settings.limits)(request.scope)
                 body = await body_of(request, limit)
+                return await state.run(_answer, handler, visit, body)
         except Refusal as refused:
             return _plain(refused.status, refused.message)
-        return await state.run(_answer, handler, visit, body)
 
     return answer
 

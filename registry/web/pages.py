@@ -2,11 +2,12 @@
 
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -18,6 +19,7 @@ from registry.db.read.findings import SecurityCount
 from registry.db.read.listing import MOST, Facet, Facets, Filters
 from registry.db.read.recent import Change
 from registry.db.read.summary import SourceCount, Stats
+from registry.db.read.usage import UsageCount
 from registry.errors import FindingUnknown, PersonalityNotFound, RegistryError, UsageProblem
 from registry.model import SEVERITIES, Found, Skill, Source, record
 from registry.web import charts
@@ -80,6 +82,7 @@ def start(visit: Visit) -> PageContent:
     )
     broken = visit.cached(("broken",), lambda: _broken(visit))
     danger = kept(("security", params), lambda: view.security(list(found)))
+    home = _home(visit, counts) if params.is_start and not visit.as_json else None
     # Each skill has exactly one status, so the counts of the facet "status" give the total.
     total = found.total if params.queries else sum(one.count for one in counts.statuses)
     pages = -(-total // params.limit)
@@ -90,10 +93,10 @@ def start(visit: Visit) -> PageContent:
         "start.html",
         lambda: {
             "title": ", ".join(params.queries) or "Skills",
-            "home": _home(visit, counts) if params.is_start else None,
+            "home": home,
             "params": params,
             "found": found,
-            "danger": danger,
+            "danger": danger if home is None else {**danger, **home["danger"]},
             "total": total,
             "missing": found.missing if params.queries else (),
             "shorter": found.shorter if params.queries else (),
@@ -151,21 +154,41 @@ def _home(visit: Visit, counts: Facets) -> dict[str, Any]:
     made again after each use.
     """
     view = visit.view
+    recent = visit.cached(("recent", FEW), lambda: _listed(visit, _latest(visit)))
+    used = visit.cached(("used", FEW), lambda: _listed(visit, view.most_read(FEW)))
+    skills = [skill for _, skill in (*recent, *used)]
     return {
+        "danger": visit.cached(("danger of the start page",), lambda: view.security(skills)),
         "sources": len(counts.sources) if len(counts.sources) < MOST else len(_sources(visit)),
-        "recent": visit.cached(("recent", FEW), lambda: _latest(visit)),
-        "used": visit.cached(("used", FEW), lambda: view.most_read(FEW)),
+        "recent": recent,
+        "used": used,
         "tags": counts.tags[:COLLECTIONS],
     }
 
 
 def _latest(visit: Visit) -> list[Change]:
-    """Return the latest changes of listed skills, each skill once."""
+    """Return the latest changes of skills that still exist, each skill once."""
     skills: dict[str, Change] = {}
     for one in visit.view.recent(limit=FEW * 4):
         if one.kind != "removed":
             skills.setdefault(one.ref, one)
-    return list(skills.values())[:FEW]
+    return list(skills.values())
+
+
+R = TypeVar("R", Change, UsageCount)
+
+
+def _listed(visit: Visit, some: Iterable[R]) -> list[tuple[R, Skill]]:
+    """Return the first of these facts about listed skills, each with its skill."""
+    found: list[tuple[R, Skill]] = []
+    for one in some:
+        with suppress(RegistryError):
+            stored = visit.view.locate(one.ref)
+            if stored.is_visible or not visit.view.is_whole:
+                found.append((one, stored.skill))
+        if len(found) == FEW:
+            break
+    return found
 
 
 def _with_security(one: Skill, danger: Mapping[tuple[str, str], SecurityCount]) -> dict[str, Any]:

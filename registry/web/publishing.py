@@ -110,10 +110,11 @@ async def put(request: Request) -> Response:
     try:
         check_right(visit)
         _check_kind(visit)
-        data = await body_of(request, most(state.registry.settings.limits)(request.scope))
+        async with state.receiving:
+            data = await body_of(request, most(state.registry.settings.limits)(request.scope))
+            return await state.run(_put, visit, data)
     except Refusal as refused:
         return _refused(visit, refused)
-    return await state.run(_put, visit, data)
 
 
 def check_right(visit: Visit) -> None:

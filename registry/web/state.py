@@ -99,6 +99,10 @@ To compute a digest, a skill with several files must be packed.
 """
 
 
+RECEIVED: Final = 8
+"""Maximum number of archives that are received at the same time; each is kept in memory."""
+
+
 @dataclass(frozen=True, slots=True)
 class Visitor:
     """The sender of a request.
@@ -162,6 +166,7 @@ class AppState:
         self.texts: Cache[str | None] = Cache(TEXTS, lambda text: len(text or ""))
         self.digests: Cache[str] = Cache(DIGESTS)
         self.uploads = Uploads()
+        self.receiving = asyncio.Semaphore(RECEIVED)
         self.repositories = Repositories()
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:

@@ -239,3 +239,19 @@ def test_one_author_cannot_fill_the_database_with_proposals(reviewed, monkeypatc
     refused = tool(reviewed, "create_skill", name="new-3", description="Another thing.")
     assert "wait for review" in refused["error"]["message"]
     assert len(pending(reviewed)) == 3
+
+
+def test_a_copy_of_the_database_has_the_proposals(reviewed, database, tmp_path):
+    from registry.api import SkillRegistry
+    from registry.settings import Settings
+
+    tool(reviewed, "update_skill", name="alpha", description="Does more.")
+    (one,) = pending(reviewed)
+    target = tmp_path / "copy.db"
+    done = run("db", "copy", str(database), str(target))
+    assert done.exit_code == 0, done.output
+    with SkillRegistry.open(target, settings=Settings()) as copied:
+        (same,) = proposals.list_proposals(copied.core.reader)
+        assert same.id == one.id
+        assert copied.sources()[0].review
+        assert proposals.proposed_package(copied.core, same).tree_hash == one.tree_hash

@@ -79,6 +79,23 @@ def test_a_choice_among_skills_and_a_list_of_copies_show_it_too(danger, registry
     assert badges(answer.page)[:1] == ["/skills/mine/beast#security"]
 
 
+def test_the_short_lists_of_the_start_page_show_it_too_and_no_invalid_skills(
+    danger, root, registry
+):
+    (root / "broken").mkdir()
+    (root / "broken" / "SKILL.md").write_text("---\nname: broken\n")
+    registry.sync()
+    registry.toolset("native").call("read_skill", {"name": "beast"})
+    registry.core.usage.write()
+    home = (
+        danger.get("/")
+        .text.partition('<div class="home">')[2]
+        .partition('<section class="results"')[0]
+    )
+    assert home.count("/skills/beast#security") == 2  # changed, and used
+    assert "broken" not in home
+
+
 def test_one_banner_comes_before_the_install_commands_and_each_message_once(danger):
     answer = danger.get("/skills/beast")
     text = answer.text

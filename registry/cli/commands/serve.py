@@ -111,8 +111,8 @@ def serve(
     By default the server listens on this machine only, and a request needs no token unless it shows
     signs of a proxy. With another --host, the --public-url that others use, or --trust-header,
     every request needs a token (see "token create"), also from this machine, or the header of the
-    trusted proxy; its users then see what --personality sees. The pages can't change
-    anything. ClawHub clients use /api/v1, other clients /.well-known/agent-skills;
+    trusted proxy; its users then see what --personality sees. To change skills, every user needs
+    a token with this right. ClawHub clients use /api/v1, other clients /.well-known/agent-skills;
     docs/reference/http.md lists all addresses.
     """
     if bool(trust_header) != bool(networks):
