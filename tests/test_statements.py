@@ -51,7 +51,7 @@ OPERATIONS = {
     "get": (lambda r: r.get("skill-1"), 6, 1),
     "read": (lambda r: r.read("mine/skill-1"), 2, 1),
     "read a file": (lambda r: r.read_file("skill-1", "notes.txt"), 2, 1),
-    "history": (lambda r: r.history("skill-1"), 3, 1),
+    "history": (lambda r: r.history("skill-1"), 4, 1),
     "update": (lambda r: r.update("skill-1", tags=["second"]), 8, 2),
     "update by force": (lambda r: r.update("skill-1", tags=["third"], force=True), 9, 2),
     "change nothing": (lambda r: r.update("skill-1"), 6, 1),

@@ -366,6 +366,11 @@ _HINTS: Final[dict[type[errors.RegistryError], str | Callable[[errors.RegistryEr
         "skill-registry sync FOLDER"
     ),
     errors.SkillHeld: _skill_held,
+    errors.VersionNotFound: "To list its versions, run: skill-registry version list {name}",
+    errors.VersionExists: (
+        "Choose another label. To list its versions, run: skill-registry version list {name}"
+    ),
+    errors.VersionNotStored: "To list its versions, run: skill-registry version list {name}",
     errors.SeveralSkills: _several_skills,
     errors.SourceKindUnusable: "Check the setting source_kinds.",
     errors.SourceNotAdopted: "To sync it from now on, run: skill-registry source adopt {name}",

@@ -10,6 +10,7 @@ from registry.catalog.search.query import (
     FUNCTION_WORDS,
     _concepts,
     joined,
+    joined_in,
     other_words,
     parse,
     pattern,
@@ -68,6 +69,12 @@ def test_neighbouring_words_may_be_written_as_one():
     assert joined(parse("web socket chat")) == [("websocket",), ("socketchat",)]
     assert joined(parse("合同审查")) == []
     assert joined(parse("a ci job")) == []
+
+
+def test_a_function_word_is_part_of_a_compound_only_in_a_short_query():
+    assert ("onelogin",) in joined_in("one login", parse("one login"))
+    said = "how much is this going to cost in fines"
+    assert ("infines",) not in joined_in(said, parse(said))
 
 
 @given(st.text(max_size=40))
@@ -145,6 +152,11 @@ def test_a_function_word_never_stands_for_something_else(query):
 )
 def test_only_words_of_the_language_of_the_query_are_translated(query, not_meant):
     assert not_meant not in meant(query)[1]
+
+
+@pytest.mark.parametrize("query", ["postal", "tablet", "reveiw"])
+def test_a_short_word_of_an_unknown_language_is_translated_only_as_it_is_written(query):
+    assert meant(query)[1] == set()
 
 
 def test_the_words_of_a_phrase_may_have_other_words_between_them():

@@ -85,6 +85,21 @@ def test_a_typing_error_that_some_bodies_have_is_mended_if_many_skills_have_the_
     assert found[0].name.startswith("check-")
 
 
+def test_the_work_for_misspelt_words_has_a_limit(library, monkeypatch):
+    tried = []
+    real = library.core.reader.index.known
+    monkeypatch.setattr(
+        library.core.reader.index,
+        "known",
+        lambda reader, some: tried.append(some) or real(reader, some),
+    )
+    library.search("qzwxa qzwxb qzwxc qzwxd qzwxe qzwxf qzwxg")
+    assert len(tried) == 4
+    library.search("q" * 5000)
+    assert len(tried) == 4
+    assert max(map(len, tried)) < 2000
+
+
 def test_a_known_english_word_is_not_taken_for_a_typing_error(library, root, skill):
     skill("inject", description="Inject code.", body="Bytes.\n")
     library.sync(str(root))

@@ -304,3 +304,9 @@ def test_without_stored_files_only_the_skill_file_of_a_version_is_kept(database,
 def test_a_server_refuses_to_change_rows_of_versions(tea):
     with pytest.raises(RegistryError), tea.core.writer.transaction() as connection:
         connection.exec_driver_sql("UPDATE labels SET tree_hash = 'sha256:0'")
+
+
+def test_the_history_has_the_versions_of_each_revision(tea):
+    tea.deprecate_version("tea@1.9", "old")
+    found = [[(v.label, v.state) for v in one.versions] for one in tea.history("tea")]
+    assert found == [[], [("1.10", "active")], [("1.9", "deprecated")]]

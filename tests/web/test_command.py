@@ -178,7 +178,6 @@ def test_it_serves_https_with_a_certificate(environment, library, certificate):
         ["--trust-header", "X", "--from", "nowhere"],
         ["--tls-cert", "x"],
         ["--public-url", "skills.example.org"],
-        ["--public-url", "https://example.org/skills"],
         ["--public-url", "https://example.org?q=1"],
         ["--personality", "coder"],
         ["--port", "0"],

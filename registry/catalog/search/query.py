@@ -111,6 +111,9 @@ _MIN_PART: Final = 2
 _MIN_JOINED: Final = 6
 """Minimum length of a compound's parts, and of the compound."""
 
+_MAX_SHORT: Final = 4
+"""Maximum number of words of a short query."""
+
 _MIN_STEM: Final = 4
 _LONGEST_KEPT: Final = 40
 """Maximum length of a word whose stem is cached. Very long words would fill the memory."""
@@ -215,12 +218,15 @@ def joined(terms: list[Term]) -> list[Term]:
 
 
 def joined_in(text: str, terms: list[Term]) -> list[Term]:
-    """Return the compounds of adjacent words, and those of a function word: "one login"."""
+    """Return the compounds of adjacent words.
+
+    In a short query, a function word may also be a part: "one login". In a sentence it rarely is.
+    """
     every: list[Term] = [(word,) for word in split(text.casefold())]
-    known = [pair for pair in pairwise(every) if sum(map(_is_empty, pair)) == 1]
-    return list(
-        dict.fromkeys([*joined(terms), *(one for pair in known for one in joined(list(pair)))])
-    )
+    near = pairwise(every) if len(every) <= _MAX_SHORT else ()
+    mixed = [pair for pair in near if sum(map(_is_empty, pair)) == 1]
+    found = [*joined(terms), *(one for pair in mixed for one in joined([*pair]))]
+    return list(dict.fromkeys(found))
 
 
 def pattern(term: Term) -> str:
@@ -270,6 +276,7 @@ MAX_KEY: Final = 12
 _COLUMNS: Final = ("de", "fr", "es", "pt", "ru", "it")
 _BEGINNING: Final = 4
 _OF_Y: Final = ("y", "ies")
+_LONG_BEGINNING: Final = 6
 _ENDING: Final = 2
 _BETWEEN_WORDS: Final = 3
 
@@ -313,6 +320,7 @@ def _meant(query: str) -> tuple[dict[str, str], dict[str, str]]:
     said_words = split(fold(query))
     is_english = _function_words_in(query)["en"] and not language_of(query)
     languages = () if is_english else language_of(query) or _COLUMNS
+    is_same = _is_same if language_of(query) else _is_surely_same
     for start, word in enumerate(said_words):
         rest = said_words[start:]
         for meant, said in _in_words(told, rest, _is_same_in_english):
@@ -321,7 +329,7 @@ def _meant(query: str) -> tuple[dict[str, str], dict[str, str]]:
         # A word that exists in English and in a foreign language is treated as English.
         if not (word in english or word in FUNCTION_WORDS):
             for language in languages:
-                for meant, said in _in_words(_foreign()[language], rest, _is_same):
+                for meant, said in _in_words(_foreign()[language], rest, is_same):
                     foreign.setdefault(meant, said)
     return lay, foreign
 
@@ -408,12 +416,17 @@ def _is_same_in_english(known: str, word: str) -> bool:
     return known == word or is_form
 
 
-def _is_same(known: str, word: str) -> bool:
+def _is_same(known: str, word: str, least: int = _BEGINNING) -> bool:
     """Tell whether two words differ only by an ending of at most two letters."""
     if known == word:
         return True
     beginning = max(len(known), len(word)) - _ENDING
-    return beginning >= _BEGINNING and known[:beginning] == word[:beginning]
+    return beginning >= least and known[:beginning] == word[:beginning]
+
+
+def _is_surely_same(known: str, word: str) -> bool:
+    """Tell the same of words whose language isn't known: "poster" and "postal" aren't the same."""
+    return _is_same(known, word, _LONG_BEGINNING if word.isascii() else _BEGINNING)
 
 
 @lru_cache(maxsize=1)

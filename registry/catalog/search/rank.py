@@ -110,6 +110,13 @@ _NEAREST: Final = 3
 On a server, the index may still have words that no skill contains any more.
 """
 
+_MAX_SPELLED: Final = 30
+_MAX_CORRECTED: Final = 4
+"""Maximum length of a word that is corrected, and maximum number of such words in a query.
+
+Each of them takes some hundred lookups.
+"""
+
 _MIN_PART: Final = 2
 _SELDOM: Final = 5000
 _TIMES: Final = 100
@@ -302,7 +309,10 @@ def _instead(
     for place, word in zip(unknown, begun, strict=True):
         if word.heads + word.bodies:
             found[place] = word
-    return [word if word.typed[0] in kept else _spelled(reader, word, among) for word in found]
+    left = [at for at, word in enumerate(found) if _is_doubtful(word, kept)]
+    for place in left[:_MAX_CORRECTED]:
+        found[place] = _spelled(reader, found[place], among)
+    return found
 
 
 def _may_begin(term: Term) -> bool:
@@ -310,16 +320,26 @@ def _may_begin(term: Term) -> bool:
     return len(term) == 1 and len(term[0]) >= _MIN_PREFIX and not has_unspaced(term[0])
 
 
+def _is_doubtful(word: Word, kept: Collection[str]) -> bool:
+    """Tell whether a word may be misspelt: no head and hardly any body contains it."""
+    said = word.typed[0]
+    return not (
+        word.heads
+        or word.bodies * _SELDOM > word.size
+        or len(word.typed) > 1
+        or not _MIN_SPELLED <= len(said) <= _MAX_SPELLED
+        or said in kept
+        or has_unspaced(said)
+    )
+
+
 def _spelled(reader: Reader, word: Word, among: Among | None) -> Word:
     """Return a word with the spelling that skills use.
 
-    A word that no head contains may be two words ("powerbi"), or misspelt. If some bodies contain
-    it, a similar word must be in many times more texts. Known English words stay as they are.
+    The word may be two words ("powerbi"), or misspelt. If some bodies contain it, a similar word
+    must be in many times more texts. Known English words stay as they are.
     """
     said = word.typed[0]
-    is_word = len(word.typed) == 1 and len(said) >= _MIN_SPELLED and not has_unspaced(said)
-    if word.heads or not is_word or word.bodies * _SELDOM > word.size:
-        return word
     parts = [(said[:at], said[at:]) for at in range(_MIN_PART, len(said) - _MIN_PART + 1)]
     apart = counted(reader, [(word.typed, Pattern(one)) for one in parts], among)
     best = max(apart, key=lambda one: one.heads, default=word)

@@ -371,6 +371,13 @@ def _state(one: "Revision") -> str:
     return " ".join(filter(None, states))
 
 
+def _versions(one: "Revision") -> str:
+    return ", ".join(
+        version.label if version.state == "active" else f"{version.label} ({version.state})"
+        for version in one.versions
+    )
+
+
 def _commit(one: "Revision") -> str | None:
     return formatting.commit(one.origin.commit) if one.origin and one.origin.commit else None
 
@@ -381,6 +388,7 @@ COLUMNS: Final[Sequence[Column["Revision"]]] = (
     Column("FILES", lambda one: str(len(one.files)), right=True),
     Column("BYTES", lambda one: f"{sum(file.size for file in one.files):,}", right=True),
     Column("STATE", _state),
+    Column("VERSION", _versions, only="table"),
     Column("COMMIT", _commit, only="table", drop=2),
     Column("TREE HASH", lambda one: one.tree_hash, drop=1),
 )

@@ -6,14 +6,15 @@ Any user with write access can add rows. Don't trust a change that is not signed
 import json
 import zlib
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from registry.db.interface import Reader
+from registry.db.read.labels import versions
 from registry.db.read.skills import StoredSkill, origin_of, select
 from registry.disk.files import digest
 from registry.errors import ContentDamaged, FileTooLarge
-from registry.model import Origin, SkillFile, Value
+from registry.model import Origin, SkillFile, SkillVersion, Value
 from registry.text import is_utc_text, utc_now
 
 
@@ -26,7 +27,8 @@ class Revision(Value):
 
     ``role``, ``host``, ``tool`` and ``client`` describe who made the change; only the role is
     recorded by the server itself. ``document`` is the path of the skill file among ``files``.
-    ``complete`` tells whether the bytes of all files are stored.
+    ``complete`` tells whether the bytes of all files are stored. ``versions`` are the versions with
+    exactly these files.
     """
 
     uid: str
@@ -44,11 +46,16 @@ class Revision(Value):
     host: str | None = None
     tool: str | None = None
     client: str | None = None
+    versions: tuple[SkillVersion, ...] = ()
 
 
 def revisions(reader: Reader, uid: str) -> list[Revision]:
-    """Return the revisions of a skill, the newest first."""
-    return _select(reader, "r.uid = ? ORDER BY r.number DESC", uid)
+    """Return the revisions of a skill, the newest first, and the versions with their files."""
+    found = _select(reader, "r.uid = ? ORDER BY r.number DESC", uid)
+    labelled: dict[str, tuple[SkillVersion, ...]] = {}
+    for one in versions(reader, uid) if found else ():
+        labelled[one.tree_hash] = (*labelled.get(one.tree_hash, ()), one)
+    return [replace(one, versions=labelled.get(one.tree_hash, ())) for one in found]
 
 
 def revision_with(reader: Reader, uid: str, tree_hash: str) -> Revision | None:
