@@ -159,7 +159,7 @@ def build(state: AppState, mcp: McpMount | None = None) -> Starlette:
             Route("/skills", _all_skills),
             Route("/skills.json", pages.every_skill),
             Route("/skills/{ref:path}", page(skill_pages.skill, "", of_disk=True)),
-            Route("/files/{ref:path}", page(skill_pages.file, "path", of_disk=True)),
+            Route("/files/{ref:path}", page(skill_pages.file, "path revision", of_disk=True)),
             Route("/history/{ref:path}", page(skill_pages.history, "old new", of_disk=True)),
             Route("/copies/{ref:path}", page(skill_pages.near, "")),
             *both("/why", "/why.json", page(skill_pages.why, "q personality", of_disk=True)),

@@ -77,7 +77,10 @@ PATHS: Final[Sequence[tuple[str, str, Parameters]]] = (
     (
         "/files/{ref}.json",
         "Get a file of a skill.",
-        (("path", {"type": "string"}, "The path of the file."),),
+        (
+            ("path", {"type": "string"}, "The path of the file."),
+            ("revision", _COUNT, "The number of a revision, to get the file as it was then."),
+        ),
     ),
     (
         "/history/{ref}.json",

@@ -338,30 +338,62 @@ def mcp_snippet(base: str) -> str:
 
 
 def file(visit: Visit) -> PageContent:
-    """Show a file of a skill."""
+    """Show a file of a skill, as it is now or in a revision."""
+    revision = number_of(visit.request.query_params, "revision")
+    if revision is not None:
+        return _file_of_revision(visit, revision)
     current = visit.view.current(located(visit, "/files/"))
     path = visit.request.query_params.get("path", "")
     detail = visit.view.detail(current)
     listed = next((one for one in detail.files if one.path == path), None)
     if listed is None:
         raise FileNotFoundInSkill(name=detail.ref, path=path)
-    data = bytes_of(visit, current, detail, path)
-    try:
-        text: str | None = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = None
-    if text is not None and ("\0" in text or len(text) > SHOWN_TEXT):
-        text = None
+    text = _text_of(bytes_of(visit, current, detail, path))
     return PageContent(
         "file.html",
         lambda: {
             "title": f"{path} · {named(detail.name, detail.ref, detail.source)}",
             "skill": detail,
             "file": listed,
+            "revision": None,
             "is_image": path.lower().endswith(IMAGE_ENDINGS),
             **_shown(visit, detail, path, text),
         },
         lambda: {**record(listed), "ref": detail.ref, "text": text},
+    )
+
+
+def _text_of(data: bytes) -> str | None:
+    """Return the text of a file; None if it is binary, or too long for a page."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text or len(text) > SHOWN_TEXT else text
+
+
+def _file_of_revision(visit: Visit, number: int) -> PageContent:
+    """Show a file of a revision, also of a removed skill."""
+    handle, facts = _subject(visit, "/files/")
+    path = visit.request.query_params.get("path", "")
+    revision = _revision(facts["ref"], visit.state.registry.history(handle), number)
+    listed = next((one for one in revision.files if one.path == path), None)
+    if listed is None:
+        raise FileNotFoundInSkill(name=facts["ref"], path=path)
+    text = _text_of(_content_of(visit, handle, revision, path))
+    is_long = text is None or text.count("\n") > SHOWN_LINES
+    return PageContent(
+        "file.html",
+        lambda: {
+            "title": f"{path} · {named(**facts)} · revision {number}",
+            "skill": facts,
+            "file": listed,
+            "revision": number,
+            "is_image": False,
+            "source": None if text is None or is_long else numbered(text, path),
+            "rendered": None,
+        },
+        lambda: {**record(listed), "ref": facts["ref"], "revision": number, "text": text},
     )
 
 
@@ -462,20 +494,28 @@ FILES: Final = 50
 """Maximum number of files that a page compares."""
 
 
+def _subject(visit: Visit, prefix: str) -> tuple[str, dict[str, str]]:
+    """Return the handle of the requested skill, and its name, ref and source.
+
+    A removed skill is only found for visitors who see all skills.
+    """
+    ref = ref_in(visit, prefix)
+    try:
+        skill = visit.view.locate(ref).skill
+    except (SkillMissing, SkillNotFound):
+        if not visit.view.is_whole:
+            raise
+        return ref, {"name": ref, "ref": ref, "source": ref.partition("/")[0]}
+    facts = {"name": skill.name, "ref": skill.ref, "source": skill.source}
+    return f"{skill.source}/{skill.folder}", facts
+
+
 def history(visit: Visit) -> PageContent:
     """Show the revisions of a skill, and compare two of them.
 
     A removed skill is only shown to visitors who see all skills.
     """
-    ref = ref_in(visit, "/history/")
-    try:
-        skill = visit.view.locate(ref).skill
-        handle = f"{skill.source}/{skill.folder}"
-        facts = {"name": skill.name, "ref": skill.ref, "source": skill.source}
-    except (SkillMissing, SkillNotFound):
-        if not visit.view.is_whole:
-            raise
-        handle, facts = ref, {"name": ref, "ref": ref, "source": ref.partition("/")[0]}
+    handle, facts = _subject(visit, "/history/")
     revisions = visit.state.registry.history(handle)
     query = visit.request.query_params
     new = number_of(query, "new") or next(

@@ -69,12 +69,27 @@ def test_the_page_of_a_deleted_skill_says_so_and_leads_to_its_history(site, regi
     assert answer.status == 404
     assert "This skill was deleted" in answer.page.text
     (link,) = [one for one in answer.page.links if one.startswith("/history/")]
-    assert site.get(link).page.text
+    history = site.get(link).page
+    assert history.text
+    (old,) = [one for one in history.links if "SKILL.md&revision=1" in one]
+    assert "Adds up the columns" in site.get(old).page.text
     assert site.ask("/skills/sums.json").json["error"]["code"] == "skill_not_found"
     assert "deleted" not in site.ask("/skills/nothing-like-it").page.text
     _, shown = registry.tokens().create("anna", source="mine")
     hidden = site.ask("/skills/sums", Authorization=f"Bearer {shown}")
     assert (hidden.status, "deleted" in hidden.text) == (404, False)
+
+
+@pytest.mark.both
+def test_a_file_of_a_revision_has_an_address(lively):
+    for number, word in ((1, "Adds up"), (2, "Sums up")):
+        told = lively.get("/files/sums.json", path="SKILL.md", revision=number).json
+        assert word in told["text"]
+    links = lively.get("/history/sums").page.links
+    assert "/files/sums?path=SKILL.md&revision=1" in links
+    for wrong in ("path=SKILL.md&revision=9", "path=nope&revision=1"):
+        assert lively.ask(f"/files/sums?{wrong}").status == 404
+    assert lively.ask("/files/sums?path=SKILL.md&revision=x").status == 400
 
 
 def test_unused_skills_are_listed(site, registry):
