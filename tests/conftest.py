@@ -207,8 +207,8 @@ def open_with(database: Path | str, **settings: object) -> SkillRegistry:
 def opening(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Once by the system's own call, once without it, a handle for each part of a path."""
     if request.param == "walk":
-        monkeypatch.setattr(beneath, "_openat2", lambda: None)
-    elif beneath._openat2() is None:
+        monkeypatch.setattr(beneath, "openat2", lambda: None)
+    elif beneath.openat2() is None:
         pytest.skip("this system has no openat2")
     return request.param
 

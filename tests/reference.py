@@ -16,7 +16,7 @@ from registry import errors
 from registry.catalog.check import OTHER_RULES, all_codes
 from registry.cli import PROGRAM
 from registry.cli.app import COMMANDS, exit_status, root
-from registry.document.autofix import MENDABLE, TIDY_RULES
+from registry.document.autofix import FIXABLE, TIDY_RULES
 from registry.document.findings import CODES
 from registry.document.rules import RULES
 from registry.document.security import SECURITY_RULES
@@ -188,7 +188,7 @@ def _described(code: str, severity: str, example: str, fix: str, message: str = 
         about = [f"{kind.capitalize()}: {_text(said)}." for kind, said in meanings.items()]
     else:
         about = [f"{severity.capitalize()}: {_text(said)}." for said in meanings.values()]
-    fixable = " Fixable." if code in MENDABLE else ""
+    fixable = " Fixable." if code in FIXABLE else ""
     fix = fix[:1].upper() + fix[1:].rstrip(".")
     lines = [f"### `{code}`", "", " ".join(about) + fixable, ""]
     lines += [f"- Example: {example}"] if example else []

@@ -47,7 +47,7 @@ def refuse(
         return call
 
     # So that every part of a path is opened where it can be refused.
-    patch.setattr(beneath, "_openat2", lambda: None)
+    patch.setattr(beneath, "openat2", lambda: None)
     for name in calls:
         patch.setattr(os, name, wrap(name))
     return refused

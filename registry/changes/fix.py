@@ -13,13 +13,13 @@ from registry.catalog.check import Checked, check, chooser
 from registry.changes.update import update_files
 from registry.core import Core
 from registry.db.read.skills import StoredSkill, by_place
-from registry.disk.atomic import Place, sync_folder, write_file
+from registry.disk.atomic import Place, digest_of, sync_folder, write_file
 from registry.disk.beneath import Folder
 from registry.disk.files import digest, open_home, read_below
 from registry.disk.paths import is_below, join
-from registry.disk.swap import OLD, put_in_place
+from registry.disk.swap import Swap
 from registry.disk.walk import Walk
-from registry.document.autofix import MENDABLE, Wanted, mend
+from registry.document.autofix import FIXABLE, IsWanted, autofix
 from registry.document.frontmatter import LINE
 from registry.errors import ChangeRefused, RegistryError, SkillChangedOnDisk
 from registry.model import Value
@@ -57,7 +57,7 @@ def fixes(
     found = (
         _fix(core, one, wanted)
         for one in checked
-        if one.root and any(finding.code in MENDABLE for finding in one.findings)
+        if one.root and any(finding.code in FIXABLE for finding in one.findings)
     )
     fixed = [one for one in found if one is not None]
     foreign = [source.path for source in own_sources(core) if source.remote is not None]
@@ -70,7 +70,7 @@ def fixes(
     return kept
 
 
-def _fix(core: Core, checked: Checked, wanted: Wanted) -> Fix | None:
+def _fix(core: Core, checked: Checked, wanted: IsWanted) -> Fix | None:
     """Return the fix of the SKILL.md of one skill.
 
     Returns None if there is nothing to fix, or if the file can't be read.
@@ -86,20 +86,20 @@ def _fix(core: Core, checked: Checked, wanted: Wanted) -> Fix | None:
             data = read_below(home, found.document, limits.document_bytes).data
     except (OSError, RegistryError):
         return None
-    mended = mend(data, folder_name=found.name, wanted=wanted)
-    if mended is None:
+    fixed = autofix(data, folder_name=found.name, wanted=wanted)
+    if fixed is None:
         return None
     path = join(checked.path, found.document)
     return Fix(
         name=checked.name,
         path=path,
-        codes=mended.codes,
-        diff=_diff(data.decode(), mended.data.decode(), escaped(path)),
+        codes=fixed.codes,
+        diff=_diff(data.decode(), fixed.data.decode(), escaped(path)),
         root=root,
         folder=folder,
         document=found.document,
         base=digest(data),
-        data=mended.data,
+        data=fixed.data,
     )
 
 
@@ -143,28 +143,19 @@ def _replace(core: Core, fix: Fix, home: Folder) -> None:
     facts = home.lstat(live.name)
     if not S_ISREG(facts.st_mode):
         raise ChangeRefused(path=fix.path, reason="it is a link, or no file")
-    if _hash(core, live) != fix.base:
+    base = digest_of(live)  # before the comparison, so that the swap finds all later edits
+    data = read_below(home, live.name, core.settings.limits.document_bytes).data
+    if digest(data) != fix.base:
         raise SkillChangedOnDisk(name=fix.name, path=fix.path)
     staged = Place(home, f".{fix.document}.{secrets.token_hex(8)}")
     write_file(staged, fix.data, facts.st_mode & 0o777)
+    swap = Swap(live, staged, base, digest_of(staged))
     try:
-        displaced = put_in_place(staged, live)
-        if _hash(core, displaced) != fix.base:
-            put_in_place(displaced, live)
+        displaced = swap.publish()
+        if displaced is None or digest_of(displaced) != base:
             raise SkillChangedOnDisk(name=fix.name, path=fix.path)
         sync_folder(home)
     finally:
-        _clear(core, fix, home, staged.name)
-
-
-def _hash(core: Core, place: Place) -> str:
-    return digest(read_below(place.folder, place.name, core.settings.limits.document_bytes).data)
-
-
-def _clear(core: Core, fix: Fix, home: Folder, staged: str) -> None:
-    """Remove the staged and the replaced file, unless they may contain an edit."""
-    known = {fix.base, digest(fix.data)}
-    for name in (staged, staged + OLD, staged + OLD + OLD):
-        with suppress(FileNotFoundError, RegistryError):
-            if _hash(core, Place(home, name)) in known:
-                os.unlink(name, dir_fd=home.fd)
+        with suppress(OSError):  # what may be an edit stays beside the file
+            swap.settle(lambda _: None)
+            swap.clear()

@@ -45,7 +45,8 @@ class ExchangeUnsupported(OSError):
     """This system or file system can't exchange two names atomically."""
 
 
-def _renameat2() -> Callable[..., int] | None:
+def renameat2() -> Callable[..., int] | None:
+    """Look up the system call that renames without overwriting; None if the system lacks it."""
     if not sys.platform.startswith("linux"):
         return None
     try:
@@ -57,7 +58,7 @@ def _renameat2() -> Callable[..., int] | None:
 
 def _rename(source: Place, target: Place, flags: int) -> bool:
     """Call renameat2(2). Returns False if this system or file system doesn't support it."""
-    function = _renameat2()
+    function = renameat2()
     if function is None:
         return False
     one, other = os.fsencode(source.name), os.fsencode(target.name)

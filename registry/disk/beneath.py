@@ -38,7 +38,7 @@ GONE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
 
 
 @cache
-def _openat2() -> Callable[[int, bytes, int, int, int], int] | None:
+def openat2() -> Callable[[int, bytes, int, int, int], int] | None:
     """Return a function that calls openat2, or None if this system doesn't have openat2.
 
     The function returns a file descriptor or a negative error number.
@@ -79,7 +79,7 @@ def open_beneath(folder: int, path: str, flags: int, mode: int = 0o600) -> int:
     flags |= os.O_CLOEXEC | os.O_NOFOLLOW
     if "/" not in path:
         return _open_part(folder, path or ".", flags, mode)
-    call = _openat2()
+    call = openat2()
     if call is not None:
         name, mode_made = os.fsencode(path), mode if flags & os.O_CREAT else 0
         for _ in range(_RETRIES):

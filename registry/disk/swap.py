@@ -202,6 +202,13 @@ class Swap:
         """Return the places with content that is neither ``base`` nor ``new``, such as an edit."""
         return [] if self.staged is None else unknown_in(self.staged, {self.base, self.new})
 
+    def clear(self) -> None:
+        """Remove the staged and the replaced content, except content that may be an edit."""
+        if self.staged is not None:
+            for place in _all_beside(self.staged):
+                if digest_of(place) in {self.base, self.new}:
+                    remove_tree(place)
+
     def _ends(self) -> tuple[Place, Place]:
         # The callers have checked this.
         assert self.live is not None and self.staged is not None  # noqa: PT018, S101
@@ -218,8 +225,7 @@ def unknown_in(staged: Place, known: Iterable[str | None]) -> list[Place]:
     These are the staged name, and the same name with `OLD` and `NEW`. Names without content are
     left out.
     """
-    places = (staged, _beside(staged, OLD), _beside(staged, NEW))
-    return [one for one in places if digest_of(one) not in {None, *known}]
+    return [one for one in _all_beside(staged) if digest_of(one) not in {None, *known}]
 
 
 def is_exchanged(staged: Place) -> bool:
@@ -237,6 +243,10 @@ def put_in_place(new: Place, live: Place) -> Place:
         rename_new(new, live)
         return displaced
     return new
+
+
+def _all_beside(staged: Place) -> list[Place]:
+    return [staged, _beside(staged, OLD), _beside(staged, NEW)]
 
 
 def _beside(staged: Place, ending: str) -> Place:

@@ -8,7 +8,7 @@ than the spelling of values, it is dropped. A second run changes nothing.
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields as dataclass_fields
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from registry.document import coerce
 from registry.document.fields import NAME, TAGS, Fields, Value
@@ -30,12 +30,12 @@ TIDY_RULES: Final[Mapping[str, Rule]] = {
 }
 """Findings that only `check` reports, because other readers accept files with these problems."""
 
-MENDABLE: Final = frozenset(
+FIXABLE: Final = frozenset(
     "byte-order-mark name-characters name-differs-from-folder name-upper-case yaml-block-text "
     "yaml-brackets yaml-colon yaml-escape yaml-indentation yaml-list yaml-quotes "
     "yaml-special-character yaml-stray-line yaml-surrogates".split()
 ) | set(TIDY_RULES)
-"""Codes of findings that `mend` can repair, at least in some cases."""
+"""Codes of findings that `autofix` can repair, at least in some cases."""
 
 _LONE_LF: Final = re.compile(r"(?<!\r)\n")
 _BLANK: Final = " \t\u00a0\u3000"
@@ -51,10 +51,10 @@ _FIELDS: Final = tuple(
     field.name for field in dataclass_fields(Document) if field.name not in _LEFT_OUT
 )
 
-Wanted = Callable[[str], bool]
+IsWanted: TypeAlias = Callable[[str], bool]
 
 
-class Mended(NamedTuple):
+class Autofix(NamedTuple):
     """The bytes of a repaired skill file, and the codes of the repaired findings."""
 
     data: bytes
@@ -114,7 +114,7 @@ def is_perhaps_untidy(data: bytes) -> bool:
     return any(rest.startswith(_BLANKS) for rest in rulers)
 
 
-def mend(data: bytes, *, folder_name: str, wanted: Wanted) -> Mended | None:
+def autofix(data: bytes, *, folder_name: str, wanted: IsWanted) -> Autofix | None:
     """Return SKILL.md with the ``wanted`` findings (by code) repaired; None if nothing changes.
 
     Binary and invalid files are not changed. Neither is a file with a lone CR, because readers
@@ -136,7 +136,7 @@ def mend(data: bytes, *, folder_name: str, wanted: Wanted) -> Mended | None:
                 document = changed
                 codes += step.code.split()
                 break
-    return Mended(mark + document.text.encode(), tuple(dict.fromkeys(codes))) if codes else None
+    return Autofix(mark + document.text.encode(), tuple(dict.fromkeys(codes))) if codes else None
 
 
 def _says_the_same(before: Document, after: Document, step: _Step) -> bool:
@@ -153,7 +153,7 @@ def _says_the_same(before: Document, after: Document, step: _Step) -> bool:
     return after.usable and bodies[0] == bodies[1]
 
 
-def _line_ends(document: Document, _: str, wanted: Wanted) -> Iterator[_Step]:
+def _line_ends(document: Document, _: str, wanted: IsWanted) -> Iterator[_Step]:
     text = document.text
     if wanted("line-ends-mixed") and _fewer_ends(text):
         lines = text.replace("\r\n", "\n")
@@ -176,7 +176,7 @@ def _fewer_ends(text: str) -> tuple[int, int] | None:
     return text.index("\r\n"), long
 
 
-def _closer(document: Document, _: str, wanted: Wanted) -> Iterator[_Step]:
+def _closer(document: Document, _: str, wanted: IsWanted) -> Iterator[_Step]:
     parts = split(document.text)
     if not (wanted("front-matter-spaces") and _is_own(parts, document)):
         return
@@ -201,7 +201,7 @@ def _is_own(parts: Split, document: Document) -> bool:
     return parts.fenced and same
 
 
-def _valid_yaml(document: Document, _: str, wanted: Wanted) -> Iterator[_Step]:
+def _valid_yaml(document: Document, _: str, wanted: IsWanted) -> Iterator[_Step]:
     """Yield the document with all broken values repaired, then with those that can be repaired.
 
     The second candidate is made by adding one repair after another, if it keeps the values.
@@ -215,7 +215,7 @@ def _valid_yaml(document: Document, _: str, wanted: Wanted) -> Iterator[_Step]:
         told = patches(parts.front or "", parts.front_line)
     except Refused:
         return
-    found = [one for one in told if one.code in MENDABLE and wanted(one.code)]
+    found = [one for one in told if one.code in FIXABLE and wanted(one.code)]
     if not found:
         return
     yield _patched(document.text, found)
@@ -242,7 +242,7 @@ def _patched(text: str, chosen: Sequence[Patch]) -> _Step:
     return _Step(codes, "".join(lines), repairs=True)
 
 
-def _tags(document: Document, _: str, wanted: Wanted) -> Iterator[_Step]:
+def _tags(document: Document, _: str, wanted: IsWanted) -> Iterator[_Step]:
     if not wanted("tags-spelling"):
         return
     text, now = document.text, document
@@ -281,7 +281,7 @@ def _misspelt(
             yield value, words
 
 
-def _name(document: Document, folder_name: str, wanted: Wanted) -> Iterator[_Step]:
+def _name(document: Document, folder_name: str, wanted: IsWanted) -> Iterator[_Step]:
     """Set the name to the folder's name if they differ only in case, spaces and underscores."""
     codes = {"name-differs-from-folder"}
     name = document.name

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from registry.catalog.check import all_codes, chooser, codes_of
-from registry.document.autofix import MENDABLE
+from registry.document.autofix import FIXABLE
 from registry.errors import FindingUnknown
 from registry.model import SECURITY_CODES, SEVERITIES
 from registry.settings import Limits, Settings
@@ -34,7 +34,7 @@ def test_every_code_that_is_written_somewhere_is_known():
     assert len(found) > 30
     assert found - all_codes() == set()
     assert all_codes() >= SECURITY_CODES
-    assert all_codes() >= MENDABLE
+    assert all_codes() >= FIXABLE
 
 
 @pytest.mark.file

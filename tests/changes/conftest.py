@@ -17,5 +17,5 @@ def alpha(registry, root):
 def swap(request, monkeypatch):
     """An update swaps with the system call for it, and without."""
     if request.param == "two renames":
-        monkeypatch.setattr(atomic, "_renameat2", lambda: None)
+        monkeypatch.setattr(atomic, "renameat2", lambda: None)
     return request.param

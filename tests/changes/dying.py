@@ -43,7 +43,7 @@ def dies(registry, change, *, at=(commit, "roll_forward_or_back"), edit=lambda: 
 
 def dies_between_two_renames(monkeypatch, registry, change, **edit):
     """Make one where the system knows no exchange, from here on."""
-    monkeypatch.setattr(atomic, "_renameat2", lambda: None)
+    monkeypatch.setattr(atomic, "renameat2", lambda: None)
     real, renames = swap.rename_new, []
 
     def rename(before, after):

@@ -338,7 +338,7 @@ def _replacements(report: Report) -> Iterator[tuple[object, str, Callable[..., o
 
         return call
 
-    beneath._openat2()  # looked up once for good, and so a step of the first run alone
+    beneath.openat2()  # looked up once for good, and so a step of the first run alone
     for name in WRITES:
         yield os, name, reported(name, DISK, getattr(os, name))
     for name in LOOKS:
@@ -366,7 +366,7 @@ def _replacements(report: Report) -> Iterator[tuple[object, str, Callable[..., o
 
     yield os, "open", os_open
     yield builtins, "open", open_
-    for module, name, kind in ((atomic, "_renameat2", DISK), (beneath, "_openat2", LOOK)):
+    for module, name, kind in ((atomic, "renameat2", DISK), (beneath, "openat2", LOOK)):
         find = getattr(module, name)
         yield module, name, partial(_found, find, partial(reported, name.strip("_"), kind))
 

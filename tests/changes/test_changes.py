@@ -35,7 +35,7 @@ def source(registry, root):
 def _swap(request, monkeypatch):
     """Updates work with and without the system call that swaps two names."""
     if request.param == "two renames":
-        monkeypatch.setattr(change_files, "_renameat2", lambda: None)
+        monkeypatch.setattr(change_files, "renameat2", lambda: None)
 
 
 @pytest.fixture

@@ -84,7 +84,7 @@ def test_a_change_is_on_the_disk_before_and_after_it_is_published(
     registry.sync(str(root), name="mine")
     registry.update("alpha", kind="prompt")  # the state folder is there
     if not swaps:
-        monkeypatch.setattr(atomic, "_renameat2", lambda: None)
+        monkeypatch.setattr(atomic, "renameat2", lambda: None)
     watch = Watch(monkeypatch)
     change(registry)
     assert watch.renames == (1 if swaps else 2)

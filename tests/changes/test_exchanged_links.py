@@ -63,7 +63,7 @@ def place():
         yield Path(made)
 
 
-@pytest.mark.skipif(atomic._renameat2() is None, reason="asks for Linux's renameat2")
+@pytest.mark.skipif(atomic.renameat2() is None, reason="asks for Linux's renameat2")
 @pytest.mark.parametrize("several", [False, True], ids=["one file", "several files"])
 def test_no_write_leaves_a_source_whose_folders_turn_into_links(place, several):
     outside = place / "outside"

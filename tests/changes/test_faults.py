@@ -113,7 +113,7 @@ def test_killed_at_every_step_the_next_open_leaves_all_or_nothing(world, change)
 
 @pytest.mark.parametrize("change", ["update_copies", "update_many"])
 def test_killed_at_every_step_of_two_renames_it_holds_too(world, change, monkeypatch):
-    monkeypatch.setattr(atomic, "_renameat2", lambda: None)
+    monkeypatch.setattr(atomic, "renameat2", lambda: None)
     for step, broken in killed_at_each_step(world, change):
         assert broken == [], step
 

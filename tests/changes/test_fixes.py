@@ -116,7 +116,7 @@ def test_an_edit_in_the_last_moment_stays(registry, root, tea, monkeypatch, exch
 
     monkeypatch.setattr(fixing, "write_file", edit_and_write)
     if not exchanging:
-        monkeypatch.setattr(atomic, "_renameat2", lambda: None)
+        monkeypatch.setattr(atomic, "renameat2", lambda: None)
     with pytest.raises(SkillChangedOnDisk):
         registry.fix(fix)
     assert edited
@@ -126,7 +126,7 @@ def test_an_edit_in_the_last_moment_stays(registry, root, tea, monkeypatch, exch
 
 def test_without_an_exchange_of_names_it_is_mended_as_well(registry, root, tea, monkeypatch):
     asked = []
-    monkeypatch.setattr(atomic, "_renameat2", lambda: asked.append(True))
+    monkeypatch.setattr(atomic, "renameat2", lambda: asked.append(True))
     [fix] = registry.fixes([str(root)])
     registry.fix(fix)
     assert asked

@@ -71,7 +71,7 @@ def system(request, monkeypatch):
 
     answers = {"no call": lambda: None, "no flags": lambda: refuse}
     if request.param in answers:
-        monkeypatch.setattr(atomic, "_renameat2", answers[request.param])
+        monkeypatch.setattr(atomic, "renameat2", answers[request.param])
     return request.param
 
 

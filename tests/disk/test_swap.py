@@ -71,7 +71,7 @@ def disk(tmp_path):
 
 @pytest.fixture
 def two_renames(monkeypatch):
-    monkeypatch.setattr(atomic, "_renameat2", lambda: None)
+    monkeypatch.setattr(atomic, "renameat2", lambda: None)
 
 
 @pytest.mark.parametrize(

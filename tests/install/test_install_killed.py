@@ -196,7 +196,7 @@ def test_killed_between_copies_and_links_either_is_whole(killed):
 
 
 def test_killed_where_names_can_not_be_swapped_nothing_is_lost(killed, monkeypatch):
-    monkeypatch.setattr(atomic, "_renameat2", lambda: None)
+    monkeypatch.setattr(atomic, "renameat2", lambda: None)
     killed.place.pull("alpha")
     killed.library.update("alpha", description="Two.")
     killed.begin(lambda place: place.update())

@@ -236,7 +236,7 @@ def test_an_index_keeps_its_text_readable_and_what_was_no_index_is_replaced(libr
 
 
 def test_interrupted_between_two_renames_the_old_folder_is_back(library, to, monkeypatch):
-    monkeypatch.setattr(atomic, "_renameat2", lambda: None)
+    monkeypatch.setattr(atomic, "renameat2", lambda: None)
     pull(library, to, "alpha")
     old = (to / "alpha" / "SKILL.md").read_bytes()
     library.update("alpha", description="Two.")

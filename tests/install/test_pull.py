@@ -215,7 +215,7 @@ def test_a_broken_lock_file_is_named_and_a_place_that_cannot_be_written(library,
 
 
 def test_without_the_system_call_that_swaps_names_it_works_too(library, root, to, monkeypatch):
-    monkeypatch.setattr(change_files, "_renameat2", lambda: None)
+    monkeypatch.setattr(change_files, "renameat2", lambda: None)
     pull(library, to)
     library.update("alpha", description="Two.")
     assert pull(library, to, "alpha") == [("alpha", "updated")]
@@ -268,7 +268,7 @@ def test_of_two_pulls_one_waits_or_gives_up_in_words(library, to, monkeypatch):
 def way(request, monkeypatch):
     """With the system call that swaps two names, and without it."""
     if request.param == "two renames":
-        monkeypatch.setattr(change_files, "_renameat2", lambda: None)
+        monkeypatch.setattr(change_files, "renameat2", lambda: None)
     return request.param
 
 
@@ -396,7 +396,7 @@ def test_killed_at_each_step_each_skill_is_old_or_new_and_the_next_pull_mends(ki
 
 
 def test_killed_without_the_exchange_nothing_is_lost_either(killed, monkeypatch):
-    monkeypatch.setattr(change_files, "_renameat2", lambda: None)
+    monkeypatch.setattr(change_files, "renameat2", lambda: None)
     for step in killed.steps():
         assert tree(killed.to / "alpha") in ({}, killed.old, killed.new), step
         pull(killed.library, killed.to, "beta")

@@ -401,9 +401,9 @@ def _skills(findings: Iterable[SkillFinding]) -> "Iterator[Checked]":
 
 
 def _is_mendable(one: Tally) -> bool:
-    from registry.document.autofix import MENDABLE
+    from registry.document.autofix import FIXABLE
 
-    return one.first.finding.code in MENDABLE
+    return one.first.finding.code in FIXABLE
 
 
 def _fails(one: Tally, level: str) -> bool:

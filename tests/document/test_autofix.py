@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.document.autofix import MENDABLE, TIDY_RULES, mend, untidy
+from registry.document.autofix import FIXABLE, TIDY_RULES, autofix, untidy
 from registry.document.frontmatter import split
 from registry.document.parse import parse_document
 from registry.model import DOCUMENT_NAMES, Document
@@ -17,13 +17,13 @@ SAID = [field.name for field in fields(Document) if field.name not in {"text", "
 
 
 def everything(code):
-    assert code in MENDABLE
+    assert code in FIXABLE
     return True
 
 
 def mended(text, folder="tea", wanted=everything):
     """Return the text after it was mended, and the codes of what was."""
-    found = mend(text.encode(), folder_name=folder, wanted=wanted)
+    found = autofix(text.encode(), folder_name=folder, wanted=wanted)
     return (text, ()) if found is None else (found.data.decode(), found.codes)
 
 
@@ -214,10 +214,10 @@ def test_whatever_stands_there_says_the_same_after_it_was_mended(text, key, newl
     data = f"---\nname: tea\n{key}: {text}\nlicense: MIT\n---\nBody\n".replace(
         "\n", newline
     ).encode()
-    found = mend(data, folder_name="tea", wanted=everything)
+    found = autofix(data, folder_name="tea", wanted=everything)
     if found is None:
         return
-    assert mend(found.data, folder_name="tea", wanted=everything) is None
+    assert autofix(found.data, folder_name="tea", wanted=everything) is None
     before, after = (parse_document(one, folder_name="tea") for one in (data, found.data))
     for field in set(SAID) - {"body", "body_line", "front_matter"}:
         assert getattr(after, field) == getattr(before, field)
@@ -227,7 +227,7 @@ def test_whatever_stands_there_says_the_same_after_it_was_mended(text, key, newl
 
 
 def test_every_code_of_its_own_has_a_rule():
-    assert TIDY_RULES.keys() <= MENDABLE
+    assert TIDY_RULES.keys() <= FIXABLE
 
 
 def test_a_real_skill_says_the_same_after_it_was_mended_and_twice_is_as_once(corpus):
@@ -240,11 +240,11 @@ def test_a_real_skill_says_the_same_after_it_was_mended_and_twice_is_as_once(cor
             with open(path, "rb") as file:
                 data = file.read()
             folder = os.path.basename(place)
-            found = mend(data, folder_name=folder, wanted=everything)
+            found = autofix(data, folder_name=folder, wanted=everything)
             if found is None:
                 continue
             changed += 1
-            assert mend(found.data, folder_name=folder, wanted=everything) is None, path
+            assert autofix(found.data, folder_name=folder, wanted=everything) is None, path
             before, after = (parse_document(one, folder_name=folder) for one in (data, found.data))
             left = SAID
             if "name-differs-from-folder" in found.codes:
